@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-inspect: looks at HLO modules without changing them. `hash` fingerprints them and explains why two fingerprints
-// differ; `stats` counts what is in them; `cost` counts what they compute and move;
-// `memory` says what they keep.
+// hlo-inspect: inspects HLO modules without changing them. `hash` fingerprints them and explains differences of
+// fingerprints; `stats` counts their contents; `cost` counts operations and bytes; `memory` reports live arrays.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -39,7 +38,7 @@ struct StatsFlags : cli::InspectFlags {
   size_t top = 20;
 };
 
-// The names that --include takes.
+// Names of --include.
 struct KeyComponent {
   std::string_view name;
   bool FingerprintOptions::*option;
@@ -50,7 +49,7 @@ constexpr KeyComponent kKeyComponents[] = {{"layout", &FingerprintOptions::layou
                                            {"frontend-attributes", &FingerprintOptions::frontend_attributes},
                                            {"schedule", &FingerprintOptions::schedule}};
 
-// False if `names` has one that is not known; that one is left in `unknown`.
+// Parses `names`. Returns false for an unknown one, which is left in `unknown`.
 bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions* options, std::string* unknown) {
   for (std::string name : names) {
     std::replace(name.begin(), name.end(), '_', '-');
@@ -152,7 +151,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
   json.EndObject();
 }
 
-// As diff: 0 same, 1 different, 2 trouble, a module that cannot be read included.
+// Returns an exit code like diff: 0 same, 1 different, 2 error, including unreadable modules.
 int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   cli::DiagnosticReporter diagnostics(flags.input);
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
@@ -166,7 +165,7 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   if (parts.size() != 2) {
     return cli::UsageError(kTool, StrCat("hash: --explain: expected two modules, found ", parts.size()));
   }
-  // A context that both share saves memory, and most of the contents are the same.
+  // A shared context saves memory, since most of the contents are equal.
   const std::unique_ptr<Module> module_a = diagnostics.Parse(parts[0]);
   const std::unique_ptr<Module> module_b =
       diagnostics.Parse(parts[1], module_a == nullptr ? nullptr : module_a->shared_context());

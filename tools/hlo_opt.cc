@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-opt: read a module, check it, run passes, print it.
+// hlo-opt: reads a module, verifies it, runs passes, prints it.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
@@ -30,7 +30,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo accept unknown opcodes and attributes
   cat x.hlo | hlo-opt --print=none -        only verify)";
 
-// A file is mostly written to be read again, and a run of it needs the values.
+// Warns if elided constants are written to a file, which then cannot be run.
 void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print,
                            const std::vector<std::unique_ptr<Module>>& modules) {
   int64_t count = 0;
@@ -88,7 +88,7 @@ int Run(int argc, char** argv) {
     std::cerr << differences;
     return differences.empty() ? cli::kOk : cli::kRejected;
   }
-  // Nothing is written unless every part is good.
+  // Writes nothing unless every module is valid.
   std::vector<std::unique_ptr<Module>> modules;
   uint64_t fill_seed = 0;
   for (const cli::InputPart& part : parts) {
@@ -104,7 +104,7 @@ int Run(int argc, char** argv) {
       }
     }
     bool good = true;
-    if (verify || !passes.empty()) {  // passes take a module at its word
+    if (verify || !passes.empty()) {  // passes require a valid module
       DiagnosticSink sink;
       VerifyModule(*module, verify ? verifier : VerifierOptions(), &sink);
       diagnostics.Show(sink, *part.source);

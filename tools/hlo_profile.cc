@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-profile: take profiles of running programs, and look at them.
+// hlo-profile: captures profiles of running programs, and converts them.
 #include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
@@ -34,7 +34,7 @@ struct Flags {
   size_t top = 10;
 };
 
-// The exit code that an error of the profiler asks for.
+// Returns the exit code for an error of the profiler.
 cli::ExitCode CodeOf(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? cli::kUsage : cli::kRejected;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-run: run a module.
+// hlo-run: runs a module.
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,14 +67,14 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
   return results;
 }
 
-// What the results are compared with: given values, or another program that makes them.
+// Reference of the comparison: given values, or another program that computes them.
 struct Reference {
   std::optional<std::vector<Literal>> values;
   std::optional<Input> program;
   std::unique_ptr<Engine> evaluator;
 };
 
-// Reads it before the run, so that mistakes show at once. False after an error.
+// Reads the reference before the run, so that errors appear early. Returns false after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
                    const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
@@ -114,7 +114,7 @@ int Run(int argc, char** argv) {
   if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
     return ShowDevices(flags.simulation, &diagnostics);
   }
-  // Passes may rely on what the verifier checks.
+  // Passes may rely on verified properties.
   if (!flags.verify) flags.simulation.pipeline.clear();
   const size_t place = flags.path.find(kSweepPlace);
   if (!flags.simulation.sweep.empty() && place != std::string::npos) {
@@ -165,7 +165,7 @@ int Run(int argc, char** argv) {
 
   const std::optional<std::vector<Literal>> results =
       RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
-  // A run that failed has a profile too: of what it did.
+  // Reports the profile of a failed run too.
   instruments.Report(evaluator->statistics(), &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {

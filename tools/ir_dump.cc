@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ir-dump: trace ops and programs, and show what the tracer makes of them.
+// ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -25,7 +25,7 @@ extern char** environ;
 namespace hlokit {
 namespace {
 
-// What torch's optimizers refuse.
+// Returns an error for options that torch's optimizers reject.
 absl::Status CheckTraining(const lazy::models::TrainingOptions& o, bool momentum_given) {
   const std::pair<const char*, double> numbers[] = {
       {"lr", o.lr},   {"momentum", o.momentum},   {"weight-decay", o.weight_decay},
@@ -264,14 +264,14 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", StrCat("--pipeline: ", std::string(parsed.status().message())));
   }
   options.client.pipeline = pipeline;
-  // The simulated TPU fuses programs its own way: it gets them as they were traced.
+  // The simulated TPU compiles programs with its own pipeline: keep them as traced.
   if ((profile.wanted() || profile.port >= 0) && pipeline_option->count() == 0) options.client.pipeline = "cse,dce";
   options.client.evaluator.num_threads = 1;
   if (devices_option->count() > 0) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
-  // Which graphs there are is known without running them; times and counts are not.
+  // The graphs are known without running them; times and counts are not.
   options.client.defer_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
                                     options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
   if (analysis) {
@@ -312,7 +312,7 @@ int Run(int argc, char** argv) {
     if (model.config.name.empty() && program.empty()) {
       return cli::UsageError("ir-dump", "--profile and --report require --model or --program");
     }
-    // Scopes on the host and in the programs are what ties the two together.
+    // Scopes connect the host's spans with the programs.
     session.options.debug = true;
     session.train_only = emit_list.empty();
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
@@ -344,7 +344,7 @@ int Run(int argc, char** argv) {
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
                        !model.save.empty() || profile.wanted() || profile.port >= 0;
     if (steps_option->count() > 0 && !shown) session.emit.metrics = true;
-    // Whatever watches a run makes the model run.
+    // Options that observe a run require running the model.
     session.train_only |=
         explain || options.debug_level > 0 || !options.save_graphs_file.empty() || !options.metrics_file.empty();
     if (!shown && !session.emit.any() && !session.train_only) {
@@ -361,7 +361,7 @@ int Run(int argc, char** argv) {
     if (parts.empty()) return diagnostics.exit_code();
     session.RunScriptFile(*parts[0].source);
   } else if (!cases.empty()) {
-    std::map<std::string, std::pair<int, int>> families;  // passed, all
+    std::map<std::string, std::pair<int, int>> families;  // passed, total
     int passed = 0;
     session.gradients = true;
     for (const std::string& path : cases) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tools include besides what every room does, compiled once.
+// Precompiled header of the tools, in addition to that of the libraries.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 

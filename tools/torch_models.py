@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains models for five steps through `ir-dump --model ... --expect` and compares with recorded figures.
+"""Trains models for five steps through `ir-dump --model ... --expect` and compares with recorded metrics.
 
   tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--dtype f64]
 
-FOLDER holds NAME.model (how to build it: its sizes and optimizer are read from there) and NAME.expect (the figures).
-Parameters start from numbers by formula, so nothing random is involved. Exit code 1 if a model differs.
+FOLDER holds NAME.model (sizes and optimizer of the model) and NAME.expect (its metrics). Parameters start with deterministic
+pseudo-random values. Exit code 1 if a model differs.
 """
 import argparse
 import pathlib
@@ -15,7 +15,7 @@ import sys
 
 
 def flags(name, text, sizes):
-    """Flags of ir-dump for the model that a .model file describes; its sizes may stand in another."""
+    """Returns the flags of ir-dump for the model of a .model file, whose sizes may be in another file."""
     out = {"model": name, "steps": "5", "init": "hash" if "v the hash of" in text else "sine"}
     optimizer = re.search(r"^optimizer: (\w+) (.*)$", text, re.M)
     out["optimizer"] = optimizer.group(1).lower()

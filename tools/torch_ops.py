@@ -41,7 +41,7 @@ def main():
                 sys.stdout.write(result.stderr)
             if result.returncode in (0, 1):
                 break
-            # It died: output is lost, so go on one by one.
+            # A crash loses the output: run the cases one by one.
             for p in paths:
                 one = subprocess.run([options.bin, f"--test-case={p}"], capture_output=True, text=True)
                 if one.returncode == 0:

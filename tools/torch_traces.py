@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the ops that our programs record with those that torch's own lazy tracer recorded of the same programs.
+"""Compares the ops that scripts record with those that torch's own lazy tracer recorded for the same scripts.
 
   tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]
 
 FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line, or where that tracer failed NAME.txt, the
-calls of the same step in eager mode; the programs are NAME.script. Nodes are counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
-must be in differences.tsv beside the programs, with the reason, and what is there must differ: anything else is a failure.
-Exit code 1 if there is one.
+calls of the same step in eager mode; the scripts are NAME.script. Counts nodes by op, without leaves and constants; ops
+with another name here are renamed. Each difference must be listed in differences.tsv next to the scripts, with the
+reason, and each listed one must occur: anything else is a failure, with exit code 1.
 """
 import argparse
 import collections
@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-# torch's name of a node: ours, which is PyTorch/XLA's.
+# Names of nodes: torch's to PyTorch/XLA's, which are used here.
 NAMES = {
     "aten::_log_softmax": "aten::log_softmax",
     "aten::_reshape_alias": "aten::view",

@@ -15,7 +15,7 @@
 namespace hlokit::interp {
 namespace {
 
-// Instructions whose results are positive if operands [first, last) are.
+// Instructions with positive results if operands [first, last) are positive.
 constexpr std::pair<Opcode, OperandIndexRange> kSignKeepers[] = {
     {Opcode::kAdd, {0, 2}},    {Opcode::kDivide, {0, 2}},       {Opcode::kMultiply, {0, 2}},
     {Opcode::kReduce, {0, 1}}, {Opcode::kReduceWindow, {0, 1}},
@@ -27,19 +27,19 @@ OperandIndexRange SignOperands(Opcode opcode) {
   return found == std::end(kSignKeepers) ? OperandIndexRange{0, 0} : found->second;
 }
 
-// Operands of which the result is no number if they are negative.
+// Operands whose negative values give NaN.
 constexpr std::pair<Opcode, int64_t> kPositiveOperands[] = {
     {Opcode::kBatchNormGrad, 3}, {Opcode::kBatchNormInference, 4}, {Opcode::kLog, 0}, {Opcode::kRsqrt, 0},
     {Opcode::kSqrt, 0},
 };
 
-// What is followed back from an instruction to the arguments.
+// Kinds of constraints that are traced from an instruction to the arguments.
 enum class Trail : uint8_t { kIndex, kPositive, kFactor };
 
 struct Requirement {
   Instruction of;
   Trail trail;
-  int64_t value = 0;  // the bound of an index, the number of products that a factor is summed over
+  int64_t value = 0;  // index bound, or number of products of a contraction
 };
 
 // A leaf of the value of an instruction.
@@ -70,7 +70,7 @@ class UseFinder {
         CollectFactors(i);
       }
     }
-    // The first to reach a value is the one that holds: the smallest bound, the longest sum.
+    // The first requirement that reaches a value wins: the smallest bound, the largest contraction.
     std::stable_sort(required_.begin(), required_.end(), [](const Requirement& a, const Requirement& b) {
       if (a.trail != b.trail) return a.trail < b.trail;
       return a.trail == Trail::kFactor ? a.value > b.value : a.value < b.value;
@@ -96,7 +96,7 @@ class UseFinder {
     }
   }
 
-  // Each result element of a dot or convolution is a sum over as many products as operand 1 has elements for it.
+  // Each result element of a dot or convolution sums one product for each element of operand 1 that contributes to it.
   void CollectFactors(Instruction i) {
     if ((i.opcode() != Opcode::kDot && i.opcode() != Opcode::kConvolution) || i.operand_count() < 2) return;
     const Shape factor = i.operand(1).shape();
@@ -178,7 +178,7 @@ class UseFinder {
     if (!dims.scatter_dims_to_operand_dims.empty()) AddUse(i.operand(inputs), bound);
   }
 
-  // Of dimension `dim` of the array that is scattered to.
+  // Returns the window size in dimension `dim` of the scatter's operand.
   static int64_t ScatterWindowSize(const ScatterDims& dims, Shape array, Shape updates, int64_t dim) {
     size_t window = 0;
     for (int64_t d = 0; d < array.rank(); ++d) {
@@ -260,7 +260,7 @@ class UseFinder {
     }
   }
 
-  // Goes on with these operands; false if there are none.
+  // Continues with these operands. Returns false if there are none.
   static bool PassOn(OperandIndexRange operands, ValueLeaf at, std::vector<ValueLeaf>* pending) {
     for (int64_t k = operands.first; k < operands.last; ++k) pending->push_back({at.instruction.operand(k), at.leaf});
     return operands.first < operands.last;
@@ -302,7 +302,7 @@ class UseFinder {
     }
   }
 
-  // The first leaf of each element of a tuple.
+  // Returns the first leaf of each element of a tuple.
   const std::vector<int64_t>& BeginsOf(Shape tuple) {
     std::vector<int64_t>& begins = begins_[tuple.record()];
     if (begins.empty()) {

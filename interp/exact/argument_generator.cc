@@ -12,7 +12,7 @@
 namespace hlokit::interp {
 namespace {
 
-// Times the power of two at or below 1 / sqrt(products).
+// Multiplies by the largest power of two not above 1 / sqrt(products).
 void ScaleFactors(int64_t products, Literal* factors) {
   int exponent = 0;
   while (exponent < 31 && (int64_t{1} << (2 * exponent)) < products) ++exponent;

@@ -20,8 +20,8 @@ std::string_view Trim(std::string_view s) {
   return s;
 }
 
-// Splits a line into shape and literal: the shape ends at its ']', or at the '}' of a layout that follows it without a
-// blank and is not all that is left.
+// Returns the shape of a line: ends at the ']', or at the '}' of a layout that follows directly, unless nothing comes
+// after it.
 std::string_view ShapeOf(std::string_view line) {
   const size_t bracket = line.find(']');
   if (bracket == std::string_view::npos) return line.substr(0, line.find(' '));
@@ -72,7 +72,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
       sink->Error(DiagnosticKind::kBadShape, shape_range, std::string(shape.status().message()));
       return std::nullopt;
     }
-    // An argument gives sizes; the program may only know their bounds.
+    // An argument has actual sizes where the program has bounds.
     bool fits =
         shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
     if (!fits) {
@@ -85,9 +85,9 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     TextCursor reader(text.substr(body), sink, body);
     LiteralId literal;
     LiteralLimits limits;
-    limits.propagate_complex_nan = false;  // values as they were recorded
+    limits.propagate_complex_nan = false;  // keeps recorded values
     if (!ParseLiteral(reader, context, expected, limits, &literal)) return std::nullopt;
-    // The literal may go on over several lines; nothing may follow it on its last one.
+    // The literal may span several lines. Nothing may follow it on the last.
     const size_t rest = reader.Here();
     size_t line_end = text.find('\n', rest);
     if (line_end == std::string_view::npos) line_end = text.size();

@@ -26,14 +26,13 @@
 
 namespace hlokit::interp {
 
-// Reads literals of the given shapes (Evaluator::argument_shapes), which are of `context`. Nullopt after errors; their
-// places are in `source`.
-// `noun` is what errors call them.
+// Reads literals of the given shapes (Evaluator::argument_shapes) of `context`. Returns nullopt after errors, whose
+// locations are in `source`. `noun`: the word for a literal in errors.
 std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
                                                   Context* context, DiagnosticSink* sink,
                                                   std::string_view noun = "argument");
 
-// Writes leaves in the form that ReadArguments reads, without layouts.
+// Writes leaves in the format of ReadArguments, without layouts.
 void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);
 
 }  // namespace hlokit::interp

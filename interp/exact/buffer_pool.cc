@@ -12,7 +12,7 @@ PoolBlock* BufferPool::AllocateSlow(int64_t bytes, uint32_t size_class) {
   if (bytes < 0 || bytes > max_bytes_ || size_class >= kClasses) return nullptr;
   const int64_t block = ClassBytes(size_class);
   if (block > max_bytes_ - bytes_in_use_) return nullptr;
-  // Blocks kept for reuse count against the budget too: they go before the budget is called exhausted.
+  // Free blocks count against the budget: release them before the budget is exhausted.
   if (block > max_bytes_ - bytes_in_use_ - bytes_free_) DropFreeBlocks();
   const size_t total = static_cast<size_t>((PoolBlock::header_bytes(size_class) + block + 63) / 64 * 64);
   void* memory = std::aligned_alloc(64, total);
@@ -29,7 +29,7 @@ PoolBlock* BufferPool::AllocateSlow(int64_t bytes, uint32_t size_class) {
 void BufferPool::Free(PoolBlock* b) {
   const int64_t block = ClassBytes(b->size_class);
   bytes_in_use_ -= block;
-  // What is kept stays within half of the peak, so a program that shrinks gives memory back.
+  // Free blocks are limited to half of the peak, so that a shrinking program returns memory.
   if (block > 4096 && bytes_free_ + block > peak_bytes_ / 2 + (int64_t{64} << 20)) {
     std::free(b);
     return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of array values: reference-counted blocks from a pool that enforces a byte budget.
+// Memory of array values: reference-counted blocks from a pool with a byte budget.
 //
-// A block that nobody refers to goes back to a free list of its size class, so a loop that makes and drops the same
-// arrays on every trip does not ask the system for memory, nor touch fresh pages. Counts are not atomic: one thread
-// (the machine's) takes and drops references; threads inside a kernel only read and write bytes.
+// A block without references returns to a free list of its size class, so that loops which allocate the same arrays in
+// every iteration neither call the system allocator nor touch fresh pages. Counts are not atomic: only the virtual
+// machine's thread adds and drops references; kernel threads read and write bytes.
 #ifndef HLOKIT_INTERP_EXACT_BUFFER_POOL_H_
 #define HLOKIT_INTERP_EXACT_BUFFER_POOL_H_
 
@@ -21,7 +21,7 @@ struct alignas(16) PoolBlock {
   uint32_t size_class;
   PoolBlock* next_free;
 
-  // Blocks of at least kAlignedFrom bytes start on a cache line, small ones right behind the header.
+  // Blocks of at least kAlignedFrom bytes begin on a cache line, smaller ones right after the header.
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + header_bytes(size_class); }
 
   static constexpr int64_t kAlignedFrom = 256;
@@ -32,14 +32,14 @@ static_assert(sizeof(PoolBlock) == 16);
 
 class BufferPool {
  public:
-  // `max_bytes` bounds the blocks that are in use at one time.
+  // `max_bytes`: limit of the blocks in use at one time.
   explicit BufferPool(int64_t max_bytes) : max_bytes_(max_bytes) {}
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
   ~BufferPool();
 
-  // A block of at least `bytes` with one reference and undefined contents; null when the budget or the system has no
-  // more.
+  // Returns a block of at least `bytes` with one reference and undefined contents; null if the budget or the system
+  // memory is exhausted.
   PoolBlock* Allocate(int64_t bytes) {
     const uint32_t c = SizeClass(bytes);
     if (c < kClasses) {
@@ -55,7 +55,7 @@ class BufferPool {
     return AllocateSlow(bytes, c);
   }
 
-  // Drops one reference; null is ignored.
+  // Drops one reference. Null is ignored.
   void Release(PoolBlock* b) {
     if (b == nullptr || --b->refs != 0) return;
     Free(b);
@@ -66,7 +66,7 @@ class BufferPool {
   int64_t max_bytes() const { return max_bytes_; }
 
  private:
-  // Classes hold 16, 32, 64, 128, 192, 240 and then four sizes for each power of two from 256 bytes on.
+  // Size classes: 16, 32, 64, 128, 192, 240, then four sizes for each power of two from 256 bytes.
   static constexpr uint32_t kClasses = PoolBlock::kFirstAlignedClass + 4 * 40;
 
   static uint32_t SizeClass(int64_t bytes) {

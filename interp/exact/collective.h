@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices of a run do together: steps at which a machine waits until the others of its group are there.
+// Collectives: thunks at which a device waits for the other devices of its group.
 #ifndef HLOKIT_INTERP_EXACT_COLLECTIVE_H_
 #define HLOKIT_INTERP_EXACT_COLLECTIVE_H_
 
@@ -15,23 +15,23 @@ namespace hlokit::interp {
 
 class RunContext;
 
-// One device of a group: the operands it came with, and where its results go.
+// One device of a group: its operands and result buffers.
 struct CollectiveMember {
   int64_t device = 0;
   const std::byte* const* operands = nullptr;
   std::byte* const* results = nullptr;
 };
 
-// The plan of a ThunkKind::kCollective step.
+// Parameters of a ThunkKind::kCollective thunk.
 struct CollectivePlan : ThunkParams {
-  std::vector<std::vector<int64_t>> groups;  // devices; all of a group meet
+  std::vector<std::vector<int64_t>> groups;  // groups of devices that synchronize
   std::vector<int64_t> group_of;             // by device
 
-  // Whether `device`, all of whose group waits, can go on; and what it waits for if it cannot.
+  // Returns true if `device`, whose whole group has arrived, can proceed; otherwise WaitsFor names the missing event.
   virtual bool Ready(int64_t /*device*/, const RunContext& /*context*/) const { return true; }
   virtual std::string WaitsFor() const { return ""; }
 
-  // Computes the results of a group, whose members come in its order. Errors go to the context.
+  // Computes the results of a group; `members` are in group order. Errors are set in the context.
   virtual void Run(absl::Span<const CollectiveMember> members, RunContext& context) const = 0;
 };
 

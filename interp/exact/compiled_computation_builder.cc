@@ -104,13 +104,13 @@ View CompiledComputationBuilder::MakeDense(const View& view) {
 }
 
 void CompiledComputationBuilder::AppendDense(Instruction operand, std::vector<View>* views) {
-  // Dense may add views of its own, so the leaves are copied first.
+  // MakeDense may add views, so copy the leaves first.
   const std::vector<View> copied(leaves(operand).begin(), leaves(operand).end());
   for (const View& v : copied) views->push_back(MakeDense(v));
 }
 
 void CompiledComputationBuilder::SetResults(absl::Span<const View> views) {
-  const std::vector<View> copy = AsDeclared(views);  // a copy, because `views` may point into views_
+  const std::vector<View> copy = AsDeclared(views);  // copied because `views` may point into views_
   if (!program_.CountViews(static_cast<int64_t>(copy.size()))) {
     Fail("the tuples of this program have too many leaves");
     return;
@@ -120,7 +120,7 @@ void CompiledComputationBuilder::SetResults(absl::Span<const View> views) {
 }
 
 void CompiledComputationBuilder::AliasResult(Instruction tuple, int64_t index) {
-  // Offsets are kept per shape, so that taking a wide tuple apart is linear.
+  // Offsets are cached per shape, so that reading all elements of a wide tuple takes linear time.
   std::vector<uint32_t>& begins = element_begins_[tuple.shape().record()];
   if (begins.empty()) {
     uint32_t begin = 0;
@@ -178,7 +178,7 @@ std::vector<View> CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_
         routine_->slots[from.slot].bytes != routine_->slots[to].bytes) {
       continue;
     }
-    // Another operand that lies in the same slot must be read in step with this one.
+    // Other operands in the same slot must be read in step with this one.
     bool shared = false;
     for (size_t i = 0; i < operands.size(); ++i) {
       if (i == r.operand || operands[i].slot != from.slot) continue;
@@ -258,7 +258,7 @@ View CompiledComputationBuilder::Zeros(Shape shape) {
 }
 
 void CompiledComputationBuilder::PrepareParameter() {
-  // The slots were made before the first instruction; see Build.
+  // Build allocated the slots before the first instruction.
   size_t leaf = parameter_begins_[static_cast<size_t>(current_.parameter_number())];
   std::vector<Shape> shapes;
   AppendLeaves(shape(), &shapes);
@@ -272,7 +272,7 @@ void CompiledComputationBuilder::PrepareParameter() {
 }
 
 void CompiledComputationBuilder::PrepareConstant() {
-  // Leaves of the literal, left to right.
+  // Traverses the leaves of the literal from left to right.
   std::vector<LiteralId> stack = {current_.literal_id()};
   std::vector<View> views;
   const Context& context = program_.module().context();
@@ -356,7 +356,8 @@ void CompiledComputationBuilder::EmitObservation(uint32_t first_slot) {
 }
 
 bool CompiledComputationBuilder::Visit(Instruction root) {
-  // Post-order over operands and control predecessors; first_view says what is done, `open` what is on the stack.
+  // Post-order over operands and control predecessors; first_view marks finished instructions, `open` those on the
+  // stack.
   constexpr uint32_t kOpen = kNoView - 1;
   std::vector<uint32_t>& first_view = program_.first_view();
   if (first_view[root.id().value] < kOpen) return true;
@@ -411,7 +412,7 @@ bool CompiledComputationBuilder::Build() {
   }
   routine_->parameters.assign(static_cast<size_t>(parameter_leaves), kNoSlot);
 
-  // What must run: the root, what has effects, and what they need.
+  // Live instructions: the root, instructions with side effects, and their transitive operands.
   std::vector<Instruction> pending = {computation.root()};
   absl::flat_hash_set<uint32_t> live;
   live.reserve(static_cast<size_t>(computation.instruction_count()));
@@ -427,7 +428,7 @@ bool CompiledComputationBuilder::Build() {
       for (Instruction p : i.control_predecessors()) pending.push_back(p);
     }
   }
-  // In the order of the text, which a schedule may have chosen for its memory; operands first wherever that differs.
+  // Text order, which may be a schedule; operands first where the two differ.
   for (Instruction i : computation.instructions()) {
     if (live.contains(i.id().value) && !Visit(i)) return false;
   }
@@ -451,7 +452,7 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
     const Opcode opcode = program_.module().instruction(step.instruction).opcode();
     return !HasTrait(opcode, kSideEffect) && !HasTrait(opcode, kImpure);
   };
-  std::vector<bool> fixed(r.slots.size(), false);  // holds the same in every call
+  std::vector<bool> fixed(r.slots.size(), false);  // call-invariant
   for (size_t i = 0; i < r.slots.size(); ++i) fixed[i] = r.slots[i].constant != nullptr;
   std::vector<bool> first(r.thunks.size(), false);
   for (size_t i = 0; i < r.thunks.size(); ++i) {
@@ -462,7 +463,7 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
     first[i] = true;
     for (uint32_t k = 0; k < step.result_count; ++k) fixed[step.result_begin + k] = true;
   }
-  // What later steps read stays in memory as long as the frame.
+  // Invariant values that later thunks read live as long as the frame.
   constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
   int64_t kept_bytes = 0;
   std::vector<bool> kept(r.slots.size(), false);
@@ -500,7 +501,7 @@ void CompiledComputationBuilder::ComputeLastUses() {
     return r.slots[slot].constant != nullptr || r.slots[slot].call_invariant;
   };
   for (const OperandRef& ref : r.results) used[ref.slot] = true;
-  // Backwards: the first use seen is the last one made.
+  // In reverse order: the first use found is the last one.
   std::vector<std::vector<uint32_t>> ends(r.thunks.size());
   for (size_t i = r.thunks.size(); i-- > 0;) {
     const Thunk& step = r.thunks[i];
@@ -521,7 +522,7 @@ void CompiledComputationBuilder::ComputeLastUses() {
     r.thunks[i].release_count = static_cast<uint32_t>(ends[i].size());
     r.releases.insert(r.releases.end(), ends[i].begin(), ends[i].end());
   }
-  // Held to the end: results, and parameters that no step reads.
+  // Live until the end: results, and parameters without readers.
   std::vector<bool> ended(r.slots.size(), false);
   for (uint32_t slot : r.releases) ended[slot] = true;
   for (uint32_t slot = 0; slot < r.slots.size(); ++slot) {

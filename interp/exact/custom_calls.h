@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that stand for custom calls.
+// Implementations of custom calls.
 //
-// Known without registration: TopK, and the markers of dumps that give back their operand as it is (Sharding,
-// SPMDFullToShardShape, SPMDShardToFullShape, MoveToHost, MoveToDevice, annotate_device_placement, xla.sdy.*, ...).
+// Built in: TopK, and markers that return their operand unchanged (Sharding, SPMDFullToShardShape,
+// SPMDShardToFullShape, MoveToHost, MoveToDevice, annotate_device_placement, xla.sdy.*, ...).
 #ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
 #define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
 
@@ -31,18 +31,18 @@ struct CustomCallResult {
   std::byte* data;
 };
 
-// Operands and results are array leaves, tuples flattened. An error ends the run and is shown at the instruction.
+// Operands and results are array leaves, tuples flattened. An error ends the run and is reported at the instruction.
 using CustomCallFunction =
     std::function<absl::Status(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
                                std::string_view backend_config)>;
 
 class CustomCallRegistry {
  public:
-  // Replaces an earlier function of that target, and built-in ones.
+  // Registers a function. Replaces earlier and built-in functions of that target.
   void Register(std::string target, CustomCallFunction function) {
     functions_[std::move(target)] = std::move(function);
   }
-  // Null if there is none. The pointer stays valid.
+  // Returns the function of a target, or null. The pointer remains valid.
   const CustomCallFunction* Find(std::string_view target) const {
     const auto it = functions_.find(target);
     return it == functions_.end() ? nullptr : &it->second;

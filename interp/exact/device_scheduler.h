@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of one run: a machine for each, which take turns on one thread. A device runs until it ends or comes to a
-// collective; the group goes on when all of it is there.
+// Schedules the devices of one run cooperatively on one thread, each with a virtual machine. A device runs until it
+// ends or reaches a collective; a group continues when all its devices have arrived.
 #ifndef HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
 #define HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
 
@@ -21,16 +21,15 @@ namespace hlokit::interp {
 
 class DeviceScheduler {
  public:
-  // `arguments` holds those of each device in turn, as VirtualMachine takes them. The context says how many devices
-  // there are.
+  // `arguments`: those of each device in turn, in the form of VirtualMachine. The context has the number of devices.
   DeviceScheduler(RunContext& context, const Module& module, CompiledComputation* entry,
                   absl::Span<const SlotValue> arguments, ExecutionObserver* observer);
 
-  // Runs all devices to their ends. False after an error, which the context has.
+  // Runs all devices to completion. Returns false after an error, which the context has.
   bool Run();
 
   int64_t size() const { return static_cast<int64_t>(devices_.size()); }
-  // Leaves of the root, after Run.
+  // Returns the leaves of the root. Requires: Run returned true.
   std::vector<SlotValue>& results(int64_t device) { return devices_[static_cast<size_t>(device)]->machine.results(); }
 
  private:
@@ -38,12 +37,12 @@ class DeviceScheduler {
     Device(RunContext& context, CompiledComputation* entry, absl::Span<const SlotValue> arguments)
         : machine(context, entry, arguments) {}
     VirtualMachine machine;
-    // Random draws of the device; the context has those of the one that runs.
+    // Count of random draws on the device; the context has that of the running device.
     uint64_t rng_counter = 0;
     std::pair<uint64_t, uint64_t> rng_state;
   };
 
-  // True if the group that `device` waits in is complete; runs what it waits for.
+  // Runs the collective that `device` waits for if its group is complete. Returns false if not.
   bool TryRunCollective(int64_t device);
   void ReportDeadlock();
   const CollectivePlan& WaitingPlan(int64_t device) const;

@@ -24,7 +24,7 @@ const ElementFnTable& ElementFnTable::Get() {
 
 namespace {
 
-// Copies its only operand, of param bytes an element.
+// Copies the only operand; `bytes` per element.
 void CopyElements(void* out, const void* a, const void*, const void*, int64_t n, int64_t bytes) {
   if (out != a) std::memcpy(out, a, static_cast<size_t>(n * bytes));
 }
@@ -36,7 +36,7 @@ std::string TypeError(Opcode opcode, absl::Span<const ElementType> operands, Ele
   return message;
 }
 
-// Gathers `n` elements of `bytes` bytes with a stride (in elements) into contiguous ones.
+// Gathers `n` elements of `bytes` bytes with a stride (in elements) into contiguous memory.
 void GatherElements(std::byte* to, const std::byte* from, int64_t stride, int64_t n, int bytes) {
   const auto copy = [=]<typename T>(T) {
     T* r = reinterpret_cast<T*>(to);
@@ -93,7 +93,7 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
     const ElementType to = ComputeType(result);
     op.fn_ = ConvertFnOf(compute, to);
     op.cost_ = 1;
-    // Float results: whether another rounding, to a narrower type, follows. Integer results: their width.
+    // Float results: true if another rounding to a narrower type follows. Integer results: their width.
     op.param_ = IsFloat(result) ? (op.store_ != nullptr) : BitsOf(result);
     if (op.fn_ == nullptr) return fail();
     return op;
@@ -113,7 +113,7 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
   }
   const ElementFnTable::Entry& entry = ElementFnTable::Get().At(opcode, compute);
   if (entry.fn == nullptr) return fail();
-  // What the functions of the table give: see the Register functions.
+  // Result type of the functions in the table; see the Register functions.
   ElementType expected = first;
   if (opcode == Opcode::kIsFinite) expected = ElementType::kPred;
   if (opcode == Opcode::kAbs || opcode == Opcode::kReal || opcode == Opcode::kImag) expected = ComponentType(first);
@@ -130,7 +130,8 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
     int64_t exponent = attrs.integer(Attr::kExponentBits);
     int64_t mantissa = attrs.integer(Attr::kMantissaBits);
     if (exponent < 1 || exponent > 64 || mantissa < 0) return fail();
-    // As many bits as the type has, or more, change nothing; the function works on the wider compute type.
+    // Reductions to at least the type's own precision are the identity; the function operates on the wider compute
+    // type.
     struct Widths {
       ElementType type;
       int64_t exponent, mantissa;

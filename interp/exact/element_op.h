@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One elementwise operation on contiguous blocks of elements, for a given opcode and element types. Elementwise
-// instructions and scalar computations (the function of a reduce, a sort's comparison, ...) are both made of these.
+// instructions and scalar computations (the function of a reduce, a sort's comparator, ...) both consist of these.
 //
-// There are compute functions for pred, 8-bit to 64-bit integers, f32, f64, c64 and c128 only. Narrower floats are
-// widened to f32 before and rounded once after; integers narrower than a byte are computed in a byte and wrapped.
+// Compute functions exist only for pred, 8-bit to 64-bit integers, f32, f64, c64 and c128. Narrower floats are widened
+// to f32 before and rounded once after; integers narrower than a byte are computed in a byte and wrapped.
 #ifndef HLOKIT_INTERP_EXACT_ELEMENT_OP_H_
 #define HLOKIT_INTERP_EXACT_ELEMENT_OP_H_
 
@@ -19,19 +19,19 @@
 
 namespace hlokit::interp {
 
-// Computes n elements; operands the opcode lacks are null. `out` may be one of the operands.
+// Computes n elements. Unused operands are null. `out` may alias an operand.
 using ElementFn = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n, int64_t param);
 // Converts n elements between storage and compute type.
 using ConvertFn = void (*)(void* to, const void* from, int64_t n);
 
-// The type that values of `t` are computed in.
+// Returns the type in which values of `t` are computed.
 constexpr ElementType ComputeType(ElementType t) {
   if (IsFloat(t)) return t == ElementType::kF64 ? t : ElementType::kF32;
   if (IsInteger(t) && BitsOf(t) < 8) return IsSigned(t) ? ElementType::kS8 : ElementType::kU8;
   return t;
 }
 
-// Storage -> compute type and back; null where they are the same bytes.
+// Returns the conversion from storage to compute type, or back; null if they have the same bytes.
 ConvertFn LoadFn(ElementType storage);
 ConvertFn StoreFn(ElementType storage);
 
@@ -40,13 +40,13 @@ class ElementOp {
   static constexpr int kMaxOperands = 3;
   static constexpr int64_t kBlock = 512;
 
-  // The operation of an elementwise opcode; nullopt, and the reason in `error`, if there is none for these types.
+  // Creates the operation of an elementwise opcode. Returns nullopt and sets `error` if these types are unsupported.
   static std::optional<ElementOp> Make(Opcode opcode, const AttrReader& attrs, absl::Span<const ElementType> operands,
                                        ElementType result, std::string* error);
 
   int arity() const { return arity_; }
-  // Operand i starts at in[i] and has stride strides[i] (in elements, 0 allowed); the result is dense. The result may
-  // be an operand that has stride 1.
+  // Applies the operation. Operand i begins at in[i] with stride strides[i] (in elements, 0 allowed); the result is
+  // dense and may alias an operand with stride 1.
   void Run(std::byte* out, const std::byte* const* in, const int64_t* strides, int64_t n) const {
     if (direct_ && (n == 1 || AllOnes(strides))) {
       fn_(out, in[0], in[1], in[2], n, param_);
@@ -54,14 +54,14 @@ class ElementOp {
       RunInBlocks(out, in, strides, n);
     }
   }
-  // A rough cost of one element in nanoseconds, to decide how to split work.
+  // Returns a rough cost of one element in nanoseconds, used to split work.
   int cost() const { return cost_; }
-  // True if both compute the same from the same operands.
+  // Returns true if both compute the same function.
   friend bool SameOp(const ElementOp& a, const ElementOp& b) {
     return a.fn_ == b.fn_ && a.store_ == b.store_ && a.param_ == b.param_ && a.arity_ == b.arity_ &&
            a.load_[0] == b.load_[0] && a.load_[1] == b.load_[1] && a.load_[2] == b.load_[2];
   }
-  // True if the result is the operand, bit for bit.
+  // Returns true if the result is the operand, bit for bit.
   bool identity() const { return identity_; }
 
  private:
@@ -81,12 +81,12 @@ class ElementOp {
   uint8_t cost_ = 1;
   bool direct_ = true;  // no load_, no store_
   bool identity_ = false;
-  uint8_t in_bytes_[kMaxOperands] = {};  // of one element as stored
+  uint8_t in_bytes_[kMaxOperands] = {};  // size of a stored element
   uint8_t out_bytes_ = 0;
 };
 
-// The compute functions: one for each opcode and compute type of operand 0 (compare and convert, which depend on more,
-// have their own look-ups).
+// Compute functions by opcode and compute type of operand 0. Compare and convert, which depend on more, have separate
+// look-ups.
 class ElementFnTable {
  public:
   static const ElementFnTable& Get();
@@ -107,16 +107,16 @@ class ElementFnTable {
   Entry entries_[kOpcodeCount][kElementTypeCount];
 };
 
-// Each fills its rows; see kernels/element_*.cc.
+// Fills the rows of one kind of operations; see kernels/element_*.cc.
 void RegisterIntegerOps(ElementFnTable* table);
 void RegisterFloatOps(ElementFnTable* table);
 void RegisterFloatMath(ElementFnTable* table);
 void RegisterComplexOps(ElementFnTable* table);
 void RegisterSelection(ElementFnTable* table);
 
-// Functions that depend on an attribute or on two types. Null where there is none.
+// Returns the function for a direction and type, or null.
 ElementFn CompareFn(ComparisonDirection direction, bool total_order, ElementType compute_type);
-ElementFn ConvertFnOf(ElementType from, ElementType to);  // compute types; param: bits of an integer result
+ElementFn ConvertFnOf(ElementType from, ElementType to);  // `param` of the function: bits of an integer result
 
 }  // namespace hlokit::interp
 

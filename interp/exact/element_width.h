@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving elements without a look at what they are: only their width counts.
+// Moves elements by width, independent of their type.
 #ifndef HLOKIT_INTERP_EXACT_ELEMENT_WIDTH_H_
 #define HLOKIT_INTERP_EXACT_ELEMENT_WIDTH_H_
 
@@ -7,7 +7,7 @@
 
 namespace hlokit::interp {
 
-// Calls `visit` with a value of a type of this many bytes, 1, 2, 4, 8 or 16.
+// Calls `visit` with a value of a type of this width in bytes: 1, 2, 4, 8 or 16.
 template <typename F>
 inline void VisitWidth(int64_t bytes, F&& visit) {
   struct Wide {

@@ -15,7 +15,7 @@
 namespace hlokit::interp {
 namespace {
 
-// "in iteration 5 of while.3, in iteration 2 of while.1".
+// Returns "in iteration 5 of while.3, in iteration 2 of while.1".
 std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
   std::string text;
   for (const RunContext::LoopPosition& at : loops) {
@@ -92,15 +92,15 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   return RunPointers(pointers, sink);
 }
 
-// Results as literals: in the bytes of arguments that the same device gave away where they lie there, or where nothing
-// does.
+// Returns the results as literals. A result in the memory of a donated argument of the same device, or in unowned
+// memory, takes over that literal.
 std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArguments* donation) {
   std::vector<Literal> results;
   DonatedArguments none;
   if (donation == nullptr) donation = &none;
   std::vector<Literal*>& given = donation->donated;
   donation->aliased_argument.assign(result_shapes_.size() * static_cast<size_t>(set.size()), -1);
-  // Whose bytes each result is in, and how many are in each.
+  // Start of each donated argument's bytes, and its number.
   std::vector<std::pair<const std::byte*, size_t>> begins;
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] != nullptr) begins.emplace_back(given[i]->data(), i);
@@ -176,7 +176,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                          ToString(argument_shapes_[i % each], false)));
       return std::nullopt;
     }
-    // Bytes without an owner are never written. Those that were given away have one, a block that counts references.
+    // Bytes without an owner are never written. Donated bytes have one, a reference-counted block.
     SlotValue value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
     if (value.data == nullptr) {
       value.data = no_bytes;

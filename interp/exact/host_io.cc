@@ -27,7 +27,7 @@ absl::Status FileHostIo::Receive(std::string_view queue, int64_t device, absl::S
     if (!file.ok()) return file.status();
     input.text = std::string((*file)->text());
   }
-  // A line for each leaf; those without a value are skipped.
+  // One line for each leaf; empty lines and comments are skipped.
   const size_t begin = input.next;
   for (size_t lines = 0; lines < leaves.size() && input.next < input.text.size();) {
     size_t end = input.text.find('\n', input.next);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's end of infeed, outfeed and of send and recv with is_host_transfer: queues of values.
+// Host side of infeed, outfeed and of send and recv with is_host_transfer: queues of values.
 #ifndef HLOKIT_INTERP_EXACT_HOST_IO_H_
 #define HLOKIT_INTERP_EXACT_HOST_IO_H_
 
@@ -21,30 +21,30 @@ namespace hlokit::interp {
 class HostIo {
  public:
   virtual ~HostIo() = default;
-  // The next value of a queue for a device: "infeed", "recv.CHANNEL". `leaves` has a literal of each array leaf, to be
-  // filled. An error ends the run.
+  // Receives the next value of a queue for a device: "infeed", "recv.CHANNEL". Fills the literals of `leaves`, one for
+  // each array leaf. An error ends the run.
   virtual absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) = 0;
-  // A value for a queue from a device: "outfeed", "send.CHANNEL".
+  // Sends a value from a device to a queue: "outfeed", "send.CHANNEL".
   virtual absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) = 0;
 };
 
-// Queues in files of a folder: QUEUE.txt, or QUEUE.DEVICE.txt when there are several devices, with one array leaf a
-// line as arguments are written.
+// Queues in files of a directory: QUEUE.txt, or QUEUE.DEVICE.txt with several devices, one array leaf a line in the
+// format of arguments.
 class FileHostIo : public HostIo {
  public:
-  // `context` is the module's.
+  // `context`: the module's.
   FileHostIo(std::string folder, Context* context, int64_t devices)
       : folder_(std::move(folder)), context_(context), devices_(devices) {}
 
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
   absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) override;
-  // Writes what was sent. Files of queues that got nothing are not touched.
+  // Writes the values that were sent. Does not touch files of unused queues.
   absl::Status Finish() const;
 
  private:
   struct Input {
     std::string text;
-    size_t next = 0;  // first byte that is not read yet
+    size_t next = 0;  // first unread byte
   };
   std::string PathOf(std::string_view queue, int64_t device) const;
 

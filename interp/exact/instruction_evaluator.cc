@@ -13,12 +13,12 @@
 namespace hlokit::interp {
 namespace {
 
-// Copies instructions of one module into another of the same context, with the computations they call.
+// Clones instructions of a module with their callees into another module of the same context.
 class Extractor {
  public:
   explicit Extractor(const Module& from) : from_(from), to_(from.shared_context()) {}
 
-  // The module whose entry computes `root`.
+  // Returns a module whose entry computes `root`.
   Module Extract(Instruction root) {
     CopyCallees(root);
     const ComputationId entry = to_.AddComputation(from_.record(root.parent().id()).name);
@@ -28,7 +28,7 @@ class Extractor {
   }
 
  private:
-  // Each computation that `root` and what it depends on call, callees first.
+  // Clones the computations that `root` and its transitive operands call, callees first.
   void CopyCallees(Instruction root) {
     struct Visit {
       Computation computation;
@@ -54,7 +54,7 @@ class Extractor {
     }
   }
 
-  // What `root` depends on, itself last.
+  // Returns the transitive operands of `root`, itself last.
   static std::vector<Instruction> Reached(Instruction root) {
     struct Visit {
       Instruction instruction;
@@ -120,7 +120,7 @@ class Extractor {
 
   const Module& from_;
   Module to_;
-  absl::flat_hash_map<uint32_t, ComputationId> computations_;  // copies
+  absl::flat_hash_map<uint32_t, ComputationId> computations_;  // clones
   absl::flat_hash_map<uint32_t, InstructionId> instructions_;
 };
 

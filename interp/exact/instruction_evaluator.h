@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single instructions on constants: what constant folding asks for.
+// Evaluates single instructions on constants, for constant folding.
 #ifndef HLOKIT_INTERP_EXACT_INSTRUCTION_EVALUATOR_H_
 #define HLOKIT_INTERP_EXACT_INSTRUCTION_EVALUATOR_H_
 
@@ -11,13 +11,12 @@
 
 namespace hlokit::interp {
 
-// The value of an instruction, which must be an array. What it depends on, through any number of operands, must end in
-// constants and other instructions without operands; parameters are an error. Costs as much as those instructions and
-// the computations they call, whatever the size of the module. No other thread may add to the module's context
-// meanwhile.
+// Returns the value of an instruction, which must be an array. Its transitive operands must end in constants and other
+// instructions without operands; parameters are an error. The cost is that of those instructions and their callees,
+// independent of the module's size. No other thread may add to the module's context during the call.
 absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const EvaluatorOptions& options);
 
-// Gives passes an evaluator with limits that do not depend on the clock: one thread, 2^20 steps, 2^28 bytes.
+// Returns a pass context with an evaluator whose limits do not depend on the clock: one thread, 2^20 steps, 2^28 bytes.
 PassContext EvaluatingContext();
 
 }  // namespace hlokit::interp

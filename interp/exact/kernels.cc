@@ -9,7 +9,7 @@ namespace {
 constexpr PrepareFn kKernels[] = {
 #define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) Prepare##kernel,
 #include "ir/ops/opcode_columns.inc"
-    nullptr,  // an opcode that is not known
+    nullptr,  // unknown opcode
 };
 
 }  // namespace

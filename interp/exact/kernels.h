@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function that prepares instructions of each opcode; it is a column of ir/ops/opcodes.def.
+// Functions that prepare the instructions of each opcode, a column of ir/ops/opcodes.def.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_H_
 
@@ -9,10 +9,10 @@ namespace hlokit::interp {
 
 class CompiledComputationBuilder;
 
-// Looks at builder.instruction() and gives it a result (a view, or a step), or reports why it cannot.
+// Prepares builder.instruction(): sets its result (a view, or a thunk) or reports an error.
 using PrepareFn = void (*)(CompiledComputationBuilder& builder);
 
-// Null for Opcode::kUnknown.
+// Returns null for Opcode::kUnknown.
 PrepareFn PrepareFnOf(Opcode opcode);
 
 #define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over an index space with several strided operands. Dimensions that are contiguous in all operands at once are
-// joined, so most nests end up as one long run; a body handles the innermost dimension as a whole.
+// Loops over an index space with several strided operands. Dimensions that are contiguous in all operands are
+// collapsed, so that most nests become one long run; a body handles the innermost dimension as a whole.
 #ifndef HLOKIT_INTERP_EXACT_LOOP_NEST_H_
 #define HLOKIT_INTERP_EXACT_LOOP_NEST_H_
 
@@ -14,7 +14,7 @@ namespace hlokit::interp {
 class LoopNest {
  public:
   LoopNest() = default;
-  // `strides[k]` are the strides of operand k, one for each of `dims`. No dimension may be 0.
+  // `strides[k]`: strides of operand k, one for each of `dims`. Requires: no dimension is 0.
   LoopNest(absl::Span<const int64_t> dims, absl::Span<const Dims> strides)
       : operands_(static_cast<int>(strides.size())) {
     for (size_t i = 0; i < dims.size(); ++i) {
@@ -41,7 +41,7 @@ class LoopNest {
   int64_t size(int dim) const { return sizes_[dim]; }
   int64_t stride(int dim, int operand) const { return strides_[dim * operands_ + operand]; }
   const int64_t* strides(int dim) const { return &strides_[dim * operands_]; }
-  // The innermost dimension: length, and strides of each operand.
+  // Returns the length of the innermost dimension, or its strides for each operand.
   int64_t inner_size() const { return sizes_.back(); }
   const int64_t* inner_strides() const { return &strides_[strides_.size() - operands_]; }
   int64_t outer_count() const {
@@ -50,7 +50,7 @@ class LoopNest {
     return n;
   }
 
-  // Calls body(offsets) for the runs [begin, end) of outer_count(): `offsets[k]` is the element offset of the run's
+  // Calls body(offsets) for the runs [begin, end) of outer_count(); `offsets[k]` is the element offset of the run's
   // start in operand k.
   template <typename Body>
   void ForEachRun(int64_t begin, int64_t end, Body body) const {

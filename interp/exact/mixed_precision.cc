@@ -29,7 +29,7 @@ void RunReadBytes(const ThunkParams* plan, const std::byte* const* in, std::byte
   std::memset(out[0] + p.copied, 0, p.zeros);
 }
 
-// The bytes of `view` as an array of `type` with the same dimensions.
+// Returns the bytes of `view` as an array of `type` with the same dimensions.
 View EmitReadBytes(CompiledComputationBuilder& b, const View& view, ElementType type) {
   const Shape shape = b.program_shapes().Array(type, view.dims());
   const View dense = b.MakeDense(view);
@@ -48,7 +48,7 @@ View Convert(CompiledComputationBuilder& b, const View& view, ElementType type) 
 
 bool IsReal(const View& view) { return view.shape.IsArray() && IsFloat(view.type()); }
 
-// Returns true if all operands of the same kind of number have one type.
+// Returns true if all floating-point operands must have one type.
 bool HasOneType(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kUniformTypes); }
 
 }  // namespace
@@ -68,7 +68,7 @@ bool CompiledComputationBuilder::FitTypes() {
     const absl::Span<const View> all = leaves(operand);
     if (all.size() != 1) {
       operands_.clear();
-      return true;  // passed on as it is
+      return true;  // forwarded unchanged
     }
     operands_.push_back(all[0]);
   }
@@ -89,7 +89,8 @@ bool CompiledComputationBuilder::FitTypes() {
   std::vector<ElementType> results;
   if (HasTrait(opcode, kAppliesComputation)) {
     const ScalarFunction* function = program_.FunctionOf(current_.computation_attr(Attr::kToApply));
-    if (function == nullptr || function->parameter_count() < operands_.size()) return true;  // the kernel says why
+    if (function == nullptr || function->parameter_count() < operands_.size())
+      return true;  // the kernel reports the error
     for (size_t i = 0; i < operands_.size(); ++i) {
       const ElementType type = function->parameter_type(i);
       if (IsReal(operands_[i]) && IsFloat(type) && operands_[i].type() != type) {
@@ -106,7 +107,7 @@ bool CompiledComputationBuilder::FitTypes() {
       if (IsReal(view) && view.type() != *type) view = Convert(*this, view, *type);
     }
   }
-  // What the instruction gives for these operands.
+  // Result type of the instruction for these operand types.
   if (results.empty()) {
     std::vector<Shape> shapes;
     for (const View& view : operands_) shapes.push_back(view.shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose operands and result have different floating-point types where they should have one. XLA's verifier
-// allows them; its compilers convert, its evaluator does not look.
+// Modes for instructions whose operands and result have different floating-point types where one type is expected.
+// XLA's verifier accepts them; XLA's compilers convert, XLA's evaluator ignores the difference.
 #ifndef HLOKIT_INTERP_EXACT_MIXED_PRECISION_H_
 #define HLOKIT_INTERP_EXACT_MIXED_PRECISION_H_
 
@@ -9,13 +9,11 @@
 namespace hlokit::interp {
 
 enum class MixedPrecisionMode : uint8_t {
-  // Operands are converted to the type the instruction computes in, the widest of them; the result is converted to the
-  // declared type.
+  // Converts operands to the widest of their types, in which the instruction computes, and the result to the declared
+  // type.
   kConvert,
-  // XLA's evaluator: an instruction whose operands and result should have one type reads the bytes of its operands as
-  // elements of the declared type (zeros where there are no more), and a bitcast from or to a type below a byte sees
-  // one
-  // element in each byte. Copies, reductions and products convert.
+  // Like XLA's evaluator: reads the bytes of operands as elements of the declared type (zeros past the end); a bitcast
+  // from or to a type below a byte has one element in each byte. Copies, reductions, dots and convolutions convert.
   kReinterpret,
 };
 

@@ -75,7 +75,7 @@ const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId
     Error(DiagnosticKind::kTooLarge, instruction, "this constant exceeds the limit on memory (--max-bytes)");
     return nullptr;
   }
-  // Each constant gets random values of its own.
+  // Each constant gets different random values.
   program_->filled.push_back(
       std::make_unique<Literal>(FillElided(literal.shape, *options_.fill_elided, options_.seed + id.value)));
   return filled_[id.value] = program_->filled.back()->data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares everything that an entry computation needs: a routine for each computation it reaches, called ones first.
+// Prepares an entry computation: a CompiledComputation for each computation it reaches, callees first.
 #ifndef HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
 #define HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
 
@@ -26,9 +26,9 @@
 namespace hlokit::interp {
 
 struct PrepareOptions {
-  // What stands for constants whose text was elided; without it they are errors.
+  // Values of constants whose text is elided; unset: they are errors.
   std::optional<FillKind> fill_elided;
-  uint64_t seed = 0;  // of FillKind::kRandom
+  uint64_t seed = 0;  // for FillKind::kRandom
   Limits limits;
   const CustomCallRegistry* custom_calls = nullptr;
   ObservationRequest observation;
@@ -41,7 +41,7 @@ struct PrepareOptions {
 struct PreparedProgram {
   const Module* module = nullptr;
   Arena arena;                                   // strides
-  std::vector<std::unique_ptr<Literal>> filled;  // in place of elided constants
+  std::vector<std::unique_ptr<Literal>> filled;  // values of elided constants
   std::vector<std::unique_ptr<CompiledComputation>> computations;
   std::vector<std::unique_ptr<ScalarFunction>> functions;
   CompiledComputation* entry = nullptr;
@@ -51,7 +51,7 @@ class ProgramBuilder {
  public:
   ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink, PreparedProgram* program);
 
-  // Prepares `entry` and what it calls.
+  // Prepares `entry` and its callees.
   bool Build(Computation entry);
 
   // ---- For CompiledComputationBuilder ----
@@ -60,28 +60,28 @@ class ProgramBuilder {
   const PrepareOptions& options() const { return options_; }
   DiagnosticSink& sink() { return *sink_; }
   PreparedProgram& program() { return *program_; }
-  // Of a called computation; null if there is none (a module that was not verified).
+  // Returns the prepared callee; null if there is none (in a module that was not verified).
   CompiledComputation* CompiledComputationOf(Computation computation) const;
-  // The same as a function of scalars; null if its parameters and results are no scalars.
+  // Returns the callee as a function of scalars; null if its parameters or results are not scalars.
   ScalarFunction* FunctionOf(Computation computation) const;
   const SideEffects& effects() const { return effects_; }
-  // Whether an instruction calls it: then it may run many times.
+  // Returns true if an instruction calls it, so that it may run many times.
   bool is_called(Computation computation) const { return called_[computation.id().value]; }
-  // Contents of a constant, elided ones filled as the options say; null after an error.
+  // Returns the contents of a constant, with elided ones filled as the options specify; null after an error.
   const std::byte* ConstantData(Instruction instruction, LiteralId literal);
   void Error(DiagnosticKind kind, Instruction at, std::string message);
 
-  // Where the leaves of each instruction begin in the CompiledComputationBuilder at work.
+  // Returns the first view of each instruction in the current CompiledComputationBuilder.
   std::vector<uint32_t>& first_view() { return first_view_; }
-  // Leaves that a value of this shape has in a run. (Shape::leaf_count counts an empty tuple as one.) CountLeaves comes
-  // first: false if the shape has more of them than can be walked over.
+  // Returns the number of leaves of a value of this shape in a run. (Shape::leaf_count counts an empty tuple as one.)
+  // Requires: CountLeaves, which returns false if the shape has too many leaves to traverse.
   int64_t LeafCount(Shape shape) { return shape.IsTuple() ? leaf_counts_[shape.record()] : 1; }
   bool CountLeaves(Shape shape);
-  // Total number of views so far; bounded, because tuples may share leaves without limit.
+  // Adds to the total number of views. Returns false beyond a limit, since tuples may share leaves without bound.
   bool CountViews(int64_t n);
 
  private:
-  // The computations that `entry` reaches, itself included, called ones first.
+  // Returns the computations reachable from `entry`, itself included, callees first.
   std::vector<Computation> Reached(Computation entry) const;
 
   const Module& module_;

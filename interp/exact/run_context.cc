@@ -11,7 +11,7 @@
 namespace hlokit::interp {
 namespace {
 
-// "10 s", "0.5 s".
+// Returns "10 s", "0.5 s".
 std::string Seconds(double seconds) {
   char text[40];
   std::snprintf(text, sizeof(text), "%g s", seconds);
@@ -54,8 +54,8 @@ bool RunContext::CheckLimits() {
 
 void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
-  // A piece should take long enough to pay for handing it to a thread (some microseconds), and be short enough for the
-  // run to notice that it should stop.
+  // A chunk should outweigh the cost of dispatching it to a thread (some microseconds), and be short enough for a
+  // prompt stop.
   constexpr double kPiece = 3e4;
   constexpr double kBetweenChecks = 1e8;
   const double per_item = std::max(cost, 0.01);
@@ -67,15 +67,15 @@ void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(
     const int64_t n = std::min(between_checks, count - begin);
     threads_->ParallelFor(n, grain, [&](int64_t b, int64_t e) { body(begin + b, begin + e); });
   }
-  // After long work the clock is due, however few steps there were.
+  // After long work the clock is checked, even after few steps.
   constexpr double kLong = 1e6;
   if (static_cast<double>(count) * per_item >= kLong) next_check_ = std::min(next_check_, steps_ + 1);
 }
 
 bool RunContext::Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments,
                       absl::Span<SlotValue> results) {
-  // Each level is a machine on the C++ stack, so their number is bounded. (Calls, loops and conditionals do not come
-  // here: they nest on the machine's own stack.)
+  // Each level is a virtual machine on the C++ stack, so their number is bounded. (Calls, loops and conditionals nest
+  // on the machine's own stack instead.)
   constexpr int kMaxDepth = 50;
   if (call_depth_ == kMaxDepth) {
     Fail(StrCat("computations applied to elements are nested deeper than the limit of ", kMaxDepth));

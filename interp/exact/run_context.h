@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run shares among its devices and kernels: memory, threads, limits, the first error.
+// State shared by the devices and kernels of a run: memory, threads, limits, the first error.
 #ifndef HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
 #define HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
 
@@ -38,14 +38,14 @@ class RunContext {
 
   BufferPool pool;
 
-  // The first error stops the run. Kernels may go on to their end after Fail; their results are dropped.
+  // Sets the first error, which stops the run. Kernels may run to completion after Fail; their results are dropped.
   void Fail(std::string message) {
     if (failed_.exchange(true)) return;
     error_ = std::move(message);
   }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   const std::string& error() const { return error_; }
-  // Where it happened: set by the machine that ran into it. The loops around it, innermost first.
+  // Location of the error, set by the virtual machine. Enclosing loops, innermost first.
   InstructionId error_instruction;
   struct LoopPosition {
     InstructionId loop;
@@ -53,7 +53,7 @@ class RunContext {
   };
   std::vector<LoopPosition> error_loops;
 
-  // Counts one step of work and fails when a limit is passed. Called for every instruction that runs.
+  // Counts one instruction and fails if a limit is exceeded. Called for every instruction that runs.
   bool CountStep() {
     if (++steps_ < next_check_) return true;
     return CheckLimits();
@@ -63,22 +63,22 @@ class RunContext {
   int64_t loop_trips = 0;  // of all loops
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Fails if the run was canceled or its time is up, and shows the progress from time to time. For long loops.
+  // Fails if the run was canceled or is out of time, and reports progress periodically. Called in long loops.
   bool CheckTime();
   using ProgressFunction = std::function<void(const RunProgress&)>;
   void set_progress(const ProgressFunction* progress) { progress_ = progress; }
 
-  // body(begin, end) over pieces of [0, count), in parallel where that pays: `cost` is the time of one item in
-  // nanoseconds, roughly. Where pieces begin follows the number of threads, so no result may depend on it. Stops
-  // between pieces when the run has failed.
+  // Calls body(begin, end) over chunks of [0, count), in parallel if profitable. `cost`: approximate time of one item
+  // in nanoseconds. Chunk boundaries depend on the number of threads, so results must not depend on them. Stops between
+  // chunks if the run has failed.
   void ParallelFor(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
   int threads() const { return threads_->threads(); }
 
-  // Runs `routine`, a computation called by a kernel, to its end on frames of its own. `results` are owned by the
-  // caller. False after an error.
+  // Runs a computation called by a kernel to completion on frames of its own. `results` are owned by the caller.
+  // Returns false after an error.
   bool Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
 
-  // Where the run is, for partition-id, replica-id and collectives.
+  // Current device, for partition-id, replica-id and collectives.
   struct LogicalDevice {
     int64_t replica = 0;
     int64_t partition = 0;
@@ -86,12 +86,12 @@ class RunContext {
   LogicalDevice device;
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
-  HostIo* host_io = nullptr;  // null: there is no host to talk to
-  // Sent, and not yet received: by channel and receiving device.
+  HostIo* host_io = nullptr;  // null: no host
+  // Messages in flight, by channel and receiving device.
   std::map<std::pair<int64_t, int64_t>, std::deque<std::string>> messages;
   uint64_t rng_seed = 0;
-  uint64_t rng_counter = 0;                          // of the run's draws from rng
-  std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // of rng-get-and-update-state, low and high
+  uint64_t rng_counter = 0;                          // count of rng draws in the run
+  std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // state of rng-get-and-update-state, low and high
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -108,12 +108,12 @@ class RunContext {
   double next_progress_ = kSecondsPerProgress;
   int64_t steps_ = 0;
   int64_t next_check_;
-  int call_depth_ = 0;  // of Call
+  int call_depth_ = 0;  // nesting of Call
   std::atomic<bool> failed_{false};
   std::string error_;
 };
 
-// Memory for the time of one kernel. Check data() for null: the budget may be exhausted, which has been reported then.
+// Memory for the duration of one kernel. data() is null if the budget is exhausted, which has been reported.
 class Scratch {
  public:
   Scratch(RunContext& context, int64_t bytes) : pool_(context.pool), buffer_(context.pool.Allocate(bytes)) {

@@ -14,14 +14,14 @@
 
 namespace hlokit::interp {
 
-// Turns instructions into registers and ops; gives up (false) at the first one that is not elementwise on scalars.
+// Translates instructions to registers and ops. Returns false at the first one that is not elementwise on scalars.
 struct ScalarFunction::Compiler {
-  // Inlined calls could multiply without bound.
+  // Inlining may grow without bound.
   static constexpr size_t kMaxOps = 4096;
 
   ProgramBuilder& program;
   ScalarFunction* f;
-  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> registers;  // of each instruction's leaves, by id
+  absl::flat_hash_map<uint32_t, std::vector<uint32_t>> registers;  // of the leaves of each instruction, by id
 
   uint32_t AddRegister(Source source, ElementType type, size_t index, const std::byte* constant = nullptr) {
     f->registers_.push_back({source, static_cast<uint8_t>(BytesOf(type)), static_cast<uint32_t>(index), constant});
@@ -37,7 +37,7 @@ struct ScalarFunction::Compiler {
       std::vector<uint32_t>& to = registers[instruction.id().value];
       for (Shape leaf : leaves) to.push_back(AddRegister(Source::kParameter, leaf.element_type(), parameter++));
     }
-    // Operands first, without recursion: an instruction is looked at again when its operands have registers.
+    // Operands first, without recursion: an instruction is revisited when its operands have registers.
     std::vector<Instruction> stack = {computation.root()};
     while (!stack.empty()) {
       const Instruction at = stack.back();
@@ -51,7 +51,7 @@ struct ScalarFunction::Compiler {
         ready = false;
         stack.push_back(operand);
       }
-      if (stack.size() > kMaxOps * 4) return false;  // large, or a cycle
+      if (stack.size() > kMaxOps * 4) return false;  // too large, or cyclic
       if (!ready) continue;
       if (!CompileInstruction(at) || f->ops_.size() > kMaxOps) return false;
     }
@@ -86,7 +86,7 @@ struct ScalarFunction::Compiler {
       if (data == nullptr) return false;
       result.push_back(AddRegister(Source::kConstant, at.shape().element_type(), 0, data));
     } else if (MovesElements(opcode) || opcode == Opcode::kBitcast || opcode == Opcode::kOptimizationBarrier) {
-      // One scalar to another: nothing to do.
+      // Scalar to scalar: no operation.
       if (!at.operand(0).shape().IsScalar() || at.operand(0).shape().element_type() != at.shape().element_type()) {
         return false;
       }
@@ -119,7 +119,7 @@ struct ScalarFunction::Compiler {
     return true;
   }
 
-  // The registers and ops of the called function, its parameters replaced by the operands.
+  // Inlines the registers and ops of the called function, with its parameters replaced by the operands.
   bool Inline(Instruction call, std::vector<uint32_t>* result) {
     const std::vector<Computation> called = call.called_computations();
     if (called.size() != 1) return false;
@@ -201,7 +201,7 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
   for (const RegisterOp& op : f->ops_) f->cost_ += op.op.cost();
   f->direct_result_ = f->results_.size() == 1 && !f->ops_.empty() && f->ops_.back().out == f->results_[0];
 
-  // Which function it is.
+  // Recognizes the function.
   const auto parameter_of = [&](uint32_t r) -> int64_t {
     return f->registers_[r].source == Source::kParameter ? int64_t{f->registers_[r].index} : -1;
   };
@@ -224,7 +224,7 @@ void ScalarFunction::MatchComparison(Instruction root) {
       parameters_.size() % 2 != 0) {
     return;
   }
-  // Walk both sides together: they must be the same but for the parity of their parameters.
+  // Compares both sides in lockstep: they must be equal except for the parity of their parameters.
   struct Pair {
     uint32_t even, odd;
   };
@@ -336,7 +336,7 @@ void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* stri
       op.op.Run(out, in, in_strides, count);
     }
     if (direct_result_) continue;
-    // A result that is a parameter may be overwritten by another result: all are read before any is written.
+    // A result that is a parameter may be overwritten by another result: read all before writing any.
     bool moves_parameter = false;
     for (uint32_t r : results_) moves_parameter = moves_parameter || registers_[r].source == Source::kParameter;
     std::unique_ptr<std::byte[]> staged;
@@ -372,7 +372,7 @@ void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, con
   std::vector<SlotValue> returned(result_types_.size());
   for (int64_t i = 0; i < n; ++i) {
     for (size_t p = 0; p < arguments.size(); ++p) {
-      // Borrowed: a machine does not write to values that have no owner.
+      // Borrowed: a machine does not write to values without owners.
       arguments[p] = {nullptr, const_cast<std::byte*>(parameters[p]) + i * strides[p] * BytesOf(parameters_[p])};
     }
     if (!context.Call(routine_, arguments, absl::MakeSpan(returned))) return;

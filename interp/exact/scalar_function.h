@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A computation on scalars, applied to many elements at once: the function of a reduce, a scatter, a sort, a map.
+// A computation on scalars applied to many elements at once: the function of a reduce, a scatter, a sort, a map.
 //
-// Computations made of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements, so
-// that a function of ten instructions costs ten short loops a block instead of ten dispatches an element. Others are
-// run on the machine, one element at a time.
+// Computations of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements: a function
+// of ten instructions costs ten short loops a block instead of ten dispatches an element. Others run on the virtual
+// machine, one element at a time.
 #ifndef HLOKIT_INTERP_EXACT_SCALAR_FUNCTION_H_
 #define HLOKIT_INTERP_EXACT_SCALAR_FUNCTION_H_
 
@@ -24,13 +24,13 @@ class RunContext;
 
 class ScalarFunction {
  public:
-  // Functions that kernels have faster code for, with operands and result of one type.
+  // Functions with specialized kernels, with operands and result of one type.
   enum class RecognizedOp : uint8_t { kNone, kAdd, kMultiply, kMinimum, kMaximum, kAnd, kOr, kXor, kFirst, kSecond };
 
   static constexpr int64_t kBlock = 256;
 
-  // `routine` is the prepared form of the same computation. Null, after an error report, if parameters or results are
-  // no scalars.
+  // Creates the function. `routine`: the prepared form of the same computation. Returns null, after an error report, if
+  // parameters or results are not scalars.
   static std::unique_ptr<ScalarFunction> Make(ProgramBuilder& program, Computation computation,
                                               CompiledComputation* routine);
 
@@ -38,26 +38,26 @@ class ScalarFunction {
   size_t result_count() const { return results_.size(); }
   ElementType parameter_type(size_t i) const { return parameters_[i]; }
   ElementType result_type(size_t i) const { return result_types_[i]; }
-  // What the function does if it has two parameters and one result.
+  // Returns the recognized function. kNone unless it has two parameters and one result.
   RecognizedOp recognized_op() const { return recognized_op_; }
-  // False: runs on the machine, so calls must come from the machine's thread.
+  // Returns false for functions on the virtual machine, which only its thread may call.
   bool parallel() const { return is_vectorized_; }
-  // Rough time of one application, in nanoseconds.
+  // Returns an approximate time of one application, in nanoseconds.
   double cost() const { return cost_; }
 
-  // The function says whether key(a0, a1, ...) stands in `direction` to key(b0, b1, ...), where a's are the parameters
-  // 0, 2, 4, ... and b's are 1, 3, 5, ...: most comparisons of sorts.
+  // A comparator of the form key(a0, a1, ...) `direction` key(b0, b1, ...), where a's are the parameters 0, 2, 4, ...
+  // and b's are 1, 3, 5, ...: most comparators of sorts.
   struct KeyComparison {
     ComparisonDirection direction;
     bool total_order;
-    // Reads the even parameters only; its one result is the key.
+    // Reads the even parameters only; its single result is the key.
     std::unique_ptr<ScalarFunction> key;
-    // The parameter, divided by two, that is the key itself; -1 if the key has to be computed.
+    // The parameter that is the key, divided by two; -1 if the key is computed.
     int64_t operand;
   };
   const KeyComparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
 
-  // Memory for one thread's calls, for up to `n` elements a call (more are handled kBlock at a time).
+  // Memory for calls on one thread with up to `n` elements (processed kBlock at a time).
   class BlockScratch {
    public:
     BlockScratch(const ScalarFunction& function, int64_t n);
@@ -68,8 +68,8 @@ class ScalarFunction {
     std::unique_ptr<std::byte[]> memory_;
   };
 
-  // results[j][i] = function(parameters[0][i * strides[0]], ...) for i < n. Results are dense; they may overlap
-  // parameters that have stride 1 and start at the same place.
+  // Computes results[j][i] = function(parameters[0][i * strides[0]], ...) for i < n. Results are dense; they may alias
+  // parameters with stride 1 and the same start.
   void Run(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results, int64_t n,
            BlockScratch& scratch, RunContext& context) const;
 
@@ -97,7 +97,7 @@ class ScalarFunction {
   std::vector<Register> registers_;
   std::vector<RegisterOp> ops_;
   std::vector<uint32_t> results_;  // registers
-  bool direct_result_ = false;     // the last op may write to the only result
+  bool direct_result_ = false;     // the last op writes the only result
   bool is_vectorized_ = false;
   RecognizedOp recognized_op_ = RecognizedOp::kNone;
   std::optional<KeyComparison> comparison_;

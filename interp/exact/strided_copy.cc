@@ -38,7 +38,7 @@ StridedCopy::StridedCopy(absl::Span<const int64_t> dims, absl::Span<const int64_
     kind_ = Kind::kFill;
   } else {
     kind_ = Kind::kStrided;
-    // If another dimension is contiguous in the source, go through both in tiles.
+    // If another dimension is contiguous in the source, traverse both in tiles.
     if (to_inner == 1) {
       for (int d = 0; d + 1 < nest_.rank(); ++d) {
         if (nest_.stride(d, 1) != 1 || nest_.size(d) < 4 || nest_.inner_size() < 4) continue;
@@ -54,7 +54,7 @@ StridedCopy::StridedCopy(absl::Span<const int64_t> dims, absl::Span<const int64_
           to.push_back(nest_.stride(i, 0));
           from.push_back(nest_.stride(i, 1));
         }
-        // The two dimensions are not joined: one is contiguous on one side only.
+        // The two dimensions cannot be collapsed: one is contiguous on one side only.
         nest_ = make_nest(sizes, to, from);
         kind_ = Kind::kTranspose;
         break;
@@ -88,7 +88,7 @@ void StridedCopy::RunTyped(T* to, const T* from, int64_t begin, int64_t end) con
       });
       break;
     case Kind::kTranspose: {
-      // A run of ForEachRun is one value of dimension a; tiles of a are walked together.
+      // A run of ForEachRun is one index of dimension a; the indices of a tile are copied together.
       constexpr int64_t kTile = 16;
       const int a = nest_.rank() - 2;
       const int64_t size_a = nest_.size(a);
@@ -133,7 +133,7 @@ void StridedCopy::RunRange(std::byte* to, const std::byte* from, int64_t begin, 
 void StridedCopy::Run(std::byte* to, const std::byte* from, RunContext& context) const {
   if (kind_ == Kind::kNothing) return;
   if (rows_ == 1 && kind_ == Kind::kRuns && bytes_ > (int64_t{1} << 20)) {
-    // One long run: cut it.
+    // Splits one long run.
     constexpr int64_t kPiece = int64_t{1} << 18;
     context.ParallelFor((bytes_ + kPiece - 1) / kPiece, 4e4, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kPiece;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying between strided arrays: what remains of a view when someone needs its elements dense, and the moving part of
-// pad, concatenate, slices and updates.
+// Copies between strided arrays: makes views dense, and moves elements for pad, concatenate, slices and updates.
 #ifndef HLOKIT_INTERP_EXACT_STRIDED_COPY_H_
 #define HLOKIT_INTERP_EXACT_STRIDED_COPY_H_
 
@@ -26,7 +25,7 @@ class StridedCopy {
               absl::Span<const int64_t> from_strides, int64_t element_bytes);
 
   void Run(std::byte* to, const std::byte* from, RunContext& context) const;
-  // The same without threads or checks, for small copies inside a kernel.
+  // Copies without threads or checks, for small copies inside a kernel.
   void RunSerial(std::byte* to, const std::byte* from) const { RunRange(to, from, 0, rows_); }
   int64_t bytes() const { return bytes_; }
 
@@ -40,13 +39,13 @@ class StridedCopy {
   Kind kind_ = Kind::kNothing;
   LoopNest nest_;  // operands: to, from
   int64_t element_bytes_ = 0;
-  int64_t rows_ = 0;  // innermost runs; for kTranspose, tiles' outer iterations
+  int64_t rows_ = 0;  // innermost runs; for kTranspose, outer iterations of tiles
   int64_t bytes_ = 0;
-  // kTranspose: the two innermost dimensions of nest_ are (a, b) with from stride 1 in a and to stride 1 in b; rows_
-  // counts what is outside of them.
+  // kTranspose: the two innermost dimensions of nest_ are (a, b), with source stride 1 in a and target stride 1 in b;
+  // rows_ counts the dimensions outside of them.
 };
 
-// A kernel that makes operand 0, strided as `view` is, dense.
+// Returns parameters of a kernel that makes operand 0, strided like `view`, dense.
 std::unique_ptr<ThunkParams> StridedCopyPlan(const View& view);
 void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
 

@@ -14,12 +14,12 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable start;
   std::condition_variable done;
-  uint64_t round = 0;  // grows by one for each ParallelFor
-  bool open = false;   // the round has work left, as far as the caller knows
+  uint64_t round = 0;  // incremented by each ParallelFor
+  bool open = false;   // the round may have work left
   bool stop = false;
-  int running = 0;  // workers that have joined the round and not left it
+  int running = 0;  // workers in the round
 
-  // The round's work.
+  // Work of the round.
   const absl::FunctionRef<void(int64_t, int64_t)>* body = nullptr;
   int64_t count = 0;
   int64_t grain = 0;
@@ -74,7 +74,7 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
     std::lock_guard<std::mutex> lock(s.mutex);
     s.body = &body;
     s.count = count;
-    // Four pieces a thread balance uneven progress; fewer would idle, more would only cost.
+    // Four chunks a thread balance uneven progress at little cost.
     s.grain = std::max(grain, (count + 4 * threads_ - 1) / (4 * threads_));
     s.next.store(0, std::memory_order_relaxed);
     s.open = true;
@@ -82,7 +82,7 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
   }
   s.start.notify_all();
   s.Work();
-  // Nothing is left to take: a worker that has not woken up by now, on a machine that is busy, need not be waited for.
+  // No work is left: do not wait for workers that have not woken up yet.
   std::unique_lock<std::mutex> lock(s.mutex);
   s.open = false;
   s.done.wait(lock, [&] { return s.running == 0; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a range of independent items of work over threads. The pieces follow the number of threads, so what an item
-// gives must not depend on the piece that it falls in: then results never depend on the number of threads.
+// Divides a range of independent work items among threads. Chunks depend on the number of threads, so the result of an
+// item must not depend on its chunk.
 #ifndef HLOKIT_INTERP_EXACT_THREAD_POOL_H_
 #define HLOKIT_INTERP_EXACT_THREAD_POOL_H_
 
@@ -13,7 +13,7 @@ namespace hlokit::interp {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller; 0: as many as the machine has.
+  // `threads` includes the caller; 0: one per hardware thread.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,7 +22,7 @@ class ThreadPool {
   int threads() const { return threads_; }
 
   // Calls body(begin, end) over disjoint ranges that cover [0, count), in parallel; returns when all are done. Ranges
-  // hold at least `grain` items (the last one may hold fewer). The body must not call ParallelFor of the same pool.
+  // have at least `grain` items, except the last. The body must not call ParallelFor of the same pool.
   void ParallelFor(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
     if (threads_ == 1 || count <= grain) {
       if (count > 0) body(0, count);
@@ -36,7 +36,7 @@ class ThreadPool {
   void Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body);
 
   int threads_;
-  std::unique_ptr<State> state_;  // made when first needed: most programs are too small for threads
+  std::unique_ptr<State> state_;  // created on first use: most programs are too small for threads
 };
 
 }  // namespace hlokit::interp

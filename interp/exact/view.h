@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of an array value are: a slot of the frame, an offset into its bytes, and a stride for each
-// dimension. Reshape, broadcast, slice, transpose and reverse only make another view of the same slot and cost nothing
-// when the program runs.
+// Location of the elements of an array value: a slot of the frame, an offset into its bytes, and a stride for each
+// dimension. Reshape, broadcast, slice, transpose and reverse are views of the same slot without run-time cost.
 #ifndef HLOKIT_INTERP_EXACT_VIEW_H_
 #define HLOKIT_INTERP_EXACT_VIEW_H_
 
@@ -29,7 +28,7 @@ struct View {
   int64_t count() const { return shape.IsArray() ? shape.element_count() : 0; }
 };
 
-// Strides of a dense row-major array.
+// Returns the strides of a dense row-major array.
 inline Dims DenseStrides(absl::Span<const int64_t> dims) {
   Dims strides(dims.size());
   int64_t stride = 1;
@@ -51,7 +50,7 @@ inline int64_t ElementCount(absl::Span<const int64_t> dims) {
   return p;
 }
 
-// True if `strides` are those of a dense array, dimensions of size 1 not looked at.
+// Returns true for the strides of a dense array, ignoring dimensions of size 1.
 inline bool AreDense(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
   int64_t stride = 1;
   for (size_t i = dims.size(); i-- > 0;) {

@@ -11,7 +11,7 @@
 namespace hlokit::interp {
 namespace {
 
-// A frame's slots, and the step to begin with: taken from an earlier call of the routine if one has returned.
+// Returns a frame's slots, reused from an earlier call if possible, and the first thunk to run.
 SlotValue* NewSlots(CompiledComputation* routine, uint32_t* first_step) {
   if (!routine->free_frames.empty()) {
     SlotValue* slots = routine->free_frames.back();
@@ -97,7 +97,7 @@ VirtualMachine::State VirtualMachine::Run() {
     const Thunk* steps = routine->thunks.data();
     const uint32_t count = static_cast<uint32_t>(routine->thunks.size());
     if (frame.phase != Phase::kThunk) {
-      // The frame above has returned.
+      // The callee's frame has returned.
       const size_t depth = frames_.size();
       if (!Continue(frame, steps[frame.next])) state_ = State::kFailed;
       if (frames_.size() != depth || state_ != State::kRunning) continue;
@@ -156,14 +156,14 @@ bool VirtualMachine::RunKernel(Frame& frame, const Thunk& step) {
   if (!context_.CountStep()) return false;
   CompiledComputation* routine = frame.routine;
   SlotValue* slots = frame.slots;
-  // Kernels of elementwise operations look at three operands, whatever there are.
+  // Kernels of elementwise operations read three operand pointers regardless of the operand count.
   constexpr uint32_t kMinOperands = 3;
   if (in_.size() < std::max(step.operand_count, kMinOperands)) in_.resize(std::max(step.operand_count, kMinOperands));
   if (out_.size() < step.result_count) out_.resize(step.result_count);
   const OperandRef* operands = routine->operands.data() + step.operand_begin;
   for (uint32_t i = 0; i < step.operand_count; ++i) in_[i] = slots[operands[i].slot].data + operands[i].offset;
 
-  // Results go into operands that die here where the step allows it and nothing else refers to them.
+  // Reuses the memory of operands that die here if the thunk allows it and they have no other references.
   for (uint32_t i = 0; i < step.reuse_count; ++i) {
     const InPlaceReuse& reuse = routine->reuses[step.reuse_begin + i];
     SlotValue& from = slots[operands[reuse.operand].slot];
@@ -206,7 +206,7 @@ bool VirtualMachine::PushArguments(const Frame& frame, const Thunk& step, Compil
     v.data += operands[i].offset;
     arguments_.push_back(v);
   }
-  // Operands that die here are dropped now, so that the callee may be their only owner. Frames may move in Push.
+  // Releases dying operands now, so that the callee may be their only owner. Push may move frames.
   ReleaseAfter(frame, step);
   return Push(callee, arguments_);
 }
@@ -234,7 +234,7 @@ bool VirtualMachine::Enter(Frame& frame, const Thunk& step) {
       return PushArguments(frame, step, callee, 0, step.operand_count);
     }
     case ThunkKind::kWhile: {
-      // The state of the loop lives in the result slots.
+      // The loop state is in the result slots.
       for (uint32_t i = 0; i < step.operand_count; ++i) {
         const OperandRef& ref = frame.routine->operands[step.operand_begin + i];
         SlotValue v = frame.slots[ref.slot];
@@ -244,7 +244,7 @@ bool VirtualMachine::Enter(Frame& frame, const Thunk& step) {
       }
       const uint32_t* releases = frame.routine->releases.data() + step.release_begin;
       for (uint32_t i = 0; i < step.release_count; ++i) {
-        // A result that nobody reads is released at the end.
+        // Unused results are released at the end.
         const uint32_t slot = releases[i];
         if (slot < step.result_begin || slot >= step.result_begin + step.result_count) ReleaseSlot(frame.slots[slot]);
       }
@@ -315,7 +315,7 @@ bool VirtualMachine::Continue(Frame& frame, const Thunk& step) {
   }
   for (uint32_t i = 0; i < step.result_count; ++i) frame.slots[step.result_begin + i] = returned_[i];
   returned_.clear();
-  // Results that nobody reads; operands are gone already.
+  // Releases unused results; operands are released already.
   ReleaseAfter(frame, step);
   frame.phase = Phase::kThunk;
   ++frame.next;

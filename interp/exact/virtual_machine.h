@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a routine for one device. Calls, loops and conditionals nest on a stack of frames in memory; the machine itself
-// never recurses, so their depth is bounded by memory (and Limits::max_call_depth) only.
+// Runs a compiled computation for one device. Calls, loops and conditionals push frames on an explicit stack; without
+// recursion their depth is bounded only by memory and Limits::max_call_depth.
 #ifndef HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
 #define HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
 
@@ -16,7 +16,7 @@ namespace hlokit::interp {
 
 class VirtualMachine {
  public:
-  // The arguments are borrowed and must outlive the machine unless they own buffers, whose references it takes over.
+  // Arguments are borrowed and must outlive the machine, except those with owners, whose references it takes over.
   VirtualMachine(RunContext& context, CompiledComputation* routine, absl::Span<const SlotValue> arguments);
   VirtualMachine(const VirtualMachine&) = delete;
   VirtualMachine& operator=(const VirtualMachine&) = delete;
@@ -24,28 +24,28 @@ class VirtualMachine {
 
   enum class State : uint8_t {
     kRunning,
-    kWaiting,  // at a collective step; see waiting_for
-    kDone,     // results() are there
-    kFailed,   // context.error() says why
+    kWaiting,  // at a collective; see waiting_for
+    kDone,     // results() are available
+    kFailed,   // see context.error()
   };
   // Runs until the end, an error, or a collective.
   State Run();
   State state() const { return state_; }
 
-  // In kWaiting: the step, its operands, and the way on.
+  // Returns the collective, its operands, or its continuation. Requires: kWaiting.
   const Thunk& waiting_for() const { return *waiting_thunk_; }
   absl::Span<const std::byte* const> waiting_operands() const { return waiting_operands_; }
-  // The routine of that step.
+  // Returns the compiled computation of that thunk.
   const CompiledComputation& waiting_computation() const { return *frames_.back().routine; }
-  // Each result is given with a reference that the machine takes over.
+  // Continues after a collective. Takes over a reference to each result.
   void Resume(absl::Span<const SlotValue> results);
 
-  // Leaves of the root, in kDone. The caller takes over the references.
+  // Returns the leaves of the root. Requires: kDone. The caller takes over the references.
   std::vector<SlotValue>& results() { return returned_; }
 
   void set_observer(ExecutionObserver* observer) { observer_ = observer; }
 
-  // A machine of its own for a computation that a kernel calls.
+  // Runs a computation that a kernel calls on a separate machine.
   static bool RunToEnd(RunContext& context, CompiledComputation* routine, absl::Span<const SlotValue> arguments,
                        absl::Span<SlotValue> results);
 
@@ -55,23 +55,23 @@ class VirtualMachine {
     CompiledComputation* routine;
     SlotValue* slots;
     uint32_t next;  // step
-    Phase phase;    // what the frame above runs for `next`
+    Phase phase;    // what the callee's frame runs for `next`
     int64_t trips;  // of the loop at `next`
   };
 
-  // Arguments: `arguments[i]` with a reference for each that owns a buffer.
+  // `arguments[i]`: with a reference for each that has an owner.
   bool Push(CompiledComputation* routine, absl::Span<const SlotValue> arguments);
-  // Takes the results of the top frame into returned_ and drops it.
+  // Moves the results of the top frame to returned_ and pops it.
   void Pop();
   void Unwind();
   bool RunKernel(Frame& frame, const Thunk& step);
-  // Start a step that needs another frame; continue it when that frame has returned.
+  // Enter starts a thunk that needs another frame; Continue resumes it when that frame has returned.
   bool Enter(Frame& frame, const Thunk& step);
   bool Continue(Frame& frame, const Thunk& step);
   bool PushArguments(const Frame& frame, const Thunk& step, CompiledComputation* callee, uint32_t begin, uint32_t end);
   bool PushState(Frame& frame, const Thunk& step, CompiledComputation* callee, bool move);
   bool Observe(const Frame& frame, const Thunk& step);
-  // Notes where the run stands, for its error message.
+  // Records the position for the error message.
   void RecordPosition();
   void ReleaseAfter(const Frame& frame, const Thunk& step);
   void ReleaseSlot(SlotValue& slot) {

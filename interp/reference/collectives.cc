@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over the devices of a group, which are all there: who they are, and what each of them gets.
+// Collectives over the devices of a complete group: members, and the results of each.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 int64_t MemberCount(const Group& group) { return static_cast<int64_t>(group.devices.size()); }
 
-// An array of zeros of each shape as the results of each device. False after an error.
+// Allocates an array of zeros of each shape as the results of each device. Returns false after an error.
 bool AllocateResults(Group& group, const std::vector<Shape>& shapes) {
   for (size_t m = 0; m < group.devices.size(); ++m) {
     group.results.emplace_back();
@@ -28,7 +28,7 @@ bool AllocateResults(Group& group, const std::vector<Shape>& shapes) {
   return true;
 }
 
-// The shapes that the group computes: of a start, what its value has after the operands.
+// Returns the shapes that the group computes: for a start, its value after the operands.
 std::vector<Shape> ComputedShapes(const Group& group) {
   std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
   const bool starts = group.instruction.opcode() == Opcode::kAllGatherStart;
@@ -38,7 +38,7 @@ std::vector<Shape> ComputedShapes(const Group& group) {
   return shapes;
 }
 
-// False, after an error report, unless the group has `size` members.
+// Reports an error and returns false unless the group has `size` members.
 bool HasSize(Group& group, int64_t size) {
   if (size == MemberCount(group)) return true;
   group.run.Fail(StrCat("the shapes are those of groups of ", size, " devices; in this run, of ",
@@ -47,8 +47,8 @@ bool HasSize(Group& group, int64_t size) {
   return false;
 }
 
-// Element i of piece `piece` of an array that is cut into `pieces` along a dimension; and back: the piece of element i
-// of the whole, and its place there.
+// PieceElement returns the position of element i of chunk `piece` in an array divided into `pieces` along a dimension.
+// PieceOf is its inverse: the chunk of element i of the whole, and the position in it.
 int64_t PieceElement(const Array& whole, int64_t dim, int64_t pieces, int64_t piece, int64_t i) {
   const int64_t inner = MatmulShapeOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return i / part * inner + piece * part + i % part;
@@ -63,7 +63,7 @@ struct Source {
   int64_t member, operand, element;
 };
 
-// Results of these shapes whose elements come from operands: element i of result k of member m from source(m, k, i).
+// Fills results of these shapes with operand elements: element i of result k of member m is source(m, k, i).
 template <typename SourceOf>
 void Exchange(Group& group, const std::vector<Shape>& shapes, SourceOf source_of) {
   if (!AllocateResults(group, shapes)) return;
@@ -80,7 +80,8 @@ void Exchange(Group& group, const std::vector<Shape>& shapes, SourceOf source_of
   }
 }
 
-// f(f(x0, x1), x2), ... of operand k of the members in their order, in the type of the function; null after an error.
+// Returns f(f(x0, x1), x2), ... of operand k over the members in order, in the type of the function; null after an
+// error.
 Leaf Combined(Group& group, size_t k) {
   Run& run = group.run;
   const Computation function = group.instruction.computation_attr(Attr::kToApply);
@@ -103,7 +104,7 @@ Leaf Combined(Group& group, size_t k) {
   return run.failed() ? nullptr : total;
 }
 
-// Source-target pairs as positions in the group; nullopt after an error.
+// Returns source-target pairs as positions in the group; nullopt after an error.
 std::optional<std::vector<std::pair<size_t, size_t>>> PairsOf(Group& group) {
   std::vector<std::pair<size_t, size_t>> pairs;
   const Dims list = group.instruction.list_attr(Attr::kSourceTargetPairs);
@@ -121,8 +122,9 @@ std::optional<std::vector<std::pair<size_t, size_t>>> PairsOf(Group& group) {
   return pairs;
 }
 
-// The form with slice_sizes: operands are an input, an output and offsets into each. Each pair moves slices of the
-// source's inputs into the target's outputs: all of them, or the next one if the source stands in several pairs.
+// Runs collective-permute with slice_sizes: operands are an input, an output and offsets into each. Each pair moves
+// slices of the source's inputs into the target's outputs: all of them, or the next one if the source is in several
+// pairs.
 void PermuteSlices(Group& group, const std::vector<std::pair<size_t, size_t>>& pairs) {
   const Instruction at = group.instruction;
   std::vector<size_t> begins = {0};  // of the leaves of each operand
@@ -202,7 +204,7 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
       if (d == device) found = group;
     }
   }
-  // All of a broadcast who are in no group get zeros.
+  // Devices outside of all groups of a collective-broadcast get zeros.
   if (found.empty() && collective.opcode() == Opcode::kCollectiveBroadcast) return std::vector<int64_t>{device};
   const auto absent = std::find(seen.begin(), seen.end(), false);
   if (absent != seen.end() && collective.opcode() != Opcode::kCollectiveBroadcast) {
@@ -216,7 +218,7 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
 SlotValue CollectiveValue(Run& run, Instruction collective, const SlotValue& operands, const SlotValue& results) {
   const Opcode opcode = collective.opcode();
   if (opcode != Opcode::kAllGatherStart && opcode != Opcode::kCollectivePermuteStart) return results;
-  // Operands (of the form with slices the inputs), results, and whatever the backend adds.
+  // Operands (with slices the inputs), results, and backend-specific elements.
   const std::vector<Shape> shapes = LeafShapes(collective.shape());
   const bool slices = collective.has(Attr::kPermuteSliceSizes);
   SlotValue value(operands.begin(), slices ? operands.begin() + static_cast<int64_t>(results.size()) : operands.end());
@@ -276,7 +278,7 @@ void ReduceScatter(Group& group) {
   }
 }
 
-// `all-to-all`: pieces of the only operand along a dimension, or whole operands without one.
+// `all-to-all`: chunks of the only operand along a dimension, or whole operands without a dimension.
 void AllToAll(Group& group) {
   const bool tuple = !group.instruction.has(Attr::kDimensions);
   const Dims dims = group.instruction.list_attr(Attr::kDimensions);
@@ -292,8 +294,8 @@ void AllToAll(Group& group) {
   });
 }
 
-// `collective-broadcast`: from the first member, or, with a dynamic root, from those that the last operand names. A
-// device that is in no group of the text gets zeros.
+// `collective-broadcast`: from the first member or, with a dynamic root, from the members that the last operand names.
+// Devices outside of all groups get zeros.
 void CollectiveBroadcast(Group& group) {
   const std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
   const size_t count = shapes.size();
@@ -329,8 +331,8 @@ void CollectivePermute(Group& group) {
   });
 }
 
-// `ragged-all-to-all`: input, output, input offsets, send sizes, output offsets, receive sizes; rows are steps of
-// dimension 0. A sender has as many offsets and sizes for each member.
+// `ragged-all-to-all`: input, output, input offsets, send sizes, output offsets, receive sizes; rows are slices of
+// dimension 0. A device has the same number of offsets and sizes for each member.
 void RaggedAllToAll(Group& group) {
   const SlotValue& first = group.operands[0];
   const int64_t n = MemberCount(group);

@@ -32,7 +32,7 @@ C128 ComplexLog1p(C128 z) {
   const double re = z.real(), im = z.imag();
   const double angle = std::atan2(im, re + 1);
   if (std::fabs(re) < 0.5 && std::fabs(im) < 0.5) {
-    // |1 + z|^2 - 1 = 2 re + re^2 + im^2; long double holds the cancellation between re and im^2.
+    // |1 + z|^2 - 1 = 2 re + re^2 + im^2; long double absorbs the cancellation between re and im^2.
     const long double r = re, i = im;
     return {static_cast<double>(std::log1p((2 + r) * r + i * i) / 2), angle};
   }

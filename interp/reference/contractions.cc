@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products: dot in its forms, and convolution.
+// Contractions: the variants of dot, and convolution.
 //
-// Operands are converted to the result's type and then to the type of the sum: f32, or f64, c64 and c128 for those;
-// integers wrap. Products are added in ascending order, each product and each sum rounded; up to 128 in one run, more
-// in runs of 64 that are summed by themselves and then added up. The sum of no products is 0.
+// Operands are converted to the result's type and then to the accumulation type: f32, or f64, c64 and c128 for those;
+// integers wrap. Products are added in ascending order, with each product and each sum rounded: up to 128 in one run,
+// more in runs of 64 whose sums are then added. The sum of no products is 0.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace hlokit::reference {
 namespace {
 
-// body(A()) with the type in which products of this result type are summed.
+// Calls body(A()) with the accumulation type of this result type.
 template <typename Body>
 void VisitSumType(ElementType result, Body body) {
   if (result == ElementType::kC64) return body(C64());
@@ -57,7 +57,7 @@ void SetSum(Array* array, int64_t i, A sum) {
   }
 }
 
-// The sum of `count` products; product(k, &a, &b) finds the factors of one, or says that there is none.
+// Returns the sum of `count` products; product(k, &a, &b) sets the factors, or returns false to skip one.
 template <typename A, typename Factors>
 A SumOfProducts(Run& run, int64_t count, Factors factors) {
   const int64_t length = count <= 128 ? 128 : 64;
@@ -85,16 +85,17 @@ std::shared_ptr<Array> NewArray(const Op& op, ElementType type, Dims dims) {
   return op.run.Allocate(op.run.program.module->context().shapes.Array(type, dims));
 }
 
-// The products that an element of a result sums up: those of steps [begin, end), with the right side from `rhs` on.
+// The products summed for a result element: indices [begin, end) of the contraction, with the right operand offset by
+// `rhs`.
 struct Terms {
   int64_t rhs = 0;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// Sums of products. Result dimensions: `sums` for each, batch, free dimensions of the left side, then those of the
-// right side but for `group_dims`; terms(s, m) says what is summed for sum s and item m of the left side's batch and
-// free dimensions.
+// Contracts two arrays. Result dimensions: `sums`, batch, free dimensions of the left operand, then those of the right
+// operand except `group_dims`; terms(s, m) returns the Terms of sum s and item m of the left operand's batch and free
+// dimensions.
 template <typename TermsOf>
 void Contract(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims, Dims group_dims, int64_t sums,
               TermsOf terms_of) {
@@ -139,8 +140,8 @@ void DotOf(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims) 
   if (op.out().count() != 0) Contract(op, lhs, rhs, dims, {}, 1, [&](int64_t, int64_t) { return Terms{0, 0, count}; });
 }
 
-// operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. False if it is not so; an error
-// if only one side is, or if the types or the opcode do not allow it.
+// Returns true for operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. Reports an
+// error if only one operand is packed, or types or opcode do not allow it.
 bool HasNibbles(const Op& op) {
   const Dims precision = op.instruction.list_attr(Attr::kOperandPrecision);
   const auto packed = std::count(precision.begin(), precision.end(), static_cast<int64_t>(Precision::kPackedNibble));
@@ -153,7 +154,7 @@ bool HasNibbles(const Op& op) {
   return op.Require(fits, "packed nibbles are those of s8 or u8, of both sides of a dot or convolution");
 }
 
-// Dimension `dim` twice as long: the low nibble of an element, then the high one.
+// Returns the array with dimension `dim` doubled: the low nibble of an element, then the high one.
 Leaf Unpacked(const Op& op, const Array& packed, int64_t dim) {
   Index dims(packed.dims().begin(), packed.dims().end());
   dims[static_cast<size_t>(dim)] *= 2;
@@ -170,8 +171,8 @@ Leaf Unpacked(const Op& op, const Array& packed, int64_t dim) {
   return nibbles;
 }
 
-// The elements of a structured-sparse array at the places in their blocks, and zeros elsewhere; of two in one place the
-// later one counts.
+// Returns a structured-sparse array made dense: elements at their positions in each block, zeros elsewhere. The later
+// of two elements at one position wins.
 Leaf Densified(const Op& op, const Array& values, const Array& places, const TensorSparsityConfig& side) {
   const size_t dim = static_cast<size_t>(side.dimension);
   Index dims(values.dims().begin(), values.dims().end());
@@ -187,7 +188,7 @@ Leaf Densified(const Op& op, const Array& values, const Array& places, const Ten
   op.ForEachIndex(values.dims(), [&](Index index) {
     const int64_t place = IndexAt(places, from);
     if (!op.Require(place >= 0 && place < side.block_size, "a place of a sparse operand is beyond its block")) return;
-    // `stride` blocks lie interleaved, before and after.
+    // `stride` blocks are interleaved, before and after.
     const int64_t lane = index[dim] % side.stride, block_row = index[dim] / lane_elements;
     index[dim] = block_row * side.stride * side.block_size + lane + place * side.stride;
     dense->CopyElement(PositionOf(index, dims), values, from++);
@@ -195,7 +196,7 @@ Leaf Densified(const Op& op, const Array& values, const Array& places, const Ten
   return dense;
 }
 
-// The kernel of a convolution, made dense if it is sparse; null after an error.
+// Returns the kernel of a convolution, made dense if it is sparse; null after an error.
 Leaf KernelOf(const Op& op) {
   const absl::StatusOr<SparsityConfig> config =
       SparsityConfig::Parse(op.instruction.string_attr(Attr::kSparsityConfig));
@@ -218,10 +219,10 @@ Leaf KernelOf(const Op& op) {
   return Densified(op, op.in(1), pair ? *op.operands[1][1] : op.in(2), *config->rhs);
 }
 
-// What the elements of a ragged-dot's ragged dimension belong to.
+// Groups of the elements of a ragged dot's ragged dimension.
 class RaggedGroups {
  public:
-  // Group sizes from position `first` of operand 2 on. Where groups end is summed up in the type of the sizes.
+  // Reads group sizes from position `first` of operand 2. Group ends are accumulated in the type of the sizes.
   RaggedGroups(const Array& sizes, int64_t first, int64_t groups, int64_t length) : length_(length) {
     const int unused = 64 - BitsOf(sizes.type());
     uint64_t sum = 0;
@@ -236,7 +237,7 @@ class RaggedGroups {
     const int64_t begin = group == 0 ? 0 : ends_[static_cast<size_t>(group) - 1];
     return i >= begin && i < std::min(ends_[static_cast<size_t>(group)], length_);
   }
-  // The first group of element i, or -1.
+  // Returns the first group of element i, or -1.
   int64_t GroupOfElement(int64_t i) const {
     for (size_t g = 0; g < ends_.size(); ++g) {
       if (Has(static_cast<int64_t>(g), i)) return static_cast<int64_t>(g);
@@ -250,7 +251,7 @@ class RaggedGroups {
   const int64_t length_;
 };
 
-// Index of item `i` of the dimensions `group`, the last of which varies fastest.
+// Returns the index of item `i` of the dimensions `group`, the last of which varies fastest.
 Index GroupIndex(Dims dims, Dims group, int64_t i) {
   Index index(group.size());
   for (size_t d = group.size(); d-- > 0;) {
@@ -265,7 +266,7 @@ Index GroupIndex(Dims dims, Dims group, int64_t i) {
 
 namespace ops {
 
-// `dot`. Packed nibbles are contracted side by side, along the last contracting dimension or one made for them.
+// `dot`. Packed nibbles are contracted together, along the last contracting dimension or an added one.
 void Dot(Op& op) {
   if (!op.Require(op.operands.size() == 2, "dot has two operands; of more, HLO defines no meaning")) return;
   const DotDims dims = DotDims::Of(op.instruction);
@@ -293,8 +294,8 @@ void Dot(Op& op) {
   DotOf(op, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]});
 }
 
-// `scaled-dot`: operands times scales, in f32 or f64. A scale has the rank of its operand and a divisor of its size in
-// each dimension: one number for a block of elements.
+// `scaled-dot`: operands times scales, in f32 or f64. A scale has the rank of its operand and in each dimension a
+// divisor of its size: one number for a block of elements.
 void ScaledDot(Op& op) {
   if (HasNibbles(op) || op.run.failed()) return;
   const ElementType type = op.out().type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
@@ -320,10 +321,10 @@ void ScaledDot(Op& op) {
   DotOf(op, sides[0], sides[1], DotDims::Of(op.instruction));
 }
 
-// `ragged-dot`: operand 2 cuts one dimension of the left side into groups. If it is a free dimension, each element of
-// it meets the right side of its group; if it is contracted, there is a sum for each group, with that dimension before
-// the other contracted ones; if it is a batch dimension, the groups say how much of it counts. What no group has is
-// zero.
+// `ragged-dot`: operand 2 divides one dimension of the left operand into groups. If it is a free dimension, each of its
+// elements is multiplied with the right operand of its group. If it is contracted, there is a sum for each group, with
+// that dimension first in the contraction. If it is a batch dimension, the groups limit its extent. Elements outside of
+// all groups are zero.
 void RaggedDot(Op& op) {
   if (HasNibbles(op) || op.run.failed()) return;
   const DotDims dims = DotDims::Of(op.instruction);
@@ -337,7 +338,7 @@ void RaggedDot(Op& op) {
   }
   const int64_t ragged = ragged_dims[0], length = lhs.dim(ragged), groups = sizes.dim(sizes.rank() - 1);
   const bool is_batch = Contains(dims.lhs_batch, ragged), is_contracting = Contains(dims.lhs_contracting, ragged);
-  // The dimensions of operand 2 before that of the groups.
+  // The dimensions of operand 2 before the group dimension.
   const std::vector<int64_t> free_dims = Others(lhs.rank(), {dims.lhs_batch, dims.lhs_contracting});
   std::vector<int64_t> prefix;
   for (int64_t d : dims.lhs_batch) {
@@ -351,7 +352,7 @@ void RaggedDot(Op& op) {
                   "group sizes that depend on contracted dimensions are not supported")) {
     return;
   }
-  // The groups for an index of the left side's batch and free dimensions.
+  // The groups for an index of the left operand's batch and free dimensions.
   std::vector<int64_t> outer(dims.lhs_batch.begin(), dims.lhs_batch.end());
   outer.insert(outer.end(), free_dims.begin(), free_dims.end());
   const auto groups_at = [&](const Index& index) {
@@ -362,7 +363,7 @@ void RaggedDot(Op& op) {
     }
     return RaggedGroups(sizes, first * groups, groups, length);
   };
-  // The ragged dimension is the first one that is summed over.
+  // The ragged dimension is contracted first.
   std::vector<int64_t> lhs_sum, rhs_sum;
   int64_t count = 1;
   for (bool first : {true, false}) {
@@ -395,9 +396,9 @@ void RaggedDot(Op& op) {
            is_contracting ? groups : 1, terms_of);
 }
 
-// `convolution`: the sum runs over the places of the kernel in row-major order and, innermost, the input features of a
-// group; places over padding or holes count in its order but add nothing. Integers of 8 to 32 bits are summed in 64 and
-// end at the bounds of the type.
+// `convolution`: sums over the positions of the kernel in row-major order and, innermost, the input features of a
+// group; positions in padding or between dilated elements count in the order but add nothing. Integers of 8 to 32 bits
+// are summed in 64 bits and saturate.
 void Convolution(Op& op) {
   const ConvolutionDims dims = ConvolutionDims::Of(op.instruction);
   const WindowView window = WindowView::Of(op.instruction);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that move elements to places that the text says: each finds, for every element of the result, the
-// element of an operand that stands there.
+// Instructions that move elements to positions known from the text: each finds the operand element for every result
+// element.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace hlokit::reference {
 namespace {
 
-// Dimensions from major to minor as they lie in memory.
+// Returns the dimensions in memory order, from major to minor.
 std::vector<int64_t> MajorToMinorOrder(Shape shape) {
   std::vector<int64_t> order;
   const LayoutRecord* layout = shape.layout();
@@ -23,7 +23,7 @@ std::vector<int64_t> MajorToMinorOrder(Shape shape) {
   return order;
 }
 
-// For each element in the order of memory, its row-major position.
+// Returns the row-major positions of the elements in memory order.
 std::vector<int64_t> PositionsInMemory(Shape shape) { return GroupPositions(shape.dims(), MajorToMinorOrder(shape)); }
 
 bool IsRowMajor(Shape shape) {
@@ -31,7 +31,7 @@ bool IsRowMajor(Shape shape) {
   return std::is_sorted(order.begin(), order.end());
 }
 
-// The bits of `from`, dense and little endian, as elements of `to`, which has as many.
+// Copies the bits of `from`, dense and little endian, to `to`, which has the same number.
 void CopyBits(const Op& op, const Array& from, Array* to) {
   const int from_bits = BitsOf(from.type()), to_bits = BitsOf(to->type());
   if (from_bits == to_bits && from_bits >= 8) return to->CopyBytes(from);
@@ -42,12 +42,12 @@ void CopyBits(const Op& op, const Array& from, Array* to) {
     const uint8_t value = static_cast<uint8_t>(from.data()[from_byte]) >> (bit % from_bits % 8) & 1;
     out[to_byte] |= static_cast<std::byte>(value << (bit % to_bits % 8));
   });
-  // Signed elements narrower than a byte are stored with their sign repeated.
+  // Signed elements narrower than a byte are stored sign-extended.
   if (to_bits >= 8 || !IsSigned(to->type())) return;
   for (int64_t i = 0; i < to->count(); ++i) to->SetInteger(i, static_cast<int64_t>(out[i]));
 }
 
-// Each element of the result from the index of the operand that source(index) finds for it.
+// Sets each element of the result to the operand element at the index that source(index) returns.
 template <typename SourceOf>
 void MoveElements(Op& op, const Array& from, SourceOf source_of) {
   int64_t to = 0;
@@ -86,8 +86,8 @@ void BitcastArray(Op& op) {
 
 namespace ops {
 
-// `bitcast`: the bytes stay in memory, so layouts decide which element is which. Of padded or overlapping memory, the
-// result has the first part. What is no array stays as it is.
+// `bitcast`: keeps the bytes in memory, so layouts determine the correspondence of elements. For padded or overlapping
+// memory, the result has the leading part. Returns leaves other than arrays unchanged.
 SlotValue Bitcast(Op& op) {
   if (!op.shape.IsArray() || op.operands[0].size() != 1) return op.operands[0];
   op.results = op.run.AllocateLeaves(op.shape);
@@ -132,7 +132,7 @@ void Concatenate(Op& op) {
   }
 }
 
-// `dynamic-reshape`, `reshape`: the same elements in row-major order.
+// `dynamic-reshape`, `reshape`: keeps the elements in row-major order.
 void Reshape(Op& op) {
   if (op.Require(op.in(0).count() == op.out().count(), "operand and result have different numbers of elements")) {
     op.out().CopyBytes(op.in(0));
@@ -140,7 +140,7 @@ void Reshape(Op& op) {
 }
 void DynamicReshape(Op& op) { Reshape(op); }
 
-// `iota`: numbers as convert makes them from s64.
+// `iota`: numbers converted from s64.
 void Iota(Op& op) {
   const size_t dim = static_cast<size_t>(op.instruction.int_attr(Attr::kIotaDimension));
   if (!op.Require(dim < op.shape.dims().size(), "iota_dimension is not a dimension of the result")) return;
@@ -156,7 +156,7 @@ void Iota(Op& op) {
   op.ForEachIndex(op.shape.dims(), [&](const Index& index) { op.out().CopyElement(to++, *line, index[dim]); });
 }
 
-// `pad`: element i of a dimension goes to low + i (interior + 1); what falls outside is cut.
+// `pad`: element i of a dimension moves to low + i (interior + 1); elements outside of the result are dropped.
 void Pad(Op& op) {
   const PaddingView padding = PaddingView::Of(op.instruction);
   if (!op.Require(padding.ok() && padding.rank() == op.shape.rank(), "padding does not fit the operand")) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise instructions: one row of functions an opcode, for floats, integers, complex numbers and pred.
+// Elementwise instructions: one row of functions per opcode, for floats, integers, complex numbers and pred.
 //
-// Floats are computed in double and rounded once (f32 and narrower types to f32 first); where a row says so, complex
-// numbers too. Integers are computed in 64 bits and wrap at their width.
+// Floats are computed in double and rounded once (f32 and narrower types to f32 first), and complex numbers where a row
+// specifies it. Integers are computed in 64 bits and wrap at their width.
 #include <bit>
 #include <cmath>
 #include <complex>
@@ -43,7 +43,7 @@ struct ElementRow {
 #define REAL(expression) [](double a, [[maybe_unused]] double b) -> double { return expression; }
 #define INTEGER(expression) \
   []<typename T>(T a, [[maybe_unused]] T b, [[maybe_unused]] int bits) -> T { return static_cast<T>(expression); }
-// In the type itself; in complex<double>, rounded once.
+// Computes in the type itself, or in complex<double> rounded once.
 #define COMPLEX(expression) []<typename T>(T a, [[maybe_unused]] T b) -> T { return expression; }
 #define COMPLEX_IN_DOUBLE(expression)              \
   []<typename T>(T x, [[maybe_unused]] T y) -> T { \
@@ -55,12 +55,12 @@ struct ElementRow {
 
 uint64_t Unsigned(int64_t v) { return static_cast<uint64_t>(v); }
 uint64_t Unsigned(uint64_t v) { return v; }
-// The `bits` bits that hold the value.
+// Returns the `bits` bits of the value.
 template <typename T>
 uint64_t BitsOfValue(T v, int bits) {
   return Unsigned(v) & (~uint64_t{0} >> (64 - bits));
 }
-// Division by zero gives all ones, and the least value divided by -1 itself.
+// Returns a / b. Division by zero gives all ones; the minimum divided by -1 gives the minimum.
 template <typename T>
 T Quotient(T a, T b) {
   if (b == 0) return static_cast<T>(-1);
@@ -73,13 +73,13 @@ T Rest(T a, T b) {
   if (b == static_cast<T>(-1) && std::is_signed_v<T>) return 0;
   return a % b;
 }
-// The upper half of the product.
+// Returns the upper half of the product.
 template <typename T>
 T UpperHalf(T a, T b, int bits) {
   using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
   return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> bits);
 }
-// Negative exponents give the integer part of the fraction.
+// Returns a^b. Negative exponents give the integer part of the fraction.
 template <typename T>
 T IntegerPower(T a, T b) {
   if (std::is_signed_v<T> && b < 0) return a == 1 ? 1 : a == static_cast<T>(-1) ? (b % 2 == 0 ? 1 : a) : 0;
@@ -90,7 +90,7 @@ T IntegerPower(T a, T b) {
   }
   return static_cast<T>(result);
 }
-// Shifts by the width or more, or by less than 0, give what shifting bit by bit would in the end.
+// Returns a << b. Shifts by negative amounts or at least the width give the limit of shifting bit by bit.
 template <typename T>
 T ShiftedLeft(T a, T b, int bits) {
   return BitsOfValue(b, bits) < static_cast<uint64_t>(bits) ? static_cast<T>(Unsigned(a) << b) : 0;
@@ -105,8 +105,8 @@ T ShiftedArithmetic(T a, T b, int bits) {
   return static_cast<T>(extended >> (BitsOfValue(b, bits) < static_cast<uint64_t>(bits) ? static_cast<int>(b) : 63));
 }
 
-// Opcodes whose operands and result are of one type. A NaN operand is the result of maximum and minimum, the first one
-// if both are; zeros of either sign are equal, and the first one wins.
+// Opcodes whose operands and result have one type. Maximum and minimum return a NaN operand, the first one if both are;
+// zeros of either sign are equal, and the first one wins.
 const ElementRow kElementRows[] = {
     {Opcode::kAbs, REAL(std::fabs(a)), INTEGER(a < 0 ? -Unsigned(a) : a)},
     {Opcode::kAcos, REAL(std::acos(a)), {}, COMPLEX_IN_DOUBLE(std::acos(a))},
@@ -160,10 +160,10 @@ const ElementRow kElementRows[] = {
     {Opcode::kXor, nullptr, INTEGER(a ^ b), {}, PRED(a != b)},
 };
 
-// Element i of operand `k`; a scalar operand of clamp and select stands for an array.
+// Returns the position of element i of operand `k`; scalar operands of clamp and select are broadcast.
 int64_t Place(const Op& op, size_t k, int64_t i) { return op.in(k).rank() == 0 ? 0 : i; }
 
-// `compare`: by direction; floats by value, with NaN unordered, or by totalOrder.
+// `compare`: by direction. Floats by value, with NaN unordered, or by totalOrder.
 void Compare(Op& op) {
   const Array &a = op.in(0), &b = op.in(1);
   const auto direction = op.instruction.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
@@ -206,7 +206,7 @@ void Compare(Op& op) {
   });
 }
 
-// `clamp`: a NaN anywhere is the result, looked for in the order low, value, high.
+// `clamp`: returns the first NaN in the order low, value, high.
 void Clamp(Op& op) {
   const auto clamp = [](auto low, auto value, auto high) {
     const auto at_least = low >= value || low != low ? low : value;
@@ -234,7 +234,7 @@ void Select(Op& op) {
   });
 }
 
-// `complex`, `real`, `imag`, and `abs` of complex elements. c64 has its magnitude computed in float.
+// `complex`, `real`, `imag`, and `abs` of complex elements. The magnitude of c64 is computed in float.
 void MakeComplex(Op& op) {
   op.ForEach(op.out().count(), [&](int64_t i) { op.out().SetComplex(i, {op.in(0).Real(i), op.in(1).Real(i)}); });
 }
@@ -264,8 +264,8 @@ void Convert(Op& op) {
   if (op.run.Tick()) ConvertElements(op.in(0), &op.out());
 }
 
-// `reduce-precision`: rounds the mantissa to nearest even; what is then too large for the exponent is infinity, what
-// would be denormal zero. As many bits as the type has, or more, change nothing; narrow types are looked at as f32.
+// `reduce-precision`: rounds the mantissa to nearest even; overflow gives infinity, denormals become zero. At least as
+// many bits as the type has change nothing; narrow types are handled as f32.
 void ReducePrecision(Op& op) {
   struct Widths {
     ElementType type;
@@ -283,7 +283,7 @@ void ReducePrecision(Op& op) {
     if (w.type == type && exponent_bits >= w.exponent) exponent_bits = 63;
     if (w.type == type && mantissa_bits >= w.mantissa) mantissa_bits = 63;
   }
-  const int mantissa = type == ElementType::kF64 ? 52 : 23;  // bits that the type has
+  const int mantissa = type == ElementType::kF64 ? 52 : 23;  // bits of the type
   const int exponent = type == ElementType::kF64 ? 11 : 8;
   const uint64_t sign = uint64_t{1} << (mantissa + exponent);
   const uint64_t infinity = ((uint64_t{1} << exponent) - 1) << mantissa;
@@ -311,7 +311,7 @@ void ReducePrecision(Op& op) {
   });
 }
 
-// The opcodes that kElementRows cannot describe.
+// Returns the function of opcodes that kElementRows cannot describe.
 void (*SpecialFunction(Opcode opcode, ElementType type))(Op&) {
   static constexpr std::pair<Opcode, void (*)(Op&)> kSpecial[] = {
       {Opcode::kCompare, Compare},     {Opcode::kClamp, Clamp},     {Opcode::kSelect, Select},
@@ -330,8 +330,8 @@ int64_t TotalOrderKey(double v) {
   return bits ^ static_cast<int64_t>(static_cast<uint64_t>(bits >> 63) >> 1);
 }
 
-// `convert`: to pred, anything but zero is true; complex numbers lose their imaginary part; floats become the nearest
-// integer towards zero that the type has, and NaN 0. Whatever becomes a float is rounded once.
+// `convert`: to pred, nonzero is true; complex numbers lose their imaginary part; floats are truncated toward zero and
+// saturate, NaN becomes 0. Conversions to float round once.
 void ConvertElements(const Array& from, Array* to) {
   const ElementType source = from.type(), target = to->type();
   if (source == target) return to->CopyBytes(from);
@@ -340,7 +340,7 @@ void ConvertElements(const Array& from, Array* to) {
       const bool zero = IsInteger(source) ? from.Integer(i) == 0 : from.Complex(i) == C128(0);
       to->SetInteger(i, zero ? 0 : 1);
     } else if (IsComplex(target)) {
-      // By way of the component type: an integer is rounded once.
+      // Converts through the component type: an integer is rounded once.
       const bool is_integer = IsInteger(source) && target == ElementType::kC64;
       const long double is_exact = source == ElementType::kU64 ? static_cast<long double>(Unsigned(from.Integer(i)))
                                                                : static_cast<long double>(from.Integer(i));
@@ -380,7 +380,7 @@ Leaf Converted(Run& run, const Leaf& leaf, ElementType type) {
 
 namespace ops {
 
-// All opcodes whose paragraph says that each element depends on the elements of the same index.
+// Opcodes whose elements depend only on operand elements with the same index.
 void Elementwise(Op& op) {
   const ElementType type = op.in(0).type();
   const Opcode opcode = op.instruction.opcode();
@@ -414,8 +414,8 @@ void Elementwise(Op& op) {
   }
 }
 
-// `stochastic-convert`: away from zero if the random bits are below the part cut off. To bf16 the bits cut off and as
-// many random ones are added and carry, or not.
+// `stochastic-convert`: rounds away from zero if the random bits are below the discarded fraction. For bf16, adds
+// random bits to the discarded bits and keeps the carry.
 void StochasticConvert(Op& op) {
   const Array &from = op.in(0), &random = op.in(1);
   Array& to = op.out();

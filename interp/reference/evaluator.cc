@@ -12,15 +12,15 @@
 namespace hlokit::reference {
 namespace {
 
-// A leaf in the shape that an instruction declares for it, which may call a dimension dynamic.
+// Returns a leaf in the shape that an instruction declares, which may have dynamic dimensions.
 Literal ToLiteral(const Array& array, Shape shape) {
   Literal literal = Literal::Zeros(shape);
   if (literal.size_bytes() != 0) std::memcpy(literal.data(), array.data(), literal.size_bytes());
   return literal;
 }
 
-// The devices of a run, which take turns: each runs until it ends or comes to a collective, and a group goes on when
-// all of it is there.
+// The devices of a run, scheduled cooperatively: each runs until it ends or reaches a collective; a group continues
+// when all its devices have arrived.
 class Devices {
  public:
   Devices(Run& run, Computation entry, absl::Span<const Literal> arguments, size_t each) : run_(run) {
@@ -62,7 +62,7 @@ class Devices {
     return machine(device).state() == VirtualMachine::State::kWaiting && machine(device).waiting_for() == at;
   }
 
-  // Runs the collective that `device` waits for, if all of its group do.
+  // Runs the collective that `device` waits for if its whole group has arrived.
   bool TryRunCollective(int64_t device) {
     const Instruction at = machine(device).waiting_for();
     run_.device = &devices_[static_cast<size_t>(device)];

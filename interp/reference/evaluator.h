@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain evaluator: a short function an opcode over loops of indices, on one thread, nothing kept and nothing
-// reused. It is the definition of values that other engines are held to; interp::Evaluator gives the same much faster.
+// The plain evaluator: a short function per opcode over loops of indices, on one thread, without caching or reuse. It
+// defines the values that other engines must match; interp::Evaluator computes the same much faster.
 //
 //   std::unique_ptr<reference::Evaluator> evaluator = reference::Evaluator::Prepare(module, options, &sink);
 //   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
@@ -26,24 +26,25 @@ struct PreparedProgram;
 
 class Evaluator {
  public:
-  // Null if the module cannot be evaluated; the sink says why. The module should be verified, must outlive the
-  // evaluator and stay as it is. `options.num_threads` is not looked at.
+  // Prepares a module. Returns null if it cannot be evaluated, with errors in the sink. The module should be verified
+  // and must outlive the evaluator unchanged. Ignores `options.num_threads`.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                             DiagnosticSink* sink);
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // Leaves of the entry's parameters and root.
+  // Leaves of the entry's parameters and of its root.
   const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
   const std::vector<Shape>& result_shapes() const { return result_shapes_; }
   int64_t num_devices() const { return options_.num_replicas * options_.num_partitions; }
 
-  // Arguments of each device in turn; the results come in the same order. Nullopt after an error.
+  // Runs the module on the arguments of each device in turn; results have the same order. Returns nullopt after an
+  // error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
-  // The leaves that one instruction gives for these leaves of its operands. Not for control flow, collectives,
-  // constants and what has effects.
+  // Evaluates one instruction on these leaves of its operands. Not for control flow, collectives, constants and
+  // instructions with side effects.
   absl::StatusOr<std::vector<Literal>> EvaluateOne(Instruction instruction, absl::Span<const Literal> operands);
   static bool CanEvaluateOne(Instruction instruction);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose places are computed by the program: dynamic slices, gather, scatter.
+// Instructions with computed positions: dynamic slices, gather, scatter.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -10,8 +10,8 @@
 namespace hlokit::reference {
 namespace {
 
-// Where a dynamic slice of these sizes starts: the operands from `first` on, one for each dimension or one vector,
-// moved so that the slice lies inside the array.
+// Returns the start of a dynamic slice of these sizes: the operands from `first` on, one for each dimension or one
+// vector, clamped so that the slice is in bounds.
 Index ClampedStart(const Op& op, size_t first, Dims array, Dims sizes) {
   const bool vector = op.operands.size() == first + 1 && op.in(first).rank() == 1;
   Index start(array.size(), 0);
@@ -23,8 +23,8 @@ Index ClampedStart(const Op& op, size_t first, Dims array, Dims sizes) {
   return start;
 }
 
-// The dimension numbers of gather and scatter in one vocabulary: `array` is gather's operand or scatter's input,
-// `windows` gather's result or scatter's updates.
+// Dimension numbers of gather and scatter in common terms: `array` is gather's operand or scatter's input, `windows`
+// gather's result or scatter's updates.
 struct WindowNumbers {
   Dims window_dims;     // of `windows`, in the order of the array's dimensions that have windows
   Dims collapsed_dims;  // of the array: window size 1, absent from `windows`
@@ -34,13 +34,13 @@ struct WindowNumbers {
   int64_t index_vector_dim;
 };
 
-// For an element of `windows`: where its window starts in the array, how far the element is from there, and the size of
-// the window, in each dimension of the array.
+// For an element of `windows`, in each dimension of the array: the start of its window, the element's offset from it,
+// and the window's size.
 struct WindowPlace {
   Index start, offset, size;
 };
 
-// A place for the element of `windows` at `index`; starts are not yet inside the array.
+// Returns the position of the element of `windows` at `index`; starts are not clamped.
 WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
   WindowPlace place;
   place.start.assign(array.size(), 0);
@@ -54,7 +54,7 @@ WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Di
     place.offset[d] = index[w];
     place.size[d] = windows[w];
   }
-  // The other dimensions of `windows` and of the indices, but for that of the vectors, go together.
+  // The other dimensions of `windows` correspond to those of the indices other than the index vector's.
   Index at(indices.dims().size(), 0);
   size_t dim = 0;
   for (size_t w = 0; w < windows.size(); ++w) {
@@ -101,13 +101,13 @@ void DynamicUpdateSlice(Op& op) {
   });
 }
 
-// `gather`: windows are moved to lie inside the operand.
+// `gather`: clamps windows to lie in bounds.
 void Gather(Op& op) {
   const GatherDims dims = GatherDims::Of(op.instruction);
   const WindowNumbers numbers = {dims.offset_dims,           dims.collapsed_slice_dims,        dims.start_index_map,
                                  dims.operand_batching_dims, dims.start_indices_batching_dims, dims.index_vector_dim};
   const Array &from = op.in(0), &indices = op.in(1);
-  if (from.count() == 0) return;  // windows of size 0 in a collapsed dimension: there are zeros
+  if (from.count() == 0) return;  // windows of size 0 in a collapsed dimension: the result is zeros
   int64_t to = 0;
   op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
     const WindowPlace place = PlaceOf(numbers, from.dims(), indices, op.shape.dims(), index);
@@ -120,8 +120,8 @@ void Gather(Op& op) {
   });
 }
 
-// `scatter`: index by index in row-major order, each element of its window in row-major order. A window that does not
-// lie inside the input is left out as a whole.
+// `scatter`: index by index in row-major order, each element of its window in row-major order. Skips windows that are
+// partly out of bounds.
 void Scatter(Op& op) {
   const ScatterDims dims = ScatterDims::Of(op.instruction);
   const WindowNumbers numbers = {
@@ -133,7 +133,7 @@ void Scatter(Op& op) {
   const Computation function = op.instruction.computation_attr(Attr::kToApply);
   for (size_t k = 0; k < count; ++k) op.out(k).CopyBytes(op.in(k));
 
-  // The dimensions of an update: those of the indices, then those of the window.
+  // Dimensions of an update: those of the indices, then those of the window.
   std::vector<int64_t> order;
   for (int64_t d = 0; d < static_cast<int64_t>(updates.size()); ++d) {
     if (!Contains(dims.update_window_dims, d)) order.push_back(d);

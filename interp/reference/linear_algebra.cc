@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decompositions, batch normalization and Fourier transforms: in double, rounded once at the end.
+// Decompositions, batch normalization and Fourier transforms: computed in double and rounded once at the end.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -32,8 +32,8 @@ bool IsMatrix(const Array& a) {
   return a.rank() >= 2 && (IsFloat(a.type()) || IsComplex(a.type())) && a.dim(a.rank() - 1) == a.dim(a.rank() - 2);
 }
 
-// l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive definite gives
-// NaN.
+// Computes l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive definite
+// gives NaN.
 template <typename N>
 void CholeskyOf(const Op& op) {
   const Array& a = op.in(0);
@@ -64,8 +64,8 @@ void CholeskyOf(const Op& op) {
   });
 }
 
-// op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row; substitution begins with
-// the unknown that stands alone in its equation.
+// Solves op(a) x = b for each column of b, or x op(a) = b, i.e. op(a)^T x^T = b^T, for each row; substitution begins
+// with the equation with one unknown.
 template <typename N>
 void Solve(const Op& op) {
   const Array &a = op.in(0), &b = op.in(1);
@@ -122,7 +122,7 @@ void Normalize(const Op& op, const std::vector<int64_t>& positions, double mean,
   for (int64_t i : positions) op.out().SetReal(i, (op.in(0).Real(i) - mean) * scale + offset);
 }
 
-// The transform of lines of `data`, an array of `dims`, along one dimension: sums of e^(-+2 pi i j k / n) x_j.
+// Transforms lines of `data`, an array of `dims`, along one dimension: sums of e^(-+2 pi i j k / n) x_j.
 template <typename Real>
 void TransformAlong(const Op& op, const Index& dims, size_t dim, bool inverse, std::vector<std::complex<Real>>* data) {
   const int64_t n = dims[dim];
@@ -156,18 +156,18 @@ void TransformAlong(const Op& op, const Index& dims, size_t dim, bool inverse, s
   }
 }
 
-// One transform from element `from` of the operand to element `to` of the result.
+// Computes one transform from element `from` of the operand to element `to` of the result.
 template <typename Real>
 void TransformOne(const Op& op, const Index& lengths, const Index& in_dims, const Index& out_dims, int64_t from,
                   int64_t to) {
   const auto type = op.instruction.enum_attr(Attr::kFftType, FftType::kFft);
   const bool inverse = type == FftType::kIfft || type == FftType::kIrfft, real_out = type == FftType::kIrfft;
   const size_t last = lengths.size() - 1;
-  // A real result comes from the first half of its spectrum; the other half is the conjugate.
+  // A real result is computed from the first half of its spectrum; the other half is the conjugate.
   Index dims = lengths;
   if (real_out) dims[last] = lengths[last] / 2 + 1;
   std::vector<std::complex<Real>> data(static_cast<size_t>(MatmulShapeOf(dims)));
-  // Zeros are added, or elements left out, where operand and result have other sizes than the lengths.
+  // Pads with zeros or truncates where sizes of operand or result differ from the lengths.
   const auto has = [](const Index& sizes, const Index& index) {
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (index[d] >= sizes[d]) return false;
@@ -266,7 +266,7 @@ void TriangularSolve(Op& op) {
   IsComplex(op.in(0).type()) ? Solve<C128>(op) : Solve<double>(op);
 }
 
-// `fft`: f64 and c128 in long double.
+// `fft`: f64 and c128 are computed in long double.
 void Fft(Op& op) {
   const Dims list = op.instruction.list_attr(Attr::kFftLength);
   const Index lengths(list.begin(), list.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose operands and result have different float types where they should have one: see "Types that do not
-// fit" in docs/interpreter.md.
+// Instructions whose operands and result have different float types where one type is expected: see "Mixed precision"
+// in docs/interpreter.md.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 bool IsFloatArray(const Leaf& leaf) { return leaf->shape().IsArray() && IsFloat(leaf->type()); }
 
-// Returns true if all operands of the same kind of number should have one type.
+// Returns true if all floating-point operands should have one type.
 bool ShouldHaveOneType(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kUniformTypes); }
 
 }  // namespace
@@ -25,7 +25,7 @@ bool FitOperands(Op* op) {
   Run& run = op->run;
   ShapeTable& shapes = run.program.module->context().shapes;
   for (const SlotValue& operand : op->operands) {
-    if (operand.size() != 1) return true;  // handed on as it is
+    if (operand.size() != 1) return true;  // forwarded unchanged
   }
   const bool as_bytes = run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
                         ShouldHaveOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
@@ -42,7 +42,7 @@ bool FitOperands(Op* op) {
     }
     return true;
   }
-  // Operands in the types of the function's parameters, or in the widest of their types.
+  // Converts operands to the types of the function's parameters, or to the widest of their types.
   std::vector<ElementType> results;
   std::optional<ElementType> widest;
   for (const SlotValue& operand : op->operands) {
@@ -59,7 +59,7 @@ bool FitOperands(Op* op) {
     if (IsFloat(type)) operand = Converted(run, operand, type);
     if (operand == nullptr) return false;
   }
-  // What the instruction gives for these operands.
+  // Result types of the instruction for these operands.
   if (function.valid()) {
     for (Shape leaf : LeafShapes(function.root().shape())) results.push_back(leaf.element_type());
   } else {

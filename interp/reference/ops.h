@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def. What an
-// instruction means is said by the paragraph of its opcode in docs/ops.md (`hlo-inspect ops NAME`) and, where that
-// leaves something open, by docs/interpreter.md; the comment of each function names the paragraphs it implements.
+// Functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def. The paragraph of
+// an opcode in docs/ops.md (`hlo-inspect ops NAME`) defines its semantics, and docs/interpreter.md the rest; the
+// comment of each function names the paragraphs it implements.
 #ifndef HLOKIT_INTERP_REFERENCE_OPS_H_
 #define HLOKIT_INTERP_REFERENCE_OPS_H_
 
@@ -20,7 +20,7 @@
 
 namespace hlokit::reference {
 
-// One instruction at work.
+// One instruction during its evaluation.
 struct Op {
   Run& run;
   Instruction instruction;
@@ -31,15 +31,16 @@ struct Op {
   const Array& in(size_t i) const { return *operands[i][0]; }
   Array& out(size_t i = 0) const { return *results[i]; }
   void Fail(std::string message) const { run.Fail(std::move(message)); }
-  // False, after an error report, unless `condition` holds.
+  // Reports an error and returns false unless `condition` holds.
   bool Require(bool condition, std::string_view message) const {
     if (!condition) Fail(std::string(message));
     return condition;
   }
-  // All leaves of all operands.
+  // Returns all leaves of all operands.
   SlotValue OperandLeaves() const;
 
-  // body(i) for i < count, and body(index) for the indices of an array in row-major order; ends when the run does.
+  // Calls body(i) for i < count, or body(index) for the indices of an array in row-major order; stops when the run
+  // fails.
   template <typename Body>
   void ForEach(int64_t count, Body body) const {
     for (int64_t i = 0; i < count && run.Tick(); ++i) body(i);
@@ -57,7 +58,7 @@ struct Op {
   }
 };
 
-// The devices of a collective, and what each came with. A message that is received is a collective of one device.
+// The devices of a collective, and the operands of each. A received message is a collective of one device.
 struct Group {
   Run& run;
   Instruction instruction;
@@ -66,8 +67,8 @@ struct Group {
   std::vector<std::vector<std::shared_ptr<Array>>> results = {};  // of each device, for each leaf that it computes
 };
 
-// Who evaluates an instruction: a function that fills result arrays, one that returns leaves (of operands, mostly), one
-// that runs when the devices of a group are there, or the machine, which calls computations.
+// Evaluation method of an instruction: a function that fills result arrays, one that returns leaves (mostly of
+// operands), one that runs when the devices of a group have arrived, or control flow in the virtual machine.
 enum class Control : uint8_t { kCall, kWhile, kConditional, kAsync };
 struct Evaluate {
   enum class Kind : uint8_t { kFill, kReturn, kCollective, kControl } kind;
@@ -81,7 +82,7 @@ struct Evaluate {
   constexpr Evaluate(void (*f)(Group&)) : kind(Kind::kCollective), collective(f) {}  // NOLINT
   constexpr Evaluate(Control c) : kind(Kind::kControl), control(c) {}                // NOLINT
 };
-// By the opcode's row; null for Opcode::kUnknown.
+// Returns the opcode's row; null for Opcode::kUnknown.
 const Evaluate* EvaluateOf(Opcode opcode);
 
 namespace ops {
@@ -94,7 +95,7 @@ inline constexpr Control AsyncUpdate = Control::kAsync;
 inline constexpr Control AsyncDone = Control::kAsync;
 
 // tuples.cc
-SlotValue Parameter(Op& op);  // never called: parameters have their values before the first instruction
+SlotValue Parameter(Op& op);  // never called: parameters are set before the first instruction
 SlotValue Constant(Op& op);
 SlotValue FirstOperand(Op& op);
 SlotValue Token(Op& op);
@@ -181,28 +182,29 @@ SlotValue SendDone(Op& op);
 
 }  // namespace ops
 
-// ---- what functions of several files use ----
+// ---- functions used in several files ----
 
-// Element by element as convert has it, into an array of the same size.
+// Converts elements like `convert`, into an array of the same size.
 void ConvertElements(const Array& from, Array* to);
-// A converted copy, or the leaf itself if it has the type; null after an error.
+// Returns a converted copy, or the leaf itself if it has the type; null after an error.
 Leaf Converted(Run& run, const Leaf& leaf, ElementType type);
-// The value of the compare function of a sort of floats by IEEE 754 totalOrder; ascending.
+// Returns the sort key of a float in IEEE 754 totalOrder, ascending.
 int64_t TotalOrderKey(double v);
 
-// The element of a dimension of size `size` under place `at` of the window in position `position`; -1 where there is
-// padding or a hole of dilation.
+// Returns the element, in a dimension of size `size`, at offset `at` of the window in position `position`; -1 in
+// padding and between dilated elements.
 int64_t ElementUnder(const WindowDim& window, int64_t size, int64_t position, int64_t at);
 
-// The devices that `device` meets at a collective; an error if the instruction's groups do not fit the run.
+// Returns the devices of `device`'s group at a collective, or an error if the instruction's groups do not match the
+// run.
 absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, int64_t device);
-// Whether a group that is complete can go on, and what it waits for if it cannot: only a recv-done waits for more.
+// Returns true if a complete group can proceed. Only a recv-done may wait further, for its message.
 bool IsReady(Run& run, Instruction collective, int64_t device);
-// The value of a collective of which these are the computed leaves: with a start, operands come first.
+// Returns the value of a collective from its computed leaves: a start's value begins with the operands.
 SlotValue CollectiveValue(Run& run, Instruction collective, const SlotValue& operands, const SlotValue& results);
 
-// Before and after an instruction of mixed types (PreparedProgram::mixed): brings operands and `op->shape` to the types
-// that it computes in; brings what it gave to the declared shape. False after an error.
+// FitOperands converts the operands and `op->shape` of a mixed-precision instruction (PreparedProgram::mixed) to the
+// types in which it computes; FitResults converts its results to the declared shape. Both return false after an error.
 bool FitOperands(Op* op);
 bool FitResults(Run& run, Shape declared, SlotValue* value);
 

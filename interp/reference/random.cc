@@ -49,7 +49,7 @@ Words4 Philox(uint64_t low, uint64_t high, uint64_t seed) {
   return x;
 }
 
-// The low bytes of `bits` as element i, of any type.
+// Sets element i, of any type, to the low bytes of `bits`.
 void SetBits(Array* array, int64_t i, uint64_t bits) {
   for (int64_t b = 0; b < array->width() && b < 8; ++b) {
     array->mutable_data()[i * array->width() + b] = static_cast<std::byte>(bits >> (8 * b));
@@ -68,10 +68,10 @@ uint64_t WordAt(const Array& state, int64_t i) {
 
 namespace ops {
 
-// `rng-bit-generator`: what XLA's expansion of it gives. Word 0 of the state is the key, word 1 the counter, word 2 its
-// upper half; Philox with two words has the key there. Each block of 32-bit numbers fills as many elements as it has,
-// and the counter moves on by the blocks used. ThreeFry's two numbers are neighbors in the first dimension of even
-// size, else in the largest.
+// `rng-bit-generator`: the same bits as XLA's expansion. Word 0 of the state is the key, word 1 the counter, word 2 its
+// upper half; for Philox with two words the upper half is the key. Each block of 32-bit numbers fills as many elements
+// as it has, and the counter advances by the blocks used. The two numbers of a ThreeFry block are neighbors in the
+// first dimension of even size, else in the largest.
 void RngBitGenerator(Op& op) {
   const Array& state = op.in(0);
   const auto algorithm = op.instruction.enum_attr(Attr::kRngAlgorithm, RngAlgorithm::kDefault);
@@ -130,8 +130,8 @@ void RngBitGenerator(Op& op) {
   }
 }
 
-// `rng`: element i of the k-th draw of a device is made of the Philox block with counter (i, k) and the seed of the run
-// as key: a + u (b - a) with 24 bits of u (f64: 53), or by the Box-Muller transform.
+// `rng`: element i of the k-th draw of a device uses the Philox block with counter (i, k) and the seed of the run as
+// key: a + u (b - a) with 24 bits of u (f64: 53), or the Box-Muller transform.
 void Rng(Op& op) {
   const bool normal =
       op.instruction.enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
@@ -156,7 +156,7 @@ void Rng(Op& op) {
     if (type == ElementType::kPred) {
       op.out().SetInteger(i, static_cast<int64_t>(bits & 1));
     } else if (!is_float) {
-      // An empty range has no numbers: its start stands for them.
+      // An empty range gives its start.
       op.out().SetInteger(i, static_cast<int64_t>(least + (range == 0 ? 0 : bits % range)));
     } else if (normal) {
       const double radius = std::sqrt(-2 * std::log(1 - unit(bits)));
@@ -167,7 +167,7 @@ void Rng(Op& op) {
   });
 }
 
-// `rng-get-and-update-state`: 128 bits of each device, low half first, before they grow by delta.
+// `rng-get-and-update-state`: returns the 128 bits of each device, low half first, then adds delta.
 void RngGetAndUpdateState(Op& op) {
   auto& [low, high] = op.run.device->rng_state;
   if (!op.Require(op.out().type() == ElementType::kU64 && op.out().count() == 2, "the state is u64[2]")) return;

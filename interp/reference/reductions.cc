@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that combine many elements by a computation: map, reduce, windows, scan.
+// Instructions that combine elements with a computation: map, reduce, windows, scan.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace hlokit::reference {
 namespace {
 
-// A plain sum or product of two floats: the root is an add or multiply of the two parameters.
+// Sum or product of two floats: the root is an add or multiply of the two parameters.
 enum class PlainFunction : uint8_t { kNone, kSum, kProduct };
 PlainFunction PlainFunctionOf(Computation function) {
   const Instruction root = function.root();
@@ -24,8 +24,8 @@ PlainFunction PlainFunctionOf(Computation function) {
   return sum ? PlainFunction::kSum : PlainFunction::kProduct;
 }
 
-// What is combined to one element of each result. Floats of a plain sum or product are accumulated in double and
-// rounded at the end; anything else is function(accumulators..., elements...) step by step.
+// Accumulates one element of each result. Plain sums and products of floats are accumulated in double and rounded at
+// the end; other functions are applied as function(accumulators..., elements...) step by step.
 class AccumulateGrad {
  public:
   // The initial values are operands [count, 2 count).
@@ -41,7 +41,7 @@ class AccumulateGrad {
     for (size_t k = 0; k < count_; ++k) values_.push_back(op.operands[count_ + k][0]);
   }
 
-  // Elements at position i of the operands.
+  // Adds the elements at position i of the operands.
   void Add(int64_t i) {
     if (plain_ != PlainFunction::kNone) {
       const double v = op_.in(0).Real(i);
@@ -68,7 +68,7 @@ class AccumulateGrad {
   SlotValue values_;
 };
 
-// The positions in an array of `dims` under a window at `position`, in row-major order of the window.
+// Visits the positions in an array of `dims` under a window at `position`, in row-major order of the window.
 template <typename Body>
 void ForEachUnderWindow(const Op& op, const WindowView& window, Dims dims, const Index& position, Body body) {
   Index sizes;
@@ -132,7 +132,7 @@ void Reduce(Op& op) {
   });
 }
 
-// `reduce-window`: row-major over the window; padding takes no part. Sums of types below f32 are rounded at every step.
+// `reduce-window`: row-major over the window, without padding. Sums of types below f32 are rounded at every step.
 void ReduceWindow(Op& op) {
   const WindowView window = WindowView::Of(op.instruction);
   const Dims dims = op.in(0).dims();
@@ -149,7 +149,7 @@ void ReduceWindow(Op& op) {
   });
 }
 
-// `scan`: the computation takes a slice of each input and the carries, and gives a slice of each output and new
+// `scan`: the computation takes a slice of each input and the carries, and returns a slice of each output and new
 // carries.
 void Scan(Op& op) {
   const Computation body = op.instruction.computation_attr(Attr::kToApply);
@@ -165,7 +165,7 @@ void Scan(Op& op) {
   SlotValue carried;
   for (size_t k = 0; k < carries; ++k) carried.push_back(op.operands[inputs + k][0]);
   const bool reverse = op.instruction.bool_attr(Attr::kIsReverse);
-  // Element j of slice i of an array.
+  // Returns the position of element j of slice i of an array.
   const auto position = [&](const Array& array, int64_t i, int64_t j) {
     const int64_t inner = MatmulShapeOf(array.dims().subspan(static_cast<size_t>(dim) + 1));
     return (j / inner * array.dim(dim) + i) * inner + j % inner;
@@ -193,8 +193,8 @@ void Scan(Op& op) {
   for (size_t k = 0; k < carries; ++k) op.out(outputs + k).CopyBytes(*carried[k]);
 }
 
-// `select-and-scatter`: window by window in row-major order of the source. Padding is never selected; the first element
-// is until `select(selected, element)` is false.
+// `select-and-scatter`: window by window in row-major order of the source. Never selects padding; keeps the first
+// element until `select(selected, element)` is false.
 void SelectAndScatter(Op& op) {
   const Computation select = op.instruction.computation_attr(Attr::kSelect);
   const Computation scatter = op.instruction.computation_attr(Attr::kScatter);

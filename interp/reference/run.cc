@@ -23,7 +23,7 @@ bool Refuse(Instruction at, DiagnosticKind kind, std::string message, Diagnostic
   return false;
 }
 
-// The size that set-dimension-size gave the dimension of a get-dimension-size, or an invalid instruction.
+// Returns the size operand of the set-dimension-size for a get-dimension-size, or an invalid instruction.
 Instruction GivenSize(Instruction get) {
   const Dims dimension = get.list_attr(Attr::kDimensions);
   Instruction at = get.operand(0);
@@ -66,7 +66,8 @@ class Preparation {
   }
 
  private:
-  // What must run, and in which order: a walk over operands and control predecessors from each instruction in turn.
+  // Computes the live instructions and their order: a traversal of operands and control predecessors from each
+  // instruction in turn.
   bool Order(Computation computation, Schedule* schedule) {
     for (int64_t p = 0; p < computation.parameter_count(); ++p) {
       schedule->parameter_begins.push_back(schedule->parameter_leaves.size());
@@ -109,7 +110,7 @@ class Preparation {
         }
       }
     }
-    // Backwards, the first use seen is the last one made.
+    // In reverse order, the first use found is the last one.
     schedule->last_uses.resize(schedule->order.size());
     absl::flat_hash_set<uint32_t> used = {computation.root().id().value};
     for (size_t i = schedule->order.size(); i-- > 0;) {
@@ -130,7 +131,7 @@ class Preparation {
     return needed;
   }
 
-  // Whether the instruction can be evaluated.
+  // Returns true if the instruction can be evaluated.
   bool Check(Instruction at) {
     constexpr int64_t kMaxTotalLeaves = int64_t{1} << 24;
     const auto refuse = [&](std::string message) {
@@ -156,7 +157,7 @@ class Preparation {
     return at.opcode() != Opcode::kConstant || SetConstant(at);
   }
 
-  // The leaves of the literal, left to right.
+  // Sets the leaves of the literal from left to right.
   bool SetConstant(Instruction at) {
     SlotValue& value = program_.constants[at.id().value];
     std::vector<LiteralId> stack = {at.literal_id()};
@@ -182,7 +183,7 @@ class Preparation {
         if (bytes < 0 || bytes > options_.limits.max_bytes) {
           return Refuse(at, DiagnosticKind::kTooLarge, "this constant needs more memory than allowed", sink_);
         }
-        // Each constant gets random values of its own.
+        // Each constant gets different random values.
         program_.filled.push_back(
             std::make_unique<Literal>(FillElided(literal.shape, *options_.fill_elided, options_.seed + id.value)));
         data = program_.filled.back()->data();
@@ -292,7 +293,7 @@ Leaf Run::ElementOf(const Array& array, int64_t i) {
 }
 
 std::optional<SlotValue> Run::Apply(Computation computation, SlotValue arguments, SlotValue* root_operands) {
-  // Each level is a machine on the C++ stack, so their number is bounded.
+  // Each level is a virtual machine on the C++ stack, so their number is bounded.
   constexpr int kMaxDepth = 50;
   if (depth_ == kMaxDepth) Fail(StrCat("computations applied to elements are nested deeper than ", kMaxDepth));
   if (failed_) return std::nullopt;

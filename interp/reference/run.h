@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the instructions of one run share: the program, memory, limits, the devices, the first error.
+// State shared by the instructions of one run: the program, memory, limits, the devices, the first error.
 #ifndef HLOKIT_INTERP_REFERENCE_RUN_H_
 #define HLOKIT_INTERP_REFERENCE_RUN_H_
 
@@ -24,45 +24,44 @@
 
 namespace hlokit::reference {
 
-// The instructions of a computation in the order in which they run: those that the root or an effect needs, in the
-// order of the text where operands come first in it.
+// Execution order of a computation: the live instructions in text order, except that operands always come first.
 struct Schedule {
   std::vector<Instruction> order;
-  std::vector<std::vector<size_t>> last_uses;  // by place in `order`: places whose values nothing reads afterwards
+  std::vector<std::vector<size_t>> last_uses;  // by position in `order`: positions whose values have no later use
   std::vector<Shape> parameter_leaves;         // of all parameters,
-  std::vector<size_t> parameter_begins;        // and where those of each begin; one more at the end
+  std::vector<size_t> parameter_begins;        // first leaf of each; one more at the end
 
-  // Whether the computation can be called on these.
+  // Returns true if the leaves match the parameters.
   bool Takes(const SlotValue& leaves) const;
 };
 
 struct PreparedProgram {
   const Module* module = nullptr;
   absl::flat_hash_map<uint32_t, Schedule> schedules;   // by computation id
-  std::vector<size_t> places;                          // of each instruction in the order of its computation
-  std::vector<std::unique_ptr<Literal>> filled;        // in place of elided constants
+  std::vector<size_t> places;                          // position of each instruction in its computation's order
+  std::vector<std::unique_ptr<Literal>> filled;        // values of elided constants
   absl::flat_hash_map<uint32_t, SlotValue> constants;  // by instruction id
-  absl::flat_hash_set<uint32_t> mixed;  // instructions whose operands have other types than they compute in
-  absl::flat_hash_map<const ShapeRecord*, std::vector<size_t>> element_begins;  // of tuples: the leaf each begins at
+  absl::flat_hash_set<uint32_t> mixed;                 // mixed-precision instructions
+  absl::flat_hash_map<const ShapeRecord*, std::vector<size_t>> element_begins;  // of tuples: first leaf of each element
   AsyncStarts async_starts;
 
-  // Leaves [first, second) of a value of `tuple` are its element `index`.
+  // Returns the range of leaves of element `index` in a value of `tuple`.
   std::pair<size_t, size_t> ElementLeaves(Shape tuple, int64_t index);
 };
 
-// What must be evaluated before an instruction: its operands and, for a get-dimension-size, the size that a
-// set-dimension-size gave.
+// Returns the instructions that must be evaluated first: the operands and, for a get-dimension-size, the size operand
+// of the set-dimension-size.
 std::vector<Instruction> OperandsOf(Instruction instruction);
 
-// Fills `program` with all that `entry` calls. False after an error report.
+// Prepares all computations reachable from `entry`. Returns false after an error report.
 bool PrepareProgram(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink,
                     PreparedProgram* program);
 
 struct Device {
   int64_t replica = 0;
   int64_t partition = 0;
-  uint64_t rng_draws = 0;                            // of rng
-  std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // of rng-get-and-update-state, low and high
+  uint64_t rng_draws = 0;                            // count of rng draws
+  std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // state of rng-get-and-update-state, low and high
 };
 
 class Run {
@@ -76,35 +75,35 @@ class Run {
   const interp::EvaluatorOptions& options;
   DiagnosticSink* const sink;
   Memory memory;
-  Device* device = nullptr;  // the one that runs
-  // Sent from device to device, and not yet received: by channel and receiver.
+  Device* device = nullptr;  // the running device
+  // Messages in flight, by channel and receiver.
   std::map<std::pair<int64_t, int64_t>, std::deque<SlotValue>> messages;
   interp::RunStatistics statistics;
 
   int64_t DeviceNumber() const { return device->replica * options.num_partitions + device->partition; }
   std::string DeviceName(int64_t number) const;
 
-  // The first error ends the run.
+  // Sets the first error, which ends the run.
   void Fail(std::string message);
   bool failed() const { return failed_; }
   const std::string& error() const { return error_; }
   InstructionId error_instruction;
-  std::vector<std::string> error_loops;  // "in trip 3 of while.1", innermost first
+  std::vector<std::string> error_loops;  // "in iteration 3 of while.1", innermost first
 
-  // Counts an instruction, or a piece of work within one. False when a limit is passed or the run has failed.
+  // Counts an instruction, or a unit of work within one. Returns false if a limit is exceeded or the run has failed.
   bool CountStep();
   bool Tick() { return ++ticks_ % kTicksPerCheck != 0 ? !failed_ : CheckTime(); }
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
-  // Zeros; null after an error.
+  // Returns an array of zeros; null after an error.
   std::shared_ptr<Array> Allocate(Shape shape);
-  // An array of zeros for each leaf of the shape; empty after an error.
+  // Returns an array of zeros for each leaf of the shape; empty after an error.
   std::vector<std::shared_ptr<Array>> AllocateLeaves(Shape shape);
-  // Element i as a scalar; null after an error.
+  // Returns element i as a scalar; null after an error.
   Leaf ElementOf(const Array& array, int64_t i);
 
-  // What a computation gives for these leaves of its parameters, for instructions that call it for elements, and the
-  // leaves of its root's operands where they are asked for. Nullopt after an error.
+  // Applies a computation to these leaves of its parameters, for instructions that call it on elements. Also returns
+  // the leaves of its root's operands if requested. Returns nullopt after an error.
   std::optional<SlotValue> Apply(Computation computation, SlotValue arguments, SlotValue* root_operands = nullptr);
 
  private:
@@ -115,7 +114,7 @@ class Run {
   const Clock::time_point begin_ = Clock::now();
   double next_progress_ = 0;
   int64_t ticks_ = 0;
-  int depth_ = 0;  // of Apply
+  int depth_ = 0;  // nesting of Apply
   bool failed_ = false;
   std::string error_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort and top-k. Both are stable.
+// Sort and top-k, both stable.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace hlokit::reference {
 namespace {
 
-// Whether only even parameters (remainder 0) or only odd ones (1) go into a value.
+// Returns true if the value depends only on even parameters (remainder 0) or only on odd ones (1).
 bool DependsOnlyOn(Instruction root, int64_t remainder) {
   std::vector<Instruction> pending = {root};
   absl::flat_hash_set<uint32_t> seen;
@@ -26,11 +26,11 @@ bool DependsOnlyOn(Instruction root, int64_t remainder) {
   return true;
 }
 
-// Says which of two elements of a line comes first.
+// Compares two elements of a line.
 class Comparator {
  public:
   Comparator(const Op& op, Computation function) : op_(op), function_(function) {
-    // A key of each element, floats, compared by value: NaN has a place although the comparison knows none.
+    // A float key of each element, compared by value: NaN is ordered although the comparison is not.
     const Instruction root = function.root();
     const auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
     if (root.opcode() != Opcode::kCompare || !IsFloat(root.operand(0).shape().element_type()) ||
@@ -42,7 +42,7 @@ class Comparator {
     if (DependsOnlyOn(root.operand(0), 1) && DependsOnlyOn(root.operand(1), 0)) key_of_first_ = 1;
   }
 
-  // Positions in the operands.
+  // `x`, `y`: positions in the operands.
   bool Before(int64_t x, int64_t y) const {
     SlotValue arguments;
     for (size_t k = 0; k < op_.operands.size(); ++k) {
@@ -63,11 +63,11 @@ class Comparator {
  private:
   const Op& op_;
   const Computation function_;
-  int key_of_first_ = -1;  // the operand of the root that is the key of parameters 0, 2, ...; -1: there is none
+  int key_of_first_ = -1;  // the operand of the root that is the key of parameters 0, 2, ...; -1: none
 };
 
-// Halves merged, pieces of up to 8 by insertion: what XLA's evaluator does, so that a comparison that contradicts
-// itself gives the same permutation. Recursion is as deep as the logarithm of the length.
+// Sorts by merging halves, and ranges of up to 8 by insertion. XLA's evaluator does the same, so that an inconsistent
+// comparator gives the same permutation. The recursion depth is logarithmic in the length.
 void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t begin, size_t end) {
   const auto before = [&](int64_t x, int64_t y) { return comparator.Before(x, y); };
   const auto at = [&](size_t i) { return order.begin() + static_cast<int64_t>(i); };
@@ -92,7 +92,7 @@ void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t
 
 namespace ops {
 
-// `sort`: by a float key, NaN comes last in either direction.
+// `sort`: with a float key, NaN sorts last in either direction.
 void Sort(Op& op) {
   const Dims dims = op.in(0).dims();
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
@@ -114,7 +114,7 @@ void Sort(Op& op) {
   }
 }
 
-// `topk`, and the custom call TopK: floats by totalOrder, of equals the first ones.
+// `topk`, and the custom call TopK: floats by totalOrder; among equals the first.
 void TopK(Op& op) {
   const Array& from = op.in(0);
   if (op.results.size() != 2 || from.rank() < 1 || op.out().rank() != from.rank()) return op.Fail("k does not fit");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infeed, outfeed, send and recv: with the host by way of the run's HostIo, or from device to device along the frontend
-// attribute _xla_send_recv_source_target_pairs, without it back to the device itself. A send never waits.
+// Infeed, outfeed, send and recv: with the host through the run's HostIo, or from device to device along the frontend
+// attribute _xla_send_recv_source_target_pairs, without it to the device itself. A send never blocks.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace hlokit::reference {
 namespace {
 
-// What an instruction, or else the start that it ends, says of its channel.
+// Channel of an instruction, or of the start that it completes.
 struct Channel {
   bool host = false;
   int64_t number = 0;
@@ -59,7 +59,7 @@ SlotValue ArraysOf(const SlotValue& value) {
   return arrays;
 }
 
-// A value of these arrays and, for all other leaves, zeros. Empty after an error.
+// Returns a value of these arrays, with zeros for all other leaves. Empty after an error.
 SlotValue WithArrays(Run& run, Shape shape, const SlotValue& arrays) {
   SlotValue value;
   size_t next = 0;
@@ -70,7 +70,7 @@ SlotValue WithArrays(Run& run, Shape shape, const SlotValue& arrays) {
   return value;
 }
 
-// The next value of a queue of the host, as arrays of these shapes. Empty after an error.
+// Returns the next value of a host queue as arrays of these shapes. Empty after an error.
 SlotValue FromHost(Run& run, const std::string& queue, Shape shape) {
   std::vector<Literal> leaves;
   for (Shape leaf : LeafShapes(shape)) {
@@ -152,10 +152,10 @@ SlotValue Send(Op& op) {
 }
 SlotValue SendDone(Op& op) { return Token(op); }
 
-// `recv`: what is received comes into being at the recv-done.
+// `recv`: the data is produced by the recv-done.
 SlotValue Recv(Op& op) { return WithArrays(op.run, op.instruction.shape(), {}); }
 
-// `recv-done`: zeros for a device that is no target.
+// `recv-done`: zeros for a device that is not a target.
 void RecvDone(Group& group) {
   Run& run = group.run;
   const Channel channel = ChannelOf(group.instruction);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that hand on values as they are, and custom calls.
+// Instructions that forward values unchanged, and custom calls.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -15,7 +15,7 @@
 namespace hlokit::reference {
 namespace {
 
-// Element `index` of the tuple that is operand 0. Empty after an error.
+// Returns element `index` of the tuple that is operand 0. Empty after an error.
 SlotValue ElementOfTuple(const Op& op, int64_t index) {
   const Shape tuple = op.instruction.operand(0).shape();
   if (!op.Require(tuple.IsTuple() && index >= 0 && index < tuple.tuple_size(), "the tuple has no such element"))
@@ -25,7 +25,7 @@ SlotValue ElementOfTuple(const Op& op, int64_t index) {
   return SlotValue(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
 }
 
-// Custom calls that give back their operand.
+// Custom calls that return their operand.
 constexpr std::string_view kMarkerTargets[] = {
     "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
@@ -93,8 +93,8 @@ SlotValue CopyDone(Op& op) { return ElementOfTuple(op, 0); }
 // `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
 SlotValue SetDimensionSize(Op& op) { return op.operands[0]; }
 
-// `get-dimension-size`: what set-dimension-size gave the dimension, which is a further operand then (run.cc), or its
-// size.
+// `get-dimension-size`: the size that set-dimension-size set, which is then an additional operand (run.cc), or the
+// dimension's size.
 void GetDimensionSize(Op& op) {
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
   if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
@@ -105,7 +105,7 @@ void GetDimensionSize(Op& op) {
   op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
 }
 
-// `custom-call`: a function of the registry, a marker, TopK; or nothing at all, where nobody reads the result.
+// `custom-call`: a registered function, a marker, TopK; skipped if its result has no reader.
 SlotValue CustomCall(Op& op) {
   const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
   const interp::CustomCallRegistry* registry = op.run.options.custom_calls;

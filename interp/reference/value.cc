@@ -130,7 +130,7 @@ int64_t IndexAt(const Array& indices, int64_t i) {
 }
 
 int64_t MatmulShapeOf(Dims dims) {
-  uint64_t product = 1;  // wraps where a dimension of size 0 stands among large ones
+  uint64_t product = 1;  // wraps if a dimension of size 0 is among large ones
   for (int64_t d : dims) product *= static_cast<uint64_t>(d);
   return static_cast<int64_t>(product);
 }

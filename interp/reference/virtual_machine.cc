@@ -108,7 +108,7 @@ void VirtualMachine::Thunk() {
   if (!run_.failed()) Finish(std::move(value));
 }
 
-// The leaves of a parameter among those of all.
+// Returns the leaves of a parameter.
 SlotValue VirtualMachine::ParameterValue(Instruction at) {
   const Frame& frame = frames_.back();
   const size_t p = static_cast<size_t>(at.parameter_number());
@@ -139,7 +139,7 @@ void VirtualMachine::Enter(Instruction at, Control control) {
       frame.state = ValueOf(at.operand(0));
       return Push(at.computation_attr(Attr::kCondition), frame.state);
     case Control::kConditional: {
-      // A pred chooses the first branch if it is true; a number out of range means the last one.
+      // A true pred selects the first branch; an index out of range selects the last one.
       const std::vector<Computation> branches = at.called_computations();
       const SlotValue& selector = ValueOf(at.operand(0));
       const int64_t count = static_cast<int64_t>(branches.size());
@@ -159,7 +159,8 @@ void VirtualMachine::Enter(Instruction at, Control control) {
 }
 
 // `async-start`, `async-update`, `async-done`: the value of a start or update is ((operands), results, contexts...).
-// The computation runs where all operands are bound and the value has room for its results; what follows hands them on.
+// The computation runs once all operands are bound and the value has space for its results; later instructions of the
+// chain forward them.
 void VirtualMachine::EnterAsync(Instruction at) {
   Frame& frame = frames_.back();
   const bool starts = at.opcode() == Opcode::kAsyncStart;

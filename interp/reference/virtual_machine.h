@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a computation for one device, instruction by instruction. Calls, loops and conditionals nest on a stack of
-// frames in memory, so their depth is bounded by Limits::max_call_depth alone.
+// Runs a computation for one device, instruction by instruction. Calls, loops and conditionals push frames on an
+// explicit stack, so that only Limits::max_call_depth bounds their depth.
 #ifndef HLOKIT_INTERP_REFERENCE_VIRTUAL_MACHINE_H_
 #define HLOKIT_INTERP_REFERENCE_VIRTUAL_MACHINE_H_
 
@@ -12,13 +12,13 @@
 
 namespace hlokit::reference {
 
-// Evaluates one instruction that is neither control flow nor a collective. Empty after an error, or if the value is ().
+// Evaluates one instruction other than control flow and collectives. Empty after an error, or if the value is ().
 SlotValue EvaluateOp(Run& run, Instruction instruction, std::vector<SlotValue> operands);
 
 class VirtualMachine {
  public:
-  // `arguments`: the leaves of all parameters. With `applied` the computation is called for elements: its instructions
-  // do not count as steps, and the observer does not see them.
+  // `arguments`: leaves of all parameters. `applied`: the computation is applied to elements; its instructions do not
+  // count as steps and are not observed.
   VirtualMachine(Run& run, Computation computation, SlotValue arguments, bool applied);
 
   enum class State : uint8_t { kRunning, kWaiting, kDone, kFailed };
@@ -26,12 +26,12 @@ class VirtualMachine {
   State Advance();
   State state() const { return state_; }
 
-  // In kWaiting: the collective, the leaves of its operands, and the way on.
+  // Returns the collective, the leaves of its operands, or its continuation. Requires: kWaiting.
   Instruction waiting_for() const { return waiting_for_; }
   const SlotValue& waiting_operands() const { return waiting_operands_; }
   void Resume(SlotValue value);
 
-  // In kDone.
+  // Requires: kDone.
   const SlotValue& result() const { return returned_; }
   const SlotValue& root_operands() const { return root_operands_; }
 
@@ -41,11 +41,11 @@ class VirtualMachine {
     Computation computation;
     const Schedule* schedule;
     SlotValue arguments;
-    std::vector<SlotValue> values;  // by place in the schedule
+    std::vector<SlotValue> values;  // by position in the schedule
     size_t next = 0;
-    Phase phase = Phase::kNext;  // what the frame above runs for instruction `next`
+    Phase phase = Phase::kNext;  // what the callee's frame runs for instruction `next`
     int64_t trips = 0;           // of the loop at `next`
-    SlotValue state;             // of that loop, or what is bound to that asynchronous operation
+    SlotValue state;             // state of that loop, or operands bound to that asynchronous operation
   };
 
   void Push(Computation computation, SlotValue arguments);
@@ -53,7 +53,7 @@ class VirtualMachine {
   void Enter(Instruction at, Control control);
   void EnterAsync(Instruction at);
   void Continue(Instruction at);
-  // Sets the value of instruction `next` and goes on.
+  // Sets the value of instruction `next` and advances.
   void Finish(SlotValue value);
   SlotValue OperandLeaves(Instruction at);
   SlotValue ParameterValue(Instruction at);

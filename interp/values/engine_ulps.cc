@@ -35,7 +35,7 @@ double LargestMagnitude(const Literal& literal) {
   return largest;
 }
 
-// Bits of the significand of a float type, or of the parts of a complex one.
+// Returns the significand bits of a float type, or of the components of a complex type.
 int SignificandBits(ElementType type) {
   return VisitType(ComponentType(type), []<typename T>(std::type_identity<T>) {
     if constexpr (AnyFloat<T>) return std::numeric_limits<T>::digits;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the exact engine may be from the plain evaluator (interp/reference), which defines the values.
+// Tolerances of the exact engine relative to the plain evaluator (interp/reference), which defines the values.
 //
-// An opcode that is not listed gives the same bits. Those that are listed are computed by other formulas or in another
-// order, so a rounding may fall the other way.
+// Opcodes that are not listed give the same bits. The exact engine computes listed ones by other formulas or in another
+// order, so that results may round differently.
 #ifndef HLOKIT_INTERP_VALUES_ENGINE_ULPS_H_
 #define HLOKIT_INTERP_VALUES_ENGINE_ULPS_H_
 
@@ -18,29 +18,29 @@ namespace hlokit::interp {
 struct EngineUlps {
   Opcode opcode;
   double ulps;
-  // In units of the last place of the largest magnitude among operands and results, not of the element: sums lose what
-  // cancels.
+  // Units in the last place of the largest magnitude among operands and results instead of the element: sums suffer
+  // cancellation.
   bool of_largest = false;
-  // Only for finite operands: from others come NaNs and infinities, but which elements get them is left open.
+  // Holds for finite operands alone: which elements are NaN or infinite otherwise is unspecified.
   bool finite_only = false;
 };
 
 inline constexpr EngineUlps kEngineUlps[] = {
     {Opcode::kAbs, 1},                 // complex: hypot of f32
     {Opcode::kCos, 1},                 // f32 functions of the C library
-    {Opcode::kExp, 1},                 // vectors
-    {Opcode::kExpm1, 1},               // vectors
-    {Opcode::kLog, 1},                 // vectors
-    {Opcode::kLogistic, 1},            // vectors
+    {Opcode::kExp, 1},                 // vectorized
+    {Opcode::kExpm1, 1},               // vectorized
+    {Opcode::kLog, 1},                 // vectorized
+    {Opcode::kLogistic, 1},            // vectorized
     {Opcode::kPower, 1},               // f32 functions of the C library
     {Opcode::kSin, 1},                 // f32 functions of the C library
-    {Opcode::kTanh, 1},                // vectors
+    {Opcode::kTanh, 1},                // vectorized
     {Opcode::kFft, 8, true, true},     // fast transforms
     {Opcode::kReduce, 8, true},        // sums in another order
     {Opcode::kReduceWindow, 8, true},  // sums in another order
 };
 
-// By opcode: the row above, or 0.
+// The row of an opcode; 0 if not listed.
 inline constexpr std::array<EngineUlps, kOpcodeCount> kEngineUlpsOf = [] {
   std::array<EngineUlps, kOpcodeCount> all{};
   for (size_t i = 0; i < kOpcodeCount; ++i) all[i] = {static_cast<Opcode>(i), 0};
@@ -51,7 +51,7 @@ inline constexpr std::array<EngineUlps, kOpcodeCount> kEngineUlpsOf = [] {
 // Returns true if the values of `opcode` are defined for these operand leaves.
 bool HasDefinedValues(Opcode opcode, absl::Span<const Literal> operands);
 
-// The tolerance for one result leaf of an instruction with these operand leaves.
+// Returns the tolerance for one result leaf of an instruction with these operand leaves.
 ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result);
 
 }  // namespace hlokit::interp

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kMaxHeader = size_t{1} << 20;
 
-// "f4" in "<f4".
+// Returns "f4" of "<f4".
 std::string TypeCode(ElementType type) {
   switch (type) {
     case ElementType::kPred:
@@ -129,7 +129,7 @@ void SwapBytes(std::byte* data, size_t count, size_t size) {
   for (size_t i = 0; i < count; ++i) std::reverse(data + i * size, data + (i + 1) * size);
 }
 
-// From column-major to row-major order.
+// Copies from column-major to row-major order.
 void CopyTransposed(std::byte* to, const std::byte* from, absl::Span<const int64_t> dims, size_t element_bytes) {
   const size_t rank = dims.size();
   std::vector<int64_t> strides(rank), index(rank, 0);
@@ -157,7 +157,7 @@ std::string DimsText(absl::Span<const int64_t> dims) {
   return text + "]";
 }
 
-// Whether elements of the file's type may stand for those of `type`.
+// Returns true if elements of the file's type can represent those of `type`.
 bool FitsType(std::string_view code, ElementType type) {
   const std::string own = TypeCode(type);
   if (code == own) return true;
@@ -165,7 +165,7 @@ bool FitsType(std::string_view code, ElementType type) {
   return code[0] == 'V' || (own[0] == 'V' && code[0] == 'u');
 }
 
-// Values of narrow types that came as bytes: only bits that the type has.
+// Masks values of narrow types that were stored as bytes to the bits of the type.
 void Normalize(ElementType type, std::byte* data, size_t count) {
   if (type == ElementType::kPred) {
     for (size_t i = 0; i < count; ++i) data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
@@ -243,7 +243,7 @@ std::string NpyHeader(Shape shape) {
   std::string dict =
       StrCat("{'descr': '", BytesOf(type) == 1 ? "|" : "<", TypeCode(type), "', 'fortran_order': False, 'shape': (");
   for (int64_t size : shape.dims()) StrAppend(&dict, size, ", ");
-  // (2,) but (2, 3): a comma alone makes a tuple of one.
+  // A one-element tuple ends in a comma: (2,), but (2, 3).
   if (shape.rank() == 1) dict.pop_back();
   if (shape.rank() > 1) dict.resize(dict.size() - 2);
   dict += "), }";

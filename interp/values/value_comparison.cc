@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kInfiniteDistance = std::numeric_limits<double>::infinity();
 
-// How far two numbers are apart, by each measure; infinite where no number of steps leads from one to the other.
+// Distance between two numbers by each measure; infinite if no finite distance exists.
 struct Distance {
   double ulp = 0;
   double rel = 0;
@@ -39,7 +39,7 @@ struct BitsOfFloat<double> {
   using type = uint64_t;
 };
 
-// The place of a float among all values of its type, in order; -0 and +0 share theirs.
+// Returns the rank of a float among all values of its type; -0 and +0 have the same rank.
 template <typename T>
 int64_t Rank(T v) {
   using Bits = typename BitsOfFloat<T>::type;
@@ -119,7 +119,7 @@ double Measure(const Distance& d, const ErrorSpec& t) {
   return t.relative ? d.rel : d.abs;
 }
 
-// What has been found so far.
+// Largest difference so far.
 struct Worst {
   int64_t different = 0;
   double measure = -1;
@@ -128,7 +128,7 @@ struct Worst {
   Distance distance;
 };
 
-// Parts: elements of real types, and the two halves of each complex number.
+// Compares one component: an element of a real type, or one half of a complex number.
 template <typename T>
 void ComparePart(const T& a, const T& expected, const ErrorSpec& tolerance, bool* near, Distance* worst) {
   if (std::memcmp(&a, &expected, sizeof(T)) == 0) return;
@@ -200,7 +200,7 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
                                    : name == "rel" ? &tolerance.relative
                                    : name == "abs" ? &tolerance.absolute
                                                    : nullptr;
-    // NaN is no bound.
+    // NaN is not a bound.
     if (bound == nullptr || number.empty() || *number_end != '\0' || !(value >= 0)) {
       return absl::InvalidArgumentError(
           StrCat("tolerance `", text, "`: expected exact, or ulp:N, rel:X, abs:X (several separated by commas)"));

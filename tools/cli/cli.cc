@@ -20,7 +20,7 @@
 namespace hlokit::cli {
 namespace {
 
-// The name of the tool that runs, for the prefix of its messages.
+// Returns the name of the running tool, the prefix of messages.
 std::string& ToolName() {
   static std::string* const name = new std::string("hlokit");
   return *name;
@@ -28,7 +28,7 @@ std::string& ToolName() {
 
 void PrintError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-// The part of an argument that names a flag, `_` turned to `-`.
+// Returns the flag name of an argument, with `_` replaced by `-`.
 std::string NormalizeFlag(std::string argument) {
   if (!argument.starts_with("--")) return argument;
   const size_t end = std::min(argument.find('='), argument.size());
@@ -36,9 +36,9 @@ std::string NormalizeFlag(std::string argument) {
   return argument;
 }
 
-// What is wrong with the flags, where CLI11 would say it less well or not at all; "" if it may have them.
+// Returns usage errors that CLI11 reports poorly or not at all; "" if there are none.
 std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const CLI::App* command = nullptr;  // the subcommand that is named
+  const CLI::App* command = nullptr;  // the named subcommand
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
     const auto names = [each](const std::string& argument) {
       const std::vector<std::string> aliases = each->get_aliases();
@@ -73,7 +73,7 @@ std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& argum
     ++k;
   }
   if (command != nullptr || arguments.empty()) return "";
-  // CLI11 would only say that a subcommand is missing.
+  // CLI11 would only report that a subcommand is missing.
   std::vector<std::string> commands;
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
     commands.push_back(each->get_name());
@@ -84,7 +84,7 @@ std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& argum
   return StrCat("unknown command `", first, "`", DidYouMeanSuffix(first, {commands.begin(), commands.end()}));
 }
 
-// CLI11's description of a usage error in the words of the other messages.
+// Rewords CLI11's description of a usage error like the other messages.
 std::string Reworded(std::string what) {
   if (const size_t at = what.find(" not in {"); at != std::string::npos && what.back() == '}') {
     const size_t colon = what.find(": ");
@@ -141,13 +141,13 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     std::fwrite(text.data(), 1, text.size(), stdout);
     return kOk;
   }
-  // CLI11 takes the arguments last first.
+  // CLI11 expects the arguments in reverse order.
   std::vector<std::string> arguments;
   bool flags_end = false;
   for (int i = 1; i < argc; ++i) {
     flags_end = flags_end || std::string_view(argv[i]) == "--";
     std::string argument = flags_end ? std::string(argv[i]) : NormalizeFlag(argv[i]);
-    // CLI11 would take what stands after `--name=` for its value; nothing is one too.
+    // CLI11 would take the next argument as the value of `--name=`; the value is empty.
     if (!flags_end && argument.size() > 3 && argument.compare(0, 2, "--") == 0 &&
         argument.find('=') + 1 == argument.size()) {
       argument.pop_back();
@@ -178,7 +178,7 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
   } catch (const CLI::ParseError& e) {
     return UsageError(app->get_name(), StrCat(Reworded(e.what()), "\nRun with --help for more information."));
   } catch (const std::invalid_argument&) {
-    // A value of a flag that is none: CLI11 lets the error of the conversion through.
+    // Invalid value of a flag: CLI11 does not catch the error of the conversion.
     return UsageError(app->get_name(),
                       "expected true or false as the value of a flag\nRun with --help for more information.");
   }

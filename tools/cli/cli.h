@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every tool does the same way: flags, reading inputs, showing diagnostics, exit codes. A tool is
+// Shared by all tools: flags, reading inputs, printing diagnostics, exit codes. A tool is
 //
 //   int Run(int argc, char** argv) {
 //     CLI::App app("Does something to HLO modules.", "hlo-tool");
@@ -32,23 +32,23 @@ namespace hlokit::cli {
 
 enum ExitCode : int {
   kOk = 0,
-  kRejected = 1,  // the input was rejected, or the check the tool makes failed
-  kUsage = 2,     // wrong flags, or a file that cannot be read or written
-  kInternal = 3,  // a defect of the tool, or memory ran out
+  kRejected = 1,  // the input was rejected, or the tool's check failed
+  kUsage = 2,     // usage error, or a file cannot be read or written
+  kInternal = 3,  // internal error, or out of memory
 };
 
-// Runs `run` and turns exceptions that escape it (the standard library's, out of memory) into kInternal.
+// Runs `run` and converts uncaught exceptions (of the standard library, out of memory) to kInternal.
 int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 
-// Parses the flags into `app`. The exit code if the tool is done: kOk after --help, --version or --complete, kUsage
-// after a mistake, which is described on standard error. `-` and `_` are the same in flag names: declare flags with
-// `-`. `kinds` are the values, beside CommonValueKinds, that only this tool takes.
+// Parses the flags into `app`. Returns an exit code if the tool is done: kOk after --help, --version or --complete,
+// kUsage after a usage error, which is printed. `-` and `_` are equal in flag names: declare flags with `-`. `kinds`:
+// kinds of values that only this tool has, in addition to CommonValueKinds.
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
 // Prints "tool: error: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 
-// Adds --fill-elided=zeros|iota|random, and xla where a whole module is filled; described by `purpose` and these kinds.
+// Adds --fill-elided=zeros|iota|random, and xla if `xla` is set; `purpose` begins the description.
 void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, std::string_view purpose);
 
 struct InputOptions {
@@ -60,20 +60,20 @@ struct InputOptions {
   void AddFlags(CLI::App* app);
 };
 
-// A file, or one of the groups of it that lines "// -----" separate. Offsets in diagnostics and in the module are those
-// of the whole file, so lines are counted from its start.
+// A file, or one chunk of it, as separated by "// -----". Offsets in diagnostics and in the module refer to the whole
+// file, so that line numbers do too.
 struct InputPart {
   std::shared_ptr<const SourceBuffer> source;
   std::string_view text;
-  size_t index = 0;  // of the group, from 0
-  size_t count = 1;  // groups in the file
+  size_t index = 0;  // of the chunk, from 0
+  size_t count = 1;  // chunks in the file
 
-  // "file.hlo", or "file.hlo#2" (from 1) if there are several groups.
+  // Returns "file.hlo", or "file.hlo#2" (from 1) with several chunks.
   std::string label() const;
 };
 
-// Reads inputs and shows what is wrong with them on standard error: as text as it comes, or as one JSON array when
-// Finish is called or the object goes away. Remembers the exit code that the worst of it asks for.
+// Reads inputs and prints diagnostics on standard error: immediately as text, or as one JSON array at Finish or
+// destruction. Keeps the highest exit code.
 class DiagnosticReporter {
  public:
   explicit DiagnosticReporter(const InputOptions& options) : options_(options) {}
@@ -81,19 +81,19 @@ class DiagnosticReporter {
   DiagnosticReporter& operator=(const DiagnosticReporter&) = delete;
   ~DiagnosticReporter() { Finish(); }
 
-  // The parts of the file `path` ("-": standard input), empty if it cannot be read, which is shown.
+  // Returns the chunks of the file `path` ("-": standard input). Empty after an error, which is printed.
   std::vector<InputPart> Read(const std::string& path);
-  // The module of a part; null if there are errors. They and the warnings are shown. Modules that share a context can
-  // share no thread, but compare faster.
+  // Returns the module of a chunk; null after errors. Prints errors and warnings. Modules with a shared context require
+  // one thread, but compare faster.
   std::unique_ptr<Module> Parse(const InputPart& part, std::shared_ptr<Context> context = nullptr);
-  // Shows what an engine found in a module of `source`.
+  // Prints an engine's diagnostics for a module of `source`.
   void Show(const DiagnosticSink& sink, const SourceBuffer& source);
-  // Shows an error that belongs to no place in a text: a file that cannot be written, say.
+  // Prints an error without a location in a text, e.g. a file that cannot be written.
   void ShowError(std::string_view where, std::string_view message, ExitCode code);
 
-  // kOk, or the highest code so far.
+  // Returns kOk, or the highest code so far.
   int exit_code() const { return exit_code_; }
-  // Makes exit_code() at least `code`.
+  // Raises exit_code() to at least `code`.
   void Fail(ExitCode code);
   void Finish();
 

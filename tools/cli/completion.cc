@@ -16,11 +16,11 @@ namespace {
 
 bool Takes(const CLI::Option& option) { return option.get_items_expected_min() > 0 && option.get_type_size() > 0; }
 
-// What the words before the last say about it.
+// Context of the last word.
 struct Line {
-  const CLI::App* command = nullptr;     // the subcommand, or the whole
+  const CLI::App* command = nullptr;     // the subcommand, or the tool
   std::set<const CLI::Option*> given;    // options
-  size_t arguments = 0;                  // words that belong to no option
+  size_t arguments = 0;                  // positional arguments
   const CLI::Option* waiting = nullptr;  // the option whose value the last word is
   bool flags_end = false;                // "--"
 };
@@ -63,7 +63,7 @@ void CompleteValue(const CLI::Option& option, std::string_view typed, const std:
   }
 }
 
-// Aliases of flags are offered if no other name begins with the word.
+// Offers aliases of flags if no other name has the prefix.
 void CompleteFlag(const Line& line, std::string_view word, Completion* out) {
   std::set<const CLI::Option*> excluded;
   for (const CLI::Option* option : line.given) {
@@ -121,7 +121,7 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words, 
   const Line line = ReadLine(app, words);
   const std::string_view word = words.empty() ? std::string_view() : std::string_view(words.back());
   Completion result;
-  // What stands in front of the value: "--passes=" of "--passes=dce,c".
+  // Prefix of the value: "--passes=" of "--passes=dce,c".
   size_t begin = 0;
   if (line.waiting != nullptr) {
     CompleteValue(*line.waiting, word, kinds, &result);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion of command lines in shells: the tool itself says what may stand where the cursor is, so that what shells
-// offer never differs from what it takes. `TOOL --complete WORD...` is called by the scripts in packaging/completions
-// with the words up to the cursor, the last of them cut there, and prints a line for each candidate:
+// Shell completion: computed by the tool itself, so that candidates always match its flags. Scripts in
+// packaging/completions call `TOOL --complete WORD...` with the words up to the cursor, the last one truncated there;
+// it prints a line for each candidate:
 //
-//   WORD<tab>DESCRIPTION    what the last word may become
+//   WORD<tab>DESCRIPTION    a completion of the last word
 //   :files PREFIX           also PREFIX and the path of a file,
-//   :folders PREFIX         or of a folder
-//   :open                   the word may go on behind the candidate: no space
+//   :folders PREFIX         or of a directory
+//   :open                   the word may continue after the candidate: no space
 #ifndef HLOKIT_TOOLS_CLI_COMPLETION_H_
 #define HLOKIT_TOOLS_CLI_COMPLETION_H_
 
@@ -27,33 +27,33 @@ struct Candidate {
   std::string description;
 };
 
-// What a word, or the value in it, may become.
+// Completions of a word, or of the value in it.
 struct Completion {
   enum class Paths { kNone, kFiles, kFolders };
 
-  std::vector<Candidate> candidates;  // whole, with what is typed already; those that do not begin with it are dropped
+  std::vector<Candidate> candidates;  // complete words; those without the typed prefix are dropped
   bool open = false;
   Paths paths = Paths::kNone;
-  size_t path_begin = 0;  // bytes in front of the path
+  size_t path_begin = 0;  // offset of the path
 };
 
-// How values are completed whose name in the help is `name`, as FILE in `--args=FILE`.
+// Completion of values named `name` in the help, such as FILE in `--args=FILE`.
 struct ValueKind {
   std::string_view name;
   std::function<void(std::string_view typed, Completion*)> complete;
 };
 
-// FILE, FOLDER, PIPELINE, PASS, DEVICE, MACHINE, OPCODE: what several tools take.
+// Returns the kinds of several tools: FILE, FOLDER, PIPELINE, PASS, DEVICE, MACHINE, OPCODE.
 std::vector<ValueKind> CommonValueKinds();
 
-// The names, each with `behind` after it: "=" of what a value must follow.
+// Adds the names, each followed by `behind`, e.g. "=" before a required value.
 void CompleteNames(const std::vector<std::string_view>& names, std::string_view behind, Completion* completion);
-// Candidates for the last item of a list with commas; those that stand before it are left out.
+// Adds candidates for the last item of a comma-separated list, without those listed before it.
 void CompleteList(std::string_view typed, const std::vector<std::string_view>& names, Completion* completion);
 
-// What may become of the last of `words`, which stand behind the tool's name.
+// Returns the completions of the last of `words`, which follow the tool's name.
 Completion Complete(const CLI::App& app, const std::vector<std::string>& words, const std::vector<ValueKind>& kinds);
-// As `TOOL --complete` prints it.
+// Returns the output of `TOOL --complete`.
 std::string CompletionText(const CLI::App& app, const std::vector<std::string>& words,
                            const std::vector<ValueKind>& kinds);
 

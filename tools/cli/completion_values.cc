@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that several tools take, as completion offers them.
+// Completion of values that several tools have.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -15,8 +15,8 @@
 namespace hlokit::cli {
 namespace {
 
-// A pass or pipeline behind `before`, in the spelling of what is typed: with `_` if that has one. Aliases are offered
-// once something is typed, so that the list of all passes has each of them once.
+// Offers a pass or pipeline after `before`, spelled with `_` if the typed text is. Offers aliases only for a nonempty
+// prefix, so that the list of all passes has no duplicates.
 void OfferPass(std::string_view name, std::string_view description, std::string_view before, std::string_view typed,
                Completion* out) {
   const bool underscores = typed.find('_') != std::string_view::npos;
@@ -34,7 +34,7 @@ void CompletePass(std::string_view typed, Completion* out) {
   for (const PassInfo* pass : PassRegistry::Get().passes()) OfferPass(pass->name, pass->summary, "", typed, out);
 }
 
-// "max-operands=" or, behind it, the values, of the pass whose braces are open.
+// Offers "max-operands=" or, after it, the values, for the pass with open braces.
 void CompletePassOption(const PassInfo& pass, std::string_view typed, size_t begin, Completion* out) {
   const std::string before(typed.substr(0, begin));
   const std::string_view item = typed.substr(begin);
@@ -53,7 +53,7 @@ void CompletePassOption(const PassInfo& pass, std::string_view typed, size_t beg
 
 void CompletePipeline(std::string_view typed, Completion* out) {
   out->open = true;
-  // Where the name that is being typed begins, and that of the pass whose braces are open around it.
+  // Start of the typed name, and of the pass whose braces enclose it.
   size_t begin = 0;
   std::string_view pass_name;
   bool in_options = false;
@@ -89,7 +89,7 @@ void CompleteDeviceDescription(std::string_view, Completion* out) {
   }
 }
 
-// A machine, or the file of one; chips may follow.
+// Offers a device, or the file of a description; chips may follow.
 void CompleteDevice(std::string_view typed, Completion* out) {
   CompleteDeviceDescription(typed, out);
   out->paths = Completion::Paths::kFiles;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS};
 
-// For the handler, which may only read memory and call write.
+// For the signal handler, which may only read memory and call write.
 const char* volatile handler_path = nullptr;
 const char* volatile handler_text = nullptr;
 volatile size_t handler_size = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file to take a failure of a pass away in: the module as it was before the pass that failed, and how to run that
-// pass on it again. Written when a pass gives an error or breaks the module, and from the handler of a signal that ends
-// the program.
+// Writes a reproducer of a failed pass: the module before the pass, and the command that runs the pass on it. Written
+// if a pass returns an error or an invalid module, and from the handler of fatal signals.
 #ifndef HLOKIT_TOOLS_CLI_CRASH_REPRODUCER_H_
 #define HLOKIT_TOOLS_CLI_CRASH_REPRODUCER_H_
 
@@ -13,7 +12,7 @@ namespace hlokit::cli {
 
 class CrashReproducer : public PassInstrumentation {
  public:
-  // One at a time. Signals are handled until it goes away.
+  // At most one instance. Handles signals until destroyed.
   explicit CrashReproducer(std::string path);
   ~CrashReproducer() override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines as users name them on command lines.
+// Devices in command-line flags.
 #ifndef HLOKIT_TOOLS_CLI_DEVICE_FLAG_H_
 #define HLOKIT_TOOLS_CLI_DEVICE_FLAG_H_
 
@@ -15,17 +15,18 @@
 
 namespace hlokit::cli {
 
-// A machine by installed name or from a file. Errors are shown.
+// Loads a device description by builtin name or from a file. Prints errors.
 std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics);
 
-// "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
+// Returns "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
 std::string DeviceSummary(const tpu::DeviceDescription& machine);
 
-// "v5p:4x4x4" -> "v5p", "4x4x4".
+// Splits "v5p:4x4x4" into "v5p" and "4x4x4".
 std::pair<std::string, std::string> SplitDeviceFlag(const std::string& device);
 
-// The chips that `text` names; empty: as many as the module is made for. Errors: no topology (invalid argument), fewer
-// devices than the module is made for (failed precondition). `device` is how messages call it.
+// Returns the topology in `text`; empty: as many chips as the module requires. Returns an error for an invalid topology
+// (invalid argument), or fewer devices than the module requires (failed precondition). `device`: the word for the
+// device in messages.
 absl::StatusOr<tpu::Topology> TopologyOfFlag(const tpu::DeviceDescription& machine, const std::string& text,
                                              const Module& module, const std::string& device);
 

@@ -11,7 +11,7 @@ namespace hlokit::cli {
 namespace {
 
 struct Expectation {
-  int64_t line;  // that the diagnostic belongs to
+  int64_t line;  // line of the diagnostic
   int64_t comment_line;
   Severity severity;
   std::string_view text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of diagnostics inside their input: a comment says what the line must be told.
+// Tests of diagnostics inside their input: a comment contains the expected diagnostic of a line.
 //
 //   // expected-error {{text}}          on this line
 //   // expected-error@+1 {{text}}       one line down; also @-2, @above, @below
@@ -16,8 +16,8 @@
 
 namespace hlokit::cli {
 
-// What is wrong, a line each: expectations that nothing met, diagnostics that nothing expected. Empty: all is as the
-// comments of `source` between the offsets `begin` and `end` say.
+// Returns the mismatches, a line each: unmet expectations of `source` between the offsets `begin` and `end`, and
+// unexpected diagnostics. Empty if there are none.
 std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& source, size_t begin, size_t end);
 
 }  // namespace hlokit::cli

@@ -10,9 +10,9 @@ namespace hlokit::cli {
 namespace {
 
 constexpr size_t kWidth = 80;
-constexpr size_t kColumn = 26;  // where descriptions begin
+constexpr size_t kColumn = 26;  // column of descriptions
 
-// `text` in lines of at most `width` bytes, each but the first behind `indent` spaces; words are not broken.
+// Wraps `text` to lines of at most `width` bytes, with all but the first indented by `indent`; words are not broken.
 std::string Wrapped(std::string_view text, size_t indent, size_t width) {
   std::string out;
   size_t used = 0;
@@ -31,7 +31,7 @@ std::string Wrapped(std::string_view text, size_t indent, size_t width) {
   return out;
 }
 
-// `head` in the left column, `text` in the right one.
+// Returns `head` in the left column, `text` in the right one.
 std::string Row(std::string head, std::string_view text) {
   if (text.empty()) return head + "\n";
   if (head.size() + 2 > kColumn) {
@@ -48,25 +48,25 @@ std::string Join(const std::vector<std::string>& parts, std::string_view between
   return out;
 }
 
-// "1 to 1024" of "INT:INT in [1 - 1024]"; "" where there is no such bound, or only that of the type.
+// Returns "1 to 1024" for "INT:INT in [1 - 1024]"; "" without a bound, or with that of the type only.
 std::string Range(const std::string& type) {
   const size_t begin = type.find(" in [");
   const size_t middle = type.find(" - ", begin);
   if (begin == std::string::npos || middle == std::string::npos || type.back() != ']') return "";
   const std::string from = type.substr(begin + 5, middle - begin - 5);
   const std::string to = type.substr(middle + 3, type.size() - middle - 4);
-  constexpr double kLarge = 1e9;  // a limit that no user reaches is not worth a line
+  constexpr double kLarge = 1e9;  // larger limits are not shown
   return std::strtod(to.c_str(), nullptr) >= kLarge ? StrCat("from ", from) : StrCat(from, " to ", to);
 }
 
 std::string Names(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
-  std::sort(names.begin(), names.end());  // the set is in the order of addresses
+  std::sort(names.begin(), names.end());  // the set is ordered by address
   return Join(names, ", ");
 }
 
-// What a user should know beside the description.
+// Returns notes that follow the description.
 std::string Notes(const CLI::Option& option) {
   std::vector<std::string> notes;
   if (option.get_required()) notes.push_back("required");
@@ -109,7 +109,7 @@ OptionValue ValueOf(const CLI::Option& option) {
   return value;
 }
 
-// CLI11 would add how many subcommands are required, which the usage says.
+// CLI11 would add the number of required subcommands, which the usage contains.
 std::string HelpFormat::make_description(const CLI::App* app) const {
   return Wrapped(app->get_description(), 0, kWidth) + "\n\n";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How --help looks: options in columns, wrapped to 80, their values by name. help2man makes the manual pages of it, and
-// completion goes by the same names (completion.h).
+// Format of --help: options in columns, wrapped at 80, with named values. help2man generates the manual pages from it,
+// and completion uses the same names (completion.h).
 #ifndef HLOKIT_TOOLS_CLI_HELP_FORMAT_H_
 #define HLOKIT_TOOLS_CLI_HELP_FORMAT_H_
 
@@ -11,14 +11,14 @@
 
 namespace hlokit::cli {
 
-// What an option takes.
+// The value of an option.
 struct OptionValue {
-  std::string name;                  // "FILE", "INT"; empty: nothing
-  std::vector<std::string> members;  // what it may be, if few
+  std::string name;                  // "FILE", "INT"; empty: none
+  std::vector<std::string> members;  // its possible values, if few
   bool optional = false;             // --stats or --stats=json
 };
 
-// The long names of a flag that help and completion show: the first one and its negation, without aliases.
+// Returns the long names of a flag in help and completion: the first one and its negation, without aliases.
 std::vector<std::string> ShownNames(const CLI::Option& option);
 OptionValue ValueOf(const CLI::Option& option);
 

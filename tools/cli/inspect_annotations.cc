@@ -25,11 +25,11 @@ struct AnnotationsFlags : InspectFlags {
 struct Scope {
   std::string name;
   int depth = 0;
-  const ScopeNode* before = nullptr;  // null: not there
+  const ScopeNode* before = nullptr;  // null: absent
   const ScopeNode* after = nullptr;
 };
 
-// Both trees are sorted depth first, so one is laid over the other by full path.
+// Merges two trees, both sorted depth first, by full path.
 std::vector<Scope> Merged(const std::vector<ScopeNode>& before, const std::vector<ScopeNode>& after) {
   std::map<std::string, Scope> by_path;
   for (int side = 0; side < 2; ++side) {
@@ -37,7 +37,7 @@ std::vector<Scope> Merged(const std::vector<ScopeNode>& before, const std::vecto
     for (const ScopeNode& node : side == 0 ? before : after) {
       path.resize(static_cast<size_t>(node.depth));
       path.push_back(node.name);
-      // A character below all others keeps children behind their parents and before their parents' neighbors.
+      // A character below all others sorts children after their parents and before the parents' next siblings.
       std::string key;
       for (const std::string& part : path) StrAppend(&key, part, '\x01');
       Scope& scope = by_path[key];

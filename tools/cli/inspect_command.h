@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the subcommands of hlo-inspect share: inputs, where the report goes and in which form.
+// Shared by the subcommands of hlo-inspect: inputs, and destination and format of the report.
 #ifndef HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
 #define HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
 
@@ -30,13 +30,13 @@ struct InspectFlags {
   }
 };
 
-// A subcommand in a file of its own.
+// A subcommand with a file of its own.
 struct InspectCommand {
   CLI::App* app;
   std::function<int()> run;
 };
 
-// Opens the output, lets `write` fill it, and makes it visible. The exit code.
+// Opens the output, calls `write` to fill it, and commits it. Returns the exit code.
 template <typename Write>
 int WriteReport(const InspectFlags& flags, DiagnosticReporter* diagnostics, Write write) {
   absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(flags.output);
@@ -51,7 +51,7 @@ int WriteReport(const InspectFlags& flags, DiagnosticReporter* diagnostics, Writ
   return diagnostics->exit_code();
 }
 
-// Calls `use(part, module)` for each module that can be read.
+// Calls `use(part, module)` for each valid module.
 template <typename Use>
 void ForEachModule(const InspectFlags& flags, DiagnosticReporter* diagnostics, Use use) {
   for (const std::string& path : flags.files) {

@@ -26,7 +26,7 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"line", CostKey::kSourceLine},
                                               {"scope", CostKey::kScope}};
 
-// As C's %.9g, which tells all floats apart.
+// Formats like C's %.9g, which distinguishes all floats.
 std::string Digits(float value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));

@@ -13,9 +13,9 @@ namespace hlokit::cli {
 
 InspectCommand AddCostCommand(CLI::App* app);
 
-// As --by spells it.
+// Returns the spelling of --by.
 std::string_view KeyName(CostKey key);
-// The flag --by. `what`: what it is about, for --help; `absent`: the spelling of what `key` is.
+// Adds the flag --by. `what`: the rows, for --help; `absent`: the spelling of the initial `key`.
 void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const std::string& absent);
 
 }  // namespace hlokit::cli

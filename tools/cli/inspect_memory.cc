@@ -35,14 +35,14 @@ std::string_view NameOf(BufferKind kind) {
   return "";
 }
 
-// What is alive at the peak under one key.
+// Live bytes at the peak for one key.
 struct MemoryRow {
   std::string key;
   int64_t bytes = 0;
   int64_t buffers = 0;
 };
 
-// Largest first, then by key.
+// Returns the rows, largest first, then by key.
 std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
   std::map<std::string, MemoryRow> by_key;
   for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {

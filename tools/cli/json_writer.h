@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as it is written, with nothing kept in memory, so that reports may have millions of lines. The writer knows
-// where commas go; the caller balances Begin and End and gives each member of an object a key.
+// Writes JSON without keeping it in memory, for reports with millions of lines. The writer places commas; the caller
+// balances Begin and End and writes a key for each member of an object.
 #ifndef HLOKIT_TOOLS_CLI_JSON_WRITER_H_
 #define HLOKIT_TOOLS_CLI_JSON_WRITER_H_
 
@@ -13,7 +13,7 @@
 
 namespace hlokit::cli {
 
-// `s` as a JSON string with its quotes. Bytes that are no UTF-8 become U+FFFD.
+// Returns `s` as a quoted JSON string. Invalid UTF-8 becomes U+FFFD.
 std::string JsonQuoted(std::string_view s);
 
 class JsonWriter {
@@ -35,7 +35,7 @@ class JsonWriter {
   JsonWriter& Value(bool value) { return Raw(value ? "true" : "false"); }
   template <std::integral T>
   requires(!std::same_as<T, bool>) JsonWriter& Value(T value) { return Raw(std::to_string(value)); }
-  // A key and its value.
+  // Writes a key and its value.
   template <typename T>
   JsonWriter& Member(std::string_view key, const T& value) {
     Key(key);
@@ -82,7 +82,7 @@ class JsonWriter {
 
   TextWriter& out_;
   int depth_ = 0;
-  bool empty_ = true;  // nothing in the innermost object or array yet
+  bool empty_ = true;  // the innermost object or array is empty
   bool after_key_ = false;
 };
 

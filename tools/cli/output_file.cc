@@ -35,7 +35,7 @@ absl::Status OutputFile::Commit() {
 }
 
 OutputFile::~OutputFile() {
-  // A writer that is given up drops what it holds, as far as it has not been written yet.
+  // An abandoned writer discards its unwritten output.
   given_up_ = file_ != nullptr;
   writer_.reset();
 }

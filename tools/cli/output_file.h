@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a result so that readers see all of it or nothing: into a temporary file beside the target, renamed when the
-// writer says it is whole.
+// Writes files atomically: to a temporary file next to the target, renamed by Commit.
 #ifndef HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
 #define HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
 
@@ -15,11 +14,11 @@
 
 namespace hlokit::cli {
 
-// Usage: open, write to writer(), Commit. Without Commit nothing is left behind, and an older file stays as it was.
+// Usage: Open, write to writer(), Commit. Without Commit no file is left, and an older file is unchanged.
 class OutputFile {
  public:
-  // "-" is standard output. What exists and is no regular file (a pipe, /dev/null) is written in place. A symbolic link
-  // is followed, and an existing file's permissions are kept.
+  // "-": standard output. Writes existing files that are not regular (a pipe, /dev/null) in place. Follows symbolic
+  // links, and keeps an existing file's permissions.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path);
 
   OutputFile(const OutputFile&) = delete;
@@ -27,7 +26,7 @@ class OutputFile {
   ~OutputFile();
 
   TextWriter& writer() { return *writer_; }
-  // Makes the result visible; the first error of any write so far if there was one. To be called once.
+  // Makes the result visible. Returns the first error of any write. Called once.
   absl::Status Commit();
 
  private:

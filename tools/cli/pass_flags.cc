@@ -39,7 +39,7 @@ CLI::Validator AtLeast(int least) {
 std::string FirstError(const DiagnosticSink& sink) {
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity != Severity::kError) continue;
-    // The interpreter names the flag of hlo-run; here it has another name.
+    // The interpreter's message names the flag of hlo-run, which has another name here.
     std::string message = d.message;
     constexpr std::string_view kFlag = "--max-seconds";
     if (const size_t at = message.find(kFlag); at != std::string::npos) message.insert(at + 2, "run-");
@@ -48,7 +48,7 @@ std::string FirstError(const DiagnosticSink& sink) {
   return "no results";
 }
 
-// The results of a module on synthetic arguments.
+// Returns the results of a module on synthetic arguments.
 absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double seconds) {
   interp::EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
@@ -173,7 +173,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   VerifyEach verify_each(verifier);
   OptBisect bisect(bisect_limit_, WriteError);
   EquivalenceCheck run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
-  // The first to hear of a pass is the last to have measured it: time outside of what others do.
+  // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
   if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that choose passes and what looks on while they run.
+// Flags that select passes and their instrumentation.
 #ifndef HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
 
@@ -22,20 +22,20 @@ namespace hlokit::cli {
 class PassFlags {
  public:
   void AddFlags(CLI::App* app);
-  // Reads the flags: the exit code if the tool is done, after a mistake or after what was asked to be printed.
+  // Prepares the flags. Returns an exit code if the tool is done, after a usage error or a requested listing.
   std::optional<int> Prepare(std::string_view tool);
   bool empty() const { return !pipeline_ || pipeline_->empty(); }
 
-  // Runs the pipeline over a module and shows what goes wrong. False if it did.
+  // Runs the pipeline over a module and prints errors. Returns false after an error.
   bool Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
            DiagnosticReporter* diagnostics);
   // Prints the reports over all modules on standard error.
   void PrintReports() const;
 
  private:
-  // Names the first flag that has nothing to do without --passes; "" if none was given.
+  // Returns the first flag that has no effect without --passes; "" if none was given.
   std::string_view FlagWithoutPasses() const;
-  // A message if an expression for names of passes cannot be read, or matches none that runs.
+  // Returns an exit code if a pattern of pass names is invalid, or matches no pass of the pipeline.
   std::optional<int> CheckPattern(std::string_view tool, std::string_view flag, const std::string& pattern) const;
 
   std::string passes_;

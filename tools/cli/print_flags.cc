@@ -13,7 +13,7 @@ struct Toggle {
   const char* flag;
   bool PrintOptions::*member;
   const char* what;
-  const char* alias = "";  // XLA's name in HloPrintOptions, where it is another one
+  const char* alias = "";  // XLA's name in HloPrintOptions, if different
 };
 
 constexpr Toggle kToggles[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that choose how a module is printed.
+// Flags that select the printed form of a module.
 #ifndef HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
 
@@ -19,11 +19,11 @@ namespace hlokit::cli {
 
 class PrintFlags {
  public:
-  // --print=default|short|canonical|fingerprint|lossless|json|none, and a --print-x/--no-print-x for each toggle of
+  // Adds --print=default|short|canonical|fingerprint|lossless|json|none, and --print-x/--no-print-x for each toggle of
   // PrintOptions.
   void AddFlags(CLI::App* app);
   void Print(TextWriter& out, const Module& module) const;
-  // Returns how many constants of the module have a value that the default form leaves out as {...}.
+  // Returns the number of constants whose values the default form elides as {...}.
   int64_t CountElided(const Module& module) const;
 
  private:

@@ -22,7 +22,7 @@ namespace hlokit::cli {
 
 namespace {
 
-constexpr int64_t kPlanes = 8;  // devices whose planes are written
+constexpr int64_t kPlanes = 8;  // devices with planes
 
 bool WriteFile(const std::filesystem::path& path, std::string_view bytes, DiagnosticReporter* diagnostics) {
   std::error_code error;
@@ -40,7 +40,7 @@ bool WriteFile(const std::filesystem::path& path, std::string_view bytes, Diagno
   return status.ok();
 }
 
-// The programs of a profile on the machine that the flags name.
+// Simulates the programs of a profile on the device of the flags.
 absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const ProfileFlags& flags,
                                                                         const tpu::DeviceDescription& machine,
                                                                         const runtime::Profile& profile) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of tools that run programs: a profile of what the host does and of the programs on a simulated TPU.
+// Profiling flags of tools that run programs: host profiles, with the programs on a simulated TPU.
 #ifndef HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
 
@@ -19,24 +19,24 @@ class App;
 namespace hlokit::cli {
 
 struct ProfileFlags {
-  std::string profile;        // log folder; "": none
-  std::string report;         // folder of the report page; "": none
-  std::string device = "v4";  // simulated machine
-  int64_t replicas = 0;       // that the programs run on; 0: as they say
+  std::string profile;        // log directory; "": none
+  std::string report;         // directory of the report page; "": none
+  std::string device = "v4";  // simulated device
+  int64_t replicas = 0;       // 0: as in the programs
   size_t events = 200000;
   int port = -1;        // of the profiler's server; negative: none
-  std::string command;  // as the user typed it, for the page
+  std::string command;  // the command line, for the page
 
   void AddTo(CLI::App* app);
   bool wanted() const { return !profile.empty() || !report.empty(); }
 };
 
-// Serves profiles on the port until the result goes away. Null after an error, which is shown.
+// Serves profiles on the port until the result is destroyed. Returns null after an error, which is printed.
 std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics);
 
-// Begins to record. False after an error, which is shown.
+// Starts recording. Returns false after an error, which is printed.
 bool StartProfile(DiagnosticReporter* diagnostics);
-// Ends recording, runs the programs on the simulated machine and writes what the flags ask for. Errors are shown.
+// Ends recording, simulates the programs and writes the requested outputs. Prints errors.
 void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::cli

@@ -20,7 +20,7 @@ absl::Status WriteReportPage(const std::string& path, std::string_view json) {
   if (!file.ok()) return file.status();
   TextWriter& out = (*file)->writer();
   out << kReportPageBefore;
-  // No text of the data may end the element that it stands in.
+  // The data must not contain text that ends its element.
   while (!json.empty()) {
     const size_t angle = std::min(json.find('<'), json.size());
     out << json.substr(0, angle);

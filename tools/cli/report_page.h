@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page that hlo-run --report writes: one HTML document that holds its script, style and data and asks nothing of
-// the network. The document is bundled from tools/web/report when the project is built.
+// The page of hlo-run --report: one HTML document with its script, style and data, without network access. Bundled from
+// tools/web/report at build time.
 #ifndef HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 #define HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 
@@ -11,11 +11,11 @@
 
 namespace hlokit::cli {
 
-// What stands before and after the data; null where the build had no npm.
+// The document before and after the data; null if the build had no npm.
 extern const char* const kReportPageBefore;
 extern const char* const kReportPageAfter;
 
-// The page with `json` in it. Unavailable: this build has no page.
+// Writes the page with `json` in it. Returns Unavailable if this build has no page.
 absl::Status WriteReportPage(const std::string& path, std::string_view json);
 
 }  // namespace hlokit::cli

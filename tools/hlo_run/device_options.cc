@@ -21,7 +21,7 @@ namespace hlokit::run {
 
 namespace {
 
-// Short names for what one asks about most.
+// Short names of frequent parameters.
 constexpr std::pair<std::string_view, std::string_view> kShort[] = {
     {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
     {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
@@ -56,7 +56,7 @@ bool ApplyScale(const std::string& text, tpu::DeviceDescription* machine, cli::D
   return true;
 }
 
-// "3:1.5" or "any:1.5".
+// Parses "3:1.5" or "any:1.5".
 bool ReadStraggler(const std::string& text, tpu::PerformanceVariation* variation,
                    cli::DiagnosticReporter* diagnostics) {
   tpu::Straggler straggler;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the flags of hlo-run to a machine, its chips, how they differ, and the program that they run.
+// Converts flags of hlo-run to a device description, its chips, performance variation, and the compiled program.
 #ifndef HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 #define HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 
@@ -14,15 +14,15 @@
 
 namespace hlokit::run {
 
-// Names that --scale takes.
+// Returns the names that --scale accepts.
 std::vector<std::string_view> ScalableFigures();
 
-// What to simulate `module` with. Errors are shown.
+// Returns the options to simulate `module`. Prints errors.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::DiagnosticReporter* diagnostics);
 
-// Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. Shows the
-// module after passes as --print-after asks. False after an error, which is shown.
+// Runs the passes of --pipeline over a module without a schedule; a scheduled module is compiled already. Prints the
+// module after the passes of --print-after. Returns false after an error, which is printed.
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 cli::DiagnosticReporter* diagnostics);
 

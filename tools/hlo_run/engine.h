@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine that --engine names: the exact one, or the plain evaluator that defines the values.
+// The engine selected by --engine: the exact one, or the plain evaluator that defines the values.
 #ifndef HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 #define HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 
@@ -21,7 +21,7 @@ enum class EngineKind : uint8_t { kExact, kReference };
 
 class Engine {
  public:
-  // Null after an error.
+  // Returns null after an error.
   static std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
                                          DiagnosticSink* sink);
 
@@ -40,7 +40,7 @@ class Engine {
   }
 
  private:
-  std::unique_ptr<interp::Evaluator> exact_;  // one of the two
+  std::unique_ptr<interp::Evaluator> exact_;  // exactly one is set
   std::unique_ptr<reference::Evaluator> reference_;
 };
 

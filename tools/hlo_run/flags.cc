@@ -85,7 +85,7 @@ void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
          "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; of several, separated by commas, any may hold")
       ->type_name("TOLERANCE")
       ->default_str("exact");
-  // The names of XLA's run_hlo_module.
+  // Names of XLA's run_hlo_module.
   for (const auto& [flag, kind] : {std::pair("--abs-error-bound", "abs:"), {"--rel-error-bound", "rel:"}}) {
     app->add_option_function<std::string>(
            flag,

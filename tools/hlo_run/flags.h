@@ -38,7 +38,7 @@ struct Flags {
 
   std::string host_io;
 
-  // What to look at on the way.
+  // Observation of the run.
   std::string trace;
   interp::ValueTraceOptions trace_options;
   bool stop_at_nan = false;
@@ -49,7 +49,7 @@ struct Flags {
   SimulationFlags simulation;
 };
 
-// Reads and checks the command line. The exit code if the tool is done.
+// Parses and checks the command line. Returns an exit code if the tool is done.
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags);
 
 }  // namespace hlokit::run

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ^C and the progress line of a run.
+// Interrupts and the progress line of a run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_INTERRUPT_H_
 #define HLOKIT_TOOLS_HLO_RUN_INTERRUPT_H_
 
@@ -9,18 +9,18 @@
 
 namespace hlokit::run {
 
-// From here on the first ^C sets the flag that is returned, which ends a run with a report of where it was; the next
-// one ends the program.
+// Installs a handler of SIGINT. The first ^C sets the returned flag, which ends the run with a report of its position;
+// the next one ends the program.
 const std::atomic<bool>* InstallInterruptHandler();
 
-// A line on standard error that is written over again and again, once a run takes longer than two seconds.
+// A progress line on standard error, updated in place once a run takes longer than two seconds.
 class ProgressLine {
  public:
-  // True if standard error is a terminal.
+  // Returns true if standard error is a terminal.
   static bool IsEnabled();
 
   void Show(const interp::RunProgress& progress);
-  // Takes the line away.
+  // Erases the line.
   void Clear();
 
  private:

@@ -64,7 +64,7 @@ void WriteEntries(cli::JsonWriter& json, std::string_view key, const Module& mod
 
 RunObservers::RunObservers(const Flags& flags, const Module& module)
     : flags_(flags), module_(module), stderr_([](std::string_view s) { std::fwrite(s.data(), 1, s.size(), stderr); }) {
-  // The profiler comes first: a step ends before others look at its value.
+  // The profiler comes first: an instruction's time ends before other observers see its value.
   if (flags.profile || !flags.profile_json.empty()) {
     profiler_ = std::make_unique<interp::InstructionProfiler>(module);
     observers_.Add(profiler_.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers that the flags ask for: trace, search for NaNs, profile.
+// The observers selected by flags: value trace, search for NaNs, profile.
 #ifndef HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 #define HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 
@@ -20,15 +20,15 @@ namespace hlokit::run {
 
 class RunObservers {
  public:
-  // A pattern that no instruction matches is a warning on standard error.
+  // Warns on standard error of a pattern that matches no instruction.
   RunObservers(const Flags& flags, const Module& module);
   RunObservers(const RunObservers&) = delete;
   RunObservers& operator=(const RunObservers&) = delete;
 
-  // Makes an evaluator show what the observers want to see. They must outlive it.
+  // Attaches the observers to an evaluator. They must outlive it.
   void Attach(interp::EvaluatorOptions* options);
 
-  // To be called after the run: writes the profile. False after an error.
+  // Writes the profile after the run. Returns false after an error.
   bool Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
 
  private:

@@ -56,7 +56,7 @@ bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, 
   return status.ok();
 }
 
-// The host that the flags describe; without any, calls that are queued back to back.
+// Returns the host model of the flags; without any, queued calls back to back.
 std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::SimulationOptions& options,
                                       cli::DiagnosticReporter* diagnostics) {
   constexpr std::string_view kProfile = "profile:";
@@ -90,7 +90,7 @@ bool MakeFolder(const std::filesystem::path& folder, cli::DiagnosticReporter* di
   return !error;
 }
 
-// report.json and index.html.
+// Writes report.json and index.html.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
   const std::filesystem::path folder(flags.page);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-run on a simulated TPU: the flags --device and what belongs to it.
+// hlo-run on a simulated TPU: the flag --device and related ones.
 #ifndef HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
 #define HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
 
@@ -21,13 +21,13 @@ namespace hlokit::run {
 
 struct SimulationFlags {
   std::string device;              // "" : no simulation
-  std::vector<std::string> scale;  // FIGURE=FACTOR
+  std::vector<std::string> scale;  // PARAMETER=FACTOR
   bool timing_only = false;
   bool json = false;
   bool list_devices = false;
   std::string print_device;
-  std::string timeline;  // file of a trace; "": none
-  std::string xplane;    // folder of profiles; "": none
+  std::string timeline;  // trace file; "": none
+  std::string xplane;    // profile directory; "": none
   size_t timeline_events = 200000;
   int64_t timeline_devices = 8;
   double jitter = 0;
@@ -35,11 +35,11 @@ struct SimulationFlags {
   uint64_t variation_seed = 1;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
-  std::string page;              // folder of the report page; "": none
-  std::string host;              // what the host does, KEY=VALUE,...
-  std::string command;           // as the user typed it, for the page
-  std::string pipeline = "tpu";  // run first over modules without a schedule
-  std::string print_hlo;         // passes after which the module is shown; "": none
+  std::string page;              // directory of the report page; "": none
+  std::string host;              // host model, KEY=VALUE,...
+  std::string command;           // the command line, for the page
+  std::string pipeline = "tpu";  // runs first over modules without a schedule
+  std::string print_hlo;         // passes after which the module is printed; "": none
   int64_t unknown_trips = 1;
   double dispatch_us = -1;
   size_t top = 20;
@@ -48,13 +48,13 @@ struct SimulationFlags {
   void AddTo(CLI::App* app);
 };
 
-// Prints machines as --list-devices or --print-device ask; the exit code.
+// Prints devices for --list-devices or --print-device. Returns the exit code.
 int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnostics);
-// Writes the table of --sweep; see sweep.h. Errors are shown.
+// Writes the table of --sweep; see sweep.h. Prints errors.
 void SweepModules(const SimulationFlags& flags,
                   const std::function<std::unique_ptr<Module>(const std::string&)>& programs, bool family,
                   cli::DiagnosticReporter* diagnostics);
-// Simulates and writes the report. Errors are shown.
+// Simulates and writes the report. Prints errors.
 void SimulateModule(const SimulationFlags& flags, const Module& module, cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run

@@ -52,7 +52,7 @@ std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string
   return nullptr;
 }
 
-// What a row simulates: the value goes into the flags or into the program.
+// Prepares the module of a row: the value applies to the flags or to the program.
 std::unique_ptr<Module> Prepare(const std::string& what, const std::string& value, const SweepPrograms& programs,
                                 bool family, SimulationFlags* flags, cli::DiagnosticReporter* diagnostics) {
   std::unique_ptr<Module> module = programs(value);

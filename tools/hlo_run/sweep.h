@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-run --sweep: one program on several machines, or several programs on one, as a table and a plot.
+// hlo-run --sweep: one program on several devices, or several programs on one, as a table and a plot.
 #ifndef HLOKIT_TOOLS_HLO_RUN_SWEEP_H_
 #define HLOKIT_TOOLS_HLO_RUN_SWEEP_H_
 
@@ -15,14 +15,14 @@
 
 namespace hlokit::run {
 
-// What stands in the name of the input for the value of the sweep.
+// Placeholder for the value of the sweep in the name of the input.
 inline constexpr std::string_view kSweepPlace = "{}";
 
-// The program of a value: the same for all, or one of a family. Null after an error, which is shown.
+// Returns the program of a value: the same for all, or one of a family. Null after an error, which is printed.
 using SweepPrograms = std::function<std::unique_ptr<Module>(const std::string& value)>;
 
-// The rows of --sweep, one simulation each, and a plot of their step times; JSON if the flags say so. `family`: the
-// programs differ. Errors are shown.
+// Returns the rows of --sweep, one simulation each, and a plot of their step times; as JSON if requested. `family`: the
+// programs differ. Prints errors.
 std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
                                  cli::DiagnosticReporter* diagnostics);
 

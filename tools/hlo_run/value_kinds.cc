@@ -12,7 +12,7 @@
 namespace hlokit::run {
 namespace {
 
-// "ulp:2,rel:1e-5": any of them will do.
+// Completes "ulp:2,rel:1e-5".
 void CompleteTolerance(std::string_view typed, cli::Completion* out) {
   cli::CompleteList(typed, {"exact", "ulp:", "rel:", "abs:"}, out);
 }
@@ -22,7 +22,7 @@ void CompleteFigure(std::string_view, cli::Completion* out) {
   out->open = true;
 }
 
-// "trace=12ms,compile=3s", or the file of a profile.
+// Completes "trace=12ms,compile=3s", or the file of a profile.
 void CompleteHost(std::string_view typed, cli::Completion* out) {
   constexpr std::string_view kProfile = "profile:";
   if (typed.starts_with(kProfile)) {
@@ -40,7 +40,7 @@ void CompleteHost(std::string_view typed, cli::Completion* out) {
   }
 }
 
-// "device=v5e,v6e:2x2".
+// Completes "device=v5e,v6e:2x2".
 void CompleteSweep(std::string_view typed, cli::Completion* out) {
   out->open = true;
   const size_t equal = typed.find('=');

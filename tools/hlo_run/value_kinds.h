@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values that only hlo-run takes are completed.
+// Completion of values that only hlo-run has.
 #ifndef HLOKIT_TOOLS_HLO_RUN_VALUE_KINDS_H_
 #define HLOKIT_TOOLS_HLO_RUN_VALUE_KINDS_H_
 

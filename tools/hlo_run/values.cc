@@ -91,7 +91,7 @@ std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devic
   return all;
 }
 
-// A file that holds the arguments of one device is for all of them.
+// Reads arguments from text. A file with the arguments of one device applies to all devices.
 std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, const std::vector<Shape>& shapes,
                                                       int64_t devices, const Module& module,
                                                       cli::DiagnosticReporter* diagnostics) {

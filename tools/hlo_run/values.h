@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments and results of a run, from and to files.
+// Reads arguments and writes results of a run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_VALUES_H_
 #define HLOKIT_TOOLS_HLO_RUN_VALUES_H_
 
@@ -18,19 +18,19 @@
 
 namespace hlokit::run {
 
-// What the flags give as arguments. Nullopt after an error.
+// Returns the arguments that the flags specify. Nullopt after an error.
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics);
 
-// Values of `shapes` from a text file ("-": standard input). `noun` is what errors call them.
+// Reads values of `shapes` from a text file ("-": standard input). `noun`: the word for a value in errors.
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
                                                  const Module& module, std::string_view noun,
                                                  cli::DiagnosticReporter* diagnostics);
 
-// Prints the results and writes their files, as the flags say. False after an error.
+// Prints the results and writes their files as the flags specify. Returns false after an error.
 bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics);
 
-// Warns, at the root of the entry, if made-up arguments led to results with NaNs or infinities.
+// Warns, at the root of the entry, if synthetic arguments led to results with NaNs or infinities.
 void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results, DiagnosticSink* sink);
 
 }  // namespace hlokit::run

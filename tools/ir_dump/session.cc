@@ -181,7 +181,7 @@ bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool c
 
 bool Session::RunScriptFile(const SourceBuffer& source) {
   lazy::TracerOptions logging = options;
-  logging.log_executions = true;  // the program may dump them
+  logging.log_executions = true;  // scripts may print them
   lazy::Tracer tracer(logging);
   const lazy::DeviceGuard guard(tracer.device());
   lazy::ProgramOptions program;
@@ -212,7 +212,7 @@ bool Session::RunModel(const ModelRequest& request) {
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return Fail(request.config.name, config.status());
   config->batch /= request.devices;
-  // What is shown of a graph is of a session of its own, so that the others count what ran and nothing else.
+  // Records the graph in a separate session, so that metrics count executions only.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !train_only && request.save.empty()) {
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ir-dump shows of a program, an op or a model that it traces.
+// Output of ir-dump for a script, an op or a model.
 #ifndef HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 #define HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 
@@ -21,18 +21,18 @@
 
 namespace hlokit {
 
-// What is printed, in this order.
+// Selected output, in order of printing.
 struct EmitOptions {
   bool params = false;
   bool lazy = false, dot = false, hlo = false, optimized = false, hash = false, key = false;  // of a graph
   bool values = false;
-  bool metrics = false, graphs = false;  // of what ran
+  bool metrics = false, graphs = false;  // of executions
 
   bool graph() const { return lazy || dot || hlo || optimized || hash || key; }
   bool any() const { return params || graph() || values || metrics || graphs; }
-  // What such a list may name.
+  // Returns the names accepted in the list.
   static std::vector<std::string_view> Names();
-  // Sets what a list with commas names. OK, or what is wrong with it.
+  // Parses a comma-separated list. Returns an error for an unknown name.
   absl::Status Parse(std::string_view list);
 };
 
@@ -40,10 +40,10 @@ struct ModelRequest {
   lazy::models::ModelConfig config;
   lazy::models::TrainingOptions training;
   std::string step = "train";
-  int64_t devices = 1;  // that train together, each on its part of the batch, which they divide
+  int64_t devices = 1;  // data-parallel devices, which divide the batch
   double gain = 6;
-  lazy::InitPattern formula = lazy::InitPattern::kHash;  // of parameters
-  std::string expected;                                  // figures to compare with; empty: none
+  lazy::InitPattern formula = lazy::InitPattern::kHash;  // initialization of parameters
+  std::string expected;                                  // expected metrics; empty: none
   bool compare = false;
   std::string load, save;  // files of parameters and buffers; empty: none
 };
@@ -54,18 +54,19 @@ class Session {
 
   bool match_torch_xla = false;
   bool gradients = false;
-  bool train_only = false;      // a model trains though nothing is printed of it
-  bool json = false;            // one object, a member for each thing that is printed
-  lazy::TracerOptions options;  // what the environment and the flags say
+  bool train_only = false;      // train a model without output
+  bool json = false;            // one object with a member for each output
+  lazy::TracerOptions options;  // from the environment and the flags
   EmitOptions emit;
 
-  // Prints one step of a model, or trains it, or both. False after an error, which is shown; as what follows.
+  // Prints one step of a model, or trains it, or both. This function and those below return false after an error, which
+  // is printed.
   bool RunModel(const ModelRequest& request);
-  // Runs a program, then prints what was asked for of its variables.
+  // Runs a script, then prints the selected output for its variables.
   bool RunScriptFile(const SourceBuffer& source);
-  // Runs one call and prints what was asked for.
+  // Runs one call and prints the selected output.
   bool RunOne(const std::string& label, const lazy::OpTestCase& c, bool check);
-  // Writes the object that json asks for.
+  // Writes the JSON object.
   void Finish();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ir-dump shows of a file of lazy graphs.
+// Output of ir-dump for a file of lazy graphs.
 #ifndef HLOKIT_TOOLS_IR_DUMP_SHOW_GRAPHS_H_
 #define HLOKIT_TOOLS_IR_DUMP_SHOW_GRAPHS_H_
 
@@ -15,10 +15,10 @@ struct InputForm {
   std::string path;
   std::string form;   // list, json, dedupe, print, normalize, dot, diff
   size_t graph = 0;   // from 1; 0: all
-  std::string other;  // of diff: two numbers, "1,2"
+  std::string other;  // for diff: two numbers, "1,2"
 };
 
-// Reads the file and prints it in the form asked for.
+// Reads the file and prints it in the given form.
 void ShowGraphs(const InputForm& form, cli::DiagnosticReporter* diagnostics, TextWriter& out);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values that only ir-dump takes are completed.
+// Completion of values that only ir-dump has.
 #ifndef HLOKIT_TOOLS_IR_DUMP_VALUE_KINDS_H_
 #define HLOKIT_TOOLS_IR_DUMP_VALUE_KINDS_H_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call being differentiated: what it was called with, what it gave, the gradients of its results; the derivative sets
-// gradients of its arguments.
+// A call being differentiated: its arguments, its results and their gradients; the derivative sets gradients of its
+// arguments.
 //
-// Gradients may have the shape and type of the result of a broadcast: they are summed to the argument's shape and
-// converted to its type afterwards.
+// Gradients may have the shape and type of a broadcast result: they are summed to the argument's shape and converted to
+// its type afterwards.
 #ifndef HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
 #define HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
 
@@ -22,7 +22,7 @@ class BackwardContext {
 
   Op op() const { return function_.op; }
   bool has(size_t i) const { return !function_.args[i].none(); }
-  // A tensor argument as it was. That it was written to since is an error.
+  // Returns a tensor argument with its value at the call. An in-place write since then is an error.
   const Tensor& in(size_t i);
   Tensors list(size_t i);
   Scalar scalar(size_t i) const {
@@ -40,16 +40,16 @@ class BackwardContext {
     const std::string* s = function_.args[i].get<std::string>();
     return s == nullptr ? std::string_view() : *s;
   }
-  // Shape of a tensor argument (of member k of a list).
+  // Returns the shape of a tensor argument (of member k of a list).
   Shape shape(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].shape; }
   size_t list_size(size_t i) const { return function_.args[i].get<Tensors>()->size(); }
-  // A result of the call.
+  // Returns a result of the call.
   Tensor out(size_t k = 0);
   Shape out_shape(size_t k = 0) const { return function_.outputs[k].shape; }
   size_t output_count() const { return function_.outputs.size(); }
-  // The gradient of a result; undefined if nothing depends on it, except that g() of a call with one result is defined.
+  // Returns the gradient of a result. Undefined if nothing depends on it, except for the only result of a call.
   const Tensor& grad_output(size_t k = 0) const { return gradients_[k]; }
-  // The same, zeros if undefined.
+  // Returns the gradient of a result, or zeros if undefined.
   Tensor grad_output_or_zeros(size_t k);
 
   bool needs(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].edge.valid(); }
@@ -63,13 +63,13 @@ class BackwardContext {
   const absl::Status& status() const { return status_; }
 
  private:
-  // The tensor argument of a slot, made again from what was kept of it.
+  // Returns the tensor argument of a slot, reconstructed from its saved value.
   const Tensor& Saved(size_t slot);
 
   const Node& function_;
   const Outputs& gradients_;
-  absl::InlinedVector<uint32_t, 12> slots_;  // by argument: its first place among tensors
-  Outputs saved_;                            // by slot, made when asked for
+  absl::InlinedVector<uint32_t, 12> slots_;  // by argument: its first slot
+  Outputs saved_;                            // by slot, created on demand
   Outputs results_;
   absl::Status status_;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of backward ops, for gradients of gradients. Those of the table that have none here end such a second
-// derivative with an error.
+// Derivatives of backward ops, for gradients of gradients. Second derivatives of other backward ops are errors.
 #include <numbers>
 
 #include "tracer/autograd/backward_context.h"
@@ -13,7 +12,7 @@ Tensor ZerosOf(BackwardContext& c, size_t i) { return Zeros(c.shape(i).dims(), c
 
 }  // namespace
 
-// ---- activations: g f'(x), of which the derivatives are f'(x) and g f''(x) ----
+// ---- activations: g f'(x), with derivatives f'(x) and g f''(x) ----
 
 // f = x P(X <= x)
 void GeluBackward(BackwardContext& c) {
@@ -70,8 +69,8 @@ void SoftplusBackward(BackwardContext& c) {
   const Tensor second = c.grad_output() * c.in(0) * s * Rsub(s, 1) * Scalar(beta);
   c.set(1, MaskedFill(second, Gt(x * Scalar(beta), c.scalar(3)), 0));
 }
-// Of the input x: f'' = scale alpha input_scale^2 exp(input_scale x) below 0; of the result y, alpha scale less, the
-// same.
+// With respect to the input x: f'' = scale alpha input_scale^2 exp(input_scale x) below 0. The result y minus scale
+// alpha gives the same.
 void EluBackward(BackwardContext& c) {
   const double alpha = c.float_arg(1), scale = c.float_arg(2), input_scale = c.float_arg(3);
   const bool is_result = c.bool_arg(4);
@@ -79,7 +78,7 @@ void EluBackward(BackwardContext& c) {
   if (c.needs(0))
     c.set(0, InvokeOp(Op::elu_backward, c.grad_output(), c.scalar(1), c.scalar(2), c.scalar(3), is_result, v));
   if (!c.needs(5)) return;
-  // For a result f' is input_scale (y + scale alpha), which y alone changes.
+  // In terms of the result, f' is input_scale (y + scale alpha), which depends on y only.
   const Tensor slope = c.grad_output() * c.in(0) * Scalar(input_scale);
   const Tensor second = is_result ? slope : slope * Exp(v * Scalar(input_scale)) * Scalar(scale * alpha * input_scale);
   c.set(5, Where(Le(v, 0), second, 0));
@@ -104,7 +103,7 @@ void TanhBackward(BackwardContext& c) {
   if (c.needs(0)) c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), y));
   if (c.needs(1)) c.set(1, c.grad_output() * c.in(0) * y * Scalar(-2));
 }
-// g times a factor that is constant between jumps: linear in g, nothing for the rest.
+// g times a piecewise constant factor: linear in g, no gradient for other arguments.
 void MaskedBackward(BackwardContext& c) {
   const Tensor& g = c.grad_output();
   if (c.needs(0)) {
@@ -134,7 +133,7 @@ void LogSoftmaxBackward(BackwardContext& c) {
   if (c.needs(0)) c.set(0, gg - Sum(gg * probability, dim, true));
   if (c.needs(1)) c.set(1, -(gg * probability * Sum(g, dim, true)));
 }
-// Linear in the gradient; of the input it takes the shape alone.
+// Linear in the gradient; uses only the shape of the input.
 void NllLossBackward(BackwardContext& c) {
   if (c.needs(0))
     c.set(0,
@@ -192,7 +191,7 @@ void EmbeddingBackward(BackwardContext& c) {
 }
 // ---- pooling and resizing: linear in the gradient ----
 
-// A gradient goes back to the element that was greatest.
+// Returns gradients to the elements that were the maximum.
 void MaxPoolBackward(BackwardContext& c) {
   const Tensor& gg = c.grad_output();
   if (c.needs(0)) {
@@ -228,8 +227,8 @@ void AdaptiveAvgPoolBackward(BackwardContext& c) {
 
 // ---- convolution ----
 
-// With gx, gw, gb the results and a, b, d their gradients: the sum of gx a + gw b + gb d is that of
-// g (conv(a, w) + conv(x, b) + d), which is linear in each of g, x and w.
+// With gx, gw, gb the results and a, b, d their gradients: the sum of gx a + gw b + gb d is that of g (conv(a, w) +
+// conv(x, b) + d), which is linear in each of g, x and w.
 void ConvolutionBackward(BackwardContext& c) {
   // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
   const Tensor &a = c.grad_output(0), &b = c.grad_output(1), &d = c.grad_output(2);
@@ -279,11 +278,11 @@ void NativeBatchNormBackward(BackwardContext& c) {
   // Gradients of the results.
   const Tensor a = c.grad_output(0).defined() ? c.grad_output(0).to(wide) : Tensor();
   const Tensor b = feature(c.grad_output(1)), d = feature(c.grad_output(2));
-  // Statistics are computed again, so that they depend on the input.
+  // Statistics are recomputed, so that they depend on the input.
   const Tensor centered = x - (train ? mean(x) : feature(c.in(3)));
   const Tensor s = Rsqrt(Add(train ? mean(centered * centered) : feature(c.in(4)), c.float_arg(8)));
   const Tensor x_hat = centered * s;
-  // What the op gives for a gradient t and weight 1.
+  // Returns the op's result for a gradient t and weight 1.
   const auto back = [&](const Tensor& t) { return train ? (t - mean(t) - x_hat * mean(t * x_hat)) * s : t * s; };
   if (c.needs(0)) {
     Tensor sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of ops that work element by element.
+// Derivatives of elementwise ops.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -12,9 +12,9 @@ namespace hlokit::lazy::derivative {
 namespace {
 
 Tensor Zero(const Tensor& like) { return ZerosLike(like); }
-// g where the condition holds, else 0.
+// Returns g where the condition holds, else 0.
 Tensor Masked(const Tensor& g, const Tensor& condition) { return Where(condition, g, 0); }
-// g where the condition does not hold.
+// Returns g where the condition does not hold, else 0.
 Tensor Outside(const Tensor& g, const Tensor& condition) { return MaskedFill(g, condition, 0); }
 
 }  // namespace
@@ -211,7 +211,7 @@ void Lerp(BackwardContext& c) {
 void Where(BackwardContext& c) {
   const Tensor condition = c.in(0);
   if (c.op() != Op::where_ScalarSelf && c.needs(1)) c.set(1, Masked(c.grad_output(), condition));
-  // With a number in its place the first tensor is argument 2.
+  // The overload with a number has no first tensor; argument 2 is the tensor.
   if (c.op() != Op::where_ScalarOther && c.needs(2)) c.set(2, Outside(c.grad_output(), condition));
 }
 void MaskedFill(BackwardContext& c) {
@@ -232,7 +232,7 @@ void Clamp(BackwardContext& c) {
   }
   if (!tensors) return;
   if (c.has(1) && c.needs(1)) {
-    // Where the lower bound lies above the upper one, the upper one wins.
+    // Where the lower bound is above the upper one, the upper one wins.
     Tensor at_min = below;
     if (c.has(2)) at_min = And(at_min, Lt(c.in(1), c.in(2)));
     c.set(1, Masked(c.grad_output(), at_min));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of products, convolutions, normalization, softmax, losses and pooling.
+// Derivatives of matmuls, convolutions, normalization, softmax, losses and pooling.
 #include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
 
@@ -11,7 +11,7 @@ IntList Mask(BackwardContext& c, size_t a, size_t b, size_t d) { return {c.needs
 
 }  // namespace
 
-// ---- products ----
+// ---- matmuls and decompositions ----
 
 void Mm(BackwardContext& c) {
   if (c.needs(0)) c.set(0, Mm(c.grad_output(), T(c.in(1))));
@@ -35,7 +35,7 @@ void Dot1d(BackwardContext& c) {
   if (c.needs(0)) c.set(0, c.grad_output() * c.in(1));
   if (c.needs(1)) c.set(1, c.grad_output() * c.in(0));
 }
-// Two operands, every label of one in the other or in the result.
+// Two operands; every label of one is in the other or in the result.
 void Einsum(BackwardContext& c) {
   const std::string equation(c.str(0));
   const size_t comma = equation.find(','), arrow = equation.find("->");
@@ -77,11 +77,11 @@ void Qr(BackwardContext& c) {
   const Tensor m = Matmul(r, Swap(gr)) - Matmul(Swap(gq), q);
   const Tensor sym = InvokeOp(Op::tril, m, 0) + Swap(InvokeOp(Op::tril, m, -1));
   const Tensor rhs = gq + Matmul(q, sym);
-  // X R' = rhs, as R X' = rhs'.
+  // Solves X R' = rhs as R X' = rhs'.
   c.set(0, Swap(InvokeOp(Op::linalg_solve_triangular, r, Swap(rhs), true)));
 }
 void Cholesky(BackwardContext& c) {
-  // With L lower: phi = tril(L' g) with half of its diagonal; the gradient is L'^-1 phi L^-1, made symmetric.
+  // With L lower: phi = tril(L' g) with half of its diagonal; the gradient is L'^-1 phi L^-1, symmetrized.
   const bool upper = c.bool_arg(1);
   const Tensor l = upper ? Swap(c.out()) : c.out();
   const Tensor g = upper ? Swap(c.grad_output()) : c.grad_output();
@@ -109,7 +109,7 @@ void Convolution(BackwardContext& c) {
 void NativeBatchNorm(BackwardContext& c) {
   // input, weight?, bias?, running_mean?, running_var?, training, momentum, eps
   if (!c.grad_output(0).defined()) return;
-  // The running statistics were written to by the call itself, which in training it does not read.
+  // The call itself wrote the running statistics, which it does not read in training.
   const bool training = c.bool_arg(5);
   const Outputs out = InvokeOpMultiOutput(Op::native_batch_norm_backward, c.grad_output(0), c.in(0), c.in(1),
                                           training ? Tensor() : c.in(3), training ? Tensor() : c.in(4), c.out(1),
@@ -118,8 +118,8 @@ void NativeBatchNorm(BackwardContext& c) {
 }
 namespace {
 
-// What the gradients of the mean and of 1/deviation of `count` elements of `x` give those elements; gradients of
-// gradients come this way. All are of shapes that broadcast to x's.
+// Returns the gradient of the elements of `x` from those of the mean and of 1/deviation of `count` elements, for
+// gradients of gradients. All shapes broadcast to x's.
 Tensor OfStatistics(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& g_mean, const Tensor& g_rstd,
                     int64_t count) {
   const Scalar share = 1 / static_cast<double>(count);
@@ -218,7 +218,7 @@ void MaxPool(BackwardContext& c) {
   if (c.op() != Op::max_pool1d_with_indices) {
     return c.set(0, run(c.grad_output(0), c.in(0), ints(1), ints(2), ints(3), ints(4), c.out(1)));
   }
-  // One dimension is two, the first of size 1.
+  // One dimension is handled as two, the first of size 1.
   const auto two = [&](size_t i, int64_t first) {
     IntList list = ints(i);
     if (!list.empty()) list.insert(list.begin(), first);

@@ -35,7 +35,7 @@ Edge EdgeOf(const Tensor& t) {
   return edge;
 }
 
-// Calls fn(tensor) for each tensor argument, members of lists included, undefined ones too.
+// Calls fn(tensor) for each tensor argument, including members of lists and undefined ones.
 template <typename Fn>
 void ForEachTensor(const Op op, Args& args, Fn fn) {
   const Schema& schema = SchemaOf(op);
@@ -55,7 +55,7 @@ void ForEachTensor(const Op op, Args& args, Fn fn) {
   }
 }
 
-// `gradient` summed to the shape of what it belongs to, in its type.
+// Returns `gradient` summed to the shape and converted to the type of its tensor.
 Tensor Fit(Tensor gradient, Shape shape) {
   if (!gradient.defined()) return gradient;
   if (gradient.sizes() != shape.dims()) gradient = SumToSize(gradient, shape.dims());
@@ -63,8 +63,8 @@ Tensor Fit(Tensor gradient, Shape shape) {
   return gradient;
 }
 
-// The same value in a tensor of its own, if others hold or see this one: writing a gradient in place must not change
-// theirs. It counts as made now either way, unless it was `made` for its leaf.
+// Returns the value in a separate tensor if other tensors refer to this one, so that in-place accumulation does not
+// change them. Also marks it as newest unless it was `made` for its leaf.
 Tensor Unshared(Tensor gradient, bool made) {
   TensorImpl* impl = gradient.impl();
   const bool alone = impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr;
@@ -78,7 +78,7 @@ Tensor Unshared(Tensor gradient, bool made) {
   return device.NewTensor(device.ValueOf(impl->data.get()));
 }
 
-// Of the first that is defined; null if none is.
+// Returns the device of the first defined tensor, or null.
 DeviceState* DeviceOf(const Outputs& tensors) {
   for (const Tensor& t : tensors) {
     if (t.defined()) return t.device();
@@ -212,7 +212,7 @@ absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradien
   std::priority_queue<Node*, std::vector<Node*>, decltype(older)> ready(older);
   Tensors wanted(inputs.size());
 
-  // `made`: for this edge, by Fit.
+  // `made`: Fit created the gradient for this edge.
   const auto deliver = [&](const Edge& edge, Tensor gradient, bool made) {
     if (!gradient.defined()) return;
     if (edge.node) {
@@ -270,7 +270,7 @@ absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradien
     Node* const key = ready.top();
     ready.pop();
     const auto at = pending.find(key);
-    // A function is of one device: what its derivative calls and drops locks it once.
+    // A node belongs to one device: its mutex is locked once for the whole derivative.
     std::unique_lock<ReentrantMutex> lock;
     if (DeviceState* const device = DeviceOf(at->second.gradients)) {
       lock = std::unique_lock<ReentrantMutex>(device->mutex());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives: notes calls as functions (graph/grad_function.h) and follows them back.
+// Autograd: records calls as nodes (graph/grad_function.h) and runs backward.
 #ifndef HLOKIT_TRACER_AUTOGRAD_NODE_H_
 #define HLOKIT_TRACER_AUTOGRAD_NODE_H_
 
@@ -14,7 +14,7 @@
 
 namespace hlokit::lazy {
 
-// Whether calls are noted on this thread.
+// Returns true if calls are recorded on this thread.
 bool GradEnabled();
 class AutoGradMode {
  public:
@@ -30,17 +30,17 @@ struct NoGradGuard : AutoGradMode {
   NoGradGuard() : AutoGradMode(false) {}
 };
 
-// Whether a gradient can reach the tensor.
+// Returns true if a gradient can reach the tensor.
 bool ComputeRequiresGrad(const Tensor& t);
-// Notes a call whose results are `outputs`, if any of its arguments needs a gradient. `args` are taken.
+// Records a call with results `outputs` if any of its arguments requires a gradient. Moves from `args`.
 void SetHistory(Op op, Args&& args, const Outputs& outputs);
 
 struct BackwardOptions {
   bool retain_graph = false;
-  // Gradients can be differentiated again; the graph is retained.
+  // Makes gradients differentiable and retains the graph.
   bool create_graph = false;
 };
-// d(sum of roots . gradients) / d(each of `inputs`), or into the grad of every leaf when `inputs` is empty. An
+// Returns d(sum of roots . gradients) / d(each of `inputs`), or adds to the grad of every leaf if `inputs` is empty. An
 // undefined gradient is 1. An input that the roots do not depend on gets an undefined tensor.
 absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
                                     const BackwardOptions& options = {});

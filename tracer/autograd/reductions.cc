@@ -10,7 +10,7 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-// Dimensions from an argument that may be absent or empty: from 0, sorted.
+// Returns the dimensions of an argument that may be absent or empty: nonnegative, sorted.
 IntList DimsOf(BackwardContext& c, size_t i, int64_t rank) {
   IntList dims;
   for (int64_t d : c.ints(i)) {
@@ -23,7 +23,7 @@ IntList DimsOf(BackwardContext& c, size_t i, int64_t rank) {
   return dims;
 }
 
-// A reduced tensor with the reduced dimensions put back as size 1.
+// Restores reduced dimensions as size 1.
 Tensor Kept(const Tensor& t, Shape shape, const IntList& dims) {
   IntList sizes = Sizes(shape);
   for (int64_t d : dims) sizes[d] = 1;
@@ -41,8 +41,8 @@ IntList OneDim(BackwardContext& c, size_t i, Shape shape) {
   return rank == 0 ? IntList{} : IntList{c.int_arg(i) < 0 ? c.int_arg(i) + rank : c.int_arg(i)};
 }
 
-// Gradient of a product along dimension `dim` of x [.., n, ..]: for each element the product of all others, without
-// dividing, so that zeros need no care. `kept_g` has size 1 there.
+// Returns the gradient of a product along dimension `dim` of x [.., n, ..]: for each element the product of all others,
+// without division, so that zeros are no special case. `kept_g` has size 1 there.
 Tensor ProductGradient(const Tensor& kept_g, const Tensor& x, int64_t dim) {
   const int64_t n = x.size(dim);
   if (n == 0) return ZerosLike(x);
@@ -57,7 +57,7 @@ Tensor ProductGradient(const Tensor& kept_g, const Tensor& x, int64_t dim) {
   return kept_g * (before * after);
 }
 
-// A zero tensor of the argument's shape with g scattered to `index` along `dim`.
+// Returns zeros of the argument's shape with g scattered to `index` along `dim`.
 Tensor ScatterTo(BackwardContext& c, const Tensor& g, const Tensor& index, int64_t dim) {
   return ScatterAdd(Zeros(c.shape(0).dims(), g.dtype()), dim, index, g);
 }
@@ -91,7 +91,7 @@ void AmaxAmin(BackwardContext& c) {
   c.set(0, hit * Kept(c.grad_output(), s, dims) / Sum(hit, dims, true));
 }
 void MaxMinAll(BackwardContext& c) {
-  // A NaN is the largest and the smallest.
+  // NaN counts as the largest and the smallest value.
   const Tensor hit =
       To(InvokeOp(Op::logical_or, Eq(c.in(0), c.out()), InvokeOp(Op::isnan, c.in(0))), c.grad_output().dtype());
   c.set(0, hit * (c.grad_output() / Sum(hit)));
@@ -110,7 +110,7 @@ void Cummax(BackwardContext& c) {
 
 namespace {
 
-// d var: 2 (x - mean) / (n - correction).
+// Returns d var: 2 (x - mean) / (n - correction).
 Tensor VarGradient(BackwardContext& c, const Tensor& g) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 1, s.rank());
@@ -169,8 +169,8 @@ void Cumprod(BackwardContext& c) {
   const int64_t dim = dims[0], n = c.shape(0).dim(dim);
   const Tensor x = To(c.in(0), c.grad_output().dtype());
   if (n == 0) return c.set(0, ZerosLike(x));
-  // d out_j / d x_i = (product of x_k, k < i) (product of x_k, i < k <= j) for j >= i. The second factor as a table
-  // [.., i, j, ..]: a running product over ones up to i and x after it. No division, so zeros need no care.
+  // d out_j / d x_i = (product of x_k, k < i) (product of x_k, i < k <= j) for j >= i. The second factor is a table
+  // [.., i, j, ..]: a running product over ones up to i and x after it. Without division, zeros are no special case.
   IntList one(x.sizes().begin(), x.sizes().end());
   one[dim] = 1;
   const Tensor ones = Full(one, 1, x.dtype());

@@ -37,7 +37,7 @@ void SelectInt(BackwardContext& c) {
 }
 namespace {
 
-// Joins gradients of parts, zeros for those that nothing depends on.
+// Concatenates gradients of chunks, with zeros for undefined ones.
 Tensor Joined(BackwardContext& c, int64_t dim, bool stack) {
   Tensors parts;
   for (size_t k = 0; k < c.output_count(); ++k) parts.push_back(c.grad_output_or_zeros(k));
@@ -74,7 +74,7 @@ void Roll(BackwardContext& c) {
   c.set(0, InvokeOp(Op::roll, c.grad_output(), back, c.ints(2)));
 }
 void Repeat(BackwardContext& c) {
-  // Fold each dimension into (repeats, size) and sum over the repeats.
+  // Folds each dimension into (repeats, size) and sums over the repeats.
   const Dims repeats = c.ints(1);
   const Shape s = c.shape(0);
   const size_t added = repeats.size() - static_cast<size_t>(s.rank());
@@ -122,7 +122,7 @@ void DiagonalScatter(BackwardContext& c) {
 
 namespace {
 
-// Where the elements of an as_strided view lie in the flattened tensor, [product of sizes].
+// Returns the indices of the elements of an as_strided view in the flattened tensor, [product of sizes].
 Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
   Tensor places = Full(IntList(size.size(), 1), offset, ElementType::kS64);
   for (size_t d = 0; d < size.size(); ++d) {
@@ -138,7 +138,7 @@ Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
 }  // namespace
 
 void AsStrided(BackwardContext& c) {
-  // Places may coincide: their gradients add up.
+  // Indices may coincide: their gradients add up.
   const Shape s = c.shape(0);
   const Tensor places = StridedPlaces(c.ints(1), c.ints(2), c.has(3) ? c.int_arg(3) : 0);
   const Tensor flat = Zeros({s.element_count()}, c.grad_output().dtype());
@@ -179,7 +179,7 @@ void GatherOp(BackwardContext& c) {
 }
 namespace {
 
-// The gradient of what was scattered: elements of the source beyond the index were not used.
+// Returns the gradient of the scattered source: elements beyond the index were not used.
 Tensor SourceGradient(BackwardContext& c) {
   const Tensor part = Gather(c.grad_output(), c.int_arg(1), c.in(2));
   const Shape s = c.shape(3);
@@ -219,7 +219,7 @@ void ScatterReduceTwo(BackwardContext& c) {
     src_part = Gather(g / count, dim, index);
   } else if (reduce == "prod") {
     const Tensor self = c.in(0), src = c.in(3), out = c.out();
-    // As torch does, with the product divided by each factor; one zero among the factors is taken out of it first.
+    // As in torch, the product divided by each factor, with a single zero factor removed first.
     const Tensor masked_self = MaskedFill(self, Eq(self, 0), 1);
     const Tensor self_product = InvokeOp(Op::scatter_reduce_two, masked_self, dim, index, src, "prod", include_self);
     self_part = g * self_product / masked_self;

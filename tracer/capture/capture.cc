@@ -15,7 +15,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// Sets a variable while it lives.
+// Sets a variable for the duration of a C++ scope.
 template <typename T>
 class Replaced {
  public:
@@ -35,7 +35,7 @@ bool SameValue(const runtime::DeviceBuffer& a, const runtime::DeviceBuffer& b) {
   return std::memcmp(a.literal().data(), b.literal().data(), a.literal().size_bytes()) == 0;
 }
 
-// The first node of the slice that takes input `number`: "aten::mul (step@train.script:3)".
+// Returns the first node of the subgraph that uses input `number`: "aten::mul (step@train.script:3)".
 std::string UseOf(DeviceState& device, const PendingSubgraph& slice, size_t number) {
   const Graph& graph = device.graph();
   for (NodeId id : slice.order) {
@@ -52,11 +52,11 @@ TensorData* DataOf(const Tensor& t) { return t.impl()->data.get(); }
 
 }  // namespace
 
-// What is alive when a trace begins.
+// Live state at the start of a trace.
 struct CapturedFunction::Entry {
   absl::flat_hash_map<const runtime::DeviceBuffer*, size_t> arguments;  // by value
   absl::flat_hash_map<const runtime::DeviceBuffer*, uint64_t> owners;   // ids of other tensors by value
-  absl::flat_hash_set<uint64_t> live;                                   // ids, those of arguments left out
+  absl::flat_hash_set<uint64_t> live;                                   // ids, without arguments
   uint64_t first_new = 0;
 };
 
@@ -131,7 +131,7 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
   DeviceLock lock(device.mutex());
   ++calls_;
   const Replaced<std::string> name(&device.graph_name, options_.name);
-  // What is pending now is no part of the function.
+  // Nodes pending now are not part of the function.
   if (!PendingTensors(device).empty()) {
     tracer_->metrics().Add("DynamoSyncInputExecuteTime");
     if (absl::Status s = SyncLiveTensors(device, SyncReason::kCaptureInputs, /*wait=*/false); !s.ok()) return s;
@@ -227,11 +227,11 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       found.sources.push_back(std::move(source));
     }
   }
-  // Numbers are needed again by every replay.
+  // Every replay needs the numbers again.
   std::erase_if(slice.donated,
                 [&](int64_t i) { return found.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
 
-  // Where results are to go. Tensors that were made and are no results take the place of as many that went.
+  // Targets of results. Tensors that were created and are not results replace the same number of destroyed ones.
   CacheEntry variant;
   variant.guard = guard;
   absl::flat_hash_set<const TensorData*> is_result;
@@ -251,7 +251,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     }
     variant.output_bindings.push_back(sink);
   }
-  // Another tensor in the argument's place may look at something else.
+  // Another tensor in the argument's position may be a view of another base.
   for (const Tensor& t : arguments) {
     for (const TensorImpl* at = t.impl(); at->view != nullptr && why.empty();) {
       at = at->view->parent.impl();
@@ -330,7 +330,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     RecordReason("its graph was not known");
     return results;
   }
-  // Only numbers are kept: a reference to a tensor would keep it alive for the next trace to wonder at.
+  // Keeps numbers only: a reference to a tensor would keep it alive into the next trace.
   if (has_numbers) {
     for (Source& s : found.sources) s.state = nullptr;
     candidates_.push_back(std::move(found));

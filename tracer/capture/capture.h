@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph capture: a function of tensors that is traced once for each kind of arguments and then runs without being
-// traced. Forward, backward and the optimizer's step may all be in it, and are one graph then.
+// Graph capture: traces a function of tensors once for each kind of arguments and replays the graph afterwards.
+// Forward, backward and the optimizer's step may all be in it, and become one graph.
 //
 //   CapturedFunction step = Compile(&tracer, [&](const Tensors& batch) -> Tensors {
 //     optimizer.ZeroGrad();
@@ -11,16 +11,15 @@
 //   });
 //   absl::StatusOr<Tensors> losses = step({x, y});
 //
-// A call reads its arguments and whatever other tensors the function read when it was traced, at their current values,
-// and gives those that the function writes in place their new ones. Numbers that the function computes on the host are
-// those of the trace: a graph that holds some is replayed only after a second trace gave the same, and those that may
-// change later belong into GraphCaptureOptions::guarded_scalars. Results are detached: differentiate inside of the
-// function.
+// A call reads its arguments and the other tensors that the function read in the trace, at their current values, and
+// updates those that the function writes in place. Numbers that the function computes on the host are those of the
+// trace: a graph with such numbers is replayed only after a second trace gave the same ones. Numbers that may change
+// later belong in GraphCaptureOptions::guarded_scalars. Results are detached: differentiate inside of the function.
 //
-// What cannot be replayed is traced at every call, which is slower and as right; Report says why. That is so where the
-// function fetches a value or marks a step, makes tensors that stay (an optimizer's state, in the first call), replaces
-// a tensor that it reads, or computes numbers that change. A view that was made before a call does not see what a
-// replay writes.
+// Functions that cannot be replayed are traced at every call, which is slower but correct; Report gives the reasons:
+// fetching a value, marking a step, creating tensors that persist (an optimizer's state, in the first call), replacing
+// a tensor that it reads, or computing numbers that change. A view created before a call does not reflect writes of a
+// replay.
 #ifndef HLOKIT_TRACER_CAPTURE_CAPTURE_H_
 #define HLOKIT_TRACER_CAPTURE_CAPTURE_H_
 
@@ -43,9 +42,9 @@ namespace hlokit::lazy {
 
 struct GraphCaptureOptions {
   std::string name = "captured";
-  // A call that would run more than one graph is an error.
+  // Treats a call that would run more than one graph as an error.
   bool full_graph = false;
-  // Numbers that the function uses, a learning rate say: when they change it is traced again.
+  // Returns numbers that the function uses, e.g. a learning rate; a change causes a new trace.
   std::function<std::vector<double>()> guarded_scalars;
 };
 
@@ -55,43 +54,43 @@ class CapturedFunction {
 
   CapturedFunction(Tracer* tracer, Function function, GraphCaptureOptions options);
 
-  // Calls it on this thread's device; no argument may be undefined.
+  // Calls the function on this thread's device. Requires: all arguments are defined.
   absl::StatusOr<Tensors> operator()(const Tensors& arguments,
                                      const std::source_location& location = std::source_location::current());
 
   int64_t calls() const { return calls_; }
   int64_t replays() const { return replays_; }
-  // Calls, replays, graphs, and why calls were traced.
+  // Returns the counts of calls, replays and graphs, and the reasons for traces.
   std::string Report() const;
 
  private:
-  // What must be as it was for a graph to be replayed.
+  // Conditions under which a graph can be replayed.
   struct Guard {
     std::vector<Shape> shapes;
-    std::vector<size_t> same_as;  // of each argument: the first that has the same value
+    std::vector<size_t> same_as;  // by argument: the first argument with the same value
     std::vector<bool> requires_grad;
     bool grad_enabled = true;
     std::vector<double> guarded_scalars;
 
     friend bool operator==(const Guard&, const Guard&) = default;
   };
-  // Where an input of the graph comes from.
+  // Source of an input of the graph.
   struct Source {
     enum class Kind : uint8_t { kArgument, kState, kSeed, kNumber } kind;
     size_t argument = 0;
-    TensorData* state = nullptr;                    // kept by CacheEntry::state
-    std::shared_ptr<runtime::DeviceBuffer> number;  // what the trace used
-    std::string use;                                // of a number: the node that takes it
+    TensorData* state = nullptr;                    // owned by CacheEntry::state
+    std::shared_ptr<runtime::DeviceBuffer> number;  // the value in the trace
+    std::string use;                                // for numbers: the node that uses it
   };
-  // Where a root of the graph goes, beside being a result.
+  // Target of a root of the graph, in addition to being a result.
   struct OutputBinding {
     std::optional<size_t> argument;
-    TensorData* state = nullptr;  // kept by CacheEntry::state
+    TensorData* state = nullptr;  // owned by CacheEntry::state
   };
   struct Result {
-    std::optional<size_t> root;      // of the graph
-    std::optional<size_t> argument;  // it is this argument
-    Tensor same;                     // otherwise it is always this tensor
+    std::optional<size_t> root;      // a root of the graph
+    std::optional<size_t> argument;  // an argument
+    Tensor same;                     // otherwise always this tensor
   };
   struct CacheEntry {
     Guard guard;
@@ -100,20 +99,20 @@ class CapturedFunction {
     std::vector<OutputBinding> output_bindings;
     std::vector<Result> results;
     std::vector<Ref<TensorData>> state;
-    std::vector<TensorData*> made;  // of `state`: those that every trace makes anew, as gradients are
+    std::vector<TensorData*> made;  // those of `state` that every trace creates, such as gradients
   };
-  // A graph with numbers that waits for a second trace.
+  // A graph with numbers that needs a second trace for confirmation.
   struct Candidate {
     Guard guard;
     std::shared_ptr<CompiledGraph> program;
     std::vector<Source> sources;
   };
-  struct Entry;  // what a trace starts from
+  struct Entry;  // state at the start of a trace
 
   Guard GuardOf(const Tensors& arguments) const;
   absl::StatusOr<Tensors> Trace(DeviceState& device, const Tensors& arguments, const Guard& guard);
   absl::StatusOr<Tensors> Replay(DeviceState& device, const CacheEntry& variant, const Tensors& arguments);
-  // Whether the places that the variant writes to are still in use.
+  // Returns true if the tensors that the entry writes are still in use.
   bool InUse(const CacheEntry& variant) const;
   int64_t HeldByCacheEntries(const TensorData* data) const;
   void RecordReason(std::string why);
@@ -125,7 +124,7 @@ class CapturedFunction {
   std::vector<Candidate> candidates_;
   int64_t calls_ = 0;
   int64_t replays_ = 0;
-  std::vector<std::pair<std::string, int64_t>> reasons_;  // why calls were traced, times
+  std::vector<std::pair<std::string, int64_t>> reasons_;  // reasons for traces, with counts
 };
 
 CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, GraphCaptureOptions options = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of the program that is to be graphs of its own, as torch_xla.compile makes them: what was pending before runs
-// first, and what the part recorded runs when it ends.
+// A region of the program compiled as separate graphs, like torch_xla.compile: runs pending nodes at its start and its
+// own nodes at its end.
 #ifndef HLOKIT_TRACER_CAPTURE_COMPILE_REGION_H_
 #define HLOKIT_TRACER_CAPTURE_COMPILE_REGION_H_
 
@@ -17,19 +17,18 @@ namespace hlokit::lazy {
 
 struct RegionOptions {
   std::string name = "compile";
-  // Nothing may run inside: fetching a value there is an error.
+  // Forbids executions inside: fetching a value is an error.
   bool full_graph = false;
 };
 
 class CompileRegion {
  public:
-  // Runs what is pending on this thread's device. `detector`, if not null, watches the region; it outlives the regions
-  // that it watches.
+  // Runs the pending nodes of this thread's device. `detector`: observes the region if not null; must outlive it.
   CompileRegion(Tracer* tracer, RegionOptions options, DynamicShapeDetector* detector = nullptr,
                 const std::source_location& location = std::source_location::current());
-  // Runs what the region recorded. The first error of all, the start's included.
+  // Runs the nodes of the region. Returns the first error, including that of the start.
   absl::Status End(const std::source_location& location = std::source_location::current());
-  // Ends it, if End was not called; an error is the tracer's.
+  // Ends the region if End was not called; the tracer then gets the error.
   ~CompileRegion();
   CompileRegion(const CompileRegion&) = delete;
   CompileRegion& operator=(const CompileRegion&) = delete;

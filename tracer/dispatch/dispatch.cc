@@ -16,7 +16,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// What is said of an argument that is not held as it must be.
+// Returns the error text for an argument of the wrong kind.
 std::string_view Mismatch(IValue::Kind wanted) {
   switch (wanted) {
     case IValue::Kind::kNone:
@@ -39,7 +39,7 @@ std::string_view Mismatch(IValue::Kind wanted) {
   return "unexpected value";
 }
 
-// Times one of sixteen calls as LazyTracing, so that measuring does not cost as much as what is measured.
+// Times one of sixteen calls as LazyTracing, so that measuring does not dominate the cost.
 class SampledTiming {
  public:
   SampledTiming() : due_((++calls_ & 15) == 1) {
@@ -84,12 +84,12 @@ Outputs Dispatch(Op op, Args&& args) {
     if (arg.kind() != schema.kinds[i]) {
       const ArgSpec& spec = schema.args[i];
       if (arg.none() && !spec.optional && spec.has_default) arg = spec.default_value;
-      // One number stands for a list of them.
+      // One number represents a list of equal numbers.
       if (const Scalar* s = arg.get<Scalar>(); s != nullptr && spec.type == ArgType::kIntList) {
         arg = IntList(static_cast<size_t>(std::max(spec.list_size, 1)), s->ToInt());
       }
       if (arg.none() ? !spec.optional : arg.kind() != schema.kinds[i]) {
-        // What an earlier error left undefined passes through in silence.
+        // Arguments that an earlier error left undefined are not reported again.
         if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
           return failed();
         }
@@ -118,8 +118,7 @@ Outputs Dispatch(Op op, Args&& args) {
   if (device == nullptr) return failed();
   device->tracer()->CountOp(op);
 
-  // A node without a derivative is noted too: that there is none is an error when somebody asks for it. Ops that are
-  // made of others leave it to those.
+  // Nodes without a derivative are recorded too: differentiating them is an error. Composed ops rely on their parts.
   const bool note = GradEnabled() && (info.derivative != nullptr ||
                                       (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
   Outputs outputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way into ops: checks arguments, counts, runs the kernel, notes what autograd needs.
+// Entry point of ops: checks arguments, counts, runs the kernel, records autograd history.
 #ifndef HLOKIT_TRACER_DISPATCH_DISPATCH_H_
 #define HLOKIT_TRACER_DISPATCH_DISPATCH_H_
 
@@ -11,10 +11,10 @@
 
 namespace hlokit::lazy {
 
-// Runs `op`. Arguments left out at the end have their defaults. After an error all outputs are undefined.
+// Runs `op`. Omitted trailing arguments have their defaults. After an error all outputs are undefined.
 Outputs Dispatch(Op op, Args&& args);
 
-// The same with arguments as C++ values; gives the first output.
+// Runs `op` with C++ values as arguments and returns the first output.
 template <typename... A>
 Tensor InvokeOp(Op op, A&&... args) {
   Args list;
@@ -31,7 +31,7 @@ Outputs InvokeOpMultiOutput(Op op, A&&... args) {
   return Dispatch(op, std::move(list));
 }
 
-// Results as C++ has them: of an op that gives a list, and of one that gives N tensors.
+// Converts results to C++ types, for an op that returns a list or N tensors.
 inline Tensors ListOf(Outputs outputs) { return Tensors(outputs.begin(), outputs.end()); }
 template <size_t N>
 auto TupleOf(Outputs outputs) {
@@ -40,10 +40,10 @@ auto TupleOf(Outputs outputs) {
   (std::make_index_sequence<N>());
 }
 
-// Gives a tensor a new value in place, converted to its type: through views to what they look at, and on from there.
-// `value` has the tensor's sizes.
+// Writes a new value to a tensor in place, converted to its type, and through views to their bases. `value` has the
+// tensor's sizes.
 void WriteInPlace(const Tensor& tensor, Tensor value);
-// Brings a view up to date after writes through others.
+// Updates a view after writes through other tensors.
 void RefreshView(const Tensor& tensor);
 
 }  // namespace hlokit::lazy

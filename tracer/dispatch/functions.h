@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops as C++ functions. Each is a call of the aten op of its name (aten_ops.def).
+// Ops as C++ functions. Each calls the aten op of its name (aten_ops.def).
 #ifndef HLOKIT_TRACER_DISPATCH_FUNCTIONS_H_
 #define HLOKIT_TRACER_DISPATCH_FUNCTIONS_H_
 
@@ -14,7 +14,7 @@
 
 namespace hlokit::lazy {
 
-// ---- making tensors, on the device of the thread ----
+// ---- creation, on the thread's device ----
 inline Tensor Full(Dims sizes, Scalar value, ElementType type) { return InvokeOp(Op::full, sizes, value, type); }
 inline Tensor Zeros(Dims sizes, ElementType type) { return Full(sizes, 0, type); }
 inline Tensor ZerosLike(const Tensor& t) { return InvokeOp(Op::zeros_like, t); }
@@ -77,7 +77,7 @@ inline Tensor MaskedFill(const Tensor& a, const Tensor& mask, Scalar v) {
   return InvokeOp(Op::masked_fill_Scalar, a, mask, v);
 }
 
-// ---- reductions; an empty list of dimensions stands for all of them ----
+// ---- reductions; an empty list of dimensions means all ----
 inline Tensor Sum(const Tensor& a) { return InvokeOp(Op::sum, a); }
 inline Tensor Sum(const Tensor& a, Dims dims, bool keepdim = false) {
   return InvokeOp(Op::sum_dim_IntList, a, dims, keepdim);
@@ -86,10 +86,10 @@ inline Tensor Mean(const Tensor& a) { return InvokeOp(Op::mean, a); }
 inline Tensor Mean(const Tensor& a, Dims dims, bool keepdim = false) {
   return InvokeOp(Op::mean_dim, a, dims, keepdim);
 }
-// Sums over what a broadcast from `sizes` added.
+// Sums over the dimensions that a broadcast from `sizes` added.
 Tensor SumToSize(const Tensor& a, Dims sizes);
 
-// ---- products ----
+// ---- matmuls ----
 inline Tensor Mm(const Tensor& a, const Tensor& b) { return InvokeOp(Op::mm, a, b); }
 inline Tensor Bmm(const Tensor& a, const Tensor& b) { return InvokeOp(Op::bmm, a, b); }
 inline Tensor Matmul(const Tensor& a, const Tensor& b) { return InvokeOp(Op::matmul, a, b); }

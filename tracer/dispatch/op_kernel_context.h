@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of an op, as its kernel sees it: arguments by place in the schema, results to be filled in.
+// A call of an op for its kernel: arguments by position in the schema, and results to set.
 #ifndef HLOKIT_TRACER_DISPATCH_OP_KERNEL_CONTEXT_H_
 #define HLOKIT_TRACER_DISPATCH_OP_KERNEL_CONTEXT_H_
 
@@ -17,7 +17,7 @@ namespace hlokit::lazy {
 
 class OpKernelContext {
  public:
-  // Results go to `outputs`, which is empty.
+  // Results are added to `outputs`, which is empty.
   OpKernelContext(Op op, Args* args, DeviceState* device, Outputs* outputs)
       : op_(op), args_(*args), device_(device), outputs_(*outputs) {}
 
@@ -26,7 +26,7 @@ class OpKernelContext {
   DeviceState* device() const { return device_; }
 
   bool has(size_t i) const { return !args_[i].none(); }
-  const Tensor& tensor(size_t i) const {  // undefined when the argument is None
+  const Tensor& tensor(size_t i) const {  // undefined if the argument is None
     static const Tensor undefined;
     const Tensor* t = args_[i].get<Tensor>();
     return t == nullptr ? undefined : *t;
@@ -56,7 +56,7 @@ class OpKernelContext {
     return t == nullptr ? none : *t;
   }
 
-  // A dimension, negative ones counted from the end; out of range is an error.
+  // Returns a dimension, with negative ones counted from the end; out of range is an error.
   int64_t Dim(int64_t dim, int64_t rank);
 
   void Return(Tensor t) { outputs_.push_back(std::move(t)); }
@@ -81,7 +81,7 @@ class OpKernelContext {
   bool failed_ = false;
 };
 
-// Makes a node of `op` from arguments as they stand, numbers turned into operands where the op has them so.
+// Makes a node of `op` from unmodified arguments; numbers become operands unless they are attributes of the op.
 Outputs Record(DeviceState* device, Op op, absl::Span<const IValue> args);
 void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outputs* outputs);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers by formula: 32-bit arithmetic without a library, so the same bits everywhere. Stream k, place i.
+// Deterministic pseudo-random values from 32-bit integer arithmetic: the same bits on every platform. k: stream, i:
+// index.
 #ifndef HLOKIT_TRACER_GRAPH_DETERMINISTIC_INIT_H_
 #define HLOKIT_TRACER_GRAPH_DETERMINISTIC_INIT_H_
 
@@ -18,10 +19,10 @@ inline uint32_t HashWord(uint32_t k, uint32_t i) {
   return h;
 }
 
-// In [-1, 1).
+// Returns a value in [-1, 1).
 inline double HashedValue(uint32_t k, uint32_t i) { return static_cast<double>(HashWord(k, i)) / 2147483648.0 - 1; }
 
-// A smooth alternative, which needs the library's sine.
+// Returns a smooth alternative based on the library's sine.
 inline double SineValue(uint32_t k, uint32_t i) {
   return std::sin((0.1 + 0.7 * static_cast<double>(k)) + 0.013 * static_cast<double>(i));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of integers among the arguments of ops: sizes, dimensions.
+// Integer lists in arguments of ops: sizes, dimensions.
 #ifndef HLOKIT_TRACER_GRAPH_DIM_LIST_H_
 #define HLOKIT_TRACER_GRAPH_DIM_LIST_H_
 
@@ -19,14 +19,14 @@ namespace hlokit::lazy {
 using Dims = absl::Span<const int64_t>;
 using IntList = absl::InlinedVector<int64_t, 4>;
 
-// "torch.Size([2, 3])", as torch's messages have sizes.
+// Returns "torch.Size([2, 3])", the form of torch's messages.
 inline std::string SizeText(Dims dims) {
   std::string text = "torch.Size([";
   for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
   return text + "])";
 }
 
-// An argument of a method that is one: `1`, `{0, -1}`, a vector, or nothing (std::nullopt), which is None.
+// A list argument of a method: `1`, `{0, -1}`, a vector, or std::nullopt for None.
 class DimList {
  public:
   DimList() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a node keeps the arguments of its op: one list of int64 that is interned, so nodes with equal arguments share it.
-// For each argument of the schema a head word (tag | count << 8) and its payload:
+// Encoding of the arguments of a node's op: one interned list of int64, shared by nodes with equal arguments.
+// Each argument of the schema has a header word (tag | count << 8) and its payload:
 //   kNone          nothing                 kOperand       the next operand (a tensor, or a number that is a node)
 //   kOperandList   count presence words: 1 the next operand, 0 none
 //   kInt, kBool    the value               kFloat         the bits of the double
@@ -29,7 +29,7 @@ enum class ArgTag : uint8_t { kNone, kOperand, kOperandList, kInt, kBool, kFloat
 struct EncodedArg {
   ArgTag tag = ArgTag::kNone;
   uint32_t count = 0;
-  uint32_t operand = 0;  // index of the first operand it stands for
+  uint32_t operand = 0;  // index of its first operand
   const int64_t* payload = nullptr;
 
   Scalar scalar() const {
@@ -100,7 +100,7 @@ class ArgEncoder {
     Header(tag, values.size());
     std::copy(values.begin(), values.end(), Reserve(values.size()));
   }
-  // For `n` words more, which the caller writes.
+  // Appends `n` uninitialized words, which the caller writes.
   int64_t* Reserve(size_t n) {
     if (static_cast<size_t>(limit_ - end_) < n) Grow(n);
     return std::exchange(end_, end_ + n);
@@ -116,7 +116,7 @@ class ArgEncoder {
   }
 
   int64_t inline_words_[40];
-  std::vector<int64_t> heap_words_;  // instead of inline_words_, when they do not suffice
+  std::vector<int64_t> heap_words_;  // replaces inline_words_ if those do not suffice
   int64_t* begin_ = inline_words_;
   int64_t* end_ = inline_words_;
   int64_t* limit_ = inline_words_ + 40;

@@ -27,7 +27,7 @@ const std::vector<NodeId>& Graph::PostOrder(absl::Span<const NodeOutput> roots) 
         continue;
       }
       --top;
-      if (position[id] != kOpen) continue;  // met by two users before it was emitted
+      if (position[id] != kOpen) continue;  // reached from two users before it was emitted
       position[id] = count;
       order_[count++] = id;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lazy IR of one device: flat nodes named by 32-bit ids, only ever appended. When no tensor refers to a node any
-// more the graph is emptied and its epoch goes up, so that a reference kept too long is seen to be stale.
+// The lazy IR of one device: nodes with 32-bit ids in an append-only array. When no tensor refers to a node, the graph
+// is cleared and its epoch increases, so that stale references are detected.
 #ifndef HLOKIT_TRACER_GRAPH_GRAPH_H_
 #define HLOKIT_TRACER_GRAPH_GRAPH_H_
 
@@ -32,8 +32,8 @@ struct NodeRecord {
   Op op;
   uint16_t operand_count = 0;
   uint32_t operand_begin = 0;
-  ListId attrs{};      // encoded arguments, see encoded_args.h
-  ShapeId shape{};     // a tuple when the node has several outputs
+  ListId attrs{};      // encoded arguments (encoded_args.h)
+  ShapeId shape{};     // a tuple if the node has several outputs
   uint32_t leaf = 0;   // device data: index of its buffer
   uint32_t scope = 0;  // StringId of "A.1/B.2"; 0: none
   uint32_t frame = 0;  // index into the frame table from 1; 0: none
@@ -47,7 +47,7 @@ class Graph {
   size_t size() const { return nodes_.size(); }
   uint32_t epoch() const { return epoch_; }
   size_t operand_count() const { return operands_.size(); }  // of all nodes
-  // What the pending nodes take.
+  // Returns the memory of the pending nodes.
   size_t bytes() const {
     return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(NodeOutput) +
            leaves_.size() * sizeof(std::shared_ptr<runtime::DeviceBuffer>);
@@ -78,10 +78,10 @@ class Graph {
     ++epoch_;
   }
 
-  // Nodes that the roots need, operands before users. An explicit-stack walk in PyTorch/XLA's order: when a node is met
-  // all its operands are pushed, so its last operand comes out first.
+  // Returns the nodes that the roots depend on, operands before users. Traverses with an explicit stack in
+  // PyTorch/XLA's order: visiting a node pushes all its operands, so that the last one is emitted first.
   const std::vector<NodeId>& PostOrder(absl::Span<const NodeOutput> roots);
-  // The place of a node in the last post-order.
+  // Returns the position of a node in the last post-order.
   uint32_t Position(NodeId id) const { return position_[id]; }
 
  private:
@@ -90,10 +90,10 @@ class Graph {
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> leaves_;
   uint32_t epoch_ = 1;
 
-  // Scratch of PostOrder.
+  // Scratch space of PostOrder.
   std::vector<NodeId> order_;
-  std::vector<NodeId> stack_;       // room for all that can wait
-  std::vector<uint32_t> position_;  // by node: place + 1 in order_, or a mark
+  std::vector<NodeId> stack_;       // capacity for all nodes that can be pending
+  std::vector<uint32_t> position_;  // by node: position + 1 in order_, or a mark
 };
 
 }  // namespace hlokit::lazy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as elements of literals and back.
+// Converts numbers to and from elements of literals.
 #ifndef HLOKIT_TRACER_GRAPH_LITERAL_SCALAR_H_
 #define HLOKIT_TRACER_GRAPH_LITERAL_SCALAR_H_
 
@@ -11,17 +11,17 @@
 
 namespace hlokit::lazy {
 
-// `value` converted to `type` at `to`: floats rounded, integers wrapped, bool whether not 0.
+// Stores `value` converted to `type` at `to`: floats are rounded, integers wrapped, bool is true if not 0.
 void StoreScalar(ElementType type, Scalar value, std::byte* to);
 Scalar LoadScalar(ElementType type, const std::byte* from);
-// An array of `shape` with every element `value`.
+// Returns an array of `shape` with every element `value`.
 Literal FilledLiteral(Shape shape, Scalar value);
-// The same array in the type of `shape`, which has its dimensions; elements as StoreScalar converts them.
+// Returns the array in the type of `shape`, which has the same dimensions; converts like StoreScalar.
 Literal Converted(const Literal& value, Shape shape);
-// The largest (smallest) value, infinity where there is one.
+// Returns the largest (smallest) value, infinity if the type has it.
 Scalar LargestOf(ElementType type);
 Scalar SmallestOf(ElementType type);
-// The largest finite value of a float type.
+// Returns the largest finite value of a float type.
 double LargestFiniteOf(ElementType type);
 
 }  // namespace hlokit::lazy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator new and delete of objects that come and go by the thousand with every step, on the thread that traces.
+// Operator new and delete for objects that the tracing thread creates and destroys by the thousand in every step.
 #ifndef HLOKIT_TRACER_GRAPH_OBJECT_POOL_H_
 #define HLOKIT_TRACER_GRAPH_OBJECT_POOL_H_
 
@@ -10,7 +10,7 @@
 
 namespace hlokit::lazy {
 
-// For class T, which inherits from it. Classes derived from T that are larger get ordinary memory.
+// Base of class T. Larger classes derived from T use the general allocator.
 template <typename T>
 class Pooled {
  public:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a collective combines what it reduces.
+// Reduction functions of collectives.
 #ifndef HLOKIT_TRACER_GRAPH_REDUCE_TYPE_H_
 #define HLOKIT_TRACER_GRAPH_REDUCE_TYPE_H_
 
 namespace hlokit::lazy {
 
-// In PyTorch/XLA's numbering.
+// Values are PyTorch/XLA's.
 enum class ReduceType { kSum, kMul, kAnd, kOr, kMin, kMax };
 
 }  // namespace hlokit::lazy

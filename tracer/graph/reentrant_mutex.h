@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex that its owner may lock again, as std::recursive_mutex, with a second lock that costs next to nothing: one
-// call of an op locks its device ten times.
+// A recursive mutex like std::recursive_mutex whose nested locks are nearly free: one op call locks its device ten
+// times.
 #ifndef HLOKIT_TRACER_GRAPH_REENTRANT_MUTEX_H_
 #define HLOKIT_TRACER_GRAPH_REENTRANT_MUTEX_H_
 
@@ -43,14 +43,15 @@ class ReentrantMutex {
   }
 
  private:
-  // Only this thread writes the address of its own variable, and takes it out before it lets go.
+  // Safe without further synchronization: only this thread stores the address of its own variable, and clears it before
+  // unlocking.
   bool Mine() const { return owner_.load(std::memory_order_relaxed) == &thread_; }
 
   static inline constinit thread_local char thread_ = 0;
 
   std::mutex mutex_;
   std::atomic<const char*> owner_{nullptr};
-  int64_t again_ = 0;  // the owner's
+  int64_t again_ = 0;  // nested locks; guarded by mutex_
 };
 
 using DeviceLock = std::lock_guard<ReentrantMutex>;

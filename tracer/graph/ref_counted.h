@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intrusive reference counts whose release never recurses: what an object holds is dropped after it, from a list, so
-// that a chain of a million objects is destroyed on a small stack.
+// Intrusive reference counts with non-recursive release: objects owned by a destroyed object are deleted from a list
+// afterwards, so that a chain of a million objects is destroyed on a small stack.
 #ifndef HLOKIT_TRACER_GRAPH_REF_COUNTED_H_
 #define HLOKIT_TRACER_GRAPH_REF_COUNTED_H_
 
@@ -43,7 +43,7 @@ class RefCounted {
   static inline constinit thread_local bool draining_ = false;
   static inline constinit thread_local RefCounted* pending_ = nullptr;
 
-  // Of an object that waits for its end, and has none any more: the next that waits.
+  // For an object pending deletion, the next one in the list.
   std::atomic<intptr_t> refs_{0};
 };
 

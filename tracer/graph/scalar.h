@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Python number: it keeps its kind, which decides type promotion.
+// A Python number, whose kind determines type promotion.
 #ifndef HLOKIT_TRACER_GRAPH_SCALAR_H_
 #define HLOKIT_TRACER_GRAPH_SCALAR_H_
 
@@ -21,7 +21,7 @@ class Scalar {
   Kind kind() const { return kind_; }
   bool is_float() const { return kind_ == Kind::kFloat; }
   double ToDouble() const { return is_float() ? d_ : static_cast<double>(i_); }
-  // A float outside the range of int64 saturates; NaN is 0.
+  // Returns the integer part. Saturates outside the range of int64; NaN gives 0.
   int64_t ToInt() const {
     if (!is_float()) return i_;
     if (!(d_ >= -9.2e18)) return d_ < 0 ? std::numeric_limits<int64_t>::min() : 0;

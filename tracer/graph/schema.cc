@@ -30,7 +30,7 @@ std::optional<ArgType> ScalarType(std::string_view name) {
   return std::nullopt;
 }
 
-// "Tensor(a -> *)" -> "Tensor"; tells whether it is written.
+// Converts "Tensor(a -> *)" to "Tensor"; `written` is true if it is mutable.
 std::string StripAlias(std::string_view type, bool* written) {
   std::string out;
   for (size_t i = 0; i < type.size(); ++i) {
@@ -121,7 +121,7 @@ absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text)
   const auto error = [&] {
     return absl::InvalidArgumentError(StrCat("invalid value `", text, "` of argument `", spec.name, "`"));
   };
-  // `none` is also the name of a way to approximate.
+  // `none` is also the name of an approximation.
   if ((text == "none" || text == "None") && (spec.optional || spec.type != ArgType::kString)) {
     if (!spec.optional) return absl::InvalidArgumentError(StrCat(spec.name, " cannot be none"));
     return IValue();
@@ -136,7 +136,7 @@ absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text)
     case ArgType::kFloat: {
       std::optional<Scalar> s = ParseNumber(text);
       if (!s) {
-        // torch's own enumerations among defaults
+        // Enumerators of torch in defaults.
         if (text == "Mean") return IValue(int64_t{1});
         return error();
       }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemas of aten ops: names, types and defaults of arguments, as torch writes them:
+// Schemas of aten ops: names, types and defaults of arguments in torch's syntax:
 //   aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
-// Arguments that say where and how a result is stored (layout, device, pin_memory, memory_format, non_blocking,
-// generator) are left out of ours.
+// Arguments that specify how a result is stored (layout, device, pin_memory, memory_format, non_blocking, generator)
+// are omitted.
 #ifndef HLOKIT_TRACER_GRAPH_SCHEMA_H_
 #define HLOKIT_TRACER_GRAPH_SCHEMA_H_
 
@@ -30,16 +30,16 @@ enum class ArgType : uint8_t {
   kDtype,
 };
 
-// What an argument of this type is held as.
+// Returns the IValue kind of an argument of this type.
 IValue::Kind KindOf(ArgType type);
 
-// What a tensor must be for the lowerings that take it; they are written in the op table (aten_ops.def).
+// Constraints that lowerings place on a tensor argument, from the op table (aten_ops.def).
 struct ArgConstraint {
   static constexpr int kAnyRank = 64;
   int min_rank = 0;
   int max_rank = kAnyRank;
   bool integer = false;
-  bool rank_of_first = false;  // as many dimensions as argument 0; a number counts as one dimension
+  bool rank_of_first = false;  // same rank as argument 0; a number has rank 1
   bool type_of_first = false;
 
   bool operator==(const ArgConstraint&) const = default;
@@ -48,10 +48,10 @@ struct ArgConstraint {
 struct ArgSpec {
   std::string name;
   ArgType type = ArgType::kTensor;
-  bool optional = false;        // None is a value
+  bool optional = false;        // accepts None
   bool optional_items = false;  // Tensor?[]
   bool written = false;         // Tensor(a!)
-  int list_size = 0;            // int[2]: one number stands for two
+  int list_size = 0;            // int[2]: one number is repeated
   bool has_default = false;
   IValue default_value;
   ArgConstraint constraint;
@@ -63,19 +63,19 @@ struct Schema {
   std::vector<ArgSpec> args;
   std::vector<IValue::Kind> kinds;  // of the arguments, other than None
   int positional = 0;               // arguments before the `*`
-  int outputs = 1;                  // tensors; lists count as one
+  int outputs = 1;                  // tensors; a list counts as one
   bool list_output = false;
 
   std::string full_name() const;  // "aten::add.Tensor"
-  // The index of the argument called `name`, or -1.
+  // Returns the index of the argument `name`, or -1.
   int Find(std::string_view name) const;
 };
 
 absl::StatusOr<Schema> ParseSchema(std::string_view text);
-// Records "self:2 mat2:2" in the arguments.
+// Parses "self:2 mat2:2" into the arguments.
 absl::Status ParseConstraints(std::string_view text, Schema* schema);
 
-// A value of one argument as text: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.
+// Parses the value of one argument: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.
 absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text);
 
 }  // namespace hlokit::lazy

@@ -17,7 +17,7 @@ struct ThreadScopes {
 };
 thread_local ThreadScopes scopes;
 
-// "double hlokit::F(int) [with T = int]" without all but the name.
+// Returns the name in "double hlokit::F(int) [with T = int]".
 std::string_view FunctionName(std::string_view signature) {
   signature = signature.substr(0, signature.find('('));
   const size_t blank = signature.rfind(' ');
@@ -33,7 +33,7 @@ ScopedTrace::ScopedTrace(std::string_view name) {
 }
 
 ScopedTrace::~ScopedTrace() {
-  if (scopes.lengths.empty()) return;  // a step forgot it
+  if (scopes.lengths.empty()) return;  // a step closed it
   scopes.text.resize(scopes.lengths.back());
   scopes.lengths.pop_back();
   scopes.pushes.pop_back();

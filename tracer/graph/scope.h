@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread is inside of while it records: scopes that name parts of a model, source lines of the program, and why
-// the next execution takes place.
+// Recording context of a thread: scopes that name parts of a model, source lines of the program, and the reason of the
+// next execution.
 #ifndef HLOKIT_TRACER_GRAPH_SCOPE_H_
 #define HLOKIT_TRACER_GRAPH_SCOPE_H_
 
@@ -22,7 +22,7 @@ struct SourceFrame {
   int line = 0;
 };
 
-// Scopes ("A.1/B.2"), kept on nodes when the tracer has debug set.
+// A scope ("A.1/B.2"), stored on nodes if the tracer's debug option is set.
 class ScopedTrace {
  public:
   explicit ScopedTrace(std::string_view name);
@@ -40,7 +40,7 @@ class ScopedFrame {
   ScopedFrame& operator=(const ScopedFrame&) = delete;
 };
 
-// The C++ line that made a call, as a frame, unless the program has frames of its own.
+// The C++ line of a call as a frame, unless the program has frames of its own.
 class ScopedSourceLocation {
  public:
   explicit ScopedSourceLocation(const std::source_location& location);
@@ -49,34 +49,34 @@ class ScopedSourceLocation {
   std::optional<ScopedFrame> frame_;
 };
 
-// "A.1/B.2", or empty.
+// Returns "A.1/B.2", or "".
 const std::string& CurrentScope();
-// The innermost; null outside of any frame.
+// Returns the innermost frame; null outside of any frame.
 const SourceFrame* CurrentFrame();
-// All, innermost first.
+// Returns all frames, innermost first.
 std::vector<SourceFrame> CurrentFrames();
-// Forgets scopes that are open, as a step does; an error names the first.
+// Closes open scopes at a step. Returns an error that names the first.
 absl::Status ResetScopes();
 
-// Why a graph runs.
+// The reason of an execution.
 enum class SyncReason : uint8_t {
-  kStep,           // the program marks a step
-  kLoaderStep,     // a device loader does, at the end of a batch
-  kStepTrace,      // a StepTrace ends
+  kStep,           // a step marker of the program
+  kLoaderStep,     // a step marker of a device loader, at the end of a batch
+  kStepTrace,      // the end of a StepTrace
   kValue,          // a tensor is printed or copied to the host
-  kItem,           // a number is fetched, the graph being kept
-  kRegionPending,  // a compiled region starts and runs what was pending
+  kItem,           // a number is fetched without materializing the graph
+  kRegionPending,  // a compiled region begins and runs pending nodes
   kRegion,         // a compiled region ends
-  kCaptureInputs,  // a captured function is called and runs what was pending
+  kCaptureInputs,  // a captured function is called and runs pending nodes
   kCapture,        // a captured function was traced
-  kReplay,         // a captured function runs without being traced
+  kReplay,         // a captured function is replayed
 };
-// As PyTorch/XLA's analysis puts it: "user torch_xla.sync".
+// Returns the reason as in PyTorch/XLA's analysis: "user torch_xla.sync".
 std::string_view Describe(SyncReason cause);
-// A word for reports: "step", "item".
+// Returns a word for reports: "step", "item".
 std::string_view ToString(SyncReason cause);
 
-// The cause of steps that are marked while it lives.
+// Sets the reason of steps in a C++ scope.
 class ScopedSyncReason {
  public:
   explicit ScopedSyncReason(SyncReason cause);
@@ -87,7 +87,7 @@ class ScopedSyncReason {
  private:
   std::optional<SyncReason> previous_;
 };
-// The cause that a ScopedSyncReason says, or `cause`.
+// Returns the reason of the innermost ScopedSyncReason, or `cause`.
 SyncReason CurrentSyncReason(SyncReason cause);
 
 }  // namespace hlokit::lazy

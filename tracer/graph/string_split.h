@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of a line: what schemas, scripts and recorded calls are cut into.
+// Splits lines of schemas, scripts and recorded calls.
 #ifndef HLOKIT_TRACER_GRAPH_STRING_SPLIT_H_
 #define HLOKIT_TRACER_GRAPH_STRING_SPLIT_H_
 
@@ -8,10 +8,10 @@
 
 namespace hlokit::lazy {
 
-// Without blanks, tabs and carriage returns around it.
+// Removes spaces, tabs and carriage returns at both ends.
 std::string_view Trim(std::string_view s);
 
-// The trimmed pieces between commas outside of brackets and quotes; none for a blank text.
+// Returns the trimmed substrings between commas outside of brackets and quotes; none for blank text.
 std::vector<std::string_view> SplitTopLevel(std::string_view s);
 
 }  // namespace hlokit::lazy

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lazy tensor: a handle to a value that has been described and maybe not computed yet. Copies of a handle are the
-// same tensor. Ops on tensors append to the graph of their device (functions.h, dispatch.h); values are computed by
-// Tracer::MarkStep or when they are fetched.
+// A lazy tensor: a handle to a value that is recorded and possibly not yet computed. Copies of a handle refer to the
+// same tensor. Ops append to the graph of the tensors' device (functions.h, dispatch.h); Tracer::MarkStep or a fetch
+// computes values.
 //
-// Errors do not throw: an op that cannot be done gives an undefined tensor, whatever uses that is undefined too, and
-// Tracer::status() has the first error.
+// Errors do not throw: a failed op returns an undefined tensor, ops on undefined tensors are undefined too, and
+// Tracer::status() returns the first error.
 #ifndef HLOKIT_TRACER_GRAPH_TENSOR_H_
 #define HLOKIT_TRACER_GRAPH_TENSOR_H_
 
@@ -55,44 +55,42 @@ class Tensor {
   inline TensorImpl* impl() const;  // tensor_impl.h
   friend bool SameTensor(const Tensor& a, const Tensor& b) { return a.impl_ == b.impl_; }
 
-  // Of the device's shape table; an array. An undefined tensor has that of a number, f32[], so that code which follows
-  // an error comes to its end; it is on no device (null), and has no gradient.
+  // Returns the shape, an array in the device's shape table. An undefined tensor has f32[], so that code after an error
+  // completes; it has no device (null) and no gradient.
   Shape shape() const;
   absl::Span<const int64_t> sizes() const { return shape().dims(); }
-  int64_t size(int64_t dim) const;  // negative: from the end
+  int64_t size(int64_t dim) const;  // negative: counted from the end
   int64_t dim() const { return shape().rank(); }
   int64_t numel() const { return shape().element_count(); }
   ElementType dtype() const { return shape().element_type(); }
   DeviceState* device() const;
 
   // ---- autograd ----
-  bool requires_grad() const;  // a leaf that was told so, or a result that depends on one
+  bool requires_grad() const;  // true for leaves so marked, and for results that depend on one
   Tensor& set_requires_grad(bool value);
   bool is_leaf() const;
   Tensor grad() const;
   void set_grad(Tensor grad) const;
-  // Adds d(this)/d(leaf) into the grad of every leaf. `gradient`: what to start from, 1 for a scalar.
+  // Adds d(this)/d(leaf) to the grad of every leaf. `gradient`: initial gradient, 1 for a scalar.
   absl::Status Backward() const;
   absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false) const;
-  // The same value, cut off from the graph of derivatives.
+  // Returns the same value without autograd history.
   Tensor Detach() const;
 
-  // ---- values ----
-  // The value, as print() and .cpu() get it: the tensor is computed and stays computed.
+  // ---- values ---- Returns the value, as print() and .cpu() do: materializes the tensor.
   absl::StatusOr<Literal> ToLiteral(const std::source_location& location = std::source_location::current()) const;
-  // The number in a tensor of one element, as .item() gets it: what it needs is computed and the graph is kept, so the
-  // next step computes it again.
+  // Returns the number in a tensor of one element, as .item() does: computes it and keeps the graph, so that the next
+  // step computes it again.
   absl::StatusOr<Scalar> Item(const std::source_location& location = std::source_location::current()) const;
 
-  // ---- ops, as torch has them as methods ----
-  // Of the rows of aten_ops.def. Arguments are those of the schema in its order; a name with `_` at its end writes the
-  // result over this tensor.
+  // ---- ops that torch has as methods ---- Rows of aten_ops.def, with the arguments of the schema in order; a name
+  // that ends in `_` writes the result to this tensor.
 #include "tracer/graph/tensor_methods.def"
-  // The tensor itself if it has the type.
+  // Returns the tensor itself if it has the type.
   Tensor to(ElementType type) const;
 
  private:
-  RefCounted* impl_;  // a TensorImpl, whose definition few need
+  RefCounted* impl_;  // a TensorImpl, whose definition few files need
 };
 
 }  // namespace hlokit::lazy

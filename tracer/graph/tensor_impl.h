@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a Tensor. TensorData is the value, which a tensor and its detached twins share; TensorImpl adds
-// what autograd and views know of one handle.
+// Implementation of Tensor. TensorData is the value, which a tensor and its detached aliases share; TensorImpl adds
+// autograd and view state of one handle.
 #ifndef HLOKIT_TRACER_GRAPH_TENSOR_IMPL_H_
 #define HLOKIT_TRACER_GRAPH_TENSOR_IMPL_H_
 
@@ -17,7 +17,8 @@ namespace hlokit::lazy {
 
 class Node;
 
-// A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device while it lives.
+// A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device for its
+// lifetime.
 class TensorData : public RefCounted, public Pooled<TensorData> {
  public:
   TensorData(DeviceState* device, Shape shape);
@@ -27,20 +28,20 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   Shape shape;
   NodeOutput ir;  // valid while ir_epoch is the graph's
   uint32_t ir_epoch = 0;
-  uint32_t place = 0;                                  // among the values of the device that live
-  std::shared_ptr<runtime::DeviceBuffer> buffer;       // when the value is, or will be, on the device
-  std::shared_ptr<runtime::DeviceBuffer> overwritten;  // what a pending write in place replaces: may be donated
+  uint32_t place = 0;                                  // index among the live values of the device
+  std::shared_ptr<runtime::DeviceBuffer> buffer;       // set if the value is, or will be, on the device
+  std::shared_ptr<runtime::DeviceBuffer> overwritten;  // buffer that a pending in-place write replaces: can be donated
   uint64_t id = 0;                                     // in order of creation
-  uint32_t version = 0;                                // goes up with every write in place
-  bool follows_base = false;                           // of a view that has a value of its own
+  uint32_t version = 0;                                // incremented by every in-place write
+  bool follows_base = false;                           // a view with a value of its own
 };
 
-// How a view follows from the tensor it looks at.
+// Derivation of a view from its parent.
 struct ViewInfo {
   Tensor parent;
   Op op;
   Args args;       // argument 0 is the parent
-  int output = 0;  // of an op with several
+  int output = 0;  // for ops with several outputs
 };
 
 class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
@@ -49,15 +50,15 @@ class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
   ~TensorImpl() override;
 
   Ref<TensorData> data;
-  // views
+  // Views.
   std::unique_ptr<ViewInfo> view;
-  uint32_t generation = 0;  // of a view: the version of its base's value that it shows
-  // autograd
+  uint32_t generation = 0;  // for views: the version of the base's value that it reflects
+  // Autograd.
   uint32_t output_number : 31 = 0;  // of grad_fn
-  uint32_t requires_grad : 1 = 0;   // as told, for leaves
+  uint32_t requires_grad : 1 = 0;   // as set, for leaves
   Ref<Node> grad_fn;
   Tensor grad;
-  Ref<RefCounted> accumulator;  // the place of this leaf in graphs of derivatives
+  Ref<RefCounted> accumulator;  // this leaf's accumulator in autograd graphs
 };
 static_assert(sizeof(TensorImpl) == 64, "a handle is one line of the cache");
 

@@ -30,7 +30,7 @@ ElementType Promote(ElementType a, ElementType b) {
     return (ca == 3 ? b : a) == ElementType::kF64 ? ElementType::kC128 : complex;
   }
   if (ca == 2) {
-    // Two of one width, neither of which holds the other: bf16 and f16.
+    // Two types of equal width that do not contain each other: bf16 and f16.
     if (BitsOf(a) == BitsOf(b)) return ElementType::kF32;
     return BitsOf(a) > BitsOf(b) ? a : b;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's rules for the type of a result. Tensors with dimensions decide before those of rank 0, those before plain
-// numbers; a later group counts only when its category (bool, integer, float) is higher.
+// PyTorch's type promotion. Tensors with dimensions take precedence over those of rank 0, and those over plain numbers;
+// a later group matters only if its category (bool, integer, float) is higher.
 #ifndef HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
 #define HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
 
@@ -15,13 +15,13 @@ namespace hlokit::lazy {
 
 inline constexpr ElementType kDefaultFloat = ElementType::kF32;
 
-// The type that holds both.
+// Returns the smallest type that represents both.
 ElementType Promote(ElementType a, ElementType b);
-// 0 bool, 1 integer, 2 float, 3 complex.
+// Returns 0 for bool, 1 integer, 2 float, 3 complex.
 int ScalarTypeCategory(ElementType t);
-// The type a number has on its own.
+// Returns the default type of a number.
 ElementType TypeOf(Scalar s);
-// Collects operands of one op.
+// Collects the operands of one op.
 class ResultTypeState {
  public:
   void Add(Shape tensor) {
@@ -40,7 +40,7 @@ class ResultTypeState {
   std::optional<ElementType> number_;
 };
 
-// f32 for integers and bool, other types as they are.
+// Returns f32 for integers and bool, other types unchanged.
 inline ElementType FloatingOf(ElementType t) { return ScalarTypeCategory(t) < 2 ? kDefaultFloat : t; }
 
 }  // namespace hlokit::lazy

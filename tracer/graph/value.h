@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An argument of an op: nothing, a tensor, a list of tensors, a number, a list of numbers, text, an element type.
+// An argument of an op: none, a tensor, a list of tensors, a number, a list of numbers, text, an element type.
 #ifndef HLOKIT_TRACER_GRAPH_VALUE_H_
 #define HLOKIT_TRACER_GRAPH_VALUE_H_
 
@@ -69,7 +69,7 @@ class IValue {
 
 inline constexpr size_t kArgsInline = 5;
 using Args = absl::InlinedVector<IValue, kArgsInline>;
-// Results of an op. A list output is as many entries.
+// Results of an op. A list output has one entry for each element.
 using Outputs = absl::InlinedVector<Tensor, 3>;
 
 }  // namespace hlokit::lazy

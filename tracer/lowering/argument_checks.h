@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch demands of arguments before an op computes anything: dimensions in range, tensors of the right rank and
-// type, lists of the right length. Lowerings may rely on it.
+// Checks torch's requirements on arguments: dimensions in range, tensors of the right rank and type, lists of the right
+// length. Lowerings may rely on them.
 #ifndef HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
 #define HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
 
@@ -8,7 +8,7 @@
 
 namespace hlokit::lazy {
 
-// False after an error, which is in the emitter.
+// Returns false after an error, which is in the emitter.
 bool CheckArguments(LoweringContext& n);
 
 }  // namespace hlokit::lazy

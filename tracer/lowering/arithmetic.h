@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowerings of arithmetic share: operands in the type of the result, wider types inside of long formulas.
+// Shared by lowerings of arithmetic: operands in the type of the result, wider types for multi-step formulas.
 #ifndef HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 #define HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 
@@ -10,9 +10,9 @@
 
 namespace hlokit::lazy {
 
-// Integers and bool as f32.
+// Converts integers and bool to f32.
 inline XlaOp Floating(XlaOp x) { return Cast(x, FloatingOf(x.type())); }
-// The type in which formulas of several steps are computed: f32 for the 16-bit floats.
+// Returns the type for multi-step formulas: f32 for the 16-bit floats.
 inline ElementType WideType(ElementType t) {
   return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t;
 }
@@ -23,23 +23,24 @@ inline ElementType PromotedType(XlaOp a, XlaOp b) {
   p.Add(b.shape());
   return p.result();
 }
-// Both operands in the type that torch gives the result.
+// Converts both operands to torch's result type.
 inline std::pair<XlaOp, XlaOp> Promoted(XlaOp a, XlaOp b) {
   const ElementType t = PromotedType(a, b);
   return {Cast(a, t), Cast(b, t)};
 }
-// All dimensions.
+// Returns all dimensions.
 inline DimVector AllDims(XlaOp x) {
   DimVector dims(static_cast<size_t>(x.rank()));
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
   return dims;
 }
 inline int64_t WrapDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + (rank == 0 ? 1 : rank) : dim; }
-// The dimensions of an argument that may be absent or empty (then all), from 0, sorted; an error if out of range.
+// Returns the dimensions of an argument that may be absent or empty (meaning all), nonnegative and sorted; an error if
+// out of range.
 DimVector ReducedDims(LoweringContext& n, size_t arg, XlaOp x);
-// 1/(1+exp(-x)).
+// Returns 1/(1+exp(-x)).
 inline XlaOp Logistic(XlaOp x) { return Unary(Opcode::kLogistic, x); }
-// log(1+exp(x)) without overflow.
+// Returns log(1+exp(x)) without overflow.
 inline XlaOp SoftplusOf(XlaOp x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
 inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of two or three tensors, element by element.
+// Elementwise ops of two or three tensors.
 #include <limits>
 
 #include "tracer/lowering/arithmetic.h"
@@ -7,7 +7,7 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-// Runs `formula` on both operands in the result's type. Sums of pred are taken in s32.
+// Runs `formula` on both operands in the result's type. Arithmetic on pred uses s32.
 template <typename Formula>
 void Arithmetic(LoweringContext& n, size_t i, size_t j, Formula formula) {
   const ElementType type = PromotedType(n.in(i), n.in(j));
@@ -22,13 +22,13 @@ void Compared(LoweringContext& n, ComparisonDirection direction) {
 
 XlaOp Zero(XlaOp x) { return Number(x, 0); }
 
-// The sign of a remainder has to become that of the divisor.
+// Returns where the remainder's sign differs from the divisor's.
 XlaOp WrongSign(XlaOp r, XlaOp b) { return Ne(r, Zero(r)) & Ne(Lt(r, Zero(r)), Lt(b, Zero(b))); }
 
 XlaOp FloorDivideOf(XlaOp a, XlaOp b) {
   const XlaOp r = Binary(Opcode::kRemainder, a, b);
   if (a.is_float()) {
-    // As Python does: what the exact remainder leaves divides evenly, up to rounding.
+    // Python's definition: the difference to the exact remainder divides evenly, up to rounding.
     XlaOp q = (a - r) / b;
     q = Select(WrongSign(r, b), q - 1.0, q);
     const XlaOp floor = Unary(Opcode::kFloor, q);
@@ -48,14 +48,14 @@ void Bitwise(LoweringContext& n, Opcode opcode) {
   n.Return(Binary(opcode, a, b));
 }
 
-// Of the first three operands.
+// Returns the promoted type of the first three operands.
 ElementType TypeOfThree(LoweringContext& n) {
   ResultTypeState p;
   for (size_t i = 0; i < 3; ++i) p.Add(n.in(i).shape());
   return p.result();
 }
 
-// A number that multiplies, left out of the type's decision.
+// Returns a factor that does not take part in type promotion.
 XlaOp Factor(LoweringContext& n, size_t i, ElementType type) {
   if (ScalarTypeCategory(n.in(i).type()) == 2 && ScalarTypeCategory(type) < 2) {
     return n.emitter().Fail("For integral input tensors, argument alpha must not be a floating point number.");
@@ -140,7 +140,7 @@ void Addcdiv(LoweringContext& n) {
 void Lerp(LoweringContext& n) {
   const ElementType type = n.in(0).type();
   const XlaOp a = Wide(n.in(0)), b = Wide(n.in(1)), w = lazy::Cast(n.in(2), a.type());
-  // From whichever end is nearer, so that both ends are exact.
+  // Interpolates from the nearer end, so that both ends are exact.
   const XlaOp near_a = a + w * (b - a);
   const XlaOp near_b = b - (b - a) * (1.0 - w);
   n.Return(lazy::Cast(Select(Lt(lazy::Unary(Opcode::kAbs, w), Number(w, 0.5)), near_a, near_b), type));

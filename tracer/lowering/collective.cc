@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: one all-reduce for all operands of a type, chained by a number that each takes along.
+// Collectives: one all-reduce for all operands of a type, chained by a token, a number that each reduces too.
 #include "tracer/graph/reduce_type.h"
 #include "tracer/lowering/arithmetic.h"
 

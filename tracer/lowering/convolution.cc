@@ -45,7 +45,7 @@ XlaOp Forward(XlaOp x, XlaOp w, const ConvPlan& p) {
   return Emit(x, w, window, DimLabels(x.emitter().builder(), spatial, 0, 1, 1, 0, 0, 1), p.groups, 1);
 }
 
-// The gradient of Forward's input: a convolution of `g`, spread out by the strides, with the reversed kernel whose
+// Returns the gradient of Forward's input: a convolution of `g`, dilated by the strides, with the reversed kernel whose
 // features are swapped within each group.
 XlaOp InputGradient(XlaOp g, XlaOp w, const ConvPlan& p, Dims input_spatial) {
   const int64_t spatial = g.rank() - 2;
@@ -72,7 +72,7 @@ XlaOp InputGradient(XlaOp g, XlaOp w, const ConvPlan& p, Dims input_spatial) {
   return Emit(g, flipped, window, DimLabels(g.emitter().builder(), spatial, 0, 1, 1, 0, 0, 1), p.groups, 1);
 }
 
-// The gradient of Forward's kernel: the input convolved with the gradient, batch and features having changed places.
+// Returns the gradient of Forward's kernel: the input convolved with the gradient, with batch and features exchanged.
 XlaOp KernelGradient(XlaOp x, XlaOp g, const ConvPlan& p, Dims kernel) {
   const int64_t spatial = x.rank() - 2;
   const DimVector in = Spatial(x), out = Spatial(g);
@@ -83,7 +83,8 @@ XlaOp KernelGradient(XlaOp x, XlaOp g, const ConvPlan& p, Dims kernel) {
   return Emit(x, g, window, DimLabels(x.emitter().builder(), spatial, 1, 0, 0, 1, 1, 0), 1, p.groups);
 }
 
-// Reads stride, padding, dilation, transposed, output_padding, groups from `first` on; one number stands for all.
+// Reads stride, padding, dilation, transposed, output_padding, groups from `first` on; one number applies to all
+// dimensions.
 bool ReadPlan(LoweringContext& n, size_t first, int64_t spatial, ConvPlan* plan) {
   const auto read = [&](size_t i, DimVector* to, int64_t absent) {
     const Dims given = n.ints(i);

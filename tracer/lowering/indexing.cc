@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that choose elements by index: gathers, scatters, sorting.
+// Ops that select elements by index: gathers, scatters, sorting.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -9,7 +9,7 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-// Indices from the end become indices from the start.
+// Converts indices from the end to indices from the start.
 XlaOp Wrapped(XlaOp index, int64_t size) {
   index = lazy::Cast(index, ElementType::kS64);
   return Select(Lt(index, Number(index, 0)), index + Number(index, size), index);
@@ -33,7 +33,7 @@ ScatterNumbers AsScatter(const GatherNumbers& g) {
 
 XlaOp Column(XlaOp index) { return Reshape(index, WithOne(index.dims())); }
 
-// For gather(x, dim, index): the full coordinates of each element, [index dims..., rank].
+// Returns, for gather(x, dim, index), the full coordinates of each element, [index dims..., rank].
 XlaOp Coordinates(LoweringContext& n, XlaOp x, XlaOp index, int64_t dim) {
   std::vector<XlaOp> parts;
   for (int64_t d = 0; d < x.rank(); ++d) {
@@ -43,7 +43,7 @@ XlaOp Coordinates(LoweringContext& n, XlaOp x, XlaOp index, int64_t dim) {
   return parts.size() == 1 ? parts[0] : Concatenate(parts, index.rank());
 }
 
-// A tensor of rank 0 as one of rank 1.
+// Returns a tensor of rank 0 as one of rank 1.
 XlaOp AtLeast1d(XlaOp x) { return x.rank() == 0 ? Reshape(x, {1}) : x; }
 
 // Scatters elements: x with src at index along dim, combined by `opcode`.
@@ -147,7 +147,7 @@ void ScatterReduceTwo(LoweringContext& n) {
   const XlaOp hits =
       ScatterElements(n, Full(n.emitter(), ElementType::kS64, x.dims(), 0), dim, index, ones, Opcode::kAdd);
   const XlaOp hit = Gt(hits, Number(hits, 0));
-  // What is hit starts from nothing when the tensor itself does not count.
+  // Without the tensor itself, indexed elements start from the identity.
   if (!include_self) x = Select(hit, Number(x, IdentityElement(opcode, x.type())), x);
   XlaOp result = ScatterElements(n, x, dim, index, n.in(3), opcode);
   if (reduce == "mean") {
@@ -196,7 +196,7 @@ IndexPlan PlanIndex(LoweringContext& n, XlaOp x, const std::vector<XlaOp>& indic
   plan.numbers.index_vector_dim = index_rank;
   plan.numbers.slice_sizes = x.dims();
   for (int64_t d : plan.numbers.start_index_map) plan.numbers.slice_sizes[d] = 1;
-  // The index dimensions stand where the first indexed one was; in front when the indexed ones are not neighbors.
+  // The index dimensions take the position of the first indexed one; the front if the indexed ones are not adjacent.
   const int64_t at = adjacent ? first : 0;
   const int64_t kept = x.rank() - static_cast<int64_t>(parts.size());
   for (int64_t d = 0; d < kept; ++d) plan.numbers.offset_dims.push_back(d < at ? d : d + index_rank);
@@ -213,7 +213,7 @@ void Index(LoweringContext& n) {
 void IndexPut(LoweringContext& n) {
   const XlaOp x = n.in(0);
   const IndexPlan plan = PlanIndex(n, x, n.list(1));
-  const XlaOp like = Gather(x, plan.indices, plan.numbers);  // its dimensions are the values'; dead otherwise
+  const XlaOp like = Gather(x, plan.indices, plan.numbers);  // has the dimensions of the values; dead otherwise
   const XlaOp values = BroadcastTo(lazy::Cast(n.in(2), x.type()), like.dims());
   n.Return(Scatter(x, plan.indices, values, AsScatter(plan.numbers),
                    n.bool_arg(3) ? std::optional(Opcode::kAdd) : std::nullopt));
@@ -255,7 +255,7 @@ std::pair<XlaOp, XlaOp> SortedWithPlaces(LoweringContext& n, XlaOp x, int64_t di
 
 }  // namespace
 
-// The kernel has put the arguments of all overloads in the order of the default one.
+// The kernel has normalized the arguments of all overloads to those of the default one.
 void SortOp(LoweringContext& n) {
   const XlaOp x = n.in(0);
   const bool stable_form = n.op() == Op::sort_stable;

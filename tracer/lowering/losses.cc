@@ -11,7 +11,7 @@ XlaOp Reduced(XlaOp loss, int64_t reduction) {
   return reduction == 2 ? sum : sum / static_cast<double>(loss.elements());
 }
 
-// The gradient of each element of a loss: g, or g spread over all and divided for the mean.
+// Returns the gradient of each element of a loss: g, or g broadcast and divided for the mean.
 XlaOp Spread(XlaOp g, XlaOp like, int64_t reduction) {
   g = BroadcastTo(g, like.dims());
   return reduction == 1 ? g / static_cast<double>(like.elements()) : g;
@@ -19,7 +19,7 @@ XlaOp Spread(XlaOp g, XlaOp like, int64_t reduction) {
 
 struct NllPlan {
   XlaOp one_hot;  // pred, dims of the log-probabilities
-  XlaOp weight;   // of each element's class where it is the target and not ignored, else 0; dims as above
+  XlaOp weight;   // of each element's class if it is the target and not ignored, else 0; dims as above
   DimVector classes;
 };
 
@@ -48,7 +48,7 @@ void NllLoss(LoweringContext& n) {
   const ElementType type = n.in(0).type();
   const int64_t reduction = n.int_arg(3);
   const NllPlan plan = PlanNll(n, x, n.in(1), 2, n.int_arg(4));
-  // Log-probabilities of other classes may be -inf: they are selected away, not multiplied.
+  // Log-probabilities of other classes may be -inf: they are masked by select, not multiplied.
   const XlaOp losses = Select(plan.one_hot, -x * plan.weight, Number(x, 0));
   const XlaOp each = Reduce(Opcode::kAdd, losses, plan.classes);
   if (reduction == 0) return n.Return(lazy::Cast(each, type), Constant(n.emitter(), type, 0));
@@ -92,7 +92,7 @@ void SmoothL1LossBackward(LoweringContext& n) {
 }
 void Bce(LoweringContext& n) {
   const XlaOp x = Wide(n.in(0)), t = Wide(n.in(1));
-  // torch keeps logarithms above -100.
+  // torch clamps logarithms at -100.
   const XlaOp log_x = Max(Log(x), Number(x, -100)), log_rest = Max(Unary(Opcode::kLog1p, -x), Number(x, -100));
   XlaOp loss = (t - 1.0) * log_rest - t * log_x;
   if (n.has(2)) loss = loss * Wide(n.in(2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node being lowered: its arguments as HLO and attributes, by place in the op's schema, and its results.
+// Lowering of one node: its arguments as HLO and attributes, by position in the op's schema, and its results.
 #ifndef HLOKIT_TRACER_LOWERING_LOWERING_CONTEXT_H_
 #define HLOKIT_TRACER_LOWERING_LOWERING_CONTEXT_H_
 
@@ -27,12 +27,12 @@ class LoweringContext {
 
   bool has(size_t i) const { return i < args_.size() && args_[i].tag != ArgTag::kNone; }
   bool has_operand(size_t i) const { return i < args_.size() && args_[i].tag == ArgTag::kOperand; }
-  // A tensor, or a number that is an operand.
+  // Returns a tensor, or a number that is an operand.
   XlaOp in(size_t i) {
     if (i >= args_.size() || args_[i].tag != ArgTag::kOperand) return emitter_.Fail("missing operand");
     return XlaOp(&emitter_, operands_[args_[i].operand]);
   }
-  // Of a list; members that are None are failed values.
+  // Returns a list; members that are None are failed values.
   std::vector<XlaOp> list(size_t i) {
     std::vector<XlaOp> out;
     uint32_t next = args_[i].operand;
@@ -75,8 +75,8 @@ class LoweringContext {
   std::vector<XlaOp> results_;
 };
 
-// Shapes of what the lowering of `op` gives, found by lowering it into a computation that is thrown away. Operand
-// shapes may be of any context; results are of `context`.
+// Returns the result shapes of `op`, found by lowering it into a temporary computation. Operand shapes may be of any
+// context; results are of `context`.
 absl::StatusOr<std::vector<Shape>> InferShapesByLowering(Op op, absl::Span<const int64_t> attrs,
                                                          absl::Span<const Shape> operands,
                                                          const std::shared_ptr<Context>& context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, einsum, decompositions.
+// Matmuls, einsum, decompositions.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -32,7 +32,7 @@ void Addmm(LoweringContext& n) {
       type));
 }
 
-// "ab,bc->ac" over operands that use each of their labels once; labels of the result are in the operands.
+// Lowers "ab,bc->ac" over operands that use each of their labels once; labels of the result are in the operands.
 void Einsum(LoweringContext& n) {
   const std::string equation = n.str(0);
   const std::vector<XlaOp> operands = n.list(1);
@@ -89,7 +89,7 @@ XlaOp SwapLast(XlaOp x) {
   return Transpose(x, permutation);
 }
 
-// Both with the same leading dimensions.
+// Broadcasts both to the same leading dimensions.
 void AlignBatch(XlaOp* a, XlaOp* b) {
   DimVector da = a->dims(), db = b->dims();
   if (da.size() < 2 || db.size() < 2) return;
@@ -134,7 +134,7 @@ void Cholesky(LoweringContext& n) {
   n.Return(n.bool_arg(1) ? SwapLast(triangle) : triangle);
 }
 
-// ---- orthogonal decompositions, unrolled over columns: for the small matrices that models have ----
+// ---- orthogonal decompositions, unrolled over columns: intended for small matrices ----
 
 namespace {
 
@@ -196,7 +196,7 @@ void Qr(LoweringContext& n) {
 }
 
 void Svd(LoweringContext& n) {
-  // One-sided Jacobi: rotate pairs of columns until they are orthogonal; their norms are the singular values.
+  // One-sided Jacobi: rotates pairs of columns until they are orthogonal; their norms are the singular values.
   XlaOp x = n.in(0);
   if (!SmallMatrix(n, x)) return;
   XlaEmitter& e = n.emitter();
@@ -249,7 +249,7 @@ void Svd(LoweringContext& n) {
   };
   XlaOp left = pick(u, true), right = pick(v, false);
   if (wide) std::swap(left, right);
-  // svd gives V, linalg_svd its transpose.
+  // svd returns V, linalg_svd its transpose.
   n.Return(left, sorted[0], n.op() == Op::svd ? right : SwapLast(right));
 }
 

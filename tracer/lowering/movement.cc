@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that move elements: shapes, slices, joins, padding, triangles, diagonals, constants.
+// Ops that move elements: shapes, slices, concatenation, padding, triangles, diagonals, constants.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -19,7 +19,7 @@ bool CheckDim(LoweringContext& n, int64_t dim, int64_t rank) {
   return false;
 }
 
-// A constant of s64.
+// Returns a constant of s64.
 XlaOp Indices(XlaEmitter& e, Dims dims, absl::Span<const int64_t> values) {
   Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, dims));
   std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
@@ -28,7 +28,7 @@ XlaOp Indices(XlaEmitter& e, Dims dims, absl::Span<const int64_t> values) {
 
 constexpr int64_t kMaxPlaces = int64_t{1} << 28;
 
-// Places in the storage of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
+// Returns the storage indices of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
 std::optional<std::vector<int64_t>> StridedPlaces(LoweringContext& n, Dims size, Dims stride, int64_t offset,
                                                   int64_t elements) {
   if (size.size() != stride.size()) {
@@ -173,11 +173,11 @@ void ConstantPad(LoweringContext& n) {
   n.Return(Pad(x, Number(x, n.scalar(2)), low, high));
 }
 
-// ---- writing into a part ----
+// ---- updates of slices ----
 
 namespace {
 
-// Whether argument 1 has the sizes of the part that it replaces.
+// Returns true if argument 1 has the sizes of the slice that it replaces.
 bool SrcFits(LoweringContext& n, Dims part) {
   if (n.in(1).shape().dims() == part) return true;
   n.emitter().Fail("expected src to have a size equal to the slice of self");
@@ -253,7 +253,7 @@ DiagonalPlan PlanDiagonal(LoweringContext& n, XlaOp x, size_t first_arg) {
   return plan;
 }
 
-// Elements that lie on the diagonal: column - row == offset.
+// Returns the mask of elements on the diagonal: column - row == offset.
 XlaOp OnDiagonal(XlaEmitter& e, Dims dims, const DiagonalPlan& plan) {
   const XlaOp rows = IotaOf(e, ElementType::kS64, dims, plan.dim1);
   const XlaOp columns = IotaOf(e, ElementType::kS64, dims, plan.dim2);
@@ -266,7 +266,7 @@ void Diagonal(LoweringContext& n) {
   XlaOp x = n.in(0);
   const DiagonalPlan plan = PlanDiagonal(n, x, 1);
   if (plan.dim1 == plan.dim2) return;
-  // Dimensions to ..., dim1, dim2; the diagonal by a gather of pairs.
+  // Permutes dimensions to ..., dim1, dim2 and gathers the diagonal by index pairs.
   DimVector permutation, kept;
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (d != plan.dim1 && d != plan.dim2) {
@@ -299,7 +299,7 @@ void DiagonalScatter(LoweringContext& n) {
   part.erase(part.begin() + std::min(plan.dim1, plan.dim2));
   part.push_back(plan.length);
   if (!SrcFits(n, part)) return;
-  // The source, padded to the length of dim2 (the column decides the place) and repeated along dim1.
+  // The source, padded to the length of dim2 (the column determines the position) and repeated along dim1.
   XlaOp src = lazy::Cast(n.in(1), x.type());
   DimVector low(static_cast<size_t>(src.rank()), 0), high = low;
   low.back() = plan.column;
@@ -310,7 +310,7 @@ void DiagonalScatter(LoweringContext& n) {
     if (d != plan.dim1 && d != plan.dim2) places.push_back(d);
   }
   places.push_back(plan.dim2);
-  // Broadcast wants rising dimensions: put dim2 in its place.
+  // Broadcast requires ascending dimensions: move dim2 into position.
   DimVector order(places.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return places[a] < places[b]; });
@@ -347,13 +347,13 @@ void AsStridedScatter(LoweringContext& n) {
   n.Return(Reshape(flat, x.dims()));
 }
 
-// ---- made from nothing ----
+// ---- creation ----
 
 void Iota(LoweringContext& n) {
   const ElementType type = n.dtype(3, ElementType::kS64);
   const int64_t size = n.int_arg(0);
   const Scalar start = n.scalar(1), step = n.scalar(2);
-  // Floats step in f64, as torch does, and are rounded once; so do the integers of a linspace.
+  // Floats step in f64, as in torch, and are rounded once; so do the integers of a linspace.
   const ElementType wide = IsFloat(type) || step.is_float() ? ElementType::kF64 : ElementType::kS64;
   const XlaOp iota = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
   const XlaOp x = lazy::Cast(iota, wide);

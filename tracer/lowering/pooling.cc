@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling and resizing. The last `spatial` dimensions are pooled; what stands before is batch and features.
+// Pooling and resizing. The last `spatial` dimensions are pooled; batch and features precede them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ struct PoolPlan {
   Window window;
 };
 
-// kernel, stride, padding, [dilation,] ceil_mode at places `first`...
+// Reads kernel, stride, padding, [dilation,] ceil_mode at positions `first`...
 bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool ceil, int64_t spatial, PoolPlan* p) {
   const auto read = [&](size_t i, DimVector* to, Dims absent) {
     const Dims given = n.ints(i);
@@ -71,7 +71,7 @@ int64_t SpatialOf(Op op) {
   return 2;
 }
 
-// Places in the flattened spatial dimensions.
+// Returns indices in the flattened spatial dimensions.
 XlaOp FlatPlaces(XlaOp x, int64_t first) {
   DimVector spatial;
   int64_t count = 1;
@@ -85,7 +85,8 @@ XlaOp FlatPlaces(XlaOp x, int64_t first) {
   return BroadcastInDim(flat, x.dims(), places);
 }
 
-// (value, place) of the better of two: the larger value, NaN before all, the earlier place among equals.
+// Returns the computation of the better of two pairs (value, index): the larger value, NaN first, the lower index among
+// equals.
 ComputationId BestPair(XlaEmitter& e, ElementType type) {
   Module& module = e.module();
   const ComputationId id = module.AddComputation(module.UniqueComputationName("MaxWithIndex"));
@@ -131,7 +132,7 @@ void MaxPoolBackward(LoweringContext& n) {
   // grad, self, kernel, stride, padding, dilation, ceil, indices
   const XlaOp g = n.in(0), x = n.in(1);
   PoolPlan p;
-  // One number stands for two.
+  // One number applies to both dimensions.
   const int64_t spatial = static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2));
   if (!ReadPool(n, x, 2, true, n.bool_arg(6), spatial, &p)) return;
   const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d != 1; });
@@ -147,7 +148,7 @@ void MaxPoolBackward(LoweringContext& n) {
                                            {WindowAttr(e.builder(), window), Builder::Calls(Attr::kSelect, select),
                                             Builder::Calls(Attr::kScatter, scatter)})));
   }
-  // Windows with holes: by the indices.
+  // Dilated windows: by the indices.
   int64_t outer = 1, inner = 1, outer_g = 1, inner_g = 1;
   for (int64_t d = 0; d < x.rank(); ++d) {
     (d < p.first ? outer : inner) *= x.size(d);
@@ -169,7 +170,7 @@ void MaxPoolBackward(LoweringContext& n) {
 
 namespace {
 
-// What each window's sum is divided by, in the spatial dimensions, broadcast to `dims`.
+// Returns the divisor of each window's sum, in the spatial dimensions, broadcast to `dims`.
 XlaOp Divisors(LoweringContext& n, XlaOp x, const PoolPlan& p, bool include_pad, bool has_override, int64_t divisor,
                Dims dims) {
   XlaEmitter& e = n.emitter();
@@ -191,7 +192,7 @@ XlaOp Divisors(LoweringContext& n, XlaOp x, const PoolPlan& p, bool include_pad,
   return BroadcastInDim(ReduceWindow(Opcode::kAdd, ones, Number(ones, 0), w), dims, places);
 }
 
-// The gradient of a sum over windows.
+// Returns the gradient of a sum over windows.
 XlaOp SpreadWindows(XlaOp g, const PoolPlan& p, XlaOp x) {
   const size_t rank = static_cast<size_t>(g.rank());
   DimVector low(rank, 0), high(rank, 0), interior(rank, 0);
@@ -229,7 +230,7 @@ void AvgPoolBackward(LoweringContext& n) {
   n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
 }
 
-// ---- linear maps of one dimension, given as a matrix: uneven averages, interpolation ----
+// ---- linear maps of one dimension given as a matrix: uneven averages, interpolation ----
 
 namespace {
 
@@ -247,7 +248,7 @@ XlaOp Apply(XlaOp x, int64_t dim, const Matrix& m) {
     }
   }
   const XlaOp matrix = e.Take(e.builder().Constant(literal));
-  const XlaOp product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension comes last
+  const XlaOp product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension is the last
   DimVector permutation;
   for (int64_t d = 0; d + 1 < x.rank(); ++d) {
     if (d == dim) permutation.push_back(x.rank() - 1);
@@ -295,7 +296,7 @@ Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, dou
 }
 
 std::vector<int64_t> NearestIndices(int64_t in, int64_t out, bool has_scale, double scale) {
-  // In f32, as torch finds them.
+  // In f32, as torch computes them.
   const float ratio =
       has_scale && scale > 0 ? static_cast<float>(1 / scale) : static_cast<float>(in) / static_cast<float>(out);
   std::vector<int64_t> places;
@@ -331,7 +332,7 @@ void AdaptiveAvgPool(LoweringContext& n) {
   const int64_t r = x.rank();
   const DimVector in = {x.size(r - 2), x.size(r - 1)};
   if (in[0] % n.ints(1)[0] == 0 && in[1] % n.ints(1)[1] == 0) {
-    // Windows of one size.
+    // Windows of equal size.
     Window w{DimVector(static_cast<size_t>(r), 1), DimVector(static_cast<size_t>(r), 1), {}, {}, {}, {}};
     double count = 1;
     for (int64_t i = 0; i < 2; ++i) {

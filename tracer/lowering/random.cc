@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers from a seed that is an operand: bits by rng-bit-generator, then arithmetic on them.
+// Random numbers from a seed operand: bits by rng-bit-generator, then arithmetic on them.
 #include <cmath>
 #include <numbers>
 
@@ -8,7 +8,7 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-// Random words of 32 or 64 bits.
+// Returns random words of 32 or 64 bits.
 XlaOp Bits(LoweringContext& n, XlaOp seed, ElementType type, Dims dims) {
   XlaEmitter& e = n.emitter();
   const XlaOp word = Reshape(lazy::Cast(seed, ElementType::kU64), {1});
@@ -21,7 +21,7 @@ XlaOp Bits(LoweringContext& n, XlaOp seed, ElementType type, Dims dims) {
   return Element(both, 1);
 }
 
-// Uniform in [0, 1), f32: the upper bits of each word as a fraction.
+// Returns uniform samples in [0, 1), f32: the upper bits of each word as a fraction.
 XlaOp UnitUniform(LoweringContext& n, XlaOp seed, Dims dims) {
   const XlaOp bits = Bits(n, seed, ElementType::kU32, dims);
   const XlaOp fraction = Binary(Opcode::kShiftRightLogical, bits, Number(bits, 9));
@@ -38,7 +38,7 @@ void Uniform(LoweringContext& n) {
   n.Return(lazy::Cast(u * (high - low) + low, type));
 }
 void Normal(LoweringContext& n) {
-  // Box and Muller: two uniforms make two normal numbers.
+  // Box-Muller transform: two uniform samples give two normal ones.
   const Dims dims = n.ints(3);
   int64_t count = 1;
   for (int64_t size : dims) count *= size;
@@ -61,11 +61,11 @@ void Bernoulli(LoweringContext& n) {
 void Exponential(LoweringContext& n) {
   const XlaOp lambd = n.in(0);
   const XlaOp u = UnitUniform(n, n.in(1), n.ints(2));
-  // The middle of each step of u, so that neither 0 nor infinity comes out.
+  // Uses the middle of each step of u, so that the result is neither 0 nor infinity.
   const XlaOp middle = u + std::ldexp(1.0, -24);
   n.Return(lazy::Cast(-Log(middle) / lazy::Cast(lambd, ElementType::kF32), lambd.type()));
 }
-// seed, sizes, from, to, dtype: whole numbers of [from, to), as remainders of words of 64 bits.
+// Lowers (seed, sizes, from, to, dtype): integers in [from, to), as remainders of 64-bit words.
 void Random(LoweringContext& n) {
   const XlaOp bits = Bits(n, n.in(0), ElementType::kU64, n.ints(1));
   const uint64_t range = static_cast<uint64_t>(n.int_arg(3)) - static_cast<uint64_t>(n.int_arg(2));
@@ -73,7 +73,7 @@ void Random(LoweringContext& n) {
   const XlaOp value = lazy::Cast(rest, ElementType::kS64);
   n.Return(lazy::Cast(value + Number(value, n.int_arg(2)), n.dtype(4, ElementType::kS64)));
 }
-// The places of sorted random words.
+// Returns the permutation that sorts random words.
 void Randperm(LoweringContext& n) {
   const int64_t size = n.int_arg(1);
   const XlaOp keys = Bits(n, n.in(0), ElementType::kU32, {size});

@@ -39,7 +39,7 @@ int64_t CountOf(XlaOp x, Dims dims) {
   return count;
 }
 
-// One dimension given as a number.
+// Returns one dimension given as a number.
 DimVector OneDim(LoweringContext& n, size_t arg, XlaOp x) {
   const int64_t rank = x.rank();
   const int64_t d = WrapDim(n.int_arg(arg), rank);
@@ -51,7 +51,7 @@ DimVector OneDim(LoweringContext& n, size_t arg, XlaOp x) {
   return {d};
 }
 
-// Sums integers and bool as s64, unless told otherwise.
+// Returns the accumulation type: s64 for integers and bool unless specified.
 ElementType SumType(LoweringContext& n, size_t dtype_arg, XlaOp x) {
   return n.dtype(dtype_arg, ScalarTypeCategory(x.type()) < 2 ? ElementType::kS64 : x.type());
 }
@@ -62,7 +62,7 @@ XlaOp MeanOf(XlaOp x, Dims dims, bool keepdim) {
   return Reduce(Opcode::kAdd, x, dims, keepdim) * scale;
 }
 
-// The place along `dim` of the first element that `is_best` marks, without the dimension.
+// Returns the index along `dim` of the first element that `is_best` marks, without the dimension.
 XlaOp FirstIndex(XlaOp is_best, int64_t dim, bool keepdim) {
   XlaEmitter& e = is_best.emitter();
   const XlaOp iota = IotaOf(e, ElementType::kS64, is_best.dims(), dim);
@@ -77,7 +77,7 @@ XlaOp BestOf(XlaOp x, Dims dims, bool max, bool keepdim) {
   return Reduce(max ? Opcode::kMaximum : Opcode::kMinimum, x, dims, keepdim);
 }
 
-// Where x has the best value along the dimensions, or is NaN.
+// Returns the mask of elements equal to the best value along the dimensions, or NaN.
 XlaOp IsBest(XlaOp x, XlaOp best_keepdim) {
   XlaOp is = Eq(x, best_keepdim);
   return x.is_float() ? is | IsNan(x) : is;
@@ -138,7 +138,7 @@ void AllAny(LoweringContext& n) {
   const bool of_dim = n.op() == Op::all_dim || n.op() == Op::any_dim;
   const XlaOp reduced = Reduce(all ? Opcode::kAnd : Opcode::kOr, lazy::Cast(x, ElementType::kPred),
                                of_dim ? OneDim(n, 1, x) : AllDims(x), of_dim && n.bool_arg(2));
-  // torch keeps u8, which stood for bool once.
+  // torch keeps u8, which formerly represented bool.
   n.Return(x.type() == ElementType::kU8 ? lazy::Cast(reduced, ElementType::kU8) : reduced);
 }
 void Var(LoweringContext& n) {
@@ -189,7 +189,7 @@ void LogSumExp(LoweringContext& n) {
   const XlaOp x = Wide(n.in(0));
   const DimVector dims = ReducedDims(n, 1, x);
   const XlaOp largest = Reduce(Opcode::kMaximum, x, dims, true);
-  // An infinite maximum would make inf - inf.
+  // An infinite maximum would give inf - inf.
   const XlaOp shift = Select(Unary(Opcode::kIsFinite, largest), largest, Number(largest, 0));
   XlaOp result = Log(Reduce(Opcode::kAdd, Exp(x - shift), dims, true)) + shift;
   if (!n.bool_arg(2)) {
@@ -234,7 +234,7 @@ void Cummax(LoweringContext& n) {
   w.size[dims[0]] = x.size(dims[0]);
   w.low[dims[0]] = x.size(dims[0]) - 1;
   const XlaOp values = ReduceWindow(Opcode::kMaximum, x, Number(x, IdentityElement(Opcode::kMaximum, x.type())), w);
-  // The last place so far where the running maximum was reached.
+  // The last index so far at which the running maximum was reached.
   const XlaOp iota = IotaOf(n.emitter(), ElementType::kS64, x.dims(), dims[0]);
   const XlaOp reached = Select(IsBest(x, values), iota, Number(iota, 0));
   n.Return(values, ReduceWindow(Opcode::kMaximum, reached, Number(iota, 0), w));

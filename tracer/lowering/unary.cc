@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of one tensor, element by element.
+// Elementwise ops of one tensor.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Runs `formula` in a wide float type and gives the result the type of the argument.
+// Runs `formula` in a wide float type and converts the result to the argument's type.
 template <typename Formula>
 void Wider(LoweringContext& n, Formula formula) {
   const XlaOp x = n.in(0);
@@ -24,7 +24,7 @@ void FloatOpcode1(LoweringContext& n, Opcode opcode) { n.Return(Unary(opcode, Fl
 
 XlaOp TruncOf(XlaOp x) { return Select(Lt(x, Number(x, 0)), Unary(Opcode::kCeil, x), Unary(Opcode::kFloor, x)); }
 
-// A polynomial of w by Horner's rule.
+// Evaluates a polynomial of w by Horner's rule.
 XlaOp Polynomial(XlaOp w, absl::Span<const double> coefficients) {
   XlaOp p = Number(w, coefficients[0]);
   for (double c : coefficients.subspan(1)) p = p * w + c;
@@ -79,14 +79,14 @@ void Erfc(LoweringContext& n) {
             : Polynomial(t, {6.7829635572077339e-05, -0.00021092966768411785, -0.00050785057851176834,
                              0.0029733707025436039, -0.0012323710416040335, -0.026801721595236166, 0.11953230069063711,
                              -0.3104717122605497, 0.590227975604107, -0.88339423403940276, 1.0740069123135136});
-    // exp(-y^2) from a part of y whose square is exact and the small rest.
+    // exp(-y^2) from the part of y with an exact square and the remainder.
     const XlaOp high = Unary(Opcode::kFloor, y * 16.0) / 16.0;
     const XlaOp tail = lazy::Exp(-(high * high)) * lazy::Exp(-((y - high) * (y + high))) * p / (y + 3.0);
     return Select(Lt(x, Number(x, 0)), 2.0 - tail, tail);
   });
 }
 void Erfinv(LoweringContext& n) {
-  // Giles' approximation for the start and two steps of Newton's method.
+  // Giles' approximation followed by two steps of Newton's method.
   Wider(n, [](XlaOp x) {
     const XlaOp w = -Unary(Opcode::kLog1p, -(x * x));
     const XlaOp near = Polynomial(w - 2.5, {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
@@ -277,7 +277,7 @@ void SoftplusBackward(LoweringContext& n) {
   n.Return(lazy::Cast(Select(Gt(x * beta, Number(x, threshold)), g, g * Logistic(x * beta)), n.in(1).type()));
 }
 void LogSigmoidForward(LoweringContext& n) {
-  // The buffer is exp(-|x|) in torch; here the op's backward does not need it.
+  // torch returns exp(-|x|) as the buffer; the backward op does not use it here.
   XlaOp x = Wide(n.in(0));
   n.Return(lazy::Cast(-SoftplusOf(-x), n.in(0).type()), lazy::Cast(lazy::Exp(-lazy::Abs(x)), n.in(0).type()));
 }

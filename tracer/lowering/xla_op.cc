@@ -52,7 +52,7 @@ ComputationId XlaEmitter::Reducer(Opcode opcode, ElementType type) {
   for (const Known& known : reducers_) {
     if (known.key == static_cast<int>(opcode) && known.type == type) return known.id;
   }
-  // Sums and products of pred are or and and.
+  // On pred, add is or and multiply is and.
   Opcode body = opcode;
   if (type == ElementType::kPred && opcode == Opcode::kAdd) body = Opcode::kOr;
   if (type == ElementType::kPred && opcode == Opcode::kMultiply) body = Opcode::kAnd;
@@ -120,7 +120,7 @@ XlaOp Unary(Opcode opcode, XlaOp x) {
 
 namespace {
 
-// Makes the dimensions of both equal.
+// Broadcasts both to the same dimensions.
 bool Align(XlaOp* a, XlaOp* b) {
   if (!a->ok() || !b->ok()) {
     if (a->ok()) *a = *b;
@@ -163,7 +163,7 @@ XlaOp Cast(XlaOp x, ElementType type) {
   return x.emitter().Take(x.emitter().builder().Convert(x.id(), type));
 }
 
-// ---- moving data ----
+// ---- data movement ----
 
 XlaOp BroadcastInDim(XlaOp x, Dims sizes, Dims out_dims) {
   if (!x.ok()) return x;
@@ -244,7 +244,7 @@ XlaOp Reverse(XlaOp x, Dims dims) {
   return x.emitter().Take(x.emitter().builder().Reverse(x.id(), dims));
 }
 
-// ---- combining ----
+// ---- reductions, contractions, indexing ----
 
 Scalar IdentityElement(Opcode opcode, ElementType type) {
   if (opcode == Opcode::kMaximum) return SmallestOf(type);
@@ -320,7 +320,7 @@ std::vector<XlaOp> Sort(absl::Span<const XlaOp> arrays, int64_t dim, ComparisonD
 
 namespace {
 
-// A dimension without elements is indexed: fine as long as no index asks for one.
+// Gathers from a dimension of size 0, which is valid if no index is used.
 XlaOp GatherOfNothing(XlaOp x, XlaOp indices, const GatherNumbers& n) {
   DimVector batch = indices.dims(), window, dims;
   if (n.index_vector_dim < indices.rank()) batch.erase(batch.begin() + n.index_vector_dim);

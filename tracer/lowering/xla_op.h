@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HLO as values: expressions over XlaOp emit instructions as PyTorch/XLA's lowerings do. The first error stays in the
-// XlaEmitter; what depends on a failed value fails silently.
+// HLO as values: expressions of XlaOp emit instructions like PyTorch/XLA's lowerings. The XlaEmitter keeps the first
+// error; operations on a failed value fail silently.
 //
 //   XlaOp y = x * Number(x, 0.5) * (Erf(x * Number(x, kRsqrt2)) + 1.0);
 #ifndef HLOKIT_TRACER_LOWERING_XLA_OP_H_
@@ -31,11 +31,11 @@ class XlaOp {
   bool ok() const { return id_.valid(); }
   InstructionId id() const { return id_; }
   XlaEmitter& emitter() const { return *emitter_; }
-  // Of a failed value: f32[].
+  // Returns the shape; f32[] for a failed value.
   Shape shape() const;
   ElementType type() const { return shape().element_type(); }
   int64_t rank() const { return shape().rank(); }
-  int64_t size(int64_t dim) const;  // 1 where there is no such dimension
+  int64_t size(int64_t dim) const;  // 1 if there is no such dimension
   DimVector dims() const;
   int64_t elements() const { return shape().element_count(); }
   bool is_float() const { return IsFloat(type()); }
@@ -55,10 +55,10 @@ class XlaEmitter {
   XlaOp Fail(absl::Status status);
   XlaOp Fail(std::string_view message) { return Fail(absl::InvalidArgumentError(message.data())); }
   XlaOp Take(const Builder::Result& result) { return result.ok() ? XlaOp(this, *result) : Fail(result.status()); }
-  // The computation (x, y) -> opcode(x, y) of scalars: "AddComputation", ...
+  // Returns the computation (x, y) -> opcode(x, y) of scalars: "AddComputation", ...
   ComputationId Reducer(Opcode opcode, ElementType type);
-  // (x, y) -> x compared with y, for sort and select-and-scatter; NaN counts as larger than all. `extra` more pairs of
-  // parameters are ignored.
+  // Returns the computation (x, y) -> x compared with y, for sort and select-and-scatter; NaN counts as the largest
+  // value. `extra`: types of further pairs of parameters, which are ignored.
   ComputationId Comparator(ComparisonDirection direction, ElementType type, absl::Span<const ElementType> extra = {});
   Shape ArrayShape(ElementType type, Dims dims) { return builder_.shapes().Array(type, dims); }
   Shape ScalarShape(ElementType type) { return builder_.shapes().Scalar(type); }
@@ -83,12 +83,12 @@ XlaOp Full(XlaEmitter& e, ElementType type, Dims dims, Scalar value);  // consta
 XlaOp FullLike(XlaOp like, Scalar value);
 XlaOp IotaOf(XlaEmitter& e, ElementType type, Dims dims, int64_t dim);
 
-// ---- elementwise; operands are broadcast to each other as torch does and must be of one type ----
+// ---- elementwise; operands are broadcast as in torch and must have one type ----
 XlaOp Unary(Opcode opcode, XlaOp x);
 XlaOp Binary(Opcode opcode, XlaOp a, XlaOp b);
 XlaOp Compare(ComparisonDirection direction, XlaOp a, XlaOp b);
 XlaOp Select(XlaOp pred, XlaOp a, XlaOp b);
-XlaOp Cast(XlaOp x, ElementType type);  // nothing to do when it has the type; to pred: not equal 0
+XlaOp Cast(XlaOp x, ElementType type);  // returns x if it has the type; to pred: not equal 0
 inline XlaOp operator+(XlaOp a, XlaOp b) { return Binary(Opcode::kAdd, a, b); }
 inline XlaOp operator-(XlaOp a, XlaOp b) { return Binary(Opcode::kSubtract, a, b); }
 inline XlaOp operator*(XlaOp a, XlaOp b) { return Binary(Opcode::kMultiply, a, b); }
@@ -121,26 +121,24 @@ inline XlaOp Le(XlaOp a, XlaOp b) { return Compare(ComparisonDirection::kLe, a, 
 inline XlaOp Gt(XlaOp a, XlaOp b) { return Compare(ComparisonDirection::kGt, a, b); }
 inline XlaOp Ge(XlaOp a, XlaOp b) { return Compare(ComparisonDirection::kGe, a, b); }
 
-// ---- moving data ----
-// As HLO's broadcast: dimension i of x becomes out_dims[i].
+// ---- data movement ---- Broadcasts as in HLO: dimension i of x becomes out_dims[i].
 XlaOp BroadcastInDim(XlaOp x, Dims sizes, Dims out_dims);
-// As torch's expand: aligned at the right, dimensions of size 1 repeated.
+// Broadcasts as torch's expand: aligned at the right, dimensions of size 1 repeated.
 XlaOp BroadcastTo(XlaOp x, Dims sizes);
-// The dimensions of both after broadcasting; an error if they do not fit.
+// Returns the dimensions of both after broadcasting; nullopt if they are incompatible.
 std::optional<DimVector> BroadcastDims(Dims a, Dims b);
-XlaOp Reshape(XlaOp x, Dims sizes);          // nothing to do when it has them
-XlaOp Transpose(XlaOp x, Dims permutation);  // nothing to do for the identity
+XlaOp Reshape(XlaOp x, Dims sizes);          // returns x if it has the sizes
+XlaOp Transpose(XlaOp x, Dims permutation);  // returns x for the identity
 XlaOp Slice(XlaOp x, Dims starts, Dims limits, Dims strides = {});
 XlaOp SliceDim(XlaOp x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);
 XlaOp Concatenate(absl::Span<const XlaOp> parts, int64_t dim);
 XlaOp Pad(XlaOp x, XlaOp value, Dims low, Dims high, Dims interior = {});
 XlaOp Reverse(XlaOp x, Dims dims);
 
-// ---- combining ----
-// The value that opcode leaves alone.
+// ---- reductions, contractions, indexing ---- Returns the identity element of the opcode.
 Scalar IdentityElement(Opcode opcode, ElementType type);
 XlaOp Reduce(Opcode opcode, XlaOp x, Dims dims, bool keepdim = false);
-// Broadcasts what Reduce over `dims` without keepdim gave back to the dimensions of `like`.
+// Broadcasts the result of Reduce over `dims` without keepdim to the dimensions of `like`.
 XlaOp BroadcastReduced(XlaOp reduced, XlaOp like, Dims dims);
 struct Window {
   DimVector size, stride, low, high, base_dilation, window_dilation;
@@ -148,7 +146,7 @@ struct Window {
 AttrValue WindowAttr(Builder& b, const Window& w);
 XlaOp ReduceWindow(Opcode opcode, XlaOp x, XlaOp init, const Window& window);
 XlaOp Dot(XlaOp a, XlaOp b, const Builder::DotNumbers& numbers);
-// Parts of a tuple.
+// Returns an element of a tuple.
 XlaOp Element(XlaOp tuple, int64_t index);
 std::vector<XlaOp> Sort(absl::Span<const XlaOp> arrays, int64_t dim, ComparisonDirection direction);
 struct GatherNumbers {
@@ -156,13 +154,13 @@ struct GatherNumbers {
   int64_t index_vector_dim = 0;
 };
 XlaOp Gather(XlaOp x, XlaOp indices, const GatherNumbers& numbers);
-// Of whole slices along `dim`, by indices of shape [count, 1]; their dimension stands at `dim`.
+// Returns the dimension numbers that gather whole slices along `dim` by indices of shape [count, 1].
 GatherNumbers GatherAlongDim(XlaOp x, int64_t dim);
 struct ScatterNumbers {
   DimVector update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
   int64_t index_vector_dim = 0;
 };
-// `opcode` combines; nullopt replaces.
+// Combines with `opcode`; nullopt replaces.
 XlaOp Scatter(XlaOp x, XlaOp indices, XlaOp updates, const ScatterNumbers& numbers, std::optional<Opcode> opcode);
 
 }  // namespace hlokit::lazy

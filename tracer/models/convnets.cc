@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks for images. Names of parameters are torchvision's.
+// Image networks, with torchvision's parameter names.
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ using nn::Conv2d;
 using nn::Linear;
 using nn::ModuleScope;
 
-// A chain of functions of (x, training).
+// A sequence of functions of (x, training).
 using Stage = std::function<Tensor(const Tensor&, bool)>;
 
 class Chain {
@@ -26,7 +26,7 @@ class Chain {
   void Add(Fn fn) {
     stages_.push_back(std::move(fn));
   }
-  // Layers that do not depend on training.
+  // Adds a layer that does not depend on training.
   template <typename Layer>
   void AddLayer(Layer layer) {
     stages_.push_back([layer = std::move(layer)](const Tensor& x, bool) { return layer(x); });

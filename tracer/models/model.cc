@@ -40,7 +40,7 @@ constexpr Preset kPresets[] = {
 };
 
 constexpr int64_t kMaxDimension = int64_t{1} << 31;
-constexpr double kMaxElements = 0x1p32;  // of one tensor
+constexpr double kMaxElements = 0x1p32;  // per tensor
 constexpr double kMaxParameters = 0x1p33;
 
 }  // namespace
@@ -106,7 +106,7 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     if (c.patch != 0 && c.image % c.patch != 0) {
       return absl::InvalidArgumentError(StrCat("the patch size ", c.patch, " does not divide the image's, ", c.image));
     }
-    // Inputs and the largest parameters, so that a slip of the hand is no end of the memory.
+    // Inputs and the largest parameters: rejects sizes that would exhaust memory.
     const double values[] = {1.0 * c.batch * std::max<int64_t>(c.image, 1) * std::max<int64_t>(c.image, 1) * 3,
                              1.0 * c.batch * c.seq,
                              1.0 * c.vocab * c.hidden,

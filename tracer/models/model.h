@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models to trace: the usual vision networks under torchvision's names, and transformers of any size.
+// Models to trace: common vision networks under torchvision's names, and transformers of any size.
 #ifndef HLOKIT_TRACER_MODELS_MODEL_H_
 #define HLOKIT_TRACER_MODELS_MODEL_H_
 
@@ -17,11 +17,11 @@
 
 namespace hlokit::lazy::models {
 
-// What a number of 0 leaves to the model.
+// Configuration; 0 selects the model's default.
 struct ModelConfig {
   std::string name;
   int64_t batch = 2;
-  int64_t batch_offset = 0;  // example that the batch begins with: devices that train together take parts of one batch
+  int64_t batch_offset = 0;  // first example of the batch: data-parallel devices train on parts of one batch
   int64_t image = 0;         // height and width
   int64_t classes = 0;
   int64_t seq = 0;  // tokens
@@ -30,7 +30,7 @@ struct ModelConfig {
   int64_t layers = 0;
   int64_t heads = 0;
   int64_t kv_heads = 0;    // Llama
-  int64_t ffn_hidden = 0;  // width inside of a feed-forward layer
+  int64_t ffn_hidden = 0;  // width of the hidden layer of a feed-forward block
   int64_t patch = 0;       // ViT
   ElementType type = ElementType::kF32;
 };
@@ -44,23 +44,23 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual Tensor Logits(const Batch& batch, bool training) const = 0;
-  // A scalar.
+  // Returns a scalar.
   virtual Tensor Loss(const Tensor& logits, const Batch& batch) const = 0;
-  // Inputs and labels by formula, the same everywhere.
+  // Returns deterministic pseudo-random inputs and labels, the same on every platform.
   virtual Batch MakeBatch(Tracer& tracer) const = 0;
 };
 
-// Images of numbers by formula, each of `sizes`, and their labels.
+// Returns deterministic pseudo-random images, each of `sizes`, and their labels.
 Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes);
 
-// All names that MakeModel takes.
+// Returns all names that MakeModel accepts.
 std::vector<std::string_view> ModelNames();
-// Fills in what the config leaves open, for the model it names; an error names the nearest model.
+// Completes the config with the defaults of its model. The error for an unknown model names the nearest one.
 absl::StatusOr<ModelConfig> Complete(ModelConfig config);
-// `config` is complete. Parameters are declared in the registry.
+// Creates a model with its parameters in the registry. Requires: `config` is complete.
 std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::ParameterRegistry* registry);
 
-// One for each family, for MakeModel.
+// Creates a model of one family, for MakeModel.
 std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::ParameterRegistry* registry);
 std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::ParameterRegistry* registry);
 

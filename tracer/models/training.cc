@@ -23,7 +23,7 @@
 namespace hlokit::lazy::models {
 namespace {
 
-// The elements. Without `fetch` the tensor is computed as for a fetch, but nobody waits for it: a 0 stands for them.
+// Returns the elements. Without `fetch` computes the tensor without waiting and returns one 0.
 absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
   if (!fetch && t.defined()) {
     RefreshView(t);
@@ -49,7 +49,7 @@ double Squares(const std::vector<double>& v) {
   return sum;
 }
 
-// The first ten logits, their sum and norm.
+// Adds the first ten logits, their sum and norm.
 absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<TrainingMetric>* figures) {
   absl::StatusOr<std::vector<double>> shown = Values(logits, fetch);
   if (!shown.ok()) return shown.status();
@@ -77,7 +77,7 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
 
 namespace {
 
-// What one replica does in a step.
+// The training step of one replica.
 class Trainer {
  public:
   Trainer(Tracer* tracer, const Replica& replica, const TrainingOptions& options, bool reduce, nn::LrSchedule schedule)
@@ -118,7 +118,7 @@ class Trainer {
     return tracer_.MarkStep(replica_.device);
   }
 
-  // Of the last step.
+  // Logits of the last step.
   const Tensor& logits() const { return logits_; }
   const Tensor& loss() const { return loss_; }
   const Tensors& gradients() const { return gradients_; }
@@ -135,7 +135,7 @@ class Trainer {
   Tensors gradients_;
 };
 
-// A step of each: on threads, as devices that meet at a collective may wait for one another.
+// Runs a step of each replica on threads, since devices wait for each other at collectives.
 absl::Status StepAll(absl::Span<const Replica> replicas, absl::Span<const std::unique_ptr<Trainer>> trainers) {
   std::vector<absl::Status> done(trainers.size());
   const auto step = [&](size_t i) {
@@ -225,7 +225,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
   if (!registry.buffers().empty()) {
     double running_sum = 0, running_squares = 0;
     for (const nn::NamedTensor& b : registry.buffers()) {
-      if (!IsFloat(b.tensor.dtype())) continue;  // a count
+      if (!IsFloat(b.tensor.dtype())) continue;  // a counter
       absl::StatusOr<std::vector<double>> values = Values(b.tensor, options.metrics);
       if (!values.ok()) return values.status();
       running_sum += SumOf(*values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few training steps of a model, and figures about them: logits, losses, norms of gradients and of changes.
+// Runs a few training steps of a model and records metrics: logits, losses, norms of gradients and of changes.
 #ifndef HLOKIT_TRACER_MODELS_TRAINING_H_
 #define HLOKIT_TRACER_MODELS_TRAINING_H_
 
@@ -25,10 +25,10 @@ struct TrainingOptions {
   double weight_decay = 0;
   bool nesterov = false;
   double eps = 1e-8;
-  std::string lr_schedule;  // as ParseLrSchedule takes it; empty: constant
-  double clip_norm = 0;     // of all gradients together; 0: not clipped
-  double clip_value = 0;    // of each element of a gradient; 0: not clipped
-  bool metrics = true;      // false: no value is fetched, and figures are 0
+  std::string lr_schedule;  // in the form of ParseLrSchedule; empty: constant
+  double clip_norm = 0;     // norm of all gradients together; 0: not clipped
+  double clip_value = 0;    // per element of a gradient; 0: not clipped
+  bool metrics = true;      // false: no value is fetched, and metrics are 0
 };
 
 struct TrainingMetric {
@@ -38,23 +38,23 @@ struct TrainingMetric {
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
 
-// A model on a device of its own.
+// A model on one device.
 struct Replica {
   DeviceState* device = nullptr;
   const Model* model = nullptr;
   const nn::ParameterRegistry* registry = nullptr;
 };
 
-// Forward, backward and update, `steps` times on one batch with a step of the tracer after each.
+// Runs forward, backward and update `steps` times on one batch, each followed by a step marker.
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
                                                   const nn::ParameterRegistry& registry,
                                                   const TrainingOptions& options);
-// The same on all devices of the tracer, a replica on each, with gradients summed over them before each update. Figures
+// Trains on all devices of the tracer, a replica on each, with gradients summed over them before each update. Metrics
 // are those of the first replica, losses the means over all.
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
                                                   const TrainingOptions& options);
 
-// The forward pass alone, `steps` times: figures of the logits, or with `fetch` false zeros.
+// Runs the forward pass `steps` times. Returns metrics of the logits, zeros unless `fetch`.
 absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch = true);
 
 struct Comparison {
@@ -62,8 +62,8 @@ struct Comparison {
   int64_t failed = 0;
   std::string first_failure;
 };
-// Compares with lines `KEY VALUE REFERENCE TOLERANCE`: a figure is right within the tolerance of the reference. A key
-// that is not among the figures is a failure; # starts a comment.
+// Compares metrics with lines `KEY VALUE REFERENCE TOLERANCE`: each must be within the tolerance of the reference. An
+// unknown key is a failure; # begins a comment.
 Comparison CompareMetrics(const std::vector<TrainingMetric>& figures, std::string_view expected);
 
 }  // namespace hlokit::lazy::models

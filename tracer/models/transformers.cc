@@ -33,7 +33,7 @@ Tensor MergeHeads(const Tensor& x) {
   const Tensor y = Transpose(x, 1, 2);
   return Reshape(y, {y.size(0), y.size(1), y.size(2) * y.size(3)});
 }
-// softmax(q k' / sqrt(width) + bias) v; or with what `above` marks hidden.
+// Returns softmax(q k' / sqrt(width) + bias) v, or with the elements marked by `above` masked.
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& bias, const Tensor& above) {
   Tensor scores = Matmul(q, Transpose(k, -1, -2)) / Scalar(std::sqrt(static_cast<double>(q.size(-1))));
   if (bias.defined()) scores = scores + bias;
@@ -46,7 +46,7 @@ Tensor Positions(nn::ParameterRegistry* registry, int64_t n) {
   for (int64_t t = 0; t < n; ++t) positions.values<int64_t>()[t] = t;
   return registry->Constant(std::move(positions));
 }
-// above[i][j] = j > i.
+// Returns the mask above[i][j] = j > i.
 Tensor Above(nn::ParameterRegistry* registry, int64_t n) {
   Literal above = Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kPred, {n, n}));
   for (int64_t i = 0; i < n; ++i) {
@@ -157,7 +157,7 @@ class Llama : public LanguageModel {
     }
     rms_ = RmsNorm(s["rms"], c.hidden);
     lm_ = Linear(s["lm"], c.hidden, c.vocab, false);
-    // Rotary embedding: angles by position and place in the first half of the width, twice.
+    // Rotary embedding: angles by position and index in the first half of the width, twice.
     Literal cos = F32({c.seq, width}), sin = F32({c.seq, width});
     for (int64_t t = 0; t < c.seq; ++t) {
       for (int64_t j = 0; j < width; ++j) {
@@ -201,7 +201,7 @@ class Llama : public LanguageModel {
     const Tensor turned = Cat({-Slice(x, -1, half, 2 * half), Slice(x, -1, 0, half)}, -1);
     return x * cos_ + turned * sin_;
   }
-  // Each key and value head serves several query heads.
+  // Repeats key and value heads, each shared by several query heads.
   Tensor Repeat(const Tensor& x) const {
     const int64_t times = config_.heads / config_.kv_heads;
     const Tensor wide = Expand(Unsqueeze(x, 2), {x.size(0), x.size(1), times, x.size(2), x.size(3)});
@@ -252,7 +252,7 @@ class Bert : public Model {
     const int64_t n = config_.batch, t = config_.seq;
     Literal ids = S64({n, t}), types = S64({n, t}), labels = S64({n, t}), bias = F32({n, 1, 1, t});
     for (int64_t b = 0; b < n; ++b) {
-      // Every other sequence is shorter by three tokens; every fifth token is masked.
+      // Every other sequence is three tokens shorter; every fifth token is masked.
       const int64_t example = config_.batch_offset + b;
       const int64_t real = example % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
       for (int64_t k = 0; k < t; ++k) {

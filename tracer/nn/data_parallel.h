@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on all devices of a tracer: each holds the whole model, gradients are summed over devices.
+// Data-parallel training on all devices of a tracer: each holds the whole model, gradients are summed over devices.
 #ifndef HLOKIT_TRACER_NN_DATA_PARALLEL_H_
 #define HLOKIT_TRACER_NN_DATA_PARALLEL_H_
 
@@ -8,11 +8,11 @@
 
 namespace hlokit::lazy::nn {
 
-// Replaces the gradients of the optimizer's parameters by their means over all devices: one all-reduce, scaled by
-// 1 / number of devices, as xm.reduce_gradients. Each device must do the same.
+// Replaces the gradients of the optimizer's parameters by their means over all devices: one all-reduce, scaled by 1 /
+// number of devices, like xm.reduce_gradients. Every device must call it.
 void ReduceGradients(const Optimizer& optimizer);
 
-// ReduceGradients and a step of the optimizer, as xm.optimizer_step; with `barrier` a step of the device too.
+// Calls ReduceGradients and a step of the optimizer, like xm.optimizer_step; with `barrier` also marks a step.
 absl::Status OptimizerStep(Optimizer* optimizer, bool barrier = false);
 
 }  // namespace hlokit::lazy::nn

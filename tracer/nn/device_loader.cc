@@ -51,7 +51,7 @@ void DeviceLoader::Transfer() {
   const DeviceGuard guard(device_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    // Batches are taken up in order and may be done in another.
+    // Uploads start in order and may finish in another.
     changed_.wait(lock, [&] {
       return stop_ || (made_all_ && made_.empty()) || (!made_.empty() && next_upload_ < next_given_ + ahead);
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches on their way to a device: made on a thread, uploaded on others, some ahead of the one in use, so that making
-// and uploading batch n + 1 and tracing step n + 1 go on while the device executes step n. As MpDeviceLoader.
+// Loads batches for a device in the background, like MpDeviceLoader: one thread produces them and others upload them, a
+// few ahead, so that loading batch n + 1 and tracing step n + 1 overlap with step n on the device.
 #ifndef HLOKIT_TRACER_NN_DEVICE_LOADER_H_
 #define HLOKIT_TRACER_NN_DEVICE_LOADER_H_
 
@@ -23,25 +23,25 @@ namespace hlokit::lazy::nn {
 
 struct DeviceLoaderOptions {
   int64_t batches_per_execution = 1;  // batches between two steps of the device
-  size_t loader_prefetch = 16;        // batches made ahead
+  size_t loader_prefetch = 16;        // batches produced ahead
   size_t device_prefetch = 8;         // batches uploaded ahead
   int transfer_threads = 1;
 };
 
 class DeviceLoader {
  public:
-  // Gives the arrays of the next batch, nothing after the last, or an error. Called on one thread of the loader's.
+  // Returns the arrays of the next batch, nullopt after the last, or an error. Called on one thread of the loader.
   using Source = std::function<absl::StatusOr<std::optional<std::vector<Literal>>>()>;
 
   DeviceLoader(Tracer* tracer, DeviceState* device, Source source, const DeviceLoaderOptions& options = {});
-  // Stops, wherever it is.
+  // Stops the threads.
   ~DeviceLoader();
   DeviceLoader(const DeviceLoader&) = delete;
   DeviceLoader& operator=(const DeviceLoader&) = delete;
 
-  // The next batch on the device, in the source's order; nothing after the last. Before a batch other than the first,
-  // and at the end, it marks a step of the device (every batches_per_execution batches). Waits for the batch, never for
-  // the device. An error of the source comes in its place in the order, one of the step at once.
+  // Returns the next batch on the device, in the source's order; nullopt after the last. Before each batch but the
+  // first, and at the end, marks a step of the device (every batches_per_execution batches). Waits for the batch, never
+  // for the device. Returns an error of the source at its position, that of a step at once.
   absl::StatusOr<std::optional<Tensors>> Next();
 
  private:
@@ -60,7 +60,7 @@ class DeviceLoader {
   std::map<int64_t, absl::StatusOr<std::vector<Literal>>> made_;  // by number
   std::map<int64_t, absl::StatusOr<Tensors>> uploaded_;           // by number
   int64_t next_made_ = 0, next_upload_ = 0, next_given_ = 0;      // numbers
-  bool ended_ = false;                                            // the end was given, and its step marked
+  bool ended_ = false;                                            // the end was returned, and its step marked
   std::vector<std::thread> threads_;
 };
 

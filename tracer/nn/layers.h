@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers: parameters declared when made, applied as functions.
+// Layers: parameters declared at construction, applied as functions.
 #ifndef HLOKIT_TRACER_NN_LAYERS_H_
 #define HLOKIT_TRACER_NN_LAYERS_H_
 

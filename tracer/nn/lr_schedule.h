@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learning rates by step, as torch.optim.lr_scheduler has them. A schedule is a function of the number of steps taken;
-// torch's recursive forms give the same numbers up to rounding.
+// Learning rates by step, like torch.optim.lr_scheduler. A schedule is a function of the number of steps; torch's
+// recursive forms give the same numbers up to rounding.
 #ifndef HLOKIT_TRACER_NN_LR_SCHEDULE_H_
 #define HLOKIT_TRACER_NN_LR_SCHEDULE_H_
 
@@ -17,20 +17,20 @@ namespace hlokit::lazy::nn {
 
 struct Rates {
   double lr = 0;
-  std::optional<double> momentum;  // schedules that cycle it: SGD's momentum, Adam's beta1
+  std::optional<double> momentum;  // if the schedule cycles it: SGD's momentum, Adam's beta1
 };
 // `step`: updates made so far.
 using LrSchedule = std::function<Rates(int64_t step)>;
 
 LrSchedule ConstantLr(double base);
-// base gamma^(step / step_size), rounded down.
+// Returns base gamma^floor(step / step_size).
 LrSchedule StepLr(double base, int64_t step_size, double gamma = 0.1);
-// base gamma^(number of milestones reached).
+// Returns base gamma^(number of milestones reached).
 LrSchedule MultiStepLr(double base, std::vector<int64_t> milestones, double gamma = 0.1);
 LrSchedule ExponentialLr(double base, double gamma);
-// From base to eta_min in t_max steps along half a cosine, and back.
+// Varies from base to eta_min in t_max steps along half a cosine, and back.
 LrSchedule CosineAnnealingLr(double base, int64_t t_max, double eta_min = 0);
-// From base start_factor to base end_factor in total_iters steps, then constant: a warm-up.
+// Varies from base start_factor to base end_factor in total_iters steps, then constant: a warm-up.
 LrSchedule LinearLr(double base, double start_factor = 1.0 / 3, double end_factor = 1, int64_t total_iters = 5);
 struct OneCycleOptions {
   double max_lr = 0.01;
@@ -43,16 +43,16 @@ struct OneCycleOptions {
   double div_factor = 25;
   double final_div_factor = 1e4;
 };
-// Up to max_lr in pct_start of the steps, then down; momentum goes the other way. Steps beyond the last keep its rates.
+// Rises to max_lr in pct_start of the steps, then falls; momentum is inverse. Steps beyond the last keep its rates.
 LrSchedule OneCycleLr(const OneCycleOptions& options);
 
-// A schedule as text: step:SIZE[,GAMMA], multistep:M1;M2;...[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN],
+// Parses step:SIZE[,GAMMA], multistep:M1;M2;...[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN],
 // linear[:START[,END[,TOTAL]]], onecycle:MAX_LR,TOTAL[,PCT_START], constant.
 absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base);
-// What may stand before the `:` there.
+// Returns the names of schedules.
 std::vector<std::string_view> LrScheduleNames();
 
-// Sets an optimizer's rates: those of step 0 when made, of the next step at each call of Step.
+// Sets an optimizer's rates: those of step 0 at construction, of the next step at each call of Step.
 class LrScheduler {
  public:
   LrScheduler(Optimizer* optimizer, LrSchedule schedule);

@@ -16,7 +16,7 @@
 namespace hlokit::lazy::nn {
 namespace {
 
-// Gives `load` the number of the parameter, the kind ("exp_avg") and the value of each entry.
+// Calls `load` with the parameter number, the kind ("exp_avg") and the value of each entry.
 absl::Status LoadEntries(const Tensors& parameters, absl::Span<const NamedValue> values,
                          absl::Span<const std::string_view> kinds,
                          const std::function<void(size_t, std::string_view, const Literal&)>& load) {
@@ -44,8 +44,8 @@ absl::Status LoadEntries(const Tensors& parameters, absl::Span<const NamedValue>
   return absl::OkStatus();
 }
 
-// Parameters and gradients were last used a step ago, and are in no cache: what a loop over them will need some turns
-// after turn `i`.
+// Prefetches the parameter and gradient of an iteration after `i`: they were last used a step ago and are not in the
+// cache.
 void FetchAhead(const Tensors& parameters, size_t i) {
   constexpr size_t kImpl = 9, kValue = 6, kBuffer = 3;
   if (i + kImpl < parameters.size()) __builtin_prefetch(parameters[i + kImpl].impl(), 1);
@@ -74,7 +74,7 @@ void Optimizer::Step() {
     FetchAhead(parameters_, i);
     Tensor gradient = parameters_[i].grad();
     if (!gradient.defined()) continue;
-    const DeviceLock lock(gradient.device()->mutex());  // once for all that the update calls and drops
+    const DeviceLock lock(gradient.device()->mutex());  // held for all calls and releases of the update
     Update(i, parameters_[i], std::move(gradient));
   }
 }

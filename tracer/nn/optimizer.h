@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers, as torch's single-tensor ones: the same ops in the same order on each parameter.
+// Optimizers like torch's single-tensor ones: the same ops in the same order on each parameter.
 #ifndef HLOKIT_TRACER_NN_OPTIMIZER_H_
 #define HLOKIT_TRACER_NN_OPTIMIZER_H_
 
@@ -21,12 +21,12 @@ class Optimizer {
   virtual ~Optimizer() = default;
   // Updates every parameter that has a gradient.
   void Step();
-  // Forgets gradients.
+  // Clears gradients.
   void ZeroGrad();
-  // What a schedule of momentum sets: SGD's momentum, Adam's beta1.
+  // Sets the momentum that schedules cycle: SGD's momentum, Adam's beta1.
   virtual void set_momentum(double value) = 0;
-  // What it keeps between steps, for a checkpoint: "NUMBER.momentum_buffer" and the like, numbers those of parameters.
-  // Before the first step there is nothing. Loading takes what State of an optimizer of the same kind gave.
+  // Returns the optimizer's state for a checkpoint: "NUMBER.momentum_buffer" and the like, with parameter numbers.
+  // Empty before the first step. LoadState accepts the state of an optimizer of the same kind.
   virtual std::vector<NamedTensor> State() const = 0;
   virtual absl::Status LoadState(absl::Span<const NamedValue> values) = 0;
 
@@ -89,10 +89,10 @@ class Adam : public Optimizer {
   std::vector<AdamState> states_;
 };
 
-// Scales all gradients so that their norm together is at most `max_norm`; gives the norm before. `norm_type` may be
-// infinite. Undefined when there is no gradient.
+// Scales all gradients so that their total norm is at most `max_norm`; returns the norm before. `norm_type` may be
+// infinite. Undefined if there are no gradients.
 Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2);
-// Brings every element of every gradient into [-clip_value, clip_value].
+// Clamps every element of every gradient to [-clip_value, clip_value].
 void ClipGradValue(const Tensors& parameters, double clip_value);
 
 }  // namespace hlokit::lazy::nn

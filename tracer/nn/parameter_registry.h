@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters and buffers of a model, in the order of their declaration, under the names of their modules
-// ("layer1.0.bn2.weight"), as state dicts have them.
+// Parameters and buffers of a model in declaration order, under the names of their modules ("layer1.0.bn2.weight"), as
+// in state dicts.
 #ifndef HLOKIT_TRACER_NN_PARAMETER_REGISTRY_H_
 #define HLOKIT_TRACER_NN_PARAMETER_REGISTRY_H_
 
@@ -18,7 +18,7 @@
 
 namespace hlokit::lazy::nn {
 
-// What a parameter is for decides how it starts.
+// The kind of a parameter determines its initialization.
 enum class ParameterKind { kWeight, kNormWeight, kResidualNormWeight, kBias };
 
 struct ParameterSpec {
@@ -27,11 +27,11 @@ struct ParameterSpec {
   size_t number = 0;  // among the parameters, from 0
 };
 
-// Fills a value, an f32 array of the parameter's dimensions.
+// Initializes a value, an f32 array of the parameter's dimensions.
 using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
 
-// Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of
-// the last norm of a residual block near 0.2; others in +-0.01.
+// Returns a deterministic pseudo-random initialization, the same on every platform. Rank 2 and more: in +-sqrt(gain /
+// fan_in); norm weights near 1, those of the last norm of a residual block near 0.2; others in +-0.01.
 Initializer PatternInitializer(InitPattern formula, double gain);
 
 struct NamedTensor {
@@ -46,17 +46,17 @@ class ParameterRegistry {
 
   ElementType type() const { return type_; }
   Tensor AddParameter(std::string name, Dims dims, ParameterKind kind);
-  // A tensor that is no parameter but part of the state: running statistics, which narrow models keep in f32, or a
-  // count of type s64.
+  // Adds a tensor of the state that is not a parameter: running statistics, which narrow models keep in f32, or an s64
+  // counter.
   Tensor AddBuffer(std::string name, Dims dims, double value);
   Tensor AddIntegerBuffer(std::string name);
-  // A table the model reads that is part of neither.
+  // Returns a table that the model reads, outside of parameters and state.
   Tensor Constant(Literal value) { return tracer_->FromLiteral(std::move(value)); }
   Tracer* tracer() const { return tracer_; }
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
-  // Both, in the order of their declaration, as a state dict has them.
+  // Returns parameters and buffers in declaration order, as in a state dict.
   const std::vector<NamedTensor>& state() const { return state_; }
 
  private:
@@ -70,7 +70,7 @@ class ParameterRegistry {
   std::vector<NamedTensor> state_;
 };
 
-// A place in the tree of modules.
+// A position in the tree of modules.
 class ModuleScope {
  public:
   explicit ModuleScope(ParameterRegistry* registry, std::string prefix = "")

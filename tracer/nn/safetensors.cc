@@ -25,7 +25,7 @@ struct TypeName {
   std::string_view name;
   ElementType type;
 };
-// Wider types first, as files are ordered.
+// Wider types first, the order of files.
 constexpr TypeName kTypes[] = {
     {"U64", ElementType::kU64},
     {"I64", ElementType::kS64},
@@ -44,7 +44,7 @@ constexpr TypeName kTypes[] = {
     {"BOOL", ElementType::kPred},
 };
 
-// The place in kTypes; -1: the format has no such type.
+// Returns the index in kTypes; -1: unsupported by the format.
 int RankOf(ElementType type) {
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     if (kTypes[i].type == type) return static_cast<int>(i);
@@ -54,7 +54,7 @@ int RankOf(ElementType type) {
 
 absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(StrCat("not a safetensors file: ", what)); }
 
-// One array as the header has it.
+// An array of the header.
 struct Entry {
   std::string name;
   std::optional<std::string> dtype;
@@ -62,8 +62,8 @@ struct Entry {
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-// Reads the header event by event: an object of objects, whose members are text or lists of numbers. Nothing else is
-// taken, so nothing is nested deeper.
+// Reads the header event by event: an object of objects, whose members are text or lists of numbers. Rejects anything
+// else, so nesting is bounded.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
@@ -139,7 +139,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   absl::flat_hash_set<std::string> names_;
 };
 
-// Checks an entry against what is known; its shape and the bytes it takes.
+// Checks an entry. Returns its shape and sets the size of its data.
 absl::StatusOr<Shape> ShapeOf(const Entry& entry, Context* context, uint64_t* bytes) {
   if (!entry.dtype || !entry.shape || !entry.offsets) {
     return Bad(StrCat(entry.name, " needs dtype, shape and data_offsets"));
@@ -165,7 +165,7 @@ absl::StatusOr<Shape> ShapeOf(const Entry& entry, Context* context, uint64_t* by
   return context->shapes.Array(type->type, dims);
 }
 
-// The header alone: entries in the order of their data with the shapes of their arrays.
+// The header: entries in order of their data with the shapes of their arrays.
 struct Header {
   std::vector<std::pair<std::string, Shape>> tensors;
   std::vector<std::pair<std::string, std::string>> metadata;
@@ -203,14 +203,14 @@ uint64_t LoadLength(const char* bytes) {
   return length;
 }
 
-// Files hold a byte of 0 or 1 for each bool.
+// Returns true if each bool is a byte of 0 or 1.
 bool BoolsAreValid(const Literal& value) {
   if (value.shape().element_type() != ElementType::kPred) return true;
   const absl::Span<const uint8_t> bytes = value.values<uint8_t>();
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b <= 1; });
 }
 
-// The header for these tensors, and the order in which their data goes.
+// Returns the header for these tensors, and the order of their data.
 absl::StatusOr<std::string> EncodeHeader(absl::Span<const NamedValue> tensors,
                                          absl::Span<const std::pair<std::string, std::string>> metadata,
                                          std::vector<const NamedValue*>* order) {
@@ -238,7 +238,7 @@ absl::StatusOr<std::string> EncodeHeader(absl::Span<const NamedValue> tensors,
                             {"data_offsets", {at, end}}};
     at = end;
   }
-  // Names that are no UTF-8 are written with replacement characters rather than not at all.
+  // Invalid UTF-8 in names is replaced.
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string prefix;
@@ -246,7 +246,7 @@ absl::StatusOr<std::string> EncodeHeader(absl::Span<const NamedValue> tensors,
   return prefix + text;
 }
 
-// Decodes a file of `size` bytes; read(place, to, bytes) gives pieces of it, in order.
+// Decodes a file of `size` bytes; read(offset, to, bytes) reads chunks of it, in order.
 template <typename Read>
 absl::StatusOr<SafetensorsFile> Decode(uint64_t size, Read read, Context* context) {
   char prefix[8];
@@ -318,7 +318,7 @@ absl::StatusOr<SafetensorsFile> ReadSafetensors(const std::string& path, Context
   if (!in) return absl::NotFoundError(StrCat("cannot read ", path));
   absl::StatusOr<SafetensorsFile> file = Decode(
       size,
-      [&](uint64_t, char* to, size_t bytes) {  // pieces come in the order of the file
+      [&](uint64_t, char* to, size_t bytes) {  // chunks are read in file order
         return static_cast<bool>(in.read(to, static_cast<std::streamsize>(bytes)));
       },
       context);

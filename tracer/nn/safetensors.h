@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of named arrays in the safetensors format (https://github.com/huggingface/safetensors): eight bytes with the
-// length of a JSON header, little endian; the header, an object of NAME: {"dtype", "shape", "data_offsets"} padded with
-// blanks; the arrays, row-major, one after the other without gaps.
+// Reads and writes named arrays in the safetensors format (https://github.com/huggingface/safetensors): eight bytes
+// with the length of a JSON header, little endian; the header, an object of NAME: {"dtype", "shape", "data_offsets"}
+// padded with spaces; the arrays, row-major, contiguous.
 //
-// A file is held to the format: a header of at most 100 MB, no name twice, known types, offsets that cover the data
-// exactly. Nothing is allocated that the file does not hold.
+// The reader is strict: a header of at most 100 MB, unique names, known types, offsets that cover the data exactly. It
+// allocates no more than the file contains.
 #ifndef HLOKIT_TRACER_NN_SAFETENSORS_H_
 #define HLOKIT_TRACER_NN_SAFETENSORS_H_
 
@@ -31,14 +31,14 @@ struct SafetensorsFile {
   std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__"
 };
 
-// The bytes of a file, the same for the same tensors in any order: wider types first, then by name, as the format's
-// own library writes them. An error names a tensor whose type the format does not have, or a name that stands twice.
+// Returns the bytes of a file, independent of the order of tensors: wider types first, then by name, like the format's
+// own library. Returns an error that names a tensor with an unsupported type or a duplicate name.
 absl::StatusOr<std::string> EncodeSafetensors(absl::Span<const NamedValue> tensors,
                                               absl::Span<const std::pair<std::string, std::string>> metadata = {});
-// Shapes are of `context`.
+// Decodes a file; shapes are of `context`.
 absl::StatusOr<SafetensorsFile> DecodeSafetensors(std::string_view bytes, Context* context);
 
-// Writes the file whole or not at all.
+// Writes the file atomically.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedValue> tensors,
                               absl::Span<const std::pair<std::string, std::string>> metadata = {});
 absl::StatusOr<SafetensorsFile> ReadSafetensors(const std::string& path, Context* context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a model, and of its optimizer, on the host: fetched, loaded, kept in files.
+// Values of a model and its optimizer on the host: fetched, loaded, stored in files.
 #ifndef HLOKIT_TRACER_NN_STATE_DICT_H_
 #define HLOKIT_TRACER_NN_STATE_DICT_H_
 
@@ -14,15 +14,15 @@
 
 namespace hlokit::lazy::nn {
 
-// Computes the tensors, all of one device, in one program that reuses no buffer, and copies them to the host. What else
-// is pending stays so.
+// Computes the tensors, all of one device, in one program without donation, and copies them to the host. Other tensors
+// stay pending.
 absl::StatusOr<std::vector<NamedValue>> FetchState(absl::Span<const NamedTensor> tensors);
 
-// Gives tensors the values of their names, converted to their types. With `strict`, names that are missing on either
-// side are an error, as sizes that differ always are; nothing is loaded then. Errors are worded as torch's.
+// Loads the values by name, converted to the types of the tensors. With `strict`, names missing on either side are
+// errors; different sizes always are. Loads nothing after an error. Errors have torch's wording.
 absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const NamedValue> values, bool strict = true);
 
-// As xm.save: every device brings its tensors to the host, device 0 writes the file, whole or not at all.
+// Saves like xm.save: every device copies its tensors to the host, device 0 writes the file, atomically.
 absl::Status SaveState(const std::string& path, absl::Span<const NamedTensor> tensors, bool master_only = true);
 absl::Status LoadState(const std::string& path, absl::Span<const NamedTensor> tensors, bool strict = true);
 

@@ -18,7 +18,7 @@
 namespace hlokit::lazy {
 namespace {
 
-constexpr size_t kMaxCompared = 16;  // of the programs used last
+constexpr size_t kMaxCompared = 16;  // most recently used programs
 
 bool Read(const std::string& text, TextDump* dump) {
   DiagnosticSink sink;
@@ -30,7 +30,7 @@ std::string NodeAndPlace(const TextNode& node) {
   return location.empty() ? std::string(node.op) : StrCat(node.op, " (", location, ")");
 }
 
-// "aten::mul (step@train.script:3)": the first node that takes a leaf, by the leaf's number in post-order.
+// Returns the first node that uses a leaf, by the leaf's number in post-order: "aten::mul (step@train.script:3)".
 std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   size_t at = 0;
   for (; at < graph.nodes.size(); ++at) {
@@ -44,7 +44,7 @@ std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   return "a result";
 }
 
-// The same by parameter number.
+// Returns the first node that uses a parameter, by parameter number.
 std::string UseOfParameter(const CompiledGraph& graph, const TextGraph& text, int64_t parameter) {
   const auto& sequence = graph.parameter_sequence;
   const auto it = std::find(sequence.begin(), sequence.end(), static_cast<uint32_t>(parameter));
@@ -65,7 +65,7 @@ std::string Donations(const CompiledGraph& graph, const TextGraph& text) {
   return out;
 }
 
-// What differs when the text of both is the same.
+// Describes the difference of two graphs with equal text.
 std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text, const CompiledGraph& before,
                              const TextGraph& before_text) {
   for (size_t i = 0; i < now.parameter_sequence.size() && i < before.parameter_sequence.size(); ++i) {

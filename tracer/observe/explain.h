@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a graph was compiled: the known program that is nearest to it and the first difference, with source lines.
+// Explains compilations: the nearest known program and the first difference, with source lines.
 #ifndef HLOKIT_TRACER_OBSERVE_EXPLAIN_H_
 #define HLOKIT_TRACER_OBSERVE_EXPLAIN_H_
 
@@ -10,9 +10,9 @@
 
 namespace hlokit::lazy {
 
-// Notes in `compiled` what later explanations need, and tells the tracer how the graph differs from those in the cache,
-// of which `compiled` is not yet one. `other_setting`: if the folder of programs has this graph under other settings,
-// those that differ.
+// Stores in `compiled` the data for later explanations, and reports to the tracer how the graph differs from those in
+// the cache. Requires: `compiled` is not yet in the cache. `other_setting`: the settings that differ if the persistent
+// compilation cache has this graph under others.
 void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a traced program by name, for profiles: on the host as spans, in the program they record as scopes, so that
-// device time finds its way back.
+// Named parts of a traced program for profiles: host spans, and scopes on recorded nodes that attribute device time.
 //
 //   StepTrace step(&tracer, "train", 7);
 //   { Trace forward("forward"); loss = Loss(Logits(batch)); }
@@ -20,7 +19,7 @@
 
 namespace hlokit::lazy {
 
-// The time that recording takes, not that of the device. No step may be marked inside it.
+// A span of recording time, not device time. Requires: no step marker inside it.
 class Trace {
  public:
   explicit Trace(std::string_view name) : span_(name), scope_(name) {}
@@ -37,7 +36,7 @@ class StepTrace {
   ~StepTrace();
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
-  // Marks the step. To be called once; the destructor does it where nobody did, and then errors are the tracer's.
+  // Marks the step. Called at most once; otherwise the destructor marks it and the tracer gets errors.
   absl::Status Finish();
 
  private:

@@ -40,7 +40,7 @@ absl::Status SaveGraph(DeviceState& device, const PendingSubgraph& slice, const 
   for (const SourceFrame& frame : CurrentFrames()) {
     StrAppend(&entry, "  ", frame.function, " (", frame.file, ":", frame.line, ")\n");
   }
-  // A root's hash is that of the graph which computes it alone.
+  // The hash of a root is that of the graph which computes it alone.
   entry += "\nRoot Hashes: (";
   for (size_t i = 0; i < slice.roots.size(); ++i) {
     PendingSubgraph alone = slice;
@@ -49,7 +49,7 @@ absl::Status SaveGraph(DeviceState& device, const PendingSubgraph& slice, const 
     alone.donated.clear();
     StrAppend(&entry, i == 0 ? "" : ", ", ToString(HashOf(device, alone, {})));
   }
-  device.graph().PostOrder(slice.roots);  // places are those of the whole again
+  device.graph().PostOrder(slice.roots);  // restores the positions of the whole graph
   StrAppend(&entry, ")\n\n## BEGIN_GRAPH\n", graph, "\nGraph Hash: ", ToString(HashOf(device, slice, options)),
             "\n\n## END_GRAPH\n\n");
   return AppendToFile(path, entry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that records every graph a session runs, as XLA_SAVE_TENSORS_FILE does.
+// Appends every executed graph to a file, like XLA_SAVE_TENSORS_FILE.
 #ifndef HLOKIT_TRACER_OBSERVE_SAVE_GRAPHS_H_
 #define HLOKIT_TRACER_OBSERVE_SAVE_GRAPHS_H_
 
@@ -11,7 +11,7 @@
 
 namespace hlokit::lazy {
 
-// Appends `text` to a file, which is made if it is not there.
+// Appends `text` to a file; creates the file if necessary.
 absl::Status AppendToFile(const std::string& path, std::string_view text);
 
 // Appends one entry to `path`: frames, hashes of the roots, the graph in `format` (text, dot, hlo), its hash.

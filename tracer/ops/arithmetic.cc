@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic that is made of other ops.
+// Arithmetic composed of other ops.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ IntList All(const Tensor& t) {
   return dims;
 }
 
-// From 0, sorted; all when absent or empty.
+// Returns nonnegative sorted dimensions; all if absent or empty.
 IntList Normalized(OpKernelContext& c, size_t i) {
   const Tensor& t = c.tensor(0);
   IntList dims;
@@ -116,7 +116,7 @@ void Prelu(OpKernelContext& c) {
   c.Return(lazy::Where(lazy::Gt(x, 0), x, x * w));
 }
 
-// ---- products ----
+// ---- matmuls ----
 
 namespace {
 
@@ -132,7 +132,7 @@ bool HasRank(OpKernelContext& c, size_t i, int64_t rank) {
 void Addmm(OpKernelContext& c) {
   const Tensor bias = c.tensor(0);
   if (c.scalar(3).Is(0)) {
-    c.args()[0] = InvokeOp(Op::zeros_like, bias);  // beta 0 leaves out even NaN
+    c.args()[0] = InvokeOp(Op::zeros_like, bias);  // beta 0 ignores even NaN
   }
   kernel::Record(c);
 }
@@ -178,7 +178,7 @@ void Matmul(OpKernelContext& c) {
   const int64_t n = a.size(-2), m = b.size(-1);
   Tensor product;
   if (b.dim() == 2) {
-    // Rows of all batches at once.
+    // Collapses the rows of all batches.
     product = lazy::Mm(lazy::Reshape(a, {count * n, a.size(-1)}), b);
   } else {
     const auto flat = [&](const Tensor& t) {
@@ -211,7 +211,7 @@ struct EinsumPlan {
   std::string out;
 };
 
-// Replaces an ellipsis by upper-case labels of its own and finds the implicit result.
+// Replaces an ellipsis by reserved labels and finds the implicit result.
 bool ParseEinsum(OpKernelContext& c, EinsumPlan* plan) {
   std::string equation(c.str(0));
   equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
@@ -228,7 +228,7 @@ bool ParseEinsum(OpKernelContext& c, EinsumPlan* plan) {
     c.Fail("the equation names another number of operands");
     return false;
   }
-  // Labels for the dimensions of an ellipsis, the last one the same in all operands.
+  // Labels for the dimensions of an ellipsis; the last one is the same in all operands.
   constexpr char kFirst = '\x01';
   int64_t widest = 0;
   for (size_t i = 0; i < plan->terms.size(); ++i) {
@@ -275,8 +275,8 @@ bool Distinct(std::string s) {
   return std::unique(s.begin(), s.end()) == s.end();
 }
 
-// Whether one dot computes it: two operands, no label twice in one, no label that only one operand has and the result
-// has not, equal sizes.
+// Returns true if one dot computes it: two operands, no label twice in one, no label that only one operand and not the
+// result has, equal sizes.
 bool OneDot(const EinsumPlan& plan, const Tensors& operands) {
   if (operands.size() != 2) return false;
   for (size_t i = 0; i < 2; ++i) {
@@ -302,7 +302,7 @@ void Einsum(OpKernelContext& c) {
   if (!ParseEinsum(c, &plan)) return;
   Tensors operands = c.list(1);
   if (OneDot(plan, operands)) {
-    // Letters, whatever the equation used.
+    // Renames all labels to letters.
     std::string all = plan.terms[0] + "," + plan.terms[1] + "->" + plan.out;
     std::string used;
     for (char& ch : all) {
@@ -312,7 +312,7 @@ void Einsum(OpKernelContext& c) {
     }
     return c.Return(InvokeOp(Op::einsum_node, all, operands));
   }
-  // In general: every operand over all labels, multiplied, summed over those that the result lacks.
+  // General case: every operand over all labels, multiplied, summed over those that the result lacks.
   for (size_t i = 0; i < operands.size(); ++i) {
     std::string& term = plan.terms[i];
     for (size_t a = 0; a < term.size(); ++a) {

@@ -15,7 +15,7 @@ Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale) {
   const NoGradGuard no_grad;
   Tensor token;
   {
-    // A number in f32 that each collective takes along and gives on: they run in the order of their recording.
+    // A token in f32 that each collective consumes and produces, so that they run in recording order.
     DeviceLock lock(device.mutex());
     token = device.CollectiveToken();
   }

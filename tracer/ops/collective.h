@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices of a tracer compute together. Each device records the same call in its own graph; a step of every
-// device makes them meet.
+// Collectives over the devices of a tracer. Each device records the same call in its own graph; the devices synchronize
+// when each executes its step.
 #ifndef HLOKIT_TRACER_OPS_COLLECTIVE_H_
 #define HLOKIT_TRACER_OPS_COLLECTIVE_H_
 
@@ -11,8 +11,8 @@
 
 namespace hlokit::lazy {
 
-// The tensors, all of one device, combined with those of all other devices and multiplied by `scale`. Where
-// there is one device and no other replica they are the tensors themselves. The result takes no part in autograd.
+// Returns the tensors, all of one device, combined with those of all other devices and multiplied by `scale`. With one
+// device and no other replica they are returned unchanged. The result has no gradient.
 Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale = 1);
 
 }  // namespace hlokit::lazy

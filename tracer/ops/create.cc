@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that make tensors, fill them, copy them.
+// Ops that create, fill and copy tensors.
 #include <cmath>
 
 #include "tracer/dispatch/functions.h"
@@ -11,7 +11,7 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-// A constant (or a parameter, when the number is none of 0, 1, -1) broadcast to the sizes.
+// Returns a constant (or a parameter, unless the number is 0, 1 or -1) broadcast to the sizes.
 Tensor Filled(OpKernelContext& c, Dims sizes, Scalar value, ElementType type) {
   DeviceState& device = *c.device();
   for (int64_t size : sizes) {
@@ -29,14 +29,14 @@ Tensor Filled(OpKernelContext& c, Dims sizes, Scalar value, ElementType type) {
   return Record(&device, Op::expand_node, {IValue(device.NewTensor(scalar)), IValue(sizes)})[0];
 }
 
-// float for a float, s64 for an int, pred for a bool.
+// Returns the given type, else float for a float, s64 for an int, pred for a bool.
 ElementType TypeOrOwn(OpKernelContext& c, size_t i, Scalar s) { return c.dtype(i, TypeOf(s)); }
 
 void Range(OpKernelContext& c, Scalar start, Scalar end, Scalar step, ElementType type) {
   const double span = (end.ToDouble() - start.ToDouble()) / step.ToDouble();
   if (step.ToDouble() == 0 || !std::isfinite(step.ToDouble()) || span < 0 || !(span < 1e12))
     return c.Fail("the range has the wrong sign or no end");
-  if (!IsFloat(type)) {  // numbers of the type, whatever was given
+  if (!IsFloat(type)) {  // convert to the tensor's type
     start = start.ToInt();
     step = step.ToInt();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexing that is made of several nodes, and the ops whose result's size depends on values: they run on the host.
+// Indexing ops with several nodes, and ops whose result size depends on values, which run on the host.
 #include <algorithm>
 #include <optional>
 
@@ -14,7 +14,7 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-// The value on the host, as a fallback to the host fetches it. Nullopt after an error.
+// Returns the value on the host, as fallbacks need it. Nullopt after an error.
 std::optional<Literal> Fetch(OpKernelContext& c, const Tensor& t) {
   absl::StatusOr<Literal> value = t.ToLiteral();
   if (value.ok()) return *std::move(value);
@@ -24,7 +24,7 @@ std::optional<Literal> Fetch(OpKernelContext& c, const Tensor& t) {
 
 void CountFallback(OpKernelContext& c) { c.device()->tracer()->metrics().Add(SchemaOf(c.op()).full_name()); }
 
-// Coordinates of elements that are not 0, row-major.
+// Returns the coordinates of nonzero elements, row-major.
 std::vector<std::vector<int64_t>> NonzeroIndices(const Literal& x) {
   const absl::Span<const int64_t> dims = x.shape().dims();
   const size_t width = static_cast<size_t>(BytesOf(x.shape().element_type()));
@@ -42,7 +42,7 @@ std::vector<std::vector<int64_t>> NonzeroIndices(const Literal& x) {
 
 bool IsMask(const Tensor& t) { return t.dtype() == ElementType::kPred || t.dtype() == ElementType::kU8; }
 
-// The row-major places that a mask marks. Nullopt after an error.
+// Returns the row-major indices that a mask selects. Nullopt after an error.
 std::optional<std::vector<int64_t>> MarkedIndices(OpKernelContext& c, const Tensor& mask) {
   if (mask.defined() && !IsMask(mask)) {
     c.Fail("only boolean masks are supported");
@@ -65,7 +65,7 @@ Tensor UploadS64(OpKernelContext& c, Dims dims, const std::vector<int64_t>& valu
   return device.tracer()->FromLiteral(std::move(literal));
 }
 
-// Indices as integers of one shape: masks become the coordinates of what they mark.
+// Converts indices to integers of one shape; masks become the coordinates that they select.
 bool ExpandIndices(OpKernelContext& c, const Tensor& self, Tensors* indices) {
   Tensors flat;
   for (const Tensor& index : *indices) {
@@ -132,7 +132,7 @@ void IndexPut(OpKernelContext& c) {
     const Tensor all = lazy::Expand(c.tensor(2), Sizes(c.tensor(0)));
     return c.Return(c.bool_arg(3) ? c.tensor(0) + all : InvokeOp(Op::clone, all));
   }
-  // One mask over the whole tensor and one number: a selection, whose size does not depend on the mask.
+  // One mask over the whole tensor and one number: a select, whose size does not depend on the mask.
   if (indices.size() == 1 && indices[0].defined() && IsMask(indices[0]) && c.tensor(2).numel() == 1 && !c.bool_arg(3)) {
     Tensor mask = indices[0];
     IntList sizes = Sizes(mask);
@@ -177,7 +177,7 @@ void Nonzero(OpKernelContext& c) {
 }
 void MaskedSelect(OpKernelContext& c) {
   CountFallback(c);
-  // Broadcast to each other, flatten, take what is marked.
+  // Broadcasts to a common shape, flattens, takes the selected elements.
   const Tensor shape_of = lazy::Where(c.tensor(1), c.tensor(0), c.tensor(0));
   if (!shape_of.defined()) return c.Return(shape_of);
   const Tensor mask = lazy::Expand(c.tensor(1), Sizes(shape_of));

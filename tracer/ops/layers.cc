@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalization, losses, pooling and padding that are made of several nodes or other ops.
+// Normalization, losses, pooling and padding composed of several nodes or other ops.
 #include <algorithm>
 #include <numeric>
 
@@ -17,14 +17,14 @@ int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), in
 
 ElementType WideOf(ElementType t) { return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t; }
 
-// Running statistics are written in place, off the graph of derivatives.
+// Updates running statistics in place, outside of autograd.
 void Average(OpKernelContext& c, const Tensor& running, const Tensor& batch, double momentum) {
   const NoGradGuard no_grad;
   WriteInPlace(running, lazy::Record(c.device(), Op::moving_average, {running, batch, momentum})[0]);
 }
 
-// Normalizes each row of [rows, width] by its own mean and variance: a batch norm whose features are the rows. Gives
-// the result in the type of x, and mean and 1/deviation.
+// Normalizes each row of [rows, width] by its own mean and variance: a batch norm whose features are the rows. Returns
+// the result in the type of x, mean and 1/deviation.
 Outputs NormalizeRows(const Tensor& x, int64_t rows, int64_t width, double eps) {
   Outputs all = InvokeOpMultiOutput(Op::native_batch_norm, lazy::Reshape(x, {1, rows, width}), IValue(), IValue(),
                                     IValue(), IValue(), true, 0.0, eps);
@@ -73,7 +73,7 @@ void NativeLayerNorm(OpKernelContext& c) {
   }
   IntList stats(x.sizes().begin(), x.sizes().begin() + kept);
   stats.resize(x.dim(), 1);
-  // Saved in the type of the input, as torch does.
+  // Saved in the type of the input, as in torch.
   const auto saved = [&](const Tensor& t) { return lazy::Reshape(t, stats).to(x.dtype()); };
   c.Return(y, saved(all[1]), saved(all[2]));
 }
@@ -197,7 +197,7 @@ void CrossEntropyLoss(OpKernelContext& c) {
   per_class[dim] = classes;
   const Tensor weight = c.has(2) ? lazy::Reshape(c.tensor(2), per_class) : Tensor();
   if (ScalarTypeCategory(target.dtype()) == 2) {
-    // Probabilities of classes.
+    // Class probabilities.
     Tensor t = target;
     if (smoothing > 0) t = lazy::Add(t * Scalar(1 - smoothing), smoothing / static_cast<double>(classes));
     Tensor product = logp * t;
@@ -210,7 +210,7 @@ void CrossEntropyLoss(OpKernelContext& c) {
   const Outputs nll = InvokeOpMultiOutput(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target,
                                           c.args()[2], reduction, ignore);
   if (smoothing == 0 || !nll[0].defined()) return c.Return(nll[0]);
-  // The smooth part: the mean over classes, ignored targets left out.
+  // The smoothing term: the mean over classes, without ignored targets.
   Tensor smooth = -lazy::Sum(weight.defined() ? logp * weight : logp, {dim});
   const Tensor ignored = lazy::Eq(target, ignore);
   smooth = lazy::MaskedFill(smooth, ignored, 0);
@@ -288,7 +288,7 @@ void UpsampleNearestVec(OpKernelContext& c) {
 
 namespace {
 
-// Takes elements `places` of a dimension.
+// Returns the elements at indices `places` of a dimension.
 Tensor GatherIndices(OpKernelContext& c, const Tensor& t, int64_t dim, const std::vector<double>& places) {
   const Tensor index = lazy::Record(c.device(), Op::tensor_constant,
                                     {IntList{static_cast<int64_t>(places.size())}, places, ElementType::kS64})[0];

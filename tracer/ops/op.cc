@@ -15,7 +15,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// Stand in the table for what an op does not have.
+// Table entries for absent functions.
 constexpr Lower kNoLowering = &lower::None;
 constexpr Derivative kNoDerivative = &derivative::None;
 
@@ -49,7 +49,7 @@ struct Tables {
         by_full_name.emplace(s.full_name(), static_cast<Op>(i));
         by_name[s.name].push_back(static_cast<Op>(i));
       }
-      // The symbol, then attribute names; those of the schema where none is given.
+      // The symbol, then attribute names; those of the schema if none is given.
       std::vector<std::string> words;
       for (size_t begin = 0; begin < info.ir.size();) {
         const size_t end = std::min(info.ir.find(' ', begin), info.ir.size());

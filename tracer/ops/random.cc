@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random ops: nodes with a seed as an operand, which each call chains to that of the call before.
+// Random ops: nodes with a seed operand derived from that of the previous call.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -23,7 +23,7 @@ bool Negative(OpKernelContext& c, Dims sizes) {
   return false;
 }
 
-// A node of numbers drawn with two parameters.
+// Records a node of random samples with two parameters.
 Tensor Draw(OpKernelContext& c, Op op, Dims sizes, double a, double b, ElementType type) {
   if (!IsFloat(type)) c.Fail("expected a floating-point type");
   if (c.failed() || Negative(c, sizes)) return Tensor();
@@ -36,7 +36,7 @@ Tensor Flips(OpKernelContext& c, const Tensor& probability, Dims sizes) {
   return lazy::Record(c.device(), Op::bernoulli_node, {probability, Seed(c), IValue(sizes)})[0];
 }
 
-// Zeros and ones of `like`'s type and sizes, ones with probability p.
+// Returns zeros and ones of `like`'s type and sizes, ones with probability p.
 Tensor FlipsLike(OpKernelContext& c, const Tensor& like, double p) {
   if (!(p >= 0 && p <= 1)) {
     c.Fail("bernoulli_ expects p to be in [0, 1]");
@@ -52,7 +52,7 @@ Tensor Whole(OpKernelContext& c, Dims sizes, int64_t from, int64_t to, ElementTy
   return lazy::Record(c.device(), Op::random_node, {Seed(c), IValue(sizes), IValue(from), IValue(to), IValue(type)})[0];
 }
 
-// One more than the largest number that `random_` draws: all that the type holds without a gap.
+// Returns one more than the largest sample of `random_`: the end of the type's contiguous integers.
 int64_t EndOf(ElementType type) {
   if (type == ElementType::kPred) return 2;
   if (type == ElementType::kBF16) return (int64_t{1} << 8) + 1;
@@ -122,8 +122,8 @@ void RandomFromInPlace(OpKernelContext& c) {
   Write(c, Whole(c, c.tensor(0).sizes(), c.int_arg(1), to, c.tensor(0).dtype()));
 }
 
-// Draws without replacement: the largest of weight / (exponential number), as torch does it; with replacement, one such
-// draw for each sample.
+// Samples without replacement: the largest of weight / (exponential sample), as in torch. With replacement: one such
+// sample for each.
 void Multinomial(OpKernelContext& c) {
   const Tensor& weights = c.tensor(0);
   const int64_t samples = c.int_arg(1), rank = weights.dim(), classes = weights.size(-1);

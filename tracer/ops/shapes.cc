@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views and other changes of shape. Each makes one node on the value it looks at.
+// Views and other changes of shape. Each records one node on its input.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ Tensor Node(OpKernelContext& c, Op op, std::initializer_list<IValue> args) {
 }
 Tensor ViewAs(OpKernelContext& c, const Tensor& t, Dims sizes) { return Node(c, Op::view_node, {t, sizes}); }
 
-// One size may be -1.
+// Infers a size of -1.
 bool Infer(OpKernelContext& c, int64_t elements, IntList* sizes) {
   int64_t known = 1;
   int64_t* open = nullptr;
@@ -229,7 +229,7 @@ void Chunk(OpKernelContext& c) {
   const Tensor& t = c.tensor(0);
   const int64_t dim = c.Dim(c.int_arg(2), t.dim()), chunks = c.int_arg(1);
   if (c.failed() || chunks <= 0) return c.Fail("chunks must be positive");
-  if (t.dim() != 0 && t.size(dim) == 0) {  // so many pieces all the same
+  if (t.dim() != 0 && t.size(dim) == 0) {  // number of chunks for an empty dimension
     return c.Return(InvokeOpMultiOutput(Op::split_with_sizes, t,
                                         IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
   }
@@ -270,7 +270,7 @@ void Unfold(OpKernelContext& c) {
 }
 
 void Cat(OpKernelContext& c) {
-  // Empty tensors of rank 1 are left out, as torch does for old times' sake.
+  // Skips empty tensors of rank 1, as torch does for compatibility.
   Tensors parts;
   for (const Tensor& t : c.list(0)) {
     if (t.dim() != 1 || t.numel() != 0) parts.push_back(t);
@@ -281,7 +281,7 @@ void Cat(OpKernelContext& c) {
   }
   const int64_t dim = c.Dim(c.int_arg(1), parts[0].dim());
   if (c.failed()) return;
-  // What is left out has a say in the type all the same.
+  // Skipped tensors still take part in type promotion.
   ResultTypeState promotion;
   for (size_t i = 0; i < c.list(0).size(); ++i) {
     if (c.list(0)[i].dim() == 0) {

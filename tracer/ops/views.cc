@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from
-// another. A write through it computes new values for everything it looks at, back to the base; other views of that
-// base are made again when they are next used.
+// Views and in-place writes by functionalization: a view is a separate tensor that records its derivation from its
+// parent. A write through it computes new values for all its ancestors; other views of the base are recomputed on next
+// use.
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -15,7 +15,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// The new value of what `view` looks at, after the view became `value`.
+// Returns the new value of the parent of `view`, after the view became `value`.
 Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
   const auto number = [&](size_t i) { return view.args[i].get<Scalar>()->ToInt(); };
   switch (view.op) {
@@ -53,7 +53,7 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
       return InvokeOp(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
     }
     default:
-      // Everything else keeps the elements in their order.
+      // All other views keep the elements in order.
       if (value.numel() == parent.numel())
         return InvokeOp(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
       parent.device()->tracer()->SetError(absl::UnimplementedError(
@@ -62,7 +62,7 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
   }
 }
 
-// What the op that made a new value for `to` remembers of `to` is the value before: it gets a place of its own.
+// Moves the old value of `to` to separate data: the op that computes the new value has saved it.
 void KeepOldValue(DeviceState& device, TensorData* to, Node* function) {
   for (SavedVariable& slot : function->slots) {
     if (slot.data.get() != to || slot.version != to->version) continue;
@@ -78,7 +78,7 @@ void KeepOldValue(DeviceState& device, TensorData* to, Node* function) {
   }
 }
 
-// Makes `t` show `value`, its place in the graph of derivatives included unless that is to stay.
+// Sets the value of `t`, with its autograd history unless `keep_place`.
 void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
   TensorImpl* impl = t.impl();
   TensorData* to = impl->data.get();
@@ -90,7 +90,7 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
     const NodeOutput ir = device.ValueOf(from);
     if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
     to->buffer = from->buffer;
-    if (to->buffer != nullptr) to->buffer->read_only = true;  // two values in one
+    if (to->buffer != nullptr) to->buffer->read_only = true;  // two values share it
     to->ir = ir;
     to->ir_epoch = device.graph().epoch();
     to->shape = from->shape;
@@ -101,7 +101,7 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
   if (value.impl()->grad_fn) {
     impl->grad_fn = value.impl()->grad_fn;
     impl->output_number = value.impl()->output_number;
-    // The data now belongs to this tensor: what autograd remembers of the result must not look older than it.
+    // The data now belongs to this tensor: saved versions of the result must not appear older.
     for (OutputInfo& info : impl->grad_fn->outputs) {
       if (info.data.get() == from) {
         info.data = impl->data;
@@ -126,7 +126,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     tracer->SetError(absl::InvalidArgumentError("a write in place has other sizes than the tensor"));
     return;
   }
-  // A float does not become an integer in silence, nor an integer a bool.
+  // Floats are not implicitly converted to integers, nor integers to bool.
   if (ScalarTypeCategory(value.dtype()) > ScalarTypeCategory(tensor.dtype())) {
     tracer->SetError(
         absl::InvalidArgumentError(StrCat("result type ", ToString(value.dtype()),
@@ -142,7 +142,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
   RefreshView(tensor);
   struct Write {
     Tensor tensor, value;
-    bool detached;  // the write reaches it through a detached tensor: derivatives do not see it
+    bool detached;  // the write is through a detached tensor: not differentiated
   };
   std::vector<Write> writes;
   Tensor at = tensor;
@@ -154,7 +154,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     const ViewInfo& view = *at.impl()->view;
     const Tensor parent = view.parent;
     RefreshView(parent);
-    if (view.op == Op::detach) {  // it is its parent's value
+    if (view.op == Op::detach) {  // shares its parent's value
       detached = true;
       at = parent;
       continue;
@@ -175,7 +175,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     if (done == nullptr || target->data.get() != done->data.get()) {
       Assign(write.tensor, write.value, write.detached);
       done = target;
-    } else if (!write.detached) {  // an alias: one value, in one place of the graph of derivatives
+    } else if (!write.detached) {  // an alias: same value and history
       target->grad_fn = done->grad_fn;
       target->output_number = done->output_number;
     }
@@ -185,7 +185,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
 
 void RefreshView(const Tensor& tensor) {
   if (!tensor.defined() || tensor.impl()->view == nullptr) return;
-  // From the base down to this view, those that are behind.
+  // Outdated views, from the base to this view.
   std::vector<Tensor> chain = {tensor};
   while (chain.back().impl()->view != nullptr) chain.push_back(chain.back().impl()->view->parent);
   const uint32_t generation = chain.back().impl()->data->version;
@@ -193,8 +193,8 @@ void RefreshView(const Tensor& tensor) {
     TensorImpl* impl = chain[i].impl();
     if (impl->generation == generation) continue;
     impl->generation = generation;
-    if (impl->view->op == Op::detach) continue;                    // one value with its parent
-    const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // as itself it is no argument of its own op
+    if (impl->view->op == Op::detach) continue;                    // shares its parent's value
+    const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // avoids being an argument of its own op
     Outputs outputs = Dispatch(view->op, Args(view->args));
     Tensor fresh = outputs.size() > static_cast<size_t>(view->output) ? outputs[view->output] : Tensor();
     impl->view = std::make_unique<ViewInfo>(*view);

@@ -130,7 +130,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpTestCase& c, bool gradient
       call.args[i].set_requires_grad(true);
     }
   }
-  // What is written in place may not be a leaf: a copy of it is used.
+  // In-place ops may not write to leaves: use a copy.
   const Tensors leaves = call.args;
   Tensors used = leaves;
   Args args;
@@ -147,7 +147,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpTestCase& c, bool gradient
       continue;
     }
     if (spec.type == ArgType::kTensorList) {
-      // Without an `arglist` line, all that is left.
+      // Without an `arglist` line: all remaining arguments.
       size_t count = used.size() - next;
       if (list < c.lists.size()) count = std::min(count, c.lists[list++].second);
       args.emplace_back(Tensors(used.begin() + static_cast<std::ptrdiff_t>(next),
@@ -194,7 +194,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpTestCase& c, bool gradient
     absl::StatusOr<Tensors> done = RunBackward(root_tensors, cotangents, {});
     if (!done.ok()) return done.status();
   }
-  // What no result depends on has a gradient of zeros.
+  // An argument that no result depends on has a gradient of zeros.
   for (size_t i : c.requires_grad) {
     const Tensor gradient = leaves[i].grad();
     call.gradients.push_back(gradient.defined() ? gradient : ZerosLike(leaves[i]));

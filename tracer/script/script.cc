@@ -158,7 +158,7 @@ bool ScriptRunner::Capture(std::string_view line, std::string_view rest, size_t 
     if (!Variable(name, &t)) return false;
     arguments.push_back(std::move(t));
   }
-  // What the block assigned the last time and does not read is gone: the call makes it anew.
+  // Erases variables that the last run of the block assigned and that it does not read: the call recreates them.
   for (const std::string& name : block.results) {
     const bool read = std::find(block.arguments.begin(), block.arguments.end(), name) != block.arguments.end();
     if (!read) variables_[index_[name]].second = Tensor();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for the tracer as text, one statement a line (docs/tracer.md has the whole language):
+// Scripts for the tracer, one statement a line (docs/tracer.md documents the language):
 //
 //   %x = tensor f32[2,3] {{1,2,3},{4,5,6}}
-//   %w = hash f32[4,3] 0            numbers by formula, the same everywhere
+//   %w = hash f32[4,3] 0            deterministic pseudo-random values, the same on every platform
 //   requires_grad %w
 //   %y = aten::linear(%x, %w)
 //   %v, %i = aten::topk(%y, 2, largest=true)
@@ -15,7 +15,7 @@
 //   mark_step
 //   print %loss
 //
-// Blocks are no_grad, scope NAME, repeat N, compile NAME and capture NAME, up to `end`. Statements run as they are met.
+// Blocks are no_grad, scope NAME, repeat N, compile NAME and capture NAME, up to `end`. Statements run in order.
 #ifndef HLOKIT_TRACER_SCRIPT_SCRIPT_H_
 #define HLOKIT_TRACER_SCRIPT_SCRIPT_H_
 
@@ -34,17 +34,17 @@ namespace hlokit::lazy {
 
 struct ProgramOptions {
   IrTextOptions text;
-  int64_t max_statements = int64_t{1} << 24;  // run, those of repeats counted each time
+  int64_t max_statements = int64_t{1} << 24;  // executed statements, counting each repetition
 };
 
-// Variables of a program when it ends, in the order of their first assignment.
+// Variables of a script at its end, in the order of their first assignment.
 struct ProgramResult {
   std::vector<std::pair<std::string, Tensor>> variables;
-  std::string captures;  // what became of its capture blocks, as CapturedFunction::Report has it
+  std::string captures;  // reports of its capture blocks (CapturedFunction::Report)
 };
 
-// Runs a program on the current device of this thread; `dump`, `print` and `item` write to `out`. False after an error,
-// which is in the sink.
+// Runs a script on the current device of this thread; `dump`, `print` and `item` write to `out`. Returns false after an
+// error, which is in the sink.
 bool RunScript(const SourceBuffer& source, Tracer& tracer, const ProgramOptions& options, TextWriter& out,
                ProgramResult* result, DiagnosticSink* sink);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: variables, what is assigned to them, calls of ops.
+// Scripts: variables, assignments, calls of ops.
 #include <charconv>
 #include <optional>
 
@@ -64,19 +64,19 @@ bool ScriptRunner::Argument(const ArgSpec& spec, std::string_view text, IValue* 
 
 namespace {
 
-// One argument as it is written, and which of the schema's it is.
+// A written argument, and its position in the schema.
 struct WrittenArgument {
-  int at = -1;  // -1: there is none of this name, or none at this place that goes without a name
+  int at = -1;  // -1: unknown name, or too many positional arguments
   bool by_name = false;
   std::string_view name;
   std::string_view text;
 };
 
-// An overload and what is written for it.
+// An overload and its written arguments.
 struct WrittenCall {
   Op op;
   std::vector<WrittenArgument> arguments;
-  int missing = -1;  // the first argument that must be given and is not
+  int missing = -1;  // the first missing required argument
 };
 
 WrittenCall Match(Op op, absl::Span<const std::string_view> texts) {
@@ -104,7 +104,7 @@ WrittenCall Match(Op op, absl::Span<const std::string_view> texts) {
   return call;
 }
 
-// Whether the arguments can be those of this overload: tensors where it takes tensors, and all it needs.
+// Returns true if the arguments match this overload: tensors for tensors, and all required ones.
 bool Fits(const WrittenCall& call) {
   for (const WrittenArgument& written : call.arguments) {
     if (written.at < 0) return false;
@@ -135,7 +135,7 @@ bool ScriptRunner::CallOp(std::string_view call, Outputs* outputs) {
   for (std::string_view text : texts) {
     if (text.empty()) return Error(call, "an argument is empty");
   }
-  // A name that is an op as it stands, or with its writing in place taken away.
+  // An op's name, or that of an op with a trailing `_` removed.
   std::optional<WrittenCall> written;
   bool in_place = false;
   for (bool stripped : {false, true}) {
@@ -152,7 +152,7 @@ bool ScriptRunner::CallOp(std::string_view call, Outputs* outputs) {
     for (Op candidate : candidates) {
       WrittenCall match = Match(candidate, texts);
       const bool fits = Fits(match);
-      if (fits || !written) written = std::move(match);  // none fits: the first, which says why
+      if (fits || !written) written = std::move(match);  // no match: the first overload, for its error
       if (fits) break;
     }
     if (written) {

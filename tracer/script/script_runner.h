@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs run (script.h): variables and calls in script_calls.cc, statements in script_statements.cc, blocks in
-// script.cc.
+// Execution of scripts (script.h): variables and calls in script_calls.cc, statements in script_statements.cc, blocks
+// in script.cc.
 #ifndef HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_
 #define HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_
 
@@ -25,7 +25,7 @@
 
 namespace hlokit::lazy {
 
-// Cuts the first word off.
+// Removes and returns the first word.
 std::string_view TakeWord(std::string_view* s);
 
 class ScriptRunner {
@@ -40,13 +40,13 @@ class ScriptRunner {
   struct Block {
     enum Kind { kNoGrad, kScope, kRepeat, kCompile } kind;
     size_t line = 0;   // of the statement that opened it
-    int64_t left = 0;  // of a repeat: times after this one
+    int64_t left = 0;  // for repeat: iterations after this one
     std::unique_ptr<AutoGradMode> grad_mode;
     std::unique_ptr<ScopedTrace> scope;
     std::unique_ptr<CompileRegion> region;
   };
 
-  // A capture block: what it reads from before, what it leaves, and the function that its lines are.
+  // A capture block: variables that it reads and assigns, and the function of its lines.
   struct CaptureBlock {
     std::vector<std::string_view> arguments;
     std::vector<std::string> results;
@@ -80,7 +80,7 @@ class ScriptRunner {
     if (fresh) variables_.emplace_back(std::string(name), Tensor());
     variables_[it->second].second = std::move(t);
   }
-  // Errors that ops left behind belong to the statement.
+  // Reports pending errors of ops at the statement.
   bool CheckStatus(std::string_view at) {
     const absl::Status s = tracer_.status();
     if (s.ok()) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs: what a line does that is no assignment and opens no block.
+// Scripts: statements other than assignments and blocks.
 #include <charconv>
 #include <memory>
 #include <mutex>
@@ -61,7 +61,7 @@ bool ScriptRunner::Dump(std::string_view kind, std::string_view names, std::stri
 }
 
 bool ScriptRunner::Statement(std::string_view line) {
-  // `=` that is no part of an argument.
+  // `=` outside of arguments.
   const size_t paren = std::min(line.find('('), line.size());
   if (line.front() == '%') {
     const size_t eq = line.substr(0, paren).find('=');

@@ -20,7 +20,7 @@ using runtime::MetricData;
 
 constexpr int kReportWidth = 80;
 
-// Lines with a prefix of their own.
+// Writes lines with a prefix.
 class Block {
  public:
   explicit Block(std::string_view prefix) : prefix_(prefix) {}
@@ -42,8 +42,8 @@ std::string Gigabytes(int64_t bytes) {
   return text;
 }
 
-// Where most of the executions that `counts` accepts came from: "; most often item of aten::sum at f@x.script:3 (5 of
-// 8)".
+// Returns the most frequent origin of the executions that `counts` accepts: "; most often item of aten::sum at
+// f@x.script:3 (5 of 8)".
 template <typename Counts>
 std::string MostOften(const ExecutionLog& log, Counts counts) {
   std::map<std::string, int64_t> places;
@@ -116,7 +116,7 @@ std::string PostCompilationBlock(const Module& module) {
 std::vector<std::string> AutoAnalysis::AfterStep(const runtime::Metrics& metrics, const ExecutionLog& log,
                                                  int64_t steps) {
   constexpr int64_t kWarmUpSteps = 10;
-  constexpr double kTooFrequent = 0.5;  // a step
+  constexpr double kTooFrequent = 0.5;  // per step
   constexpr double kSlowCompileNs = 300e9, kSlowExecuteNs = 30e9;
   std::vector<std::string> lines;
   const auto give = [&](const std::string& what, const std::string& text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PT_XLA_DEBUG makes PyTorch/XLA print, in its words: a block for each compilation and each execution with its
-// cause and the lines that triggered it, and advice drawn from the metrics after each step.
+// PyTorch/XLA's output for PT_XLA_DEBUG: a block for each compilation and each execution with its cause and source
+// lines, and recommendations from the metrics after each step.
 #ifndef HLOKIT_TRACER_STEP_DEBUG_ANALYSIS_H_
 #define HLOKIT_TRACER_STEP_DEBUG_ANALYSIS_H_
 
@@ -19,19 +19,19 @@ namespace hlokit::lazy {
 
 enum class AnalysisKind : uint8_t { kCompilation, kExecution, kUnexpectedExecution };
 
-// The block about one execution, at most `max_frames` lines of the program in it. No newline at the end.
+// Returns the block for one execution, with at most `max_frames` source lines. No newline at the end.
 std::string AnalysisBlock(AnalysisKind kind, const ExecutionRecord& execution, int max_frames);
-// The block about a program that was compiled: a digest of it and how much memory it needs.
+// Returns the block for a compiled program: a digest and its memory.
 std::string PostCompilationBlock(const Module& module);
 
-// Advice, each piece given once: when compilations or transfers are more than half as many as steps, when one was very
-// slow, when ops ran on the host.
+// Recommendations, each given once: for compilations or transfers in more than half of the steps, a very slow one, and
+// ops that ran on the host.
 class AutoAnalysis {
  public:
   std::vector<std::string> AfterStep(const runtime::Metrics& metrics, const ExecutionLog& log, int64_t steps);
 
  private:
-  std::set<std::string> given_;  // of what, ops by name
+  std::set<std::string> given_;  // kinds, ops by name
 };
 
 }  // namespace hlokit::lazy

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kScalarCacheSize = 128;
 constexpr size_t kMinValuesToCompact = 4096;
 
-// Of the double, or of the integer.
+// Returns the bits of the double or integer.
 uint64_t BitsOfNumber(Scalar value) {
   return value.is_float() ? std::bit_cast<uint64_t>(value.ToDouble()) : static_cast<uint64_t>(value.ToInt());
 }
@@ -198,7 +198,7 @@ Tensor DeviceState::NewTensor(std::shared_ptr<runtime::DeviceBuffer> buffer, Sha
 }
 
 NodeOutput DeviceState::NextSeed() {
-  // seed, then b + k * seed for each further draw of the step.
+  // The first draw uses the seed, each further one of the step b + k * seed.
   constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
   if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
     SeedBuffer();
@@ -290,7 +290,7 @@ std::vector<TensorData*> DeviceState::LiveTensors() {
 }
 
 void DeviceState::Compact() {
-  // Values in front of the first gap stay where they are, and are not touched.
+  // Values before the first gap do not move.
   const auto gap = std::find(live_.begin(), live_.end(), nullptr);
   const auto first = static_cast<size_t>(gap - live_.begin());
   live_.erase(std::remove(gap, live_.end(), nullptr), live_.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracing side of one device: the pending graph, what is interned for it, live values, cached scalars, the seed.
+// Tracing state of one device: the pending graph, interned data, live values, cached scalars, the seed.
 #ifndef HLOKIT_TRACER_STEP_DEVICE_STATE_H_
 #define HLOKIT_TRACER_STEP_DEVICE_STATE_H_
 
@@ -35,72 +35,72 @@ class DeviceState {
 
   Tracer* tracer() const { return tracer_; }
   runtime::Device* device() const { return device_; }
-  // "CPU:0".
+  // Returns "CPU:0".
   std::string name() const;
-  // For arrays to be uploaded; whatever other threads do with this device meanwhile.
+  // Returns the shape of an array to upload. Thread-safe.
   Shape ArrayShape(ElementType type, absl::Span<const int64_t> dims);
   Shape ScalarShape(ElementType type) { return ArrayShape(type, {}); }
 
-  // What follows is under mutex().
+  // Returns the mutex, which the members below require.
   ReentrantMutex& mutex() { return mutex_; }
   Graph& graph() { return graph_; }
   Context& context() { return *context_; }
   const std::shared_ptr<Context>& shared_context() const { return context_; }
   ShapeTable& shapes() { return context_->shapes; }
 
-  // Appends a node; its shape comes from the cache or from a trial lowering. kNoNode after an error, which the tracer
-  // has.
+  // Appends a node; its shape comes from the cache or from a trial lowering. Returns kNoNode after an error, which the
+  // tracer has.
   NodeId AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
   Shape ShapeOf(NodeOutput ref);
   NodeId AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape);
-  // A number as an operand: a constant, or a cached parameter.
+  // Returns a number as an operand: a constant, or a cached parameter.
   NodeOutput ScalarNode(Scalar value, ElementType type);
   NodeOutput ConstantNode(Scalar value, ElementType type);
-  // The operand that stands for a tensor's value.
+  // Returns the operand for a tensor's value.
   NodeOutput ValueOf(TensorData* data);
   Tensor NewTensor(NodeOutput ref) { return NewTensor(ref, ShapeOf(ref)); }
   Tensor NewTensor(NodeOutput ref, Shape shape);
   Tensor NewTensor(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape);
 
-  // The seed of the next random op, chained to the last one's.
+  // Returns the seed of the next random op, derived from the last one.
   NodeOutput NextSeed();
-  // The value of the step's seed, uploaded if it was not yet.
+  // Returns the value of the step's seed, uploaded on first use.
   const std::shared_ptr<runtime::DeviceBuffer>& SeedBuffer();
-  // The same if this step had a random op; null if not.
+  // Returns the value of the step's seed if this step had a random op, else null.
   std::shared_ptr<runtime::DeviceBuffer> UsedSeedBuffer() const;
   void SetSeed(int64_t seed);
   void NextStepSeed();
 
-  // What orders collectives of a step; a step forgets it.
+  // Returns the token that orders the collectives of a step; reset at each step.
   Tensor CollectiveToken();
   void SetCollectiveToken(Tensor token) { collective_token_ = std::move(token); }
 
   void Register(TensorData* data);
   void Unregister(TensorData* data);
-  // Makes a value the newest, as if it took the place of one that was just made.
+  // Moves a value to the end of the live list, in creation order.
   void MarkNewest(TensorData* data);
-  // Values that nobody needs any more, since the last call: to be dropped by the device's thread, which has the time.
+  // Returns the dead buffers since the last call, to be freed on the device's thread.
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> TakeDeadBuffers();
   std::vector<TensorData*> LiveTensors();
   int64_t live_count() const { return live_count_; }
   int64_t created_count() const { return created_count_; }
-  uint64_t next_id() const { return next_id_; }  // of the tensor to be made next
-  // Empties the graph if no live value refers to it.
+  uint64_t next_id() const { return next_id_; }  // of the next tensor
+  // Clears the graph if no live value refers to it.
   void ClearGraphIfUnused();
 
   GraphCache& cache() { return cache_; }
   std::vector<SourceFrame>& frames() { return frames_; }
-  // Room for the key of the graph being looked up, kept between lookups.
+  // Returns scratch space for the key of a graph lookup.
   std::vector<uint32_t>& key_words() { return key_words_; }
   // Steps marked so far.
   int64_t steps = 0;
-  // The name of what is being traced: a compiled region or a captured function; may be empty.
+  // Name of the compiled region or captured function being traced; may be empty.
   std::string graph_name;
-  // While this is set nothing may run: an execution is an error.
+  // While set, any execution is an error.
   bool forbid_execution = false;
-  // Where executions are noted for whoever listens; may be null.
+  // Receives execution records; may be null.
   std::vector<ExecutionRecord>* listener = nullptr;
-  // Sees every node; may be null.
+  // Observes every node; may be null.
   DynamicShapeDetector* dynamic_shape_detector = nullptr;
 
  private:
@@ -119,7 +119,7 @@ class DeviceState {
     }
   };
   void WarnOfPendingNodes();
-  // Closes the gaps in live_.
+  // Compacts live_.
   void Compact();
   absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
 
@@ -131,13 +131,13 @@ class DeviceState {
   Graph graph_;
   std::vector<SourceFrame> frames_;
 
-  // Shapes of nodes by op, attributes and, for each operand, its node's shape and which output it is.
+  // Shapes of nodes, by op, attributes, and the node shape and output number of each operand.
   std::vector<uint64_t> shape_words_;
   std::vector<ShapeEntry> shape_entries_;
   InternIndex shape_index_;
-  std::vector<uint64_t> key_;  // room for that of the node being added
+  std::vector<uint64_t> key_;  // scratch space for the node being added
 
-  // Parameters for numbers, the 128 used last.
+  // Parameters for numbers: the 128 most recently used.
   struct CachedScalar {
     ScalarKey key;
     std::shared_ptr<runtime::DeviceBuffer> buffer;
@@ -146,8 +146,7 @@ class DeviceState {
   using ScalarList = std::list<CachedScalar>;
   ScalarList scalars_;
   absl::flat_hash_map<ScalarKey, ScalarList::iterator> scalar_index_;
-  // Where the numbers of the last calls are in it, and what constants of the last calls became: an optimizer uses the
-  // same few for every parameter.
+  // Most recent numbers in scalars_, and most recent constants: an optimizer uses the same few for every parameter.
   struct RecentScalar {
     Scalar::Kind kind;
     ElementType type = ElementType::kTuple;  // none
@@ -167,7 +166,7 @@ class DeviceState {
   size_t next_constant_ = 0;
 
   std::vector<uint32_t> key_words_;
-  size_t warn_at_nodes_;  // pending nodes at which the next warning is due
+  size_t warn_at_nodes_;  // pending nodes at the next warning
 
   int64_t seed_ = 101;
   Tensor seed_tensor_;
@@ -175,7 +174,7 @@ class DeviceState {
   NodeOutput running_seed_;
   uint32_t running_seed_epoch_ = 0;
 
-  // Oldest first, with null for those that are gone.
+  // Oldest first, with null for dead values.
   std::vector<TensorData*> live_;
   int64_t live_count_ = 0;
   int64_t created_count_ = 0;

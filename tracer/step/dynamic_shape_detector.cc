@@ -17,7 +17,7 @@ absl::Status DynamicShapeDetector::Add(DeviceState& device, uint32_t node) {
   const Graph& graph = device.graph();
   if (failed_ || graph.node(node).op == Op::constant) return absl::OkStatus();
   const std::string text = NodeString(device, node, /*places=*/true);
-  // Which nodes the operands are counts too: by how long ago they were recorded.
+  // Operands are identified by their distance in recording order.
   std::string key = NodeString(device, node, /*places=*/false);
   for (const NodeOutput& operand : graph.operands(node)) {
     const Op op = graph.node(operand.node).op;
@@ -27,7 +27,7 @@ absl::Status DynamicShapeDetector::Add(DeviceState& device, uint32_t node) {
     at_ = it->second;
     return absl::OkStatus();
   }
-  // The first graph of all leaves nothing behind; any other does so at most once.
+  // Nodes of new graphs beyond the limit are not added to the trie.
   if (!fresh_ && graphs_ >= max_graphs_) {
     failed_ = true;
     return TooMany(text);

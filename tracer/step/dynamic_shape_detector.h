@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches the nodes that a function records and says which op is the first to differ from earlier calls, once the calls
-// make more different graphs than allowed: the sign of shapes that change.
+// Observes the nodes that a function records and reports the first op that differs from earlier calls, once calls
+// produce more different graphs than allowed: a sign of dynamic shapes.
 //
-// The graphs known of a function are a tree: a path from its root is the nodes of one graph in the order in which they
-// were recorded, without leaves and constants.
+// The known graphs of a function form a trie: a path from its root is the nodes of one graph in recording order,
+// without leaves and constants.
 #ifndef HLOKIT_TRACER_STEP_DYNAMIC_SHAPE_DETECTOR_H_
 #define HLOKIT_TRACER_STEP_DYNAMIC_SHAPE_DETECTOR_H_
 
@@ -22,11 +22,12 @@ class DynamicShapeDetector {
  public:
   explicit DynamicShapeDetector(int64_t max_graphs) : max_graphs_(max_graphs) {}
 
-  // A call begins.
+  // Begins a call.
   void Begin();
-  // The call recorded `node`, under the device's mutex. An error, once a call, when that makes one graph too many.
+  // Adds a recorded node. Requires: the device's mutex. Returns an error, at most once per call, if the graph exceeds
+  // the limit.
   absl::Status Add(DeviceState& device, uint32_t node);
-  // The call ends: an error if it ends where no known graph does and that is one too many.
+  // Ends the call. Returns an error if it ends within the known graphs as a new one that exceeds the limit.
   absl::Status End();
 
   int64_t graphs() const { return graphs_; }
@@ -43,8 +44,8 @@ class DynamicShapeDetector {
   int64_t graphs_ = 0;
   std::vector<TrieNode> nodes_ = {TrieNode()};
   uint32_t at_ = 0;
-  bool fresh_ = false;   // this call has left what was known
-  bool failed_ = false;  // and was one too many
+  bool fresh_ = false;   // this call has left the known graphs
+  bool failed_ = false;  // the call exceeded the limit
 };
 
 }  // namespace hlokit::lazy

@@ -20,7 +20,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// What the variables say before it is put together: some depend on others.
+// Values of the variables before they are combined: some depend on others.
 struct Settings {
   TracerOptions& options;
   bool debug = false;                    // PT_XLA_DEBUG
@@ -29,16 +29,16 @@ struct Settings {
   int64_t rank = 0;
 };
 
-// Kinds of variables: each reads a value, or says what it must be.
+// Kinds of variables: each parses a value, or returns the expected form.
 
-// Off where it is empty, 0 or false.
+// Off if empty, 0 or false.
 struct Flag {
   absl::Status Read(std::string_view, std::string_view v, bool* to) const {
     *to = !v.empty() && v != "0" && v != "false" && v != "False";
     return absl::OkStatus();
   }
 };
-// One of several variables, any of which turns the same on.
+// One of several variables, any of which sets the option.
 struct AnyFlag {
   absl::Status Read(std::string_view name, std::string_view v, bool* to) const {
     bool on = false;
@@ -47,7 +47,7 @@ struct AnyFlag {
     return status;
   }
 };
-// With what belongs behind it; one that is empty sets nothing then.
+// Text with a suffix; with a suffix an empty value is ignored.
 struct Text {
   explicit Text(std::string_view suffix = "") : suffix(suffix) {}
   std::string_view suffix;
@@ -117,7 +117,7 @@ constexpr Variable kVariables[] = {
 #undef SUPPORTED
 #undef IGNORED
 
-// Whether a name stands where only names of the table do.
+// Returns true for names in PyTorch/XLA's namespace.
 bool Reserved(std::string_view name) {
   return name.starts_with("XLA_") || name.starts_with("PT_XLA_") || name.starts_with("PJRT_");
 }

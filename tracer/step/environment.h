@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables of the environment, under the names and with the meanings they have for PyTorch/XLA.
+// Environment variables with the names and meanings of PyTorch/XLA.
 #ifndef HLOKIT_TRACER_STEP_ENVIRONMENT_H_
 #define HLOKIT_TRACER_STEP_ENVIRONMENT_H_
 
@@ -10,12 +10,11 @@
 
 namespace hlokit::lazy {
 
-// Sets options from entries "NAME=VALUE"; `environment` ends with a null pointer. A name in PyTorch/XLA's part of the
-// namespace that it does not have is an error with a suggestion, and so is a value that cannot be. Names it has that
-// mean nothing here are passed over.
+// Sets options from entries "NAME=VALUE"; `environment` ends with a null pointer. Returns an error with a suggestion
+// for an unknown name in PyTorch/XLA's namespace, and for an invalid value. Skips names that have no meaning here.
 absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* options);
 
-// The variables that mean something here, a line each, then the names of the others that are known.
+// Returns the supported variables, one a line, then the names of the ignored ones.
 std::string DescribeEnvironment();
 
 }  // namespace hlokit::lazy

@@ -24,7 +24,7 @@ std::string_view ToString(ExecutionRecord::ProgramOrigin program) {
   return "";
 }
 
-// Whether a step consists of this graph by right. Anything else is one graph more.
+// Returns true if this reason ends a step. Any other reason adds an extra graph to the step.
 bool EndsStep(SyncReason cause) {
   switch (cause) {
     case SyncReason::kStep:
@@ -47,11 +47,11 @@ std::string Plural(int64_t n, std::string_view noun) { return StrCat(n, " ", nou
 
 struct Summary {
   int64_t steps = 0;
-  int64_t most = 0;  // graphs of a step
+  int64_t most = 0;  // maximal graphs of a step
   int64_t compiled = 0;
   int64_t loaded = 0;
   std::set<Digest> different;
-  // What broke steps: word, root and place, times. In the order of the words.
+  // Reasons of extra graphs: word, root and location, count. Ordered by word.
   std::map<std::pair<std::string, std::string>, int64_t> breaks;
 };
 

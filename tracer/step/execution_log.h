@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which graphs a session runs, and why: one record for each execution, and reports that say how many graphs a step
-// takes and what broke them.
+// Log of executions: one record for each, and reports of the graphs per step and what broke them.
 #ifndef HLOKIT_TRACER_STEP_EXECUTION_LOG_H_
 #define HLOKIT_TRACER_STEP_EXECUTION_LOG_H_
 
@@ -17,11 +16,12 @@ namespace hlokit::lazy {
 struct ExecutionRecord {
   enum class ProgramOrigin : uint8_t { kCompiled, kLoaded, kCached };
 
-  int64_t step = 1;  // of the device, from 1: steps marked before, and this one
+  int64_t step = 1;  // of the device, from 1: steps marked before it, plus one
   SyncReason cause = SyncReason::kStep;
-  std::string name;  // of a compiled region or a captured function
+  std::string name;  // of a compiled region or captured function
   Digest graph;
-  ProgramOrigin program = ProgramOrigin::kCompiled;  // compiled now, loaded from the folder of programs, known already
+  ProgramOrigin program =
+      ProgramOrigin::kCompiled;  // compiled, loaded from the persistent compilation cache, or in memory
   std::string device;
   std::string root;  // symbol of the first result's node
   int64_t nodes = 0;
@@ -41,12 +41,12 @@ class ExecutionLog {
   std::vector<ExecutionRecord> executions_;
 };
 
-// "step@file.script:3", or empty.
+// Returns "step@file.script:3", or "".
 std::string LocationOf(const std::vector<SourceFrame>& frames);
 
-// Graphs by step, with what ran them and where; then counts, and what made a step more than one graph.
+// Returns the graphs by step, with reasons and locations; then counts, and the reasons of extra graphs.
 std::string GraphReport(const std::vector<ExecutionRecord>& executions);
-// The same: {"steps": [[GRAPH, ...], ...], "summary": {...}}, without a newline at the end.
+// Returns the report as {"steps": [[GRAPH, ...], ...], "summary": {...}}, without a newline at the end.
 std::string GraphReportJson(const std::vector<ExecutionRecord>& executions);
 
 }  // namespace hlokit::lazy

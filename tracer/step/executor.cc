@@ -26,10 +26,10 @@ namespace {
 
 std::atomic<uint64_t> next_mark{1};
 
-// To be raised when lowerings or the stored form of programs change.
+// Incremented when lowerings or the serialized form of programs change.
 constexpr std::string_view kProgramVersion = "2";
 
-// What stands for an op in contents that outlive the process: digests of names, by Op.
+// Returns digests of op names, by Op: process-independent identity of ops.
 const std::vector<uint64_t>& OpDigests() {
   static const std::vector<uint64_t> digests = [] {
     std::vector<uint64_t> v(kOpCount);
@@ -39,7 +39,7 @@ const std::vector<uint64_t>& OpDigests() {
   return digests;
 }
 
-// The rows of the op table: programs of another table are none of ours.
+// Returns a digest of the op table: programs of a different table are not compatible.
 const std::string& OpTableDigest() {
   static const std::string digest = [] {
     std::string rows;
@@ -53,7 +53,7 @@ bool Pending(DeviceState& device, const TensorData& data) {
   return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
 }
 
-// The same for equal frames, as far as they go into a program.
+// Returns a key that is equal for frames with equal effect on a program.
 uint32_t FrameKey(DeviceState& device, uint32_t frame) {
   if (frame == 0) return 0;
   const SourceFrame& f = device.frames()[frame - 1];
@@ -101,7 +101,7 @@ PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* cons
   }
   if (options.donate) {
     for (TensorData* data : tensors) {
-      // Still an input of this graph, and nobody else's value.
+      // Donate only buffers that are inputs of this graph and that no other tensor references.
       const std::shared_ptr<runtime::DeviceBuffer>& old = data->overwritten;
       if (old == nullptr || old->read_only || old->numbering_epoch != mark) continue;
       slice.donated.push_back(old->parameter_number);
@@ -144,7 +144,7 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& sli
   *at++ = 0xffffffffu;
   for (int64_t i : slice.donated) *at++ = static_cast<uint32_t>(i);
   if (debug) {
-    // Metadata is part of the program then.
+    // Metadata is then part of the program.
     *at++ = 0xffffffffu;
     for (NodeId id : slice.order) {
       *at++ = graph.node(id).scope;
@@ -216,7 +216,7 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const
   const ComputationId entry = module->AddComputation(module->UniqueComputationName(name));
   module->SetEntry(entry);
   XlaEmitter e(module.get(), entry);
-  // Values by place in the post-order and output.
+  // Values by position in the post-order and output.
   std::vector<uint32_t> first(slice.order.size() + 1);
   std::vector<InstructionId> values;
   std::vector<InstructionId> operands;
@@ -307,7 +307,7 @@ struct Found {
   ExecutionRecord::ProgramOrigin how;
 };
 
-// The compiled program of the slice, from the caches or new.
+// Returns the compiled program of the subgraph, cached or new.
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
   runtime::Metrics& metrics = tracer.metrics();
@@ -358,7 +358,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   return result;
 }
 
-// Says and notes that a program is about to run; an error where nothing may.
+// Reports and records an execution. Returns an error if executions are forbidden.
 absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause) {
   Tracer& tracer = *device.tracer();
   const TracerOptions& options = tracer.options();
@@ -395,7 +395,7 @@ absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause)
 std::vector<std::shared_ptr<runtime::DeviceBuffer>> Start(DeviceState& device, const CompiledGraph& graph,
                                                           std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs) {
   const runtime::TraceMe trace("ScheduleSyncTensorsGraph");
-  // A captured program may find a value that became somebody else's too since it was traced.
+  // A captured program may find values that have become shared since the trace.
   std::vector<int64_t> donated = graph.donated_parameters;
   std::erase_if(donated, [&](int64_t i) { return inputs[static_cast<size_t>(i)]->read_only; });
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> results;
@@ -451,7 +451,7 @@ std::vector<TensorData*> PendingTensors(DeviceState& device) {
 
 namespace {
 
-// Computes these pending tensors, under the device's mutex.
+// Computes these pending tensors. Requires: the device's mutex.
 absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SubgraphOptions& options,
                      SyncReason cause) {
   if (pending.empty()) return absl::OkStatus();
@@ -507,7 +507,7 @@ absl::Status ComputeTensor(const Tensor& t) {
 
 absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   DeviceState& device = *t.device();
-  std::optional<runtime::BufferUse> use;  // begun before anybody else can give the value away
+  std::optional<runtime::BufferUse> use;  // begins before another thread can donate the buffer
   {
     DeviceLock lock(device.mutex());
     if (absl::Status s = ComputeTensor(t); !s.ok()) return s;

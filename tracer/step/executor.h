@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pending tensors to values: the graph they need, its key, lowering or a cached program, execution.
+// Computes pending tensors: collects the graph they depend on and its key, lowers it or finds a cached program,
+// executes.
 #ifndef HLOKIT_TRACER_STEP_EXECUTOR_H_
 #define HLOKIT_TRACER_STEP_EXECUTOR_H_
 
@@ -20,7 +21,8 @@
 
 namespace hlokit::lazy {
 
-// A part of the graph, ready to be keyed, printed or lowered. Holds ids of the device's graph: only under its mutex.
+// A part of the graph to be keyed, printed or lowered. Contains ids of the device's graph, so that it requires the
+// mutex.
 struct PendingSubgraph {
   std::vector<NodeOutput> roots;
   std::vector<NodeId> order;                                   // post-order
@@ -30,52 +32,53 @@ struct PendingSubgraph {
 };
 
 struct SubgraphOptions {
-  bool force = false;  // a step or a print: in the key, as it decides what may be reused
+  bool force = false;  // a step or a print: part of the key, since it determines reuse
   bool donate = false;
 };
 
-// The slice that computes `tensors`.
+// Collects the subgraph that computes `tensors`.
 PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* const> tensors,
                                 const SubgraphOptions& options);
-// The slice's key: the graph as words, in device.key_words().
+// Returns the key: the graph as words, in device.key_words().
 absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
-// The same in bytes that do not depend on the process, and their digest.
+// Returns the subgraph as bytes that do not depend on the process; the function below returns their digest.
 std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
 Digest HashOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
-// The key under which the folder of programs has the slice's: the contents, and each setting that the program depends
-// on under the name of its variable or flag.
+// Returns the key in the persistent compilation cache: the contents, and each setting of compilation under the name of
+// its variable or flag.
 runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const PendingSubgraph& slice,
                                                    const SubgraphOptions& options);
-// The program of the slice, in a context of its own.
+// Lowers the subgraph to a module with a context of its own.
 absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const PendingSubgraph& slice,
                                                       std::string_view name);
 
-// The execution of a slice: the program, and where its results will be, root by root.
+// The execution of a subgraph: the program and its pending results, by root.
 struct LaunchResult {
   std::shared_ptr<CompiledGraph> program;
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> results;
 };
-// Runs the slice's program, compiling it if it is not known. Under the device's mutex, as what follows.
+// Runs the subgraph's program, compiling it if it is not cached. Launch and the functions below require the device's
+// mutex.
 absl::StatusOr<LaunchResult> Launch(DeviceState& device, PendingSubgraph slice, const SubgraphOptions& options,
                                     SyncReason cause);
-// Runs a known program on buffers of the caller's.
+// Runs a known program on the caller's buffers.
 absl::StatusOr<std::vector<std::shared_ptr<runtime::DeviceBuffer>>> Replay(
     DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
     std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs, SyncReason cause);
-// Gives a tensor its computed value.
+// Sets the computed value of a tensor.
 void Materialize(TensorData* data, std::shared_ptr<runtime::DeviceBuffer> buffer);
-// The live tensors that are yet to be computed, oldest first.
+// Returns the live tensors without a value, oldest first.
 std::vector<TensorData*> PendingTensors(DeviceState& device);
 
-// A full step of the device.
+// Executes a full step of the device.
 absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait);
-// Computes these tensors of the device for good, in one program that reuses no buffer; the rest stays pending.
+// Materializes these tensors of the device in one program without donation; others stay pending.
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait);
-// Starts what FetchTensor waits for.
+// Starts the computation that FetchTensor waits for.
 absl::Status ComputeTensor(const Tensor& t);
-// The value, the tensor being computed for good.
+// Returns the value and materializes the tensor.
 absl::StatusOr<Literal> FetchTensor(const Tensor& t);
-// The value, the graph being kept.
+// Returns the value and keeps the graph.
 absl::StatusOr<Literal> FetchWithoutMaterializing(const Tensor& t);
 
 }  // namespace hlokit::lazy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled graphs of a device, by what they are: not by a digest alone. The key of a graph is the graph itself, written
-// as words (which node each operand is, interned arguments, shapes and numbers of parameters, roots, options); a lookup
-// compares all of them, so two different graphs are never taken for one another.
+// Compiled graphs of a device. The key is the graph itself, encoded as words (operands, interned arguments, shapes and
+// numbers of parameters, roots, options); a lookup compares all of them rather than a digest, so that different graphs
+// never collide.
 #ifndef HLOKIT_TRACER_STEP_GRAPH_CACHE_H_
 #define HLOKIT_TRACER_STEP_GRAPH_CACHE_H_
 
@@ -22,7 +22,7 @@ namespace hlokit::lazy {
 
 struct CompiledGraph {
   std::vector<uint32_t> words;
-  Digest hash;  // of the graph's contents: the same in every process
+  Digest hash;  // of the graph's contents: equal in every process
   std::shared_ptr<runtime::Executable> executable;
   int64_t nodes = 0;
   int64_t inputs = 0;
@@ -30,9 +30,9 @@ struct CompiledGraph {
   std::string root;                  // symbol of the first result's node
   std::vector<Shape> result_shapes;  // of the device's shape table
   std::vector<int64_t> donated_parameters;
-  // For explanations, kept when the tracer is to explain: lazy IR, and what it does not show.
+  // For explanations, set if requested: lazy IR, and properties that it does not show.
   std::string text;
-  std::vector<uint32_t> parameter_sequence;  // of leaves in post-order: numbers of their parameters
+  std::vector<uint32_t> parameter_sequence;  // of leaves in post-order: their parameter numbers
   bool force = false;
 };
 
@@ -40,7 +40,7 @@ class GraphCache {
  public:
   explicit GraphCache(size_t capacity) : capacity_(capacity) {}
 
-  // The entry, made the most recent one; null when there is none.
+  // Returns the entry and makes it the most recent one; null if there is none.
   std::shared_ptr<CompiledGraph> Find(absl::Span<const uint32_t> words) {
     const auto [begin, end] = index_.equal_range(Hash(words));
     for (auto it = begin; it != end; ++it) {

@@ -33,8 +33,8 @@ class Bytes {
   std::string bytes_;
 };
 
-// Leaves are written where they are used, as what they are, and other nodes are numbered without them: then it makes no
-// difference whether a number is a constant, a node for each use, or a parameter, and which number that has.
+// Writes leaves at their uses, by kind, and numbers other nodes without them, so that it makes no difference if a
+// number is a constant, a node per use, or a parameter, nor which parameter.
 class FormWriter {
  public:
   FormWriter(DeviceState& device, const PendingSubgraph& slice)
@@ -79,7 +79,7 @@ class FormWriter {
 
   static bool IsLeaf(const NodeRecord& node) { return node.op == Op::device_data || node.op == Op::constant; }
 
-  // The value of a number that is a constant or may be one; none of other leaves.
+  // Returns the value of a number that is a constant or can be one; nullopt for other leaves.
   std::optional<double> NumberOf(NodeId id) const {
     const NodeRecord& node = graph_.node(id);
     if (node.op == Op::constant) return DecodeArgs(device_.context().list(node.attrs))[0].scalar().ToDouble();
@@ -118,8 +118,8 @@ class FormWriter {
   DeviceState& device_;
   const Graph& graph_;
   const PendingSubgraph& slice_;
-  std::vector<uint32_t> places_;      // by place in the post-order: that without leaves
-  std::vector<uint32_t> parameters_;  // by number: that without numbers
+  std::vector<uint32_t> places_;      // by position in the post-order: position without leaves
+  std::vector<uint32_t> parameters_;  // by number: number without scalars
   uint32_t parameter_count_ = 0;
   Bytes bare_, numbers_, donated_, lines_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph apart from what options of the tracer make of it, so that a program that is not in the folder can be seen to
-// be missing because of an option: numbers 0, 1 and -1 as constants or parameters, donated buffers, scopes and source
-// lines.
+// Separates a graph from the effect of tracer options, so that a miss in the persistent compilation cache can be
+// attributed to an option: numbers 0, 1 and -1 as constants or parameters, donated buffers, scopes and source lines.
 #ifndef HLOKIT_TRACER_STEP_GRAPH_KEY_COMPONENTS_H_
 #define HLOKIT_TRACER_STEP_GRAPH_KEY_COMPONENTS_H_
 
@@ -11,8 +10,8 @@
 
 namespace hlokit::lazy {
 
-// The form of the slice: the bare graph, and the options under the names of their variables. Two slices of one bare
-// graph are equal where all parts are.
+// Returns the components of the subgraph's key: the canonical graph, and the options under the names of their
+// variables. Subgraphs with the same canonical graph are equal if all components are.
 runtime::GraphKeyComponents GraphKeyComponentsOf(DeviceState& device, const PendingSubgraph& slice,
                                                  const SubgraphOptions& options);
 

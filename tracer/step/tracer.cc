@@ -43,7 +43,7 @@ Tensor Tracer::FromLiteral(Literal value) {
   const runtime::TimedSection timed(&metrics_, "TensorToData");
   DeviceLock lock(state->mutex());
   const Shape shape = state->shapes().Array(value.shape().element_type(), value.shape().dims());
-  // The shape is made the device's own, so that the value does not depend on where it came from.
+  // Interns the shape on the device, so that the value does not depend on its source's context.
   Literal own = Literal::Zeros(shape);
   if (own.size_bytes() != 0) std::memcpy(own.data(), value.data(), own.size_bytes());
   return state->NewTensor(client_->TransferToDevice(state->device(), std::move(own), state->shared_context()), shape);
@@ -59,7 +59,7 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::s
   if (options_.step_log) Warn("torch_xla.torch_xla::sync");
   {
     DeviceLock lock(state.mutex());
-    state.SetCollectiveToken(Tensor());  // which is no result of the step
+    state.SetCollectiveToken(Tensor());  // not a result of the step
   }
   absl::Status synced = SyncLiveTensors(state, CurrentSyncReason(SyncReason::kStep), wait || options_.sync_wait);
   metrics_.Add("MarkStep");

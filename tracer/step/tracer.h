@@ -40,44 +40,44 @@ class DeviceState;
 
 struct TracerOptions {
   runtime::ClientOptions client;
-  // Scopes and source lines on nodes and on the HLO made of them.
+  // Records scopes and source lines on nodes and in HLO metadata.
   bool debug = false;
   // All numbers are parameters, also 0, 1 and -1; all numbers are constants.
   bool no_special_scalars = false;
   bool all_scalars_special = false;
-  // Replicas that train together, of which this process runs those of its devices; the others are taken to do the same.
+  // Data-parallel replicas, of which this process runs those of its devices; others are assumed to run alike.
   int64_t replicas = 1;
-  // A full step may reuse the buffers of tensors that it overwrites.
+  // Allows full steps to reuse the buffers of tensors that they overwrite.
   bool donate = true;
   int64_t cache_entries = 2048;
-  // On every compilation, say which program known so far is nearest and what differs first.
+  // Explains every compilation: the nearest known program and the first difference.
   bool explain_recompiles = false;
-  // Programs that outlive the process, in a folder; an empty name: none.
+  // Persistent compilation cache in a directory; an empty name: none.
   runtime::PersistentCacheOptions persistent_cache;
-  // File to which every graph that runs is appended, in the form text, dot or hlo; empty: none.
+  // File to which every executed graph is appended, as text, dot or hlo; empty: none.
   std::string save_graphs_file;
   std::string save_graphs_format = "text";
-  // Modules that `dump hlo` and save_graphs show are those after the passes.
+  // `dump hlo` and save_graphs show modules after the passes.
   bool dump_optimized = false;
-  // A program with this many parameters takes them as one tuple.
+  // Programs with at least this many parameters take them as one tuple.
   int64_t parameter_wrapping_threshold = 3200;
   // Steps wait for their execution.
   bool sync_wait = false;
-  // Each step says that it is marked.
+  // Logs each step marker.
   bool step_log = false;
-  // Keeps a record of every execution.
+  // Records every execution.
   bool log_executions = false;
-  // What is said of compilations (1 and more) and of executions (2 and more); 0 and less: nothing.
+  // Analyses to print: of compilations (1 and more) and of executions (2 and more); 0 and less: none.
   int debug_level = -1;
   int debug_max_frames = 8;
-  // Looks at the metrics after every step and says what is wrong with them.
+  // Prints recommendations from the metrics after every step.
   bool auto_analysis = false;
-  // Pending nodes at which the first warning is due.
+  // Pending nodes at the first warning.
   int64_t warn_pending_nodes = 100000;
   runtime::MetricsOptions metrics;
   // File to which the metrics are appended after every step, or STDOUT or STDERR; empty: none.
   std::string metrics_file;
-  // Takes analyses and warnings, whole lines; by default they are written to standard error.
+  // Receives analyses and warnings, whole lines; the default writes to standard error.
   std::function<void(std::string_view)> report;
 };
 
@@ -93,37 +93,37 @@ class Tracer {
   size_t device_count() const { return devices_.size(); }
   runtime::Metrics& metrics() { return metrics_; }
   runtime::Client& client() { return *client_; }
-  // Null when there is none.
+  // Returns null if there is none.
   runtime::PersistentCache* persistent_cache() { return persistent_cache_.get(); }
 
-  // A tensor with this value on the current device. The upload takes place at once.
+  // Returns a tensor with this value on the current device, uploaded at once.
   Tensor FromLiteral(Literal value);
-  // Computes what is pending on the device; tensors then hold values (or places for them: execution goes on behind).
+  // Computes the pending nodes of the device. Tensors then hold values, or pending buffers: execution is asynchronous.
   absl::Status MarkStep(DeviceState* device = nullptr, bool wait = false,
                         const std::source_location& location = std::source_location::current());
-  // Waits for what runs; the first error of a run, or of recording.
+  // Waits for all executions. Returns the first error of an execution, or of recording.
   absl::Status Wait();
-  // The first error of recording since the last call of ClearStatus.
+  // Returns the first error of recording since the last call of ClearStatus.
   absl::Status status() const;
   void ClearStatus();
   void SetError(absl::Status status);
 
-  // What was found about compilations since the last call, with explain_recompiles.
+  // Returns the explanations of compilations since the last call, with explain_recompiles.
   std::vector<std::string> TakeExplanations();
   void AddExplanation(std::string text);
 
-  // Records of executions, kept with log_executions and by analyses.
+  // Returns the execution records, kept with log_executions and by analyses.
   ExecutionLog& execution_log() { return execution_log_; }
-  // Says something to whoever runs the program.
+  // Prints a warning for the user.
   void Warn(std::string_view text);
 
-  // Bumps the counter of an op's entry.
+  // Increments the counter of an op.
   void CountOp(Op op) { op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed); }
-  // The counters of ops and of creations, brought up to date in metrics().
+  // Updates the counters of ops and of creations in metrics().
   void PublishCounters();
 
  private:
-  // What is due when a step has been marked: analyses, the metrics file.
+  // Runs the work due after a step marker: analyses, the metrics file.
   absl::Status AfterStep();
 
   TracerOptions options_;
@@ -136,11 +136,11 @@ class Tracer {
   absl::Status status_;
   std::vector<std::string> explanations_;
   ExecutionLog execution_log_;
-  AutoAnalysis auto_analysis_;  // under status_mutex_
+  AutoAnalysis auto_analysis_;  // guarded by status_mutex_
   std::atomic<int64_t> steps_{0};
 };
 
-// The device on which this thread makes tensors that no other tensor's device decides.
+// Returns the device of tensors that this thread creates without tensor arguments.
 DeviceState* CurrentDevice();
 class DeviceGuard {
  public:

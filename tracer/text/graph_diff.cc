@@ -12,10 +12,10 @@ namespace hlokit::lazy {
 namespace {
 
 constexpr int32_t kNoMatch = -1;
-constexpr size_t kMaxCells = size_t{1} << 26;  // of the alignment's table
+constexpr size_t kMaxCells = size_t{1} << 26;  // of the alignment table
 constexpr int64_t kContext = 3;                // lines shown around a difference
 
-// What a node is, operands left out.
+// Returns the key of a node, without its operands.
 std::string KeyOf(const TextNode& node) {
   std::string key = StrCat(node.op, " ", node.shape, " ", node.operands.size());
   for (const auto& [name, value] : node.tags) {
@@ -24,8 +24,8 @@ std::string KeyOf(const TextNode& node) {
   return key;
 }
 
-// Matches keys in order: equal ends, then a longest common subsequence of what is between, or, where that would take
-// too long, only the keys that both have once.
+// Matches keys in order: equal ends, then a longest common subsequence of the rest or, where that would be too slow,
+// only keys that are unique in both.
 std::vector<int32_t> Align(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   std::vector<int32_t> match(a.size(), kNoMatch);
   size_t begin = 0;
@@ -38,7 +38,7 @@ std::vector<int32_t> Align(const std::vector<uint32_t>& a, const std::vector<uin
   const size_t rows = end_a - begin, columns = end_b - begin;
   if (rows == 0 || columns == 0) return match;
   if (rows > kMaxCells / columns) {
-    absl::flat_hash_map<uint32_t, int64_t> once;  // key -> place in b, -1 when there are several
+    absl::flat_hash_map<uint32_t, int64_t> once;  // key -> index in b, -1 if there are several
     for (size_t j = begin; j < end_b; ++j) {
       const auto [it, fresh] = once.emplace(b[j], static_cast<int64_t>(j));
       if (!fresh) it->second = -1;
@@ -78,7 +78,7 @@ std::string Place(const TextNode& node) {
   return location.empty() ? "" : StrCat(" (", location, ")");
 }
 
-// The first difference of two nodes at one place.
+// Describes the first difference of two nodes.
 std::string Compare(const TextGraph& ga, size_t ia, const TextGraph& gb, size_t ib) {
   const TextNode& a = ga.nodes[ia];
   const TextNode& b = gb.nodes[ib];
@@ -132,7 +132,7 @@ GraphDiff DiffGraphs(const TextGraph& a, const TextGraph& b) {
   };
   for (size_t i = 0; i < a.nodes.size(); ++i) {
     if (match[i] == kNoMatch) {
-      // At the same place in both: what became of it.
+      // At the same position in both: a changed node.
       const bool paired = j < b.nodes.size() && !taken[j];
       note(paired ? Compare(a, i, b, j)
                   : StrCat("%", a.nodes[i].id, Place(a.nodes[i]), ": ", a.nodes[i].op, " is not there any more"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two lazy graphs: nodes are matched by what they are (op, shape, attributes), in order; matched
-// nodes are then compared by which nodes they take. Scopes and locations do not count.
+// Differences between two lazy graphs: matches nodes by op, shape and attributes, in order, then compares the operands
+// of matched nodes. Ignores scopes and locations.
 #ifndef HLOKIT_TRACER_TEXT_GRAPH_DIFF_H_
 #define HLOKIT_TRACER_TEXT_GRAPH_DIFF_H_
 
@@ -13,11 +13,10 @@ namespace hlokit::lazy {
 
 struct GraphDiff {
   bool equal = false;
-  int64_t matched = 0;  // nodes
-  // One sentence about the first difference: what it is, and where both nodes come from if they say so.
+  int64_t matched = 0;  // number of nodes
+  // The first difference in one sentence, with the locations of both nodes if known.
   std::string first;
-  // Lines of both: "  " in both, "- " and "+ " in one, "~ " in both with other operands. Long runs that are in both are
-  // left out.
+  // Lines of both: "  " in both, "- " and "+ " in one, "~ " in both with other operands. Long equal runs are omitted.
   std::string text;
 };
 

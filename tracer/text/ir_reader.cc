@@ -78,7 +78,7 @@ class LineReader {
     rest_.remove_prefix(n);
     return true;
   }
-  // Up to `stop` outside of brackets.
+  // Returns the text up to `stop` outside of brackets.
   std::string_view Balanced(char stop) {
     int depth = 0;
     size_t i = 0;
@@ -92,7 +92,7 @@ class LineReader {
     rest_.remove_prefix(i);
     return value;
   }
-  // Up to the next `, NAME=` outside of brackets: a value may hold blanks and commas.
+  // Returns the text up to the next `, NAME=` outside of brackets: values may contain spaces and commas.
   std::string_view Value() {
     int depth = 0;
     size_t i = 0;
@@ -118,7 +118,7 @@ class LineReader {
 
 std::string_view Between(const char* begin, const char* end) { return {begin, static_cast<size_t>(end - begin)}; }
 
-// What the lines before a graph say of it.
+// Reads name, hash and frame from the lines before a graph.
 void ReadHeader(TextGraph* graph) {
   std::string_view rest = graph->before;
   bool frames = false;
@@ -134,14 +134,15 @@ void ReadHeader(TextGraph* graph) {
   }
 }
 
-// The TorchScript backend lists shapes in brackets, [Float[2], Long[2]], and shows the first in a label.
+// Returns the shape of a label: the TorchScript backend lists shapes in brackets, [Float[2], Long[2]], and shows the
+// first.
 std::string_view LabelShape(std::string_view shape) {
   if (!shape.starts_with("[") || !shape.ends_with("]")) return shape;
   shape = shape.substr(1, shape.size() - 2);
   return shape.substr(0, shape.find("], ") == std::string_view::npos ? shape.size() : shape.find("], ") + 1);
 }
 
-// `id_of`: how the node at a place is called. `places`: with location= and scope=.
+// `id_of`: returns the name of the node at an index. `places`: with location= and scope=.
 template <typename IdOf>
 std::string LineOf(const TextGraph& graph, size_t place, bool places, IdOf id_of) {
   const TextNode& node = graph.nodes[place];
@@ -169,7 +170,7 @@ std::string_view TextNode::tag(std::string_view name) const {
 }
 
 std::vector<uint32_t> TextGraph::Roots() const {
-  std::vector<std::pair<uint32_t, uint32_t>> found;  // number, place
+  std::vector<std::pair<uint32_t, uint32_t>> found;  // number, node index
   for (size_t i = 0; i < nodes.size(); ++i) {
     const std::string_view root = nodes[i].tag("ROOT");
     uint32_t number = 0;
@@ -317,7 +318,7 @@ std::string NormalizedText(const TextGraph& graph, bool keep_places) {
     }
   };
   for (uint32_t root : graph.Roots()) visit(root);
-  for (uint32_t i = 0; i < graph.nodes.size(); ++i) visit(i);  // what no root needs
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) visit(i);  // dead nodes
   std::string out = "IR {\n";
   for (uint32_t place : order) {
     const std::string line = LineOf(graph, place, keep_places, [&](size_t node) { return number[node]; });

@@ -24,7 +24,7 @@ std::string FloatText(double v) {
   return buffer;
 }
 
-// torch's number of an element type, as dumps show it.
+// Returns torch's number of an element type, as in dumps.
 int AtenType(ElementType t) {
   static constexpr std::pair<ElementType, int> kNumbers[] = {
       {ElementType::kU8, 0},  {ElementType::kS8, 1},    {ElementType::kS16, 2},   {ElementType::kS32, 3},
@@ -60,7 +60,7 @@ std::string AttrText(Op op, const EncodedArg& arg) {
     case ArgTag::kString:
       return arg.string();
     case ArgTag::kDtype:
-      // A cast says the type by name.
+      // A cast names the type.
       return op == Op::cast ? std::string(ToString(arg.dtype())) : StrCat(AtenType(arg.dtype()));
   }
   return out;
@@ -94,14 +94,15 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
     const ArgSpec& spec = schema.args[i];
     if (spec.type == ArgType::kTensor || spec.type == ArgType::kTensorList || names[i] == "-") continue;
     if (args[i].tag == ArgTag::kOperand) continue;
-    // A number that would be an operand, and is absent, is no attribute either.
+    // An absent number operand is not printed as an attribute.
     if (args[i].tag == ArgTag::kNone && spec.type == ArgType::kScalar) continue;
     tags.emplace_back(names[i], AttrText(node.op, args[i]));
   }
   return tags;
 }
 
-// By place in the post-order: the index of the root that is this node, the last one if there are several; or -1.
+// Returns, by position in the post-order, the number of the root that is this node, the last one if there are several;
+// or -1.
 std::vector<int64_t> RootNumbers(DeviceState& device, const PendingSubgraph& slice) {
   std::vector<int64_t> numbers(slice.order.size(), -1);
   for (size_t i = 0; i < slice.roots.size(); ++i) {

@@ -17,21 +17,21 @@
 namespace hlokit::lazy {
 
 struct IrTextOptions {
-  // As PyTorch/XLA since 2.2 does: op attributes are left out.
+  // Omits op attributes, like PyTorch/XLA since 2.2.
   bool torch_xla_quirks = false;
 };
 
 std::string GraphText(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
 std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
 
-// One node as PyTorch/XLA's messages show it: "[] aten::add, xla_shape=f32[5]{0}, dynamic_dims: ()" and its attributes;
-// with `places` scope and location too, if the node has them.
+// Returns one node as in PyTorch/XLA's messages: "[] aten::add, xla_shape=f32[5]{0}, dynamic_dims: ()" and its
+// attributes. `places`: with scope and location if the node has them.
 std::string NodeString(DeviceState& device, NodeId id, bool places);
 
-// The graph that the tensors need.
+// Returns the graph that the tensors depend on.
 std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
-// Its slice; undefined tensors are left out.
+// Collects the subgraph of the tensors; skips undefined ones.
 PendingSubgraph CollectSubgraphOfTensors(absl::Span<const Tensor> tensors, const SubgraphOptions& options = {});
 
 }  // namespace hlokit::lazy

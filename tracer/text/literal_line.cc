@@ -25,7 +25,7 @@ std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_v
     sink->Error(DiagnosticKind::kBadLiteral, shape_range, "missing value");
     return std::nullopt;
   }
-  // The reader wants its text to end with a NUL.
+  // The parser requires NUL-terminated text.
   const std::string body(line.substr(blank));
   TextCursor reader(body, sink, at + static_cast<uint32_t>(blank));
   LiteralLimits limits;

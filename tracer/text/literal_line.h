@@ -13,7 +13,7 @@
 
 namespace hlokit::lazy {
 
-// Reads `line`, a part of source.text(). Nullopt after an error, which is in the sink.
+// Parses `line`, a substring of source.text(). Nullopt after an error, which is in the sink.
 std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_view line, Context* context,
                                        DiagnosticSink* sink);
 

@@ -55,7 +55,7 @@ std::string DefaultText(const ArgSpec& spec) {
   if (const IntList* list = value.get<IntList>()) {
     std::string text = "{";
     for (size_t i = 0; i < list->size(); ++i) text += StrCat(i == 0 ? "" : ", ", (*list)[i]);
-    // Empty braces would be None.
+    // Empty braces would mean None.
     return list->empty() ? "DimList(Dims())" : text + "}";
   }
   if (const Scalar* s = value.get<Scalar>()) {
@@ -69,13 +69,13 @@ std::string DefaultText(const ArgSpec& spec) {
   return "{}";
 }
 
-// One method: the row it calls, whether it writes over `self`.
+// A method: the row it calls, and if it writes to `self`.
 struct Method {
   size_t row;
   const Schema* schema;
   size_t self;
-  bool writes;  // of itself or by its row
-  bool over;    // the result is to be written over self
+  bool writes;  // declared by its row
+  bool over;    // writes the result to self
 
   std::string name() const { return schema->name.substr(schema->name.find("::") + 2) + (over ? "_" : ""); }
   std::string type() const {
@@ -87,7 +87,7 @@ struct Method {
     return text + ">";
   }
   std::string parameters(bool defaults) const {
-    // A default is of use only where all that follow have one.
+    // A default requires defaults for all following arguments.
     size_t first = schema->args.size();
     while (first > 0 && (first - 1 == self || schema->args[first - 1].has_default)) --first;
     std::string text;
@@ -122,7 +122,7 @@ std::vector<Method> Methods() {
   return methods;
 }
 
-// `head(parameters)tail`, broken after a comma where a line would be too long.
+// Returns `head(parameters)tail`, broken after commas to fit the line length.
 std::string Broken(std::string_view indent, std::string_view head, std::string_view parameters, std::string_view tail) {
   const std::string line = StrCat(indent, head, "(", parameters, ")", tail, "\n");
   if (line.size() <= kWidth + 1) return line;

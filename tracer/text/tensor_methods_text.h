@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The methods of Tensor that stand for ops, written from the rows of aten_ops.def:
+// Generates the methods of Tensor for ops from the rows of aten_ops.def:
 //   ir-dump --list-ops=methods > tracer/graph/tensor_methods.def
 //   ir-dump --list-ops=method-bodies > tracer/ops/tensor_methods.cc
 #ifndef HLOKIT_TRACER_TEXT_TENSOR_METHODS_TEXT_H_
@@ -11,7 +11,7 @@ namespace hlokit::lazy {
 
 std::string TensorMethodDeclarations();
 std::string TensorMethodDefinitions();
-// Schemas of the ops that programs may call, one a line.
+// Returns the schemas of the ops that programs may call, one a line.
 std::string OpList();
 
 }  // namespace hlokit::lazy

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of elements that are the same for numbers of every kind: what the loops over elements and the folds of
-// reductions share. Integers wrap.
+// Functions of elements that are the same for all kinds of numbers, shared by elementwise loops and reductions.
+// Integers wrap.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_ARITHMETIC_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_ARITHMETIC_H_
 
@@ -8,7 +8,7 @@
 
 namespace hlokit::interp::arithmetic {
 
-// An unsigned type at least as wide as int, in which nothing overflows; other numbers as they are.
+// An unsigned type at least as wide as int, without overflow; other numbers unchanged.
 template <typename T>
 struct WrappingType {
   using type = T;
@@ -39,7 +39,7 @@ struct Multiply {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   }
 };
-// Of floats and complex numbers.
+// For floats and complex numbers.
 struct Divide {
   template <typename T>
   static T Apply(T a, T b) {
@@ -52,7 +52,7 @@ struct Negate {
     return static_cast<T>(-static_cast<Wrapping<T>>(a));
   }
 };
-// A NaN operand is the result; the first one if both are. Zeros of either sign are equal, and the first one wins.
+// Returns a NaN operand, the first one if both are. Zeros of either sign are equal, and the first one wins.
 struct Maximum {
   template <typename T>
   static T Apply(T a, T b) {
@@ -65,7 +65,7 @@ struct Minimum {
     return a <= b || a != a ? a : b;
   }
 };
-// Of integers.
+// For integers.
 struct And {
   template <typename T>
   static T Apply(T a, T b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous operations. What a start starts runs at once, or where its last operand is bound; the rest of the chain
-// only hands the results on.
+// Asynchronous operations. The computation runs at its start, or when its last operand is bound; the rest of the chain
+// only forwards the results.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace hlokit::interp {
 namespace {
 
-// Leaves [begin, end) of `all` are what a run-time would use to keep track; they are zeros here.
+// Appends zeros for leaves [begin, end) of `all`, the run-time context.
 void AppendContext(CompiledComputationBuilder& b, absl::Span<const Shape> all, size_t begin, std::vector<View>* views) {
   for (size_t i = begin; i < all.size(); ++i) {
     views->push_back(b.Zeros(all[i]));
@@ -23,7 +23,7 @@ void AppendContext(CompiledComputationBuilder& b, absl::Span<const Shape> all, s
 
 namespace {
 
-// Adds operands [first, ...) of the instruction to those that are bound, and makes the call when all are there.
+// Binds operands [first, ...) of the instruction, and emits the call once all are bound.
 void BindOperands(CompiledComputationBuilder& b, AsyncChain* chain, int64_t first) {
   for (int64_t i = first; i < b.instruction().operand_count(); ++i) {
     const absl::Span<const View> leaves = b.leaves(b.instruction().operand(i));
@@ -48,8 +48,8 @@ void BindOperands(CompiledComputationBuilder& b, AsyncChain* chain, int64_t firs
   chain->results = b.EmitCall(chain->callee, chain->arguments, results);
 }
 
-// The value of a start or update is ((operands), result, contexts...). Operands may be bound late, by updates and the
-// done; then the shape of the result may be () until it is there.
+// Sets the value of a start or update: ((operands), result, contexts...). Operands may be bound later, by updates and
+// the done; the result's shape may be () until then.
 void SetChainValue(CompiledComputationBuilder& b, const AsyncChain& chain) {
   const Shape shape = b.shape();
   std::vector<Shape> all;
@@ -87,7 +87,7 @@ void PrepareAsyncStart(CompiledComputationBuilder& b) {
 void PrepareAsyncUpdate(CompiledComputationBuilder& b) {
   const auto it = b.async_chains().find(b.instruction().operand(0).id().value);
   if (it == b.async_chains().end()) {
-    // The chain began elsewhere, in another trip of a loop: its value has all there is.
+    // The chain began in another iteration of a loop: its value is complete.
     if (b.instruction().operand_count() != 1) {
       b.Fail("operands are bound to an asynchronous operation that started outside of this computation");
       return;
@@ -126,7 +126,7 @@ void PrepareAsyncDone(CompiledComputationBuilder& b) {
   b.SetResults(*chain.results);
 }
 
-// (destination, source, context)
+// Sets the result (destination, source, context).
 void PrepareCopyStart(CompiledComputationBuilder& b) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);

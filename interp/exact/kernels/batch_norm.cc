@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization: inference, training and its gradient, in double.
+// Batch normalization: inference, training and gradient, in double.
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -34,8 +34,8 @@ struct BatchNormPlan : ThunkParams {
   }
 };
 
-// Calls body(values, n) with a piece of a feature's elements of each of the given arrays; body may change the first
-// one, which is written to `to` then (if given).
+// Calls body(values, n) with chunks of a feature's elements of each of the given arrays. The body may change the first
+// chunk, which is then written to `to` (if given).
 template <typename Body>
 void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list<const std::byte*> arrays,
                   std::byte* to, Body body) {
@@ -56,7 +56,7 @@ void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list
 
 double Cost(const BatchNormPlan& p) { return static_cast<double>(p.outer) * static_cast<double>(p.inner) * 10; }
 
-// operand, scale, offset, mean, variance
+// Computes inference from operand, scale, offset, mean, variance.
 void RunInference(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
   context.ParallelFor(p.features, Cost(p), [&](int64_t begin, int64_t end) {
@@ -71,7 +71,7 @@ void RunInference(const ThunkParams* plan, const std::byte* const* in, std::byte
   });
 }
 
-// operand, scale, offset -> result, mean, variance
+// Computes training: operand, scale, offset -> result, mean, variance.
 void RunTraining(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
   context.ParallelFor(p.features, 3 * Cost(p), [&](int64_t begin, int64_t end) {
@@ -98,7 +98,7 @@ void RunTraining(const ThunkParams* plan, const std::byte* const* in, std::byte*
   });
 }
 
-// operand, scale, mean, variance, gradient of the result -> gradients of operand, scale, offset
+// Computes the gradients of operand, scale, offset from operand, scale, mean, variance, gradient of the result.
 void RunGrad(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
   context.ParallelFor(p.features, 2 * Cost(p), [&](int64_t begin, int64_t end) {

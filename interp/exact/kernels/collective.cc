@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that move elements among the devices of a group, and the numbers of the device.
+// Collectives that move elements among the devices of a group, and device numbers.
 #include "interp/exact/collective.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace hlokit::interp {
 namespace {
 
-// An array as rows of `outer` blocks: the dimensions before one dimension, and the bytes from it on.
+// An array as rows of `outer` blocks: the dimensions before a given dimension, and the bytes from it on.
 struct Blocks {
   int64_t outer = 1;
   int64_t bytes = 0;
@@ -60,7 +60,7 @@ struct AllGatherPlan : CollectivePlan {
 
 struct AllToAllPlan : CollectivePlan {
   bool tuple = false;
-  Blocks block;  // one of those that each operand is cut into (array), or an operand (tuple)
+  Blocks block;  // a chunk of each operand (array), or an operand (tuple)
 
   void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
     const int64_t n = static_cast<int64_t>(members.size());
@@ -78,7 +78,7 @@ struct AllToAllPlan : CollectivePlan {
 
 struct BroadcastPlan : CollectivePlan {
   std::vector<int64_t> bytes;  // of each operand
-  std::vector<bool> absent;    // by device: in none of the groups of the text, and gets zeros
+  std::vector<bool> absent;    // by device: in none of the groups, gets zeros
   bool dynamic_root = false;   // the last operand: a position in the group for each of the others
 
   void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
@@ -100,7 +100,7 @@ struct BroadcastPlan : CollectivePlan {
   }
 };
 
-// ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes): rows are steps of
+// ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes): rows are slices of
 // dimension 0; each device has `per_peer` offsets and sizes for each member of the group.
 struct RaggedAllToAllPlan : CollectivePlan {
   int64_t row_bytes = 0;
@@ -152,7 +152,7 @@ void RunPartitionId(const ThunkParams*, const std::byte* const*, std::byte* cons
   *reinterpret_cast<uint32_t*>(out[0]) = static_cast<uint32_t>(context.device.partition);
 }
 
-// All leaves of the operands [0, count), dense.
+// Returns all leaves of the operands [0, count), dense.
 std::vector<View> DenseOperands(CompiledComputationBuilder& b) {
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) {
@@ -162,7 +162,7 @@ std::vector<View> DenseOperands(CompiledComputationBuilder& b) {
   return views;
 }
 
-// The value of a start: operands, then results, then whatever the backend adds.
+// Sets the value of a start: operands, results, then backend-specific elements.
 void SetStartResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);
@@ -344,7 +344,7 @@ void PrepareRaggedAllToAll(CompiledComputationBuilder& b) {
   b.SetResults(b.EmitCollective(std::move(plan), views, {&result, 1}));
 }
 
-// The result part of a start's value.
+// Sets the result part of a start's value.
 void PrepareCollectiveDone(CompiledComputationBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of collectives share: who takes part.
+// Participants of collectives, shared by their kernels.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_COLLECTIVE_GROUPS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_COLLECTIVE_GROUPS_H_
 
@@ -13,17 +13,17 @@
 
 namespace hlokit::interp {
 
-// Fills plan->groups and group_of from the instruction's replica groups. A device in none of them is an error when the
-// run gets there, or, if `absent` is given, marked there and alone in a group. False after an error.
+// Fills plan->groups and group_of from the instruction's replica groups. A device outside of all groups is an error at
+// run time or, if `absent` is given, is marked there and forms a group of its own. Returns false after an error.
 bool InitGroups(CompiledComputationBuilder& builder, CollectivePlan* plan, std::vector<bool>* absent);
 
-// Whether all groups are of this size, which the shapes ask for; an error when the run gets there if not.
+// Returns true if all groups have this size, which the shapes require; otherwise emits a trap.
 bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectivePlan& plan, int64_t size);
 
-// "replica 0, partition 1"
+// Returns "replica 0, partition 1".
 std::string DeviceName(int64_t device, const RunContext& context);
 
-// The value of a collective-permute, or of its start.
+// Sets the value of a collective-permute, or of its start.
 void SetPermuteResults(CompiledComputationBuilder& builder, absl::Span<const View> operands,
                        absl::Span<const View> results);
 

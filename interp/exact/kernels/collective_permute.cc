@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collective-permute: each target gets the operands of its source, each device that is no target gets zeros. The form
-// with slice_sizes moves slices of a buffer into another one that the target holds.
+// Collective-permute: each target gets the operands of its source; devices that are not targets get zeros. With
+// slice_sizes, moves slices of a buffer into a buffer of the target.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -37,7 +37,7 @@ struct PermutePlan : CollectivePlan {
   }
 };
 
-// A slice of one buffer: its sizes, and the leaves among the operands that hold where it starts.
+// A slice of one buffer: its sizes, and the operand leaves with its start.
 struct PermuteSlice {
   Dims sizes;
   size_t buffer = 0;
@@ -47,14 +47,14 @@ struct PermuteSlice {
 
 struct PermuteInPlacePlan : CollectivePlan {
   std::vector<Pair> pairs;
-  std::vector<int64_t> slice_of_pair;  // which of a buffer's slices; -1: all of them
+  std::vector<int64_t> slice_of_pair;  // slice number of a buffer; -1: all slices
   std::vector<Shape> inputs;           // leaves 0, 1, ... of the operands; the outputs follow
   std::vector<Shape> outputs;
   std::vector<PermuteSlice> slices;
-  std::vector<int64_t> slice_number;  // of each in its buffer
+  std::vector<int64_t> slice_number;  // index of each in its buffer
   std::vector<ElementType> types;     // of all leaves
 
-  // Offset in bytes of a slice; false if it does not lie inside.
+  // Computes the offset in bytes of a slice. Returns false if it is out of bounds.
   bool Offset(const CollectiveMember& m, const PermuteSlice& slice, size_t first, Shape buffer, int64_t* offset) const {
     const Dims strides = DenseStrides(buffer.dims());
     *offset = 0;
@@ -92,7 +92,7 @@ struct PermuteInPlacePlan : CollectivePlan {
   }
 };
 
-// Fills groups and pairs. False after an error.
+// Fills groups and pairs. Returns false after an error.
 bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
   const PrepareOptions& options = b.program().options();
   const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(b.instruction());
@@ -116,7 +116,7 @@ bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<
   return true;
 }
 
-// slice_sizes as a list for each slice.
+// Returns slice_sizes as a list for each slice.
 std::vector<Dims> SliceSizes(Instruction instruction) {
   std::vector<Dims> sizes;
   const absl::Span<const int64_t> list = instruction.list_attr(Attr::kPermuteSliceSizes);
@@ -154,7 +154,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     plan->types.push_back(v.type());
     fits = fits && v.shape.IsArray();
   }
-  // The slices of each buffer in turn; their offsets come in the same order.
+  // Slices are grouped by buffer; their offsets have the same order.
   const size_t each = fits ? sizes.size() / buffers : 0;
   size_t offset = 0;
   for (size_t i = 0; fits && i < sizes.size(); ++i) {
@@ -178,7 +178,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     b.FailMismatch("buffers of one type and integer offsets for each dimension of slice_sizes");
     return;
   }
-  // A device that is a source as often as there are slices sends one with each pair, else all with the only one.
+  // A device that is a source once per slice sends one slice with each pair; otherwise its only pair sends all.
   for (size_t p = 0; p < plan->pairs.size(); ++p) {
     int64_t before = 0, all = 0;
     for (size_t q = 0; q < plan->pairs.size(); ++q) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in their order, element by element.
+// All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in order, element by element.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -94,7 +94,7 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
     b.FailMismatch("a result for each operand");
     return;
   }
-  // A function of another precision than the operands': the reduction is done in that.
+  // If the function's precision differs from the operands', reduces in that of the function.
   std::vector<View> views;
   std::vector<Shape> results;
   for (size_t k = 0; k < declared.size(); ++k) {

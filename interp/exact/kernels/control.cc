@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters, constants, tuples, calls, loops and conditionals. Only the last three cost anything at run time.
+// Parameters, constants, tuples, calls, loops and conditionals. Only the last three have run-time cost.
 #include <memory>
 #include <utility>
 #include <vector>

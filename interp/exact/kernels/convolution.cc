@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution as a matrix product: rows are positions of the output, columns output features, and the sum runs over the
-// places of the kernel (row-major) and, innermost, the input features of a group.
+// Convolution as a matrix product: rows are output positions, columns output features, and the contraction runs over
+// the kernel positions (row-major) and, innermost, the input features of a group.
 //
-// Places over padding or holes of dilation enter the product as zeros, which changes nothing as long as the weights are
-// finite. If one is not, the product is done position by position with these places left out.
+// Positions in padding or between dilated elements contribute zeros, which has no effect if the weights are finite.
+// Otherwise the product is computed position by position without them.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -36,21 +36,22 @@ struct ConvolutionPlan : ThunkParams {
   ProductShape shape;                 // batch: groups
   std::vector<WindowDimension> axes;  // spatial dimensions
   Dims input_strides;                 // of these
-  int64_t places = 1;                 // of the kernel
+  int64_t places = 1;                 // positions of the kernel
   int64_t features = 1;               // input features of a group
   int64_t batch_stride = 0;
   int64_t feature_stride = 0;
   int64_t group_stride = 0;  // in the input, from one group to the next
-  int64_t positions = 1;     // of the output in one image
+  int64_t positions = 1;     // output positions in one image
   OperandConversion conversion;
   StridedSource kernel;
-  int64_t kernel_offset = 0;  // of the first place, in bytes: reversed dimensions start at their end
+  int64_t kernel_offset = 0;  // of the first kernel position, in bytes: reversed dimensions begin at their end
   int64_t kernel_count = 0;
   ElementType kernel_type = ElementType::kF32;
   ElementType result = ElementType::kF32;
 };
 
-// Offset of the element under place `place` of the window at output position `position`; false where there is none.
+// Computes the offset of the element at kernel position `place` of the window at output position `position`. Returns
+// false if there is none.
 bool ElementUnder(const ConvolutionPlan& p, int64_t position, int64_t place, int64_t* offset) {
   *offset = 0;
   for (size_t d = p.axes.size(); d-- > 0;) {
@@ -104,14 +105,14 @@ class PatchPanels : public PanelSource {
   }
 
  private:
-  // A row of the window, along its last dimension and the features, is a run of the input.
+  // Returns true if a row of the window, along its last dimension and the features, is contiguous in the input.
   bool HasContiguousRows() const {
     if (p_.axes.empty() || p_.feature_stride != 1 || p_.input_strides.back() != p_.features) return false;
     const WindowDim& window = p_.axes.back().window;
     return window.window_dilation == 1 && window.base_dilation == 1;
   }
 
-  // The same as Pack, in as few runs as possible; `to` is zero.
+  // Packs like Pack, in long runs. Requires: `to` is zero.
   void PackRows(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
                 std::byte* to) const {
     const WindowDimension& axis = p_.axes.back();
@@ -123,7 +124,7 @@ class PatchPanels : public PanelSource {
     for (int64_t line = first; line < first + count; ++line) {
       const int64_t position = line % p_.positions;
       const int64_t base = line / p_.positions * p_.batch_stride + group * p_.group_stride;
-      // Places [low, high) of a row are over the input.
+      // Positions [low, high) of a row are in the input.
       const int64_t start = position % axis.output * axis.window.stride - axis.window.padding_low;
       const int64_t low = std::clamp<int64_t>(-start, 0, axis.window.size);
       const int64_t high = std::clamp<int64_t>(axis.input - start, 0, axis.window.size);
@@ -171,7 +172,7 @@ class PatchPanels : public PanelSource {
   const std::byte* input_;
 };
 
-// One row of another source of rows, or all columns of one of columns, with only some places of the kernel.
+// One row of another source of rows, or all columns of one of columns, restricted to some kernel positions.
 class SelectedPlaces : public PanelSource {
  public:
   SelectedPlaces(const PanelSource& source, int64_t group, int64_t line, const std::vector<int64_t>& places,
@@ -257,14 +258,14 @@ void RunConvolution(const ThunkParams* plan, const std::byte* const* in, std::by
   }
 }
 
-// Sums of integers of 8 to 32 bits are made in 64 bits and end at the bounds of the type; others wrap.
+// Returns true for integers of 8 to 32 bits, whose sums are computed in 64 bits and saturate; others wrap.
 bool Saturates(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64; }
 ElementType SumType(ElementType result) {
   if (!Saturates(result)) return result;
   return IsSigned(result) ? ElementType::kS64 : ElementType::kU64;
 }
 
-// The sums, dense, as values of `result`.
+// Emits the saturated sums, dense, as values of `result`.
 std::optional<View> EmitSaturation(CompiledComputationBuilder& b, const View& sums, ElementType result) {
   auto* bounds = b.program().program().arena.AllocateArray<int64_t>(2);
   const int bits = BitsOf(result) - (IsSigned(result) ? 1 : 0);
@@ -279,7 +280,7 @@ std::optional<View> EmitSaturation(CompiledComputationBuilder& b, const View& su
   return EmitElementwise(b, Opcode::kConvert, b.instruction(), {&*clamped, 1}, shape);
 }
 
-// The operand in the type of the result, where the sums are of a wider one; false after an error.
+// Converts the operand to the result's type if sums have a wider type. Returns false after an error.
 bool ConvertOperand(CompiledComputationBuilder& b, ElementType result, View* operand) {
   if (!Saturates(result) || operand->type() == result) return true;
   const Shape shape = b.program_shapes().Array(result, operand->dims());
@@ -289,7 +290,7 @@ bool ConvertOperand(CompiledComputationBuilder& b, ElementType result, View* ope
   return true;
 }
 
-// The kernel, made dense if it is sparse. Nullopt after an error report.
+// Returns the kernel, made dense if it is sparse; nullopt after an error report.
 std::optional<View> PlainKernel(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(instruction.string_attr(Attr::kSparsityConfig));
@@ -308,7 +309,7 @@ std::optional<View> PlainKernel(CompiledComputationBuilder& b) {
     return std::nullopt;
   }
   const TensorSparsityConfig& side = *config->rhs;
-  // The places are another operand, or the second half of a pair.
+  // The positions are another operand, or the second half of a pair.
   const int64_t operands = instruction.operand_count();
   const bool pair = side.indices_operand == 0 && operands == 2 && kernel.shape().IsTuple() &&
                     kernel.shape().tuple_size() == 2 && b.leaves(kernel).size() == 2;
@@ -341,7 +342,7 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
   if (!plain_kernel) return;
   View kernel = *plain_kernel;
   if (*packing == OperandPacking::kNibbles && dims.ok()) {
-    // The nibbles of a feature lie side by side, so groups of features stay groups.
+    // The nibbles of a feature are adjacent, so that feature groups remain contiguous.
     input = EmitNibbles(b, input, dims.input_feature);
     kernel = EmitNibbles(b, kernel, dims.kernel_input_feature);
   }
@@ -427,7 +428,7 @@ void PrepareConvolution(CompiledComputationBuilder& b) {
     view = *saturated;
   }
   const Dims from = StridesOf(view);
-  // In the order of the result's dimensions, the output feature split into group and feature.
+  // In result order, with the output feature split into group and feature.
   Dims split_dims, split_strides;
   for (int64_t d = 0; d < shape.rank(); ++d) {
     if (d == dims.output_batch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom calls: functions of the registry, built-in ones, and markers that give back their operand.
+// Custom calls: registered functions, built-in ones, and markers that return their operand.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -89,7 +89,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     return;
   }
   if (!instruction.has_users() && instruction.parent().root() != instruction) {
-    // An effect on the outside of the program, which has no values to give.
+    // A side effect without values.
     b.Warn(StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
     std::vector<Shape> results;
     AppendLeaves(b.shape(), &results);

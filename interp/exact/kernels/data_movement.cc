@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that move elements to places known before or during the run: concatenate, pad, iota, dynamic slices.
+// Instructions that move elements to known or computed positions: concatenate, pad, iota, dynamic slices.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -20,7 +20,7 @@
 namespace hlokit::interp {
 namespace {
 
-// ---- concatenate, pad: copies into parts of the result ----
+// ---- concatenate, pad: copies into slices of the result ----
 
 struct PartsPlan : ThunkParams {
   struct Part {
@@ -66,13 +66,13 @@ void RunIota(const ThunkParams* plan, const std::byte* const*, std::byte* const*
 // ---- dynamic-slice, dynamic-update-slice ----
 
 struct StartIndices {
-  bool vector = false;  // one rank-1 operand; otherwise a scalar operand for each dimension
+  bool vector = false;  // one rank-1 operand; otherwise one scalar operand for each dimension
   ElementType type = ElementType::kS32;
   int64_t vector_stride = 1;
   Dims limits;   // largest start in each dimension
   Dims strides;  // of the array that the indices point into, in bytes
 
-  // Offset in bytes of the start, clamped so that the slice lies inside.
+  // Returns the offset in bytes of the start, clamped so that the slice is in bounds.
   int64_t Offset(const std::byte* const* in) const {
     int64_t offset = 0;
     for (size_t i = 0; i < limits.size(); ++i) {
@@ -95,7 +95,7 @@ void RunDynamicSlice(const ThunkParams* plan, const std::byte* const* in, std::b
 
 struct DynamicUpdateSlicePlan : ThunkParams {
   StartIndices starts;
-  StridedCopy whole;  // for when the operand's bytes are not the result's
+  StridedCopy whole;  // used if the operand's bytes are not reused for the result
   StridedCopy update;
 };
 
@@ -106,7 +106,7 @@ void RunDynamicUpdateSlice(const ThunkParams* plan, const std::byte* const* in, 
   p.update.Run(out[0] + p.starts.Offset(in + 2), in[1], context);
 }
 
-// Operands from `first` on as start indices into `array`, for slices of `sizes`.
+// Reads the operands from `first` on as start indices into `array`, for slices of `sizes`.
 bool MakeStarts(CompiledComputationBuilder& b, int64_t first, absl::Span<const int64_t> array_dims,
                 const Dims& array_strides, int64_t element_bytes, absl::Span<const int64_t> sizes,
                 StartIndices* starts) {
@@ -190,7 +190,7 @@ void PreparePad(CompiledComputationBuilder& b) {
   const int64_t bytes = BytesOf(shape.element_type());
   const Dims strides = DenseStrides(shape.dims());
   const Dims from_strides = StridesOf(operand);
-  // Elements that come to lie inside the result: low + i * step for first <= i < first + count.
+  // Elements inside the result: low + i * step for first <= i < first + count.
   Dims counts, to_strides;
   int64_t to_offset = 0;
   int64_t from_offset = 0;
@@ -233,7 +233,7 @@ void PrepareIota(CompiledComputationBuilder& b) {
   plan->convert = *convert;
   plan->bytes = BytesOf(shape.element_type());
   plan->count = shape.dim(dim);
-  // The numbers along one line; the result is a view that repeats them.
+  // Computes the numbers along one line; the result is a broadcast view.
   constexpr int64_t kPrecomputed = 1 << 16;
   const Shape line = b.program_shapes().Array(shape.element_type(), {plan->count});
   View view;

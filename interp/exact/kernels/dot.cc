@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot: batch, free and contracting dimensions of any number and order, as a batch of matrix products.
+// Dot with any batch, free and contracting dimensions, as a batch of matrix products.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -73,7 +73,7 @@ void PrepareDot(CompiledComputationBuilder& b) {
     EmitDot(b, b.operand(0), b.operand(1), dims);
     return;
   }
-  // Both nibbles of an element are contracted: along the last contracting dimension, or along one made for them.
+  // Both nibbles of an element are contracted: along the last contracting dimension, or along an added one.
   const absl::Span<const int64_t> of[] = {dims.lhs_contracting, dims.rhs_contracting};
   View sides[2];
   Dims contracting[2];
@@ -91,8 +91,8 @@ void PrepareDot(CompiledComputationBuilder& b) {
   EmitDot(b, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]});
 }
 
-// Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number
-// for a block of elements.
+// Prepares operands times scales. A scale has the rank of its operand and in each dimension a divisor of its size: one
+// number for a block of elements.
 void PrepareScaledDot(CompiledComputationBuilder& b) {
   if (!OperandPackingOf(b)) return;
   ShapeTable& shapes = b.program_shapes();
@@ -108,7 +108,7 @@ void PrepareScaledDot(CompiledComputationBuilder& b) {
     if (!values || !factors) return;
     scale = *factors;
     if (scale.shape.rank() != 0) {
-      // Each dimension of the scale, and one for the elements that share it.
+      // Each dimension of the scale, followed by one for the elements that share it.
       const Dims from = StridesOf(scale);
       Dims sizes, strides;
       for (int64_t d = 0; d < scale.shape.rank(); ++d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; the size that set-dimension-size
-// gives it is remembered for get-dimension-size. (XLA's evaluator does the same.)
+// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; get-dimension-size returns the size
+// that set-dimension-size set. (Like XLA's evaluator.)
 #include <cstdint>
 
 #include "interp/exact/compiled_computation_builder.h"
@@ -11,7 +11,7 @@
 namespace hlokit::interp {
 namespace {
 
-// The dimension that an instruction names, or -1.
+// Returns the dimension of an instruction, or -1.
 int64_t DimensionOf(Instruction instruction) {
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
   if (dimensions.size() != 1) return -1;

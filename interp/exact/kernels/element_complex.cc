@@ -39,7 +39,7 @@ struct Imag {
     return a.imag();
   }
 };
-// Of real numbers.
+// For real numbers.
 struct RealOfReal {
   template <typename F>
   static F Apply(F a) {
@@ -71,7 +71,7 @@ struct Not {
   }
 };
 
-// A function of C128, and of C64 through it.
+// Defines a function of C128, and of C64 by conversion.
 #define HLOKIT_COMPLEX(Name, expression_of_z)             \
   struct Name {                                           \
     static C128 Apply(C128 z) { return expression_of_z; } \
@@ -81,7 +81,7 @@ struct Not {
     }                                                     \
   }
 
-// Where the magnitude is 0 or infinite and the angle is none, C has 0 or infinity; here it is the product, NaN.
+// Where the magnitude is 0 or infinite without an angle, C returns 0 or infinity; this returns the product, NaN.
 C128 ExpOf(C128 z) {
   if (std::isinf(z.real()) && !std::isfinite(z.imag())) {
     return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
@@ -92,13 +92,13 @@ C128 SignOf(C128 z) {
   const double magnitude = std::abs(z);
   return magnitude == 0 ? C128(0) : z / magnitude;
 }
-// log|1 + z| without losing digits near z = 0 and near |1 + z| = 1.
+// Returns log|1 + z|, accurate near z = 0 and near |1 + z| = 1.
 C128 Log1pOf(C128 z) {
   const double re = z.real();
   const double im = z.imag();
   const double angle = std::atan2(im, re + 1);
   if (std::fabs(re) < 0.5 && std::fabs(im) < 0.5) {
-    // |1 + z|^2 - 1 = 2 re + re^2 + im^2; long double holds the cancellation between re and im^2.
+    // |1 + z|^2 - 1 = 2 re + re^2 + im^2; long double absorbs the cancellation between re and im^2.
     const long double r = re;
     const long double i = im;
     const long double excess = (2 + r) * r + i * i;
@@ -110,7 +110,7 @@ C128 Log1pOf(C128 z) {
   }
   return {std::log(modulus), angle};
 }
-// e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
+// Returns e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
 C128 Expm1Of(C128 z) {
   const double em1 = std::expm1(z.real());
   const double half_sine = std::sin(z.imag() / 2);

@@ -27,7 +27,7 @@ struct ComponentOf<std::complex<F>> {
   using type = F;
 };
 
-// Values that fit no integer of `bits` bits become the nearest one that does; NaN becomes 0.
+// Converts to an integer with saturation; NaN becomes 0.
 template <typename To, typename From>
 To Saturate(From v, From limit, To min, To max) {
   if (v >= limit) return max;
@@ -35,8 +35,8 @@ To Saturate(From v, From limit, To min, To max) {
   return v == v ? min : To{0};
 }
 
-// `v` as a float, rounded so that a second rounding to a narrower type gives what one rounding of v would ("round to
-// odd": towards zero, with the last bit set if anything was lost).
+// Rounds `v` to odd: toward zero, with the last bit set if inexact. A second rounding to a narrower type then equals a
+// single rounding of v.
 float RoundToOdd(double v) {
   const float f = static_cast<float>(v);
   if (static_cast<double>(f) == v || f != f) return f;
@@ -46,7 +46,7 @@ float RoundToOdd(double v) {
 }
 template <std::integral I>
 float RoundToOdd(I v) {
-  // The high part is exact in a float's 24 bits with room to spare below for the bit that says "and some more".
+  // The high part is exact in a float's 24 bits, with space below for the sticky bit.
   const bool negative = v < 0;
   uint64_t magnitude = negative ? uint64_t{0} - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
   const int drop = 40 - std::countl_zero(magnitude | 1);
@@ -75,7 +75,7 @@ void ConvertLoop(void* out, const void* a, const void*, const void*, int64_t n, 
     if constexpr (std::is_same_v<To, Pred>) {
       for (int64_t i = 0; i < n; ++i) r[i].value = x[i] != From(0);
     } else {
-      // The real part.
+      // Real parts.
       typename From::value_type real[64];
       for (int64_t i = 0; i < n; i += 64) {
         const int64_t count = n - i < 64 ? n - i : 64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 and f64 operations that need no mathematical function: arithmetic, rounding, classification.
+// f32 and f64 operations without mathematical functions: arithmetic, rounding, classification.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -29,7 +29,7 @@ struct Abs {
 struct Sign {
   template <typename T>
   static T Apply(T a) {
-    return a > 0 ? T{1} : a < 0 ? T{-1} : a;  // zeros and NaNs are their own sign
+    return a > 0 ? T{1} : a < 0 ? T{-1} : a;  // zeros and NaNs are returned unchanged
   }
 };
 struct Not {
@@ -45,7 +45,7 @@ struct Sqrt {
   }
 };
 struct Rsqrt {
-  // In double, f32 results are rounded once.
+  // Computed in double, so that f32 results are rounded once.
   static float Apply(float a) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))); }
   static double Apply(double a) { return 1.0 / std::sqrt(a); }
 };
@@ -80,8 +80,8 @@ struct IsFinite {
   }
 };
 
-// Keeps `exponent_bits` and `mantissa_bits` of a value: rounds to nearest even, overflows to infinity, flushes what
-// would be denormal to zero. A NaN stays one.
+// Keeps `exponent_bits` and `mantissa_bits` of a value: rounds to nearest even, overflows to infinity, flushes
+// denormals to zero, keeps NaN.
 template <typename T, typename Bits, int kMantissa, int kExponent>
 void ReducePrecisionLoop(void* out, const void* a, const void*, const void*, int64_t n, int64_t param) {
   const int exponent_bits = static_cast<int>(param >> 8);
@@ -95,7 +95,7 @@ void ReducePrecisionLoop(void* out, const void* a, const void*, const void*, int
     Bits v = x[i];
     const bool is_nan = (v & ~kSign) > kExponentMask;
     if (is_nan) {
-      // Without mantissa bits there is no NaN to round to: it becomes infinity.
+      // Without mantissa bits NaN is not representable: it becomes infinity.
       r[i] = mantissa_bits > 0 ? v : static_cast<Bits>((v & kSign) | kExponentMask);
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer and pred arithmetic: two's complement, and defined for every operand as XLA defines it.
+// Integer and pred arithmetic: two's complement, with XLA's definition for every operand.
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -27,7 +27,7 @@ using arithmetic::Xor;
 struct Divide {
   template <typename T>
   static T Apply(T a, T b) {
-    if (b == 0) return static_cast<T>(-1);  // all bits set, also where T is unsigned
+    if (b == 0) return static_cast<T>(-1);  // all bits set, for unsigned T too
     if constexpr (std::is_signed_v<T>) {
       if (b == -1) return Subtract::Apply(T{0}, a);
     }
@@ -48,7 +48,7 @@ struct Power {
   template <typename T>
   static T Apply(T base, T exponent) {
     if constexpr (std::is_signed_v<T>) {
-      // The integer part of base^exponent, which is a fraction unless |base| is 1.
+      // Integer part of base^exponent, a fraction unless |base| is 1.
       if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
     }
     Wrapping<T> result = 1;
@@ -99,7 +99,8 @@ struct ShiftLeft {
   }
 };
 
-// These look at bits above the value, so the width of a type narrower than its storage matters: param is the width.
+// These functions depend on bits above the value, so on the width of types narrower than their storage; param is the
+// width.
 template <typename T>
 std::make_unsigned_t<T> WidthMask(int64_t width) {
   using U = std::make_unsigned_t<T>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over contiguous elements, written so that compilers vectorize them at -O2: a constant trip count inside, no
-// dependence from one element to the next (which holds even where the result overwrites an operand).
+// Loops over contiguous elements that compilers vectorize at -O2: a constant inner trip count, and no dependence
+// between elements (even if the result overwrites an operand).
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_LOOP_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_LOOP_H_
 
@@ -27,7 +27,7 @@ inline void ForEachElement(int64_t n, F f) {
   for (; i < n; ++i) f(i);
 }
 
-// Op::Apply(T) -> R
+// Applies Op::Apply(T) -> R.
 template <typename Op, typename T, typename R = T>
 void UnaryLoop(void* out, const void* a, const void*, const void*, int64_t n, int64_t) {
   R* r = static_cast<R*>(out);
@@ -35,7 +35,7 @@ void UnaryLoop(void* out, const void* a, const void*, const void*, int64_t n, in
   ForEachElement(n, [=](int64_t i) { r[i] = Op::Apply(x[i]); });
 }
 
-// Op::Apply(T, T) -> R
+// Applies Op::Apply(T, T) -> R.
 template <typename Op, typename T, typename R = T>
 void BinaryLoop(void* out, const void* a, const void* b, const void*, int64_t n, int64_t) {
   R* r = static_cast<R*>(out);

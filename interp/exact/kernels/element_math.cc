@@ -2,8 +2,8 @@
 // Mathematical functions of f32 and f64.
 //
 // f32 results are computed in double and rounded once where the C library's float function may be off by more than one
-// unit in the last place; powf, sinf and cosf of glibc are already within 0.52 units. The functions that models spend
-// their time in have vector loops of their own: element_vector_math.cc.
+// unit in the last place; glibc's powf, sinf and cosf are within 0.52 units. The most frequent functions of models have
+// vector loops: element_vector_math.cc.
 #include <cmath>
 #include <cstdint>
 

@@ -26,7 +26,7 @@ void SelectLoop(void* out, const void* a, const void* b, const void* c, int64_t 
   ForEachElement(n, [=](int64_t i) { r[i] = predicate[i] != 0 ? on_true[i] : on_false[i]; });
 }
 
-// A NaN anywhere is the result, looked for in the order low, value, high.
+// Returns the first NaN in the order low, value, high.
 template <typename T>
 void ClampLoop(void* out, const void* a, const void* b, const void* c, int64_t n, int64_t) {
   T* r = static_cast<T*>(out);
@@ -42,7 +42,7 @@ void ClampLoop(void* out, const void* a, const void* b, const void* c, int64_t n
   });
 }
 
-// Bits of a float as an integer that is ordered as IEEE 754's totalOrder: -NaN < -inf < ... < -0 < +0 < ... < +NaN.
+// Returns the bits of a float as an integer in IEEE 754 totalOrder: -NaN < -inf < ... < -0 < +0 < ... < +NaN.
 template <typename T>
 auto TotalOrderKey(T v) {
   using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
@@ -145,7 +145,7 @@ void RegisterSelection(ElementFnTable* t) {
   RegisterClamp<float>(t, ElementType::kF32);
   RegisterClamp<double>(t, ElementType::kF64);
 
-  // Select moves bytes: it is looked up by the storage type of the values.
+  // Select moves bytes: registered by the storage type of the values.
   for (size_t i = 0; i < kElementTypeCount; ++i) {
     const ElementType type = static_cast<ElementType>(i);
     switch (BytesOf(type)) {

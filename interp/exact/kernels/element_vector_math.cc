@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of f32 that models spend their time in: exponential, exponential-minus-one, log, tanh, logistic.
+// The most frequent f32 functions of models: exponential, exponential-minus-one, log, tanh, logistic.
 //
-// Computed in double to about 2^-38 of the value and rounded once, so results are the correctly rounded ones but for a
-// case in many thousands. The loops hold no branch and no call, which lets the compiler use whole vectors; they are
-// compiled for several instruction sets and give the same bits on all of them, since none fuses operations.
+// Computed in double to about 2^-38 relative error and rounded once, so that all but a few in many thousands are
+// correctly rounded. The loops have no branches and no calls, so that compilers vectorize them; compiled for several
+// instruction sets, they give the same bits on all, since none fuses operations.
 #include "interp/exact/kernels/element_vector_math.h"
 
 #include <bit>
@@ -18,21 +18,21 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The polynomial with these coefficients, those of the highest powers first.
+// Evaluates the polynomial with these coefficients, highest power first.
 template <typename... Rest>
 [[gnu::always_inline]] inline double Polynomial(double x, double first, Rest... rest) {
   ((first = first * x + rest), ...);
   return first;
 }
 
-// e^x - 1 as scale * tail + (scale - 1), where scale is a power of two and tail small: what both functions are made of.
+// e^x - 1 as scale * tail + (scale - 1), where scale is a power of two and tail is small; used by both functions.
 struct Exponential {
   double scale;
   double tail;
 };
 
 [[gnu::always_inline]] inline Exponential Split(double x) {
-  // Beyond, floats are infinite or zero; a NaN stays.
+  // Larger magnitudes give infinity or zero in f32; NaN is kept.
   x = x > 700.0 ? 700.0 : x;
   x = x < -700.0 ? -700.0 : x;
   // n = x / ln 2 rounded to an integer, in the low bits of the sum.
@@ -42,7 +42,7 @@ struct Exponential {
   const double r = (x - n * 0x1.62e42fefa39efp-1) - n * 0x1.abc9e3b39803fp-56;  // |r| <= ln 2 / 2
   const int64_t exponent = std::bit_cast<int64_t>(shifted) - std::bit_cast<int64_t>(kShift);
   const double scale = std::bit_cast<double>((exponent + 1023) << 52);
-  // The Taylor series of e^r - 1; what it leaves out is below 2^-40 r.
+  // Taylor series of e^r - 1; the remainder is below 2^-40 r.
   const double p = Polynomial(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24,
                               1.0 / 6, 1.0 / 2, 1.0);
   return {scale, p * r};
@@ -67,7 +67,7 @@ struct Tanh {
   [[gnu::always_inline]] static float Apply(float a) {
     const Exponential e = Split(2.0 * static_cast<double>(a));
     const double minus_one = e.scale * e.tail + (e.scale - 1.0);
-    // Beyond 350 the quotient is 1 as it is well before; nothing overflows.
+    // Beyond 350 the quotient remains 1 and nothing overflows.
     const float result = static_cast<float>(minus_one / (minus_one + 2.0));
     return a == 0 ? a : result;
   }
@@ -83,12 +83,12 @@ struct Logistic {
 struct Log {
   [[gnu::always_inline]] static float Apply(float a) {
     const double x = a;
-    // x = 2^n m with m in [1/sqrt 2, sqrt 2); floats, denormals too, are normal doubles.
+    // x = 2^n m with m in [1/sqrt 2, sqrt 2); floats, including denormals, are normal doubles.
     constexpr uint64_t kHalfSqrt = 0x3fe6a09e667f3bcd;
     const uint64_t bits = std::bit_cast<uint64_t>(x);
     const int64_t exponent = static_cast<int64_t>(bits - kHalfSqrt) >> 52;
     const double m = std::bit_cast<double>(bits - (static_cast<uint64_t>(exponent) << 52));
-    // An integer of few bits as a double, without an instruction that not all processors have.
+    // Converts a small integer to double without an instruction that some processors lack.
     const double n = std::bit_cast<double>(exponent + 0x4338000000000000) - 0x1.8p52;
     // log m = 2 atanh s = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.172
     const double s = (m - 1.0) / (m + 1.0);

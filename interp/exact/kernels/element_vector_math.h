@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mathematical functions of f32 in whole vectors.
+// Vectorized mathematical functions of f32.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
 

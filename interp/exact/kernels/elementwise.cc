@@ -33,7 +33,7 @@ void RunElementwise(const ThunkParams* plan, const std::byte* const* in, std::by
   if (p.outer == 1) {
     constexpr int64_t kSmall = 2048;
     if (p.inner <= kSmall) {
-      // The operation reads as many pointers as any may have.
+      // The operation reads kMaxOperands pointers regardless of the operand count.
       const std::byte* from[ElementOp::kMaxOperands] = {};
       for (int i = 0; i < p.arity; ++i) from[i] = in[i];
       p.op.Run(out[0], from, strides, p.inner);
@@ -80,7 +80,7 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
   for (size_t i = 0; i < operands.size(); ++i) {
     plan->in_bytes[i] = BytesOf(types[i]);
     if (operands[i].shape.rank() == 0 && shape.rank() != 0) {
-      // clamp and select take scalars for whole arrays.
+      // clamp and select broadcast scalars.
       strides.push_back(Dims(static_cast<size_t>(shape.rank()), 0));
     } else if (operands[i].dims() == shape.dims()) {
       strides.push_back(StridesOf(operands[i]));

@@ -21,7 +21,8 @@
 namespace hlokit::interp {
 namespace {
 
-// Transforms of one length. The sign of the exponent is -1 (forward); an inverse transform conjugates around it.
+// Transforms lines of one length. The exponent's sign is -1 (forward); an inverse transform conjugates before and
+// after.
 template <typename Real>
 class LineTransform {
  public:
@@ -33,7 +34,7 @@ class LineTransform {
       size_ = 1;
       while (size_ < 2 * n - 1) size_ *= 2;
     }
-    // e^(-2 pi i k / size), each computed on its own so that errors do not add up.
+    // e^(-2 pi i k / size), each computed directly so that errors do not accumulate.
     for (size_t k = 0; k < size_ / 2; ++k) roots_.push_back(Root(k, size_));
     if (power_of_two) return;
     // Bluestein: jk = (j^2 + k^2 - (k - j)^2) / 2.
@@ -49,7 +50,7 @@ class LineTransform {
     PowerOfTwo(kernel_.data());
   }
 
-  // In place.
+  // Transforms `x` in place.
   void Run(Complex* x) {
     if (chirp_.empty()) {
       PowerOfTwo(x);
@@ -71,7 +72,7 @@ class LineTransform {
   }
 
   static Complex Root(size_t k, size_t n) {
-    // Angles are reduced to an eighth of the circle, where sine and cosine are most accurate.
+    // Angles are reduced to an octant, where sine and cosine are most accurate.
     size_t eighths = 8 * k / n;
     const Real rest = static_cast<Real>(8 * k - eighths * n) / static_cast<Real>(n);  // of an eighth
     Real angle = rest * std::numbers::pi_v<Real> / 4;
@@ -115,12 +116,12 @@ struct FftPlan : ThunkParams {
   ElementType to = ElementType::kC64;
   Dims lengths;  // of the transform, outermost first
   int64_t batches = 0;
-  // Of the operand and of the result, in the transformed dimensions. Where they are not what the lengths ask for, zeros
-  // are added or elements left out.
+  // Sizes of the operand and of the result in the transformed dimensions. Where they differ from the lengths, zeros are
+  // added or elements dropped.
   Dims in_dims, out_dims;
 };
 
-// Calls body(a, b) for all elements that arrays of the two sizes have in common, with their places in each.
+// Calls body(a, b) with the positions of all elements that arrays of the two sizes have in common.
 template <typename Body>
 void ForEachCommon(const Dims& a, const Dims& b, Body body) {
   const size_t rank = a.size();
@@ -205,7 +206,7 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
         Stored* to = reinterpret_cast<Stored*>(out) + batch * out_count;
         const Real scale = Real{1} / static_cast<Real>(full_count);
         for (int64_t row = 0; row < rows; ++row) {
-          // The other half is the conjugate of this one.
+          // The other half is the complex conjugate.
           for (int64_t i = 0; i < complex_minor; ++i) line[i] = data[row * complex_minor + i];
           line[0] = Complex(line[0].real());
           if (minor % 2 == 0) line[minor / 2] = Complex(line[minor / 2].real());
@@ -269,7 +270,7 @@ void PrepareFft(CompiledComputationBuilder& b) {
     const int64_t n = lengths[d - offset];
     fits = n >= 0 && n <= (int64_t{1} << 30);
   }
-  // The work array is as large as the lengths say, whatever the operand's size.
+  // The size of the work array follows the lengths, not the operand.
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
   fits = fits && work <= b.program().options().limits.max_bytes / 64;

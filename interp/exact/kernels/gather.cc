@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather: a window of the operand for each index vector, moved inside the operand where it would not fit.
+// Gather: a window of the operand for each index vector, clamped to be in bounds.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading indices that a program computes: start indices of dynamic slices, gathers and scatters.
+// Reads computed indices: start indices of dynamic slices, gathers and scatters.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_INDEX_OPERAND_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_INDEX_OPERAND_H_
 
@@ -12,7 +12,7 @@
 
 namespace hlokit::interp {
 
-// The integer at `data`; a u64 beyond int64 counts as the largest int64.
+// Returns the integer at `data`; u64 values above int64 are clamped to its maximum.
 inline int64_t LoadIndex(ElementType type, const std::byte* data) {
   switch (BytesOf(type)) {
     case 1:

@@ -39,7 +39,7 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
     components.push_back({array_strides_in[d], array_dims[d] - window_size_of[d]});
   }
 
-  // The other dimensions of `windows` and of the indices go together, in order.
+  // The other dimensions of `windows` correspond to those of the indices, in order.
   Dims sizes;
   std::vector<Dims> strides(2 + windows_strides_in.size());
   int64_t index_dim = 0;

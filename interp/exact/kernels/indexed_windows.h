@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of an array at places that an index array names: what gather and scatter share.
+// Windows of an array at computed indices, shared by gather and scatter.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_INDEXED_WINDOWS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_INDEXED_WINDOWS_H_
 
@@ -15,8 +15,8 @@
 
 namespace hlokit::interp {
 
-// The dimension numbers of gather and scatter in one vocabulary: `array` is gather's operand or scatter's input,
-// `windows` is gather's result or scatter's update.
+// Dimension numbers of gather and scatter in common terms: `array` is gather's operand or scatter's input, `windows` is
+// gather's result or scatter's update.
 struct IndexedDims {
   absl::Span<const int64_t> window_dims;     // of `windows` (offset_dims, update_window_dims)
   absl::Span<const int64_t> collapsed_dims;  // of the array: window size 1, absent from `windows`
@@ -27,25 +27,25 @@ struct IndexedDims {
 };
 
 struct IndexedWindows {
-  // One index vector is at `indices[offset + component * stride]`; its windows start at window and array offsets.
+  // One index vector is at `indices[offset + component * stride]`; its windows begin at window and array offsets.
   struct Component {
-    int64_t array_stride;  // elements
-    int64_t limit;         // largest start for which the window lies inside the array; negative: none does
+    int64_t array_stride;  // in elements
+    int64_t limit;         // largest start for which the window is in bounds; negative: none
   };
   ElementType index_type = ElementType::kS32;
-  int64_t component_stride = 0;  // elements of the indices
+  int64_t component_stride = 0;  // in elements of the indices
   std::vector<Component> components;
   LoopNest outer;                     // operands: indices, array (batching dimensions), then each of the windows
   Dims window_sizes;                  // of the array dimensions that have windows, in order
-  Dims array_strides;                 // of these
-  std::vector<Dims> windows_strides;  // of these, for each of the windows
+  Dims array_strides;                 // in those dimensions
+  std::vector<Dims> windows_strides;  // in those dimensions, for each of the windows
   bool empty = false;                 // no windows, or windows without elements
 
-  // False if the numbers do not fit the shapes. `windows` all have the same dimensions.
+  // Returns false if the numbers do not match the shapes. All `windows` have the same dimensions.
   bool Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,
             const View& indices, absl::Span<const int64_t> windows_dims, absl::Span<const Dims> windows_strides_in);
 
-  // Start of a window in the array, in elements, moved inside.
+  // Returns the start of a window in the array, in elements, clamped to be in bounds.
   int64_t ClampedStart(const std::byte* indices, int64_t offset) const {
     int64_t start = 0;
     for (size_t i = 0; i < components.size(); ++i) {
@@ -54,7 +54,7 @@ struct IndexedWindows {
     }
     return start;
   }
-  // False if the window does not lie inside the array.
+  // Returns false if the window is not in bounds.
   bool Start(const std::byte* indices, int64_t offset, int64_t* start) const {
     *start = 0;
     for (size_t i = 0; i < components.size(); ++i) {

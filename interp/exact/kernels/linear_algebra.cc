@@ -59,8 +59,8 @@ void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunC
                         for (int64_t batch = begin; batch < end; ++batch) {
                           Read(p.type, in + batch * bytes, n * n, a.data());
                           std::fill(l.begin(), l.end(), N{0});
-                          // l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not
-                          // positive definite makes the whole result NaN.
+                          // Computes l l^H = a, row by row; the upper form is read and written transposed. A matrix
+                          // that is not positive definite makes the whole result NaN.
                           bool definite = true;
                           const auto element = [&](int64_t i, int64_t j) {
                             return p.lower ? a[i * n + j] : Conjugate(a[j * n + i]);
@@ -125,13 +125,14 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
                         for (int64_t batch = begin; batch < end; ++batch) {
                           Read(p.type, a_in + batch * n * n * bytes, n * n, a.data());
                           Read(p.type, b_in + batch * p.rows * p.columns * bytes, p.rows * p.columns, b.data());
-                          // op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row.
+                          // Solves op(a) x = b for each column of b, or x op(a) = b, i.e. op(a)^T x^T = b^T, for each
+                          // row.
                           const bool transposed = p.transpose == p.left_side;
                           const auto element = [&](int64_t i, int64_t j) {
                             const N v = transposed ? a[j * n + i] : a[i * n + j];
                             return p.conjugate ? Conjugate(v) : v;
                           };
-                          const bool forward = p.lower != transposed;  // the first unknown stands alone in its equation
+                          const bool forward = p.lower != transposed;  // the first equation has one unknown
                           const int64_t systems = p.left_side ? p.columns : p.rows;
                           const int64_t first = p.left_side ? 1 : p.columns;  // from one system to the next
                           const int64_t step = p.left_side ? p.columns : 1;   // from one unknown to the next

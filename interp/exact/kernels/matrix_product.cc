@@ -22,7 +22,7 @@ namespace {
 
 // ---- micro-kernels: a kRows x kColumns tile of C in registers ----
 
-// Adds the sum of the products of `k` packed pairs to the tile `c` (row stride `ldc`).
+// Adds the sum of `k` packed products to the tile `c` (row stride `ldc`).
 using MicroFn = void (*)(int64_t k, const std::byte* a, const std::byte* b, std::byte* c, int64_t ldc);
 
 struct MicroKernel {
@@ -31,7 +31,7 @@ struct MicroKernel {
   MicroFn fn;
 };
 
-// The body shared by all instruction sets; kLanes is the number of elements of a vector register.
+// Computes a tile; shared by all instruction sets. kLanes is the number of elements of a vector register.
 template <typename T, int kRows, int kVectors, int kLanes>
 [[gnu::always_inline]] inline void TileBody(int64_t k, const std::byte* a_bytes, const std::byte* b_bytes,
                                             std::byte* c_bytes, int64_t ldc) {
@@ -70,7 +70,7 @@ void BaselineTile(int64_t k, const std::byte* a, const std::byte* b, std::byte* 
   TileBody<T, kRows, kVectors, 16 / sizeof(T)>(k, a, b, c, ldc);
 }
 #if defined(__x86_64__)
-// Wider vectors, the same operations: a fused multiply-add would round once where the baseline rounds twice.
+// Computes a tile with wider vectors and the same operations: a fused multiply-add would round once, not twice.
 template <typename T, int kRows, int kVectors>
 __attribute__((target("avx2"))) void Avx2Tile(int64_t k, const std::byte* a, const std::byte* b, std::byte* c,
                                               int64_t ldc) {
@@ -129,27 +129,26 @@ MicroKernel KernelFor(ElementType accumulator) {
   }
 }
 
-// The largest pieces that a thread works on at a time: a piece of B stays in the second-level cache while rows of A
-// pass by.
+// The largest blocks of a thread: a block of B stays in the second-level cache while rows of A stream by.
 constexpr int64_t kPieceM = 384;
 constexpr int64_t kPieceN = 512;
 constexpr int64_t kPieceK = 256;
-// Products summed in one run. The error of a long sum grows with its longest run and with the number of runs, both
-// short this way, at the price of one more sum in 64; a sum that is short anyhow is one run.
+// Products summed in one run. The error of a sum grows with the length of a run and with the number of runs; both stay
+// small at the cost of one more addition in 64. Short sums are one run.
 constexpr int64_t kWholeK = 128;
 constexpr int64_t kRunK = 64;
 static_assert(kPieceK % kRunK == 0 && kWholeK <= kPieceK);
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
-// C in pieces of m x n, as even as tiles allow, and enough of them for all threads where they are worth the handing
-// over. An element is the same sum wherever it lies, so the cut may follow the number of threads.
+// C in blocks of m x n, as even as tiles allow, and enough of them for all threads if the work is worth the dispatch.
+// The block boundaries do not change the order of an element's sum, so they may depend on the number of threads.
 struct Pieces {
   int64_t m;
   int64_t n;
 };
 Pieces CutPieces(const ProductShape& shape, const MicroKernel& kernel, int threads) {
-  constexpr double kWorthwhile = 3e6;  // products
+  constexpr double kWorthwhile = 3e6;  // in products
   const double products = static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
                           static_cast<double>(shape.n) * static_cast<double>(shape.k);
   const int64_t wanted = threads == 1 ? 1 : static_cast<int64_t>(std::min(2.0 * threads, products / kWorthwhile));
@@ -189,7 +188,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   ElementOp convert;
   const bool converts = accumulator != result_type;
   if (converts) {
-    // The module's attributes do not matter to a conversion.
+    // Conversions do not use module attributes.
     static const Module* const no_module = new Module();
     const std::optional<ElementOp> made =
         ElementOp::Make(Opcode::kConvert, AttrReader(*no_module, {}), {&accumulator, 1}, result_type, &error);
@@ -207,9 +206,9 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     std::byte* packed_a = memory.get();
     std::byte* packed_b = packed_a + a_bytes;
     std::byte* c = packed_b + b_bytes;
-    int64_t b_key = -1;  // what packed_b holds, where one piece of k covers all of k
+    int64_t b_key = -1;  // contents of packed_b, if one block of k covers all of k
     for (int64_t item = begin; item < end; ++item) {
-      // Rows vary fastest, so consecutive pieces share their part of B.
+      // Rows vary fastest, so that consecutive blocks share their block of B.
       const int64_t m_begin = item % pieces_m * piece.m;
       const int64_t n_begin = item / pieces_m % pieces_n * piece.n;
       const int64_t batch = item / (pieces_m * pieces_n);
@@ -257,7 +256,7 @@ bool OperandConversion::Init(ElementType operand, ElementType result) {
   count_ = 0;
   ElementType at = operand;
   for (ElementType next : {result, accumulator}) {
-    // Integers of one width are the same bytes.
+    // Integers of one width have the same bytes.
     const bool same_bytes = at == next || (IsInteger(at) && IsInteger(next) && BitsOf(at) == BitsOf(next));
     if (!same_bytes) {
       const std::optional<ElementOp> op =

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// C += A B for matrices that exist only as sources of packed panels: dot packs strided arrays, convolution packs
-// patches of its input.
+// C += A B for matrices given as sources of packed panels: dot packs strided arrays, convolution packs patches of its
+// input.
 //
 // Each element of C is a sum over k in ascending order, with one rounding for each product and each sum. More than 128
-// products are summed in runs of 64, each from 0 and then added to what C held: a long sum loses less that way than as
-// one run. The order and the roundings are those of the plain loops, whatever the tiles, vectors and threads.
+// products are summed in runs of 64, each from 0 and then added to C, which is more accurate than one long sum. Order
+// and rounding are those of the plain loops, independent of tiles, vectors and threads.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_MATRIX_PRODUCT_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_MATRIX_PRODUCT_H_
 
@@ -17,10 +17,10 @@
 
 namespace hlokit::interp {
 
-// The type in which products of this result type are accumulated: f32, f64, c64, c128, u32 or u64.
+// Returns the accumulation type of this result type: f32, f64, c64, c128, u32 or u64.
 ElementType AccumulatorType(ElementType result);
 
-// Rows (of A) or columns (of B) as panels of `width` lines: the elements of one k of all lines lie together.
+// Rows (of A) or columns (of B) as panels of `width` lines; the elements of all lines for one k are contiguous.
 class PanelSource {
  public:
   virtual ~PanelSource() = default;
@@ -30,7 +30,7 @@ class PanelSource {
                     std::byte* to) const = 0;
 };
 
-// Where results go: C of each batch is a dense row-major m x n matrix, at `batch * m * n` elements from the start.
+// Location of results: C of each batch is a dense row-major m x n matrix, at `batch * m * n` elements from the start.
 struct ProductShape {
   int64_t batch = 1;
   int64_t m = 0;
@@ -38,19 +38,19 @@ struct ProductShape {
   int64_t k = 0;
 };
 
-// out = A B, converted to `result_type`.
+// Computes out = A B, converted to `result_type`.
 void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const PanelSource& b, ElementType result_type,
                       std::byte* out, RunContext& context);
 
-// The conversion of operands to the accumulator type: to the result type first (as XLA's evaluator does), then on.
+// Conversion of operands to the accumulation type: to the result type first (like XLA's evaluator).
 class OperandConversion {
  public:
   OperandConversion() = default;
-  // False if there is no such conversion.
+  // Returns false if there is no such conversion.
   bool Init(ElementType operand, ElementType result);
   // Converts n contiguous elements. `n` is at most ElementOp::kBlock.
   void Run(std::byte* to, const std::byte* from, int64_t n) const;
-  // True if the bytes stay as they are.
+  // Returns true if the bytes do not change.
   bool identity() const { return count_ == 0; }
   int64_t from_bytes() const { return from_bytes_; }
   int64_t to_bytes() const { return to_bytes_; }

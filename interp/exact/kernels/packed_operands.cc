@@ -17,7 +17,7 @@ namespace {
 
 struct NibblesPlan : ThunkParams {
   int64_t outer = 0;
-  int64_t inner = 0;  // elements of the dimensions after the one that is doubled
+  int64_t inner = 0;  // elements of the dimensions after the doubled one
   bool is_signed = false;
 };
 
@@ -58,7 +58,7 @@ void RunDensify(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   std::memset(out[0], 0, static_cast<size_t>(p.outer * dense_size * p.inner * p.bytes));
   for (int64_t o = 0; o < p.outer; ++o) {
     for (int64_t at = 0; at < kept_size; ++at) {
-      // `stride` blocks lie interleaved, before and after.
+      // `stride` blocks are interleaved, before and after.
       const int64_t group = at / (p.side.stride * p.side.num_non_zero);
       const int64_t lane = at % p.side.stride;
       const int64_t first = group * p.side.stride * p.side.block_size + lane;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ragged dot: one dimension of the left side is cut into groups whose sizes operand 2 holds. If it is a free dimension,
-// each group of rows meets a right side of its own; if it is contracted, there is a product for each group; if it is a
-// batch dimension, the groups say how much of it counts. What no group covers is zero.
+// Ragged dot: one dimension of the left operand is divided into groups whose sizes are operand 2. If it is a free
+// dimension, each group of rows is multiplied with its own right operand. If it is contracted, there is a product for
+// each group. If it is a batch dimension, the groups limit its extent. Elements outside of all groups are zero.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -44,7 +44,8 @@ struct RaggedDotPlan : ThunkParams {
   int64_t result_count = 0;
 };
 
-// Sizes of one dimension, which DimGroup would drop or join: kept apart because the ragged dimension's changes.
+// Returns a group of the given dimensions without dropping or collapsing them, because the ragged dimension's size
+// changes.
 DimGroup Group(std::initializer_list<std::pair<int64_t, int64_t>> first, const DimGroup& rest) {
   DimGroup group;
   for (const auto& [size, stride] : first) {
@@ -56,7 +57,7 @@ DimGroup Group(std::initializer_list<std::pair<int64_t, int64_t>> first, const D
   return group;
 }
 
-// Where groups end: running sums of their sizes, which wrap like the type they are of.
+// Ends of the groups: running sums of their sizes, which wrap in the type of the sizes.
 class GroupEnds {
  public:
   explicit GroupEnds(const RaggedDotPlan& plan) : p_(plan), ends_(static_cast<size_t>(plan.groups)) {}
@@ -72,10 +73,10 @@ class GroupEnds {
                                         : static_cast<int64_t>(std::min<uint64_t>(low >> (64 - bits), INT64_MAX));
     }
   }
-  // The part of the ragged dimension that group g covers; empty if end <= begin.
+  // Returns the bounds of group g in the ragged dimension; empty if end <= begin.
   int64_t begin(int64_t g) const { return g == 0 ? 0 : std::max<int64_t>(ends_[g - 1], 0); }
   int64_t end(int64_t g) const { return std::min(ends_[g], p_.ragged_size); }
-  // Where the last group ends.
+  // Returns the end of the last group.
   int64_t total() const { return p_.groups == 0 ? 0 : std::max<int64_t>(end(p_.groups - 1), 0); }
 
  private:
@@ -83,7 +84,7 @@ class GroupEnds {
   std::vector<int64_t> ends_;
 };
 
-// Rows [begin, begin + size) of one problem times the right side of group g.
+// Multiplies rows [begin, begin + size) of one problem with the right operand of group g.
 void MultiplyRows(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
                   int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
   StridedSource lhs = p.lhs;
@@ -96,7 +97,7 @@ void MultiplyRows(const RaggedDotPlan& p, const std::byte* lhs_data, const std::
   MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(p.rhs, b), p.result, to, context);
 }
 
-// The product of group g, which sums over [begin, begin + size) of the ragged dimension.
+// Computes the product of group g, contracted over [begin, begin + size) of the ragged dimension.
 void MultiplyGroup(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
                    int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
   StridedSource lhs = p.lhs;
@@ -127,7 +128,7 @@ void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte
       }
       continue;
     }
-    // A row that sizes below zero put into several groups belongs to the first.
+    // With negative sizes a row may be in several groups; the first one wins.
     std::fill(group_of.begin(), group_of.end(), -1);
     int64_t left = p.ragged_size;
     for (int64_t g = 0; g < p.groups && left > 0; ++g) {
@@ -148,11 +149,11 @@ void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte
   }
 }
 
-// Zeros in the part of the result that no group covers, for groups of a batch dimension.
+// Zeros the part of the result outside of all groups, for groups of a batch dimension.
 struct BatchTailPlan : ThunkParams {
   RaggedDotPlan sizes;  // the groups
   int64_t outer = 1;    // result dimensions before the ragged one
-  int64_t inner = 1;    // bytes of one step of it
+  int64_t inner = 1;    // bytes of one slice of it
 };
 
 void RunBatchTail(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
@@ -235,7 +236,7 @@ void PrepareRaggedDot(CompiledComputationBuilder& b) {
   plan->size_stride = size_strides.back();
   plan->ragged_lhs_stride = lhs_strides[ragged];
 
-  // The dimensions that operand 2 may have before the groups.
+  // Dimensions of operand 2 before the group dimension.
   std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
   if (!plan->contracting) {
     for (int64_t d = 0; d < ragged; ++d) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers.
 //
-// rng-bit-generator gives the bits that XLA's expansion of it gives, and the state it leaves: ThreeFry-2x32 with 20
-// rounds and Philox-4x32 with 10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). rng_default
-// is Philox.
+// rng-bit-generator produces the same bits and final state as XLA's expansion: ThreeFry-2x32 with 20 rounds and
+// Philox-4x32 with 10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). rng_default is Philox.
 //
-// rng has no defined values. Here the i-th element of the k-th rng that a run executes comes from the Philox block with
-// key = seed of the run and counter = (i, k): uniform floats are a + u (b - a) with u of 24 (f64: 53) random bits,
-// uniform integers a + bits mod (b - a), normal ones the cosine branch of the Box-Muller transform.
+// rng has no defined values. Here the i-th element of the k-th rng that a run executes uses the Philox block with key =
+// seed of the run and counter = (i, k): uniform floats are a + u (b - a) with u of 24 (f64: 53) random bits, uniform
+// integers a + bits mod (b - a), normal ones the cosine branch of the Box-Muller transform.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -67,7 +66,7 @@ struct BitGeneratorPlan : ThunkParams {
   int64_t state_words = 2;  // of 64 bits
   int64_t count = 0;
   int64_t bytes = 4;
-  // ThreeFry makes two 32-bit numbers at once. They are neighbors in dimension `split`, which counts as rounded up to
+  // ThreeFry produces pairs of 32-bit numbers. They are neighbors in dimension `split`, which counts as rounded up to
   // an even size.
   int64_t before = 1, split = 1, after = 1;
 };
@@ -108,7 +107,7 @@ void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::b
     }
     state[1] += static_cast<uint64_t>(blocks);
   } else {
-    // The counter has 128 bits. A state of two words holds its low half beside the key, which is the high half too.
+    // The counter has 128 bits. A state of two words contains the key, which is also the high half, and the low half.
     uint64_t low = state[1];
     uint64_t high = p.state_words >= 3 ? state[2] : state[0];
     const int64_t per_block = p.bytes == 8 ? 2 : 4;
@@ -160,7 +159,7 @@ void RunRng(const ThunkParams* plan, const std::byte* const* in, std::byte* cons
       const Block4 r = Philox({at[0], at[1], draw[0], draw[1]}, key);
       const uint64_t bits = Join(r[0], r[1]);
       if (!is_float) {
-        // An empty range has no numbers: its start stands for them.
+        // An empty range gives its start.
         const uint64_t v = p.type == ElementType::kPred ? bits & 1 : low + (range == 0 ? 0 : bits % range);
         Store(out[0], i, bytes, v);
         continue;
@@ -185,7 +184,7 @@ struct StatePlan : ThunkParams {
   uint64_t delta = 0;
 };
 
-// The run's 128-bit state, low half first, before it grows by delta.
+// Returns the run's 128-bit state, low half first, then adds delta.
 void RunGetAndUpdateState(const ThunkParams* plan, const std::byte* const*, std::byte* const* out,
                           RunContext& context) {
   auto& [low, high] = context.rng_state;
@@ -222,7 +221,8 @@ void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
   plan->state_words = state_bytes / 8;
   plan->count = values.element_count();
   plan->bytes = BytesOf(type);
-  // The dimension that pairs of 32-bit numbers share: the first of even size, else the first of the largest ones.
+  // The dimension along which pairs of 32-bit numbers are neighbors: the first of even size, else the first of the
+  // largest ones.
   int64_t split = -1;
   for (int64_t d = 0; d < values.rank() && split < 0; ++d) {
     if (values.dim(d) % 2 == 0) split = d;

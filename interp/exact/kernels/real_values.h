@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays as doubles and back, for kernels whose work is not in the conversion.
+// Converts arrays to and from doubles, for kernels where conversion is not the bottleneck.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_REAL_VALUES_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_REAL_VALUES_H_
 
@@ -12,7 +12,7 @@
 
 namespace hlokit::interp {
 
-// n elements of a float type, `stride` elements apart.
+// Reads n elements of a float type, `stride` elements apart.
 inline void ReadReals(ElementType type, const std::byte* from, int64_t stride, int64_t n, double* to) {
   VisitType(type, [&]<typename T>(std::type_identity<T>) {
     if constexpr (AnyFloat<T>) {
@@ -30,7 +30,7 @@ inline void WriteReals(ElementType type, const double* from, int64_t n, std::byt
   });
 }
 
-// The same for float and complex types.
+// Reads n elements of a float or complex type, `stride` elements apart.
 inline void ReadComplex(ElementType type, const std::byte* from, int64_t stride, int64_t n, std::complex<double>* to) {
   VisitType(type, [&]<typename T>(std::type_identity<T>) {
     const T* x = reinterpret_cast<const T*>(from);

@@ -2,10 +2,10 @@
 // Reduce, with any number of operands and any function.
 //
 // Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and
-// products are accumulated in double and rounded once at the end. A result is folded by one thread; where there are few
-// results of many elements, the elements are cut into chunks, which depend on the shapes alone, and the chunks' results
-// are joined in their order. So no result depends on how the work is split. Any other function is applied in the order
-// XLA's evaluator uses: row-major over the reduced dimensions, f(accumulator, element).
+// products are accumulated in double and rounded once at the end. One thread computes a result. With few results of
+// many elements, the elements are divided into chunks that depend on the shapes alone, and the results of the chunks
+// are combined in order, so that no result depends on the number of threads. Other functions are applied in the order
+// of XLA's evaluator: row-major over the reduced dimensions, f(accumulator, element).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -25,9 +25,9 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr int64_t kBlock = 512;  // results, or elements, handled together
+constexpr int64_t kBlock = 512;  // results or elements per block
 
-// ---- fast path: one operand, a known function ----
+// ---- fast path: one operand, a recognized function ----
 
 struct FastReducePlan : ThunkParams {
   ReductionKernels fold;
@@ -35,11 +35,11 @@ struct FastReducePlan : ThunkParams {
   LoopNest reduced;  // operands: input
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
-  int64_t bytes = 0;  // of an element as stored, of operand and result
+  int64_t bytes = 0;  // of a stored element, of operand and result
 };
 
-// Makes n elements, `stride` elements apart, contiguous values of the compute type. Returns them: `from` itself if
-// they are that already.
+// Returns n elements, `stride` elements apart, as contiguous values of the compute type: `from` itself if they are that
+// already.
 const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int64_t stride, int64_t n,
                             std::byte* values) {
   if (stride == 1) {
@@ -76,15 +76,16 @@ void StoreResults(const FastReducePlan& p, const std::byte* acc, std::byte* to, 
   }
 }
 
-// Results that are handled together: n of them, whose elements of one position lie `stride` apart.
+// A block of n results, whose elements at one position are `stride` apart.
 struct Columns {
   int64_t base;  // element of the first one's first position
   int64_t stride;
   int64_t n;
 };
 
-// Folds positions [begin, end) of the reduced dimensions into `acc`; by_row: position after position, for all columns,
-// else all positions of the one column. `fresh`: acc holds nothing yet, and the first position is what it starts from.
+// Accumulates positions [begin, end) of the reduced dimensions into `acc`. by_row: position by position, for all
+// columns; otherwise all positions of the single column. `fresh`: acc is uninitialized and starts with the first
+// position.
 void FoldPositions(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t begin,
                    int64_t end, bool fresh, std::byte* acc) {
   alignas(64) std::byte values[kBlock * 8];
@@ -120,8 +121,8 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
   });
 }
 
-// Few results of many elements each: an item is a chunk of the elements of a block of results.
-constexpr int64_t kChunk = int64_t{1} << 16;  // elements
+// With few results of many elements a work item is a chunk of the elements of a block of results.
+constexpr int64_t kChunk = int64_t{1} << 16;  // in elements
 constexpr int64_t kMinParallelItems = 16;
 
 void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::byte* initial, bool by_row,
@@ -180,7 +181,7 @@ void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byt
   const int64_t positions = p.reduced.outer_count() * p.reduced.inner_size();
   const double per_result = static_cast<double>(positions) * 0.5;
 
-  // Where results lie along the minor dimension of the operand, a block of them is accumulated at a time.
+  // If results are along the minor dimension of the operand, accumulates a block of them at a time.
   const bool by_row = width > 1 && std::abs(in_stride) < std::abs(p.reduced.inner_strides()[0]);
   const int64_t block = by_row ? std::min(width, kBlock) : 1;
   const int64_t blocks = (width + block - 1) / block;
@@ -205,7 +206,7 @@ void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byt
     });
     return;
   }
-  // Each result on its own, along the reduced dimensions.
+  // Computes each result separately, along the reduced dimensions.
   context.ParallelFor(items, per_result + 20, [&](int64_t begin, int64_t end) {
     alignas(64) std::byte acc[8];
     for (int64_t item = begin; item < end;) {

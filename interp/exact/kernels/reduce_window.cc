@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduce-window, with any number of operands and any function.
 //
-// A row of results along the minor dimension is computed at a time: for each place of the window, the elements that lie
-// under it for all these results are combined with the row of accumulators. Padding takes no part. Known functions of
-// one operand have typed loops with the accumulators of reduce.
+// Computes a row of results along the minor dimension at a time: for each window offset, the elements at that offset
+// for all these results are combined with the row of accumulators. Padding is skipped. Recognized functions of one
+// operand have typed loops with the accumulators of reduce.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -35,8 +35,8 @@ struct ReduceWindowPlan : ThunkParams, WindowRows {
   ConvertFn store = nullptr;
 };
 
-// Calls body(element_offsets) for every place of the window in the outer dimensions that lies over elements, in
-// row-major order; `offsets` are those of the row's first column in each operand.
+// Calls body(element_offsets) for every window offset in the outer dimensions that is in bounds, in row-major order;
+// `offsets` are those of the row's first column in each operand.
 template <typename Body>
 void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
   const size_t outer = p.axes.size() - 1;
@@ -62,7 +62,7 @@ void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
   }
 }
 
-// Elements from + i * stride, i < n, as contiguous values of the compute type.
+// Returns elements from + i * stride, i < n, as contiguous values of the compute type.
 const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_t stride, int64_t n,
                         std::byte* values) {
   const int64_t bytes = p.bytes[0];
@@ -143,7 +143,7 @@ void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte*
         for (const WindowDimension::Range& r : p.minor) {
           if (r.first >= r.end) continue;
           const int64_t n = (r.end - r.first + r.step - 1) / r.step;
-          // Results that do not follow each other are computed one by one.
+          // Results that are not contiguous are computed one by one.
           const int64_t calls = r.step == 1 ? 1 : n;
           for (int64_t c = 0; c < calls; ++c) {
             for (size_t k = 0; k < count; ++k) {
@@ -170,13 +170,13 @@ void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte*
                       run);
 }
 
-// ---- cumulative: windows that reach from one end of a dimension to the result's place ----
+// ---- cumulative: windows from one end of a dimension to the result's position ----
 
 struct CumulativePlan : ThunkParams {
   int64_t length = 0;  // of the dimension
-  int64_t step = 0;    // through the operand for the next element, negative from the other end
+  int64_t step = 0;    // operand step to the next element, negative from the other end
   int64_t out_step = 0;
-  LoopNest lines;  // operands: result, operand; the innermost dimension is handled together
+  LoopNest lines;  // operands: result, operand; the innermost dimension is handled as a whole
   ReductionKernels fold;
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
@@ -243,7 +243,8 @@ void RunCumulative(const ThunkParams* plan, const std::byte* const* in, std::byt
                       });
 }
 
-// The plan, if the window covers all elements up to (or from) the result's place in one dimension and nothing else.
+// Returns the plan if the window covers exactly the elements up to (or from) the result's position in one dimension,
+// else null.
 std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const View& operand, Shape result) {
   int64_t dim = -1;
   bool forward = true;
@@ -334,7 +335,7 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
     return;
   }
   if (count == 1) {
-    // Sums and products of narrow floats are rounded at every step, as the function says.
+    // Sums and products of narrow floats are rounded at every step, as the function specifies.
     const bool rounds = IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
                         (function->recognized_op() == ScalarFunction::RecognizedOp::kAdd ||
                          function->recognized_op() == ScalarFunction::RecognizedOp::kMultiply);
@@ -346,7 +347,7 @@ void PrepareReduceWindow(CompiledComputationBuilder& b) {
       return;
     }
   }
-  // Rows run along the last dimension that has something to it.
+  // Rows run along the last dimension with a window.
   if (plan->axes.empty()) {
     plan->axes.push_back({WindowDim(), 1, 1});
     for (Dims& s : plan->strides) s.push_back(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed inner loops of folding many values into few with a known function: what reduce, reduce-window and scan share.
+// Typed inner loops of reductions with a recognized function, shared by reduce, reduce-window and scan.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_H_
 
@@ -10,8 +10,8 @@
 
 namespace hlokit::interp {
 
-// Functions of one (function, compute type) pair. Values are of the compute type; accumulators are of a type that may
-// be wider: double for sums and products of floats.
+// Kernels for one function and compute type. Values have the compute type; accumulators may be wider: double for sums
+// and products of floats.
 struct ReductionKernels {
   int64_t value_bytes = 0;
   int64_t accumulator_bytes = 0;
@@ -19,7 +19,7 @@ struct ReductionKernels {
   void (*init)(void* acc, const void* value, int64_t n) = nullptr;
   // acc[i] = f(acc[i], x[i])
   void (*accumulate_row)(void* acc, const void* x, int64_t n) = nullptr;
-  // *acc = f(f(*acc, x[0]), x[stride]) ..., reassociated in a way that depends on n alone
+  // *acc = f(f(*acc, x[0]), x[stride]) ..., reassociated as a function of n alone
   void (*accumulate_strided)(void* acc, const void* x, int64_t stride, int64_t n) = nullptr;
   // acc[i] = f(acc[i], other[i]), both accumulators
   void (*combine)(void* acc, const void* other, int64_t n) = nullptr;
@@ -27,10 +27,10 @@ struct ReductionKernels {
   void (*finalize)(void* to, const void* acc, int64_t n) = nullptr;
 };
 
-// Null functions if there are none for this pair.
+// Returns null functions if there are none for this pair.
 ReductionKernels ReductionKernelsOf(ScalarFunction::RecognizedOp known, ElementType type);
 
-// By kind of compute type.
+// Returns the kernels for one kind of compute types.
 ReductionKernels IntegerReductionKernels(ScalarFunction::RecognizedOp known, ElementType compute_type);
 ReductionKernels FloatReductionKernels(ScalarFunction::RecognizedOp known, ElementType compute_type);
 

@@ -40,7 +40,7 @@ ReductionKernels ReductionKernelsOf(Known known, ElementType type) {
   if (IsFloat(type)) return FloatReductionKernels(known, ComputeType(type));
   if (IsInteger(type)) return IntegerReductionKernels(known, ComputeType(type));
   if (type != ElementType::kPred) return {};
-  // pred: + is or, * is and; min and max are theirs anyway.
+  // pred: + is or, * is and; min and max are those too.
   if (known == Known::kAdd) known = Known::kOr;
   if (known == Known::kMultiply) known = Known::kAnd;
   return IntegerReductionKernels(known, ElementType::kU8);

@@ -10,7 +10,7 @@ namespace {
 
 using Known = ScalarFunction::RecognizedOp;
 
-// What does not depend on the sign is instantiated for unsigned types only.
+// Functions that do not depend on the sign are instantiated for unsigned types only.
 template <typename Unsigned>
 ReductionKernels OfWidth(Known known, bool is_signed) {
   using Signed = std::make_signed_t<Unsigned>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind ReductionKernels, for one function, value type and accumulator type.
+// Loops of ReductionKernels for one function, value type and accumulator type.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_LOOPS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_LOOPS_H_
 
@@ -23,8 +23,7 @@ void FoldRow(void* acc, const void* x, int64_t n) {
   ForEachElement(n, [=](int64_t i) { a[i] = Op::Apply(a[i], static_cast<A>(v[i])); });
 }
 
-// Eight accumulators, because one would be a chain of latencies: value i goes to accumulator i mod 8, and they are
-// joined in a fixed order.
+// Uses eight accumulators to hide latency: value i goes to accumulator i mod 8, and they are combined in a fixed order.
 template <typename Op, typename T, typename A>
 void FoldLine(void* acc, const void* values, int64_t stride, int64_t n) {
   A& result = *static_cast<A*>(acc);

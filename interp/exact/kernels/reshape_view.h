@@ -7,7 +7,7 @@
 
 namespace hlokit::interp {
 
-// `view` with other dimensions, elements in row-major order as before. Adds a copy where strides cannot do it.
+// Returns `view` with other dimensions and the same row-major order. Emits a copy if strides cannot express it.
 View ReshapeView(CompiledComputationBuilder& builder, View view, Shape shape);
 
 }  // namespace hlokit::interp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scan: a computation goes along one dimension of its inputs, from slice to slice, and hands carries on. It takes a
-// slice of each input and the carries, and gives a slice of each output and the new carries.
+// Scan: applies a computation along one dimension of its inputs, slice by slice, with loop-carried values. It takes a
+// slice of each input and the carries, and returns a slice of each output and new carries.
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -19,7 +19,7 @@ struct ScanPlan : ThunkParams {
   struct Array {
     StridedCopy slice;  // between the array and a dense slice
     int64_t slice_bytes;
-    int64_t step;  // in the array, from one slice to the next, in bytes
+    int64_t step;  // in the array, between slices, in bytes
   };
   CompiledComputation* body = nullptr;
   int64_t length = 0;
@@ -36,7 +36,7 @@ void RunScan(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   const size_t carries = p.carry_bytes.size();
   std::vector<SlotValue> arguments(inputs + carries);
   std::vector<SlotValue> results(outputs + carries);
-  // The first carries are the operands, which nobody writes to as long as they have no owner.
+  // The first carries are the operands, which are not overwritten since they have no owner.
   std::vector<SlotValue> carried;
   for (size_t k = 0; k < carries; ++k) carried.push_back({nullptr, const_cast<std::byte*>(in[inputs + k])});
   for (int64_t i = 0; i < p.length; ++i) {
@@ -85,7 +85,7 @@ void PrepareScan(CompiledComputationBuilder& b) {
     return fail();
   }
   const int64_t dim = dimensions[0];
-  // The strides of an array without the scanned dimension, against a dense slice.
+  // Strides of an array without the scanned dimension, and of a dense slice.
   const auto make = [&](Shape shape, const Dims& strides, bool to_slice, ScanPlan::Array* array) {
     if (!shape.IsArray() || dim < 0 || dim >= shape.rank()) return false;
     Dims sizes, kept;

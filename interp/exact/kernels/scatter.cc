@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scatter: windows of updates are combined with the input at the places that an index array names, in row-major order
-// of the updates. A window that does not lie inside the input is left out as a whole.
+// Scatter: combines windows of updates with the input at computed indices, in row-major order of the updates. Skips
+// windows that are partly out of bounds.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -24,14 +24,14 @@ struct ScatterPlan : ThunkParams {
   const ScalarFunction* function = nullptr;
   size_t count = 0;                // of inputs
   std::vector<int64_t> bytes;      // of an element of each
-  std::vector<StridedCopy> whole;  // input to result, for when they are not the same bytes
+  std::vector<StridedCopy> whole;  // input to result, if they do not share memory
   LoopNest window;                 // operands: the input, each update
   StridedCopy assign;              // of a window, where the function returns the update
-  // Windows that start in different places have no element in common.
+  // Windows with different starts have no elements in common.
   bool disjoint = false;
 };
 
-// The windows that one of `parts` workers applies: all that start in the same places.
+// The windows of one of `parts` workers: all those with the same starts.
 struct Share {
   int64_t part = 0;
   int64_t parts = 1;
@@ -42,7 +42,7 @@ struct Share {
   }
 };
 
-// Applies the updates of outer runs [begin, end), in their order.
+// Applies the updates of outer runs [begin, end) in order.
 void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
                   Share share, RunContext& context) {
   const size_t count = p.count;
@@ -61,7 +61,7 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
   std::vector<int64_t> strides(2 * count, 1);
   std::vector<std::byte*> results(count);
   for (size_t k = 0; k < count; ++k) strides[count + k] = p.window.inner_strides()[1 + k];
-  // Elements of the input that are not contiguous are combined in a block of their own.
+  // Elements of the input that are not contiguous are combined in a temporary block.
   const bool direct = input_stride == 1 || run == 1;
   std::vector<std::byte> block(direct ? 0 : count * static_cast<size_t>(kBlock) * 16);
 
@@ -117,13 +117,13 @@ void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   if (p.windows.empty) return;
   const int64_t runs = p.windows.outer.outer_count();
   const int64_t n = p.windows.outer.inner_size();
-  // A place sees its updates in their order, whoever applies them.
+  // Each position sees its updates in order, regardless of the worker.
   const double window = 50 + 0.5 * static_cast<double>(p.window.outer_count() * p.window.inner_size());
   constexpr double kWorthwhile = 2e5;  // nanoseconds
   const bool shared = p.disjoint && p.function->parallel() && context.threads() > 1 &&
                       static_cast<double>(runs) * static_cast<double>(n) * window >= kWorthwhile;
   const int64_t parts = shared ? context.threads() : 1;
-  const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 22) / n);  // runs between looks at the clock
+  const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 22) / n);  // runs between checks of the clock
   for (int64_t begin = 0; begin < runs && !context.failed(); begin += piece) {
     if (begin != 0 && !context.CheckTime()) return;
     const int64_t end = std::min(runs, begin + piece);

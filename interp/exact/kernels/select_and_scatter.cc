@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Select-and-scatter: each element of the source is combined with the result at the place in its window of the operand
+// Select-and-scatter: combines each element of the source with the result at the position in its window of the operand
 // that the select function prefers. Windows are visited in row-major order of the source; padding is never selected.
 #include <algorithm>
 #include <cstring>
@@ -28,8 +28,8 @@ struct SelectAndScatterPlan : ThunkParams, WindowRows {
   const ScalarFunction* scatter = nullptr;
 };
 
-// For one row of the source: where the result changes (element of the operand, as a linear index of the result; -1:
-// nowhere), found for all columns at a time.
+// Selected positions for one row of the source (linear index of the result; -1: none), computed for all columns at a
+// time.
 class RowSelection {
  public:
   RowSelection(const SelectAndScatterPlan& p, RunContext& context)
@@ -72,7 +72,7 @@ class RowSelection {
     const int64_t from_stride = p_.operand_strides.back() * r.element_step;
     const int64_t to_stride = p_.result_strides.back() * r.element_step;
     const std::byte* elements = operand + (from + r.element * p_.operand_strides.back()) * bytes;
-    // keep = select(chosen so far, element)
+    // keep = select(selected so far, element)
     for (int64_t i = 0; i < n; ++i) {
       std::memcpy(current_.data() + i * bytes, values_.data() + (r.first + i * r.step) * bytes,
                   static_cast<size_t>(bytes));

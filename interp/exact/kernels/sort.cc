@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort and top-k.
 //
-// A comparison of one key computed from each element (most of them) turns into keys that a radix sort orders. Any other
-// comparison is called by a merge sort. Both are stable. A comparison that contradicts itself gives the permutation
-// that XLA's evaluator gives.
+// A comparator of one key computed from each element (the most frequent kind) becomes keys for a radix sort. Any other
+// comparator is called by a merge sort. Both are stable. An inconsistent comparator gives the permutation of XLA's
+// evaluator.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -25,7 +25,7 @@ namespace hlokit::interp {
 namespace {
 
 struct SortPlan : ThunkParams {
-  LoopNest lines;      // operands: result (all have one shape), then each input; the sorted dimension left out
+  LoopNest lines;      // operands: result (all have one shape), then each input; without the sorted dimension
   int64_t length = 0;  // of a line
   int64_t out_stride = 0;
   size_t count = 0;
@@ -36,7 +36,7 @@ struct SortPlan : ThunkParams {
   KeyOrder order;
 };
 
-// Elements of one line of every operand, contiguous.
+// The elements of one line of every operand, contiguous.
 class Line {
  public:
   explicit Line(const SortPlan& p) : p_(p), data_(p.count) {
@@ -53,7 +53,7 @@ class Line {
       std::memcpy(data_[k].data() + i * bytes, from + i * p_.strides[k] * bytes, static_cast<size_t>(bytes));
     }
   }
-  // Elements [begin, end) of the sorted line.
+  // Stores elements [begin, end) of the sorted line.
   void Store(size_t k, const std::vector<uint32_t>& order, int64_t begin, int64_t end, std::byte* to) const {
     VisitWidth(p_.bytes[k], [&]<typename T>(T) {
       const T* from = reinterpret_cast<const T*>(data_[k].data());
@@ -67,8 +67,8 @@ class Line {
   std::vector<std::vector<std::byte>> data_;
 };
 
-// Sorts positions with a comparison function: halves merged, short pieces by binary insertion. It asks each question
-// once and stays in bounds whatever the answers, so the function may contradict itself or draw random numbers.
+// Sorts positions with a comparator: merges halves, and sorts short ranges by binary insertion. It makes each
+// comparison once and stays in bounds for any results, so the comparator may be inconsistent or use random numbers.
 class ComparisonSorter {
  public:
   ComparisonSorter(const SortPlan& p, RunContext& context)
@@ -78,7 +78,7 @@ class ComparisonSorter {
     order_.resize(static_cast<size_t>(p_.length));
     other_.resize(order_.size());
     std::iota(order_.begin(), order_.end(), 0);
-    // Pieces still to be sorted, and those whose halves are sorted when they come up again.
+    // Ranges to be sorted; a range whose halves are sorted is revisited.
     std::vector<Piece> pending = {{0, order_.size(), false}};
     while (!pending.empty() && !context_.failed()) {
       const Piece piece = pending.back();
@@ -120,7 +120,7 @@ class ComparisonSorter {
     size_t a = begin;
     size_t b = middle;
     for (size_t to = begin; to < end; ++to) {
-      // From the right only if it comes strictly before: equal elements keep their order.
+      // Takes the right element only if it is strictly smaller: equal elements keep their order.
       const bool right = a == middle || (b < end && Before(line, order_[b], order_[a]));
       other_[to] = right ? order_[b++] : order_[a++];
     }
@@ -170,7 +170,7 @@ void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   if (p.length == 0) return;
   const int64_t inner = p.lines.inner_size();
   const int64_t items = p.lines.outer_count() * inner;
-  // Fewer long lines than threads: the threads sort each line together.
+  // With fewer long lines than threads, the threads sort each line together.
   constexpr int64_t kLong = int64_t{1} << 16;
   const bool together = p.by_key && items < context.threads() && p.length >= kLong && p.function->parallel();
   const auto run = [&](int64_t begin, int64_t end) {

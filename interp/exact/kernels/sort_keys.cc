@@ -12,8 +12,8 @@
 namespace hlokit::interp {
 namespace {
 
-// Bits of a float as an unsigned integer that grows with the float: negative values are flipped, others get the top
-// bit.
+// Returns the bits of a float as an unsigned integer of the same order: negative values are inverted, others get the
+// top bit.
 uint64_t FloatKey(float v, bool total_order) {
   if (!total_order) {
     if (v != v) return 0xffffffffu;
@@ -44,7 +44,7 @@ void KeyOrder::MakeKeys(const std::byte* elements, int64_t stride, int64_t n, ui
       for (int64_t i = 0; i < n; ++i) {
         const F v = static_cast<F>(x[i * stride]);
         uint64_t key = FloatKey(v, total_order);
-        // NaNs stay last in both directions unless the order is total.
+        // NaNs sort last in both directions unless the order is total.
         if (descending && (total_order || v == v)) key = ~key & mask;
         keys[i] = key;
       }
@@ -71,9 +71,9 @@ const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunCon
   }
   other_order_.resize(n);
   other_keys_.resize(n);
-  // Least significant digit first, 8 bits at a time. A pass counts the digits of each part of the keys, and then moves
-  // each part to where its digits belong: behind the same digits of the parts before it, so equal keys keep their order
-  // and the result is that of one part.
+  // Least significant digit first, 8 bits at a time. A pass counts the digits of each chunk of the keys, and then moves
+  // each chunk's keys after the same digits of earlier chunks, so that equal keys keep their order independent of the
+  // number of chunks.
   const int64_t parts = context == nullptr ? 1 : int64_t{2} * context->threads();
   const auto for_parts = [&](auto&& body) {
     const auto run = [&](int64_t begin, int64_t end) {
@@ -85,7 +85,7 @@ const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunCon
     if (context == nullptr) return run(0, parts);
     context->ParallelFor(parts, static_cast<double>(n) / static_cast<double>(parts), run);
   };
-  // Digits that are the same everywhere need no pass.
+  // Digits that are equal for all keys need no pass.
   std::vector<uint64_t> differing(static_cast<size_t>(parts));
   for_parts([&](size_t part, size_t begin, size_t end) {
     uint64_t bits = 0;

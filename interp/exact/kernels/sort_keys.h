@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordering elements by unsigned integer keys.
+// Orders elements by unsigned integer keys.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_SORT_KEYS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_SORT_KEYS_H_
 
@@ -13,28 +13,28 @@
 
 namespace hlokit::interp {
 
-// How the keys of one element type are made: ascending keys are the wanted order.
+// Keys of one element type: ascending keys are in the requested order.
 struct KeyOrder {
   ElementType type = ElementType::kF32;
   bool descending = false;
-  // Floats: IEEE 754 totalOrder. Otherwise zeros of both signs are equal and NaNs come last.
+  // Floats: IEEE 754 totalOrder. Otherwise zeros of both signs are equal and NaNs sort last.
   bool total_order = false;
 
-  // False for types without an order (complex).
+  // Returns false for types without an order (complex).
   bool Supported() const;
-  // Keys of n elements, `stride` elements apart.
+  // Computes keys of n elements, `stride` elements apart.
   void MakeKeys(const std::byte* elements, int64_t stride, int64_t n, uint64_t* keys) const;
 };
 
 // Sorts positions 0 .. n-1 by keys[position], equal keys in order of position.
 class KeySorter {
  public:
-  // Returns the positions in order; they stay valid until the next call. `keys` is overwritten. With a context, by all
-  // of its threads: the caller is then no piece of other work of it.
+  // Returns the positions in order, valid until the next call. Overwrites `keys`. With a context uses all of its
+  // threads; the caller must then not be part of its parallel work.
   const std::vector<uint32_t>& Sort(std::vector<uint64_t>& keys, RunContext* context = nullptr);
 
  private:
-  // How many keys have each value of 8 bits, in a part of the keys; then where the next of them goes.
+  // Number of keys with each 8-bit digit in a chunk of the keys; then the position of the next of them.
   using Counts = std::array<uint32_t, 256>;
 
   std::vector<uint32_t> order_, other_order_;

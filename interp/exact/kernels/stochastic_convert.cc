@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic-convert: rounds away from zero with the probability that the part cut off is of the last place kept;
-// operand 1 holds the random bits.
+// Stochastic-convert: rounds away from zero with a probability equal to the discarded fraction of the last digit;
+// operand 1 contains the random bits.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -25,7 +25,7 @@ struct StochasticConvertPlan : ThunkParams {
   int64_t count = 0;
 };
 
-// To an integer of `bits` bits.
+// Rounds to an integer of `bits` bits.
 int64_t Round(double v, uint64_t random, int random_bits, int bits, bool is_signed) {
   const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
   const int64_t max = static_cast<int64_t>(~uint64_t{0} >> (64 - (is_signed ? bits - 1 : bits)));
@@ -51,7 +51,7 @@ void RunStochasticConvert(const ThunkParams* plan, const std::byte* const* in, s
       uint64_t random = 0;
       std::memcpy(&random, in[1] + i * random_bytes, static_cast<size_t>(random_bytes));
       if (p.to == ElementType::kBF16) {
-        // The bits that are cut off, plus as many random ones, carry or not.
+        // Adds random bits to the discarded bits and keeps the carry.
         uint32_t bits;
         std::memcpy(&bits, in[0] + i * 4, 4);
         const bool finite = (bits & 0x7f800000) != 0x7f800000;

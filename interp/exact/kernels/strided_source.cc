@@ -21,7 +21,7 @@ void Scatter(const std::byte* from, int64_t n, std::byte* to, int64_t stride, in
   VisitWidth(bytes, copy);
 }
 
-// True if the offsets are those of elements in a row, one after the other.
+// Returns true for offsets of contiguous elements.
 bool IsRun(const std::vector<int64_t>& offsets) {
   for (size_t i = 1; i < offsets.size(); ++i) {
     if (offsets[i] != offsets[i - 1] + 1) return false;
@@ -80,7 +80,7 @@ void StridedPanels::Pack(int64_t batch, int64_t first, int64_t count, int64_t k_
   if (count % width != 0) {
     std::memset(to + (panels - 1) * k_count * width * bytes, 0, static_cast<size_t>(k_count * width * bytes));
   }
-  // Elements are read along whichever direction is nearer to contiguous.
+  // Reads elements in the direction that is closer to contiguous.
   const int64_t line_step = source_.free.strides.empty() ? INT64_MAX : std::abs(source_.free.strides.back());
   const int64_t k_step = source_.contracting.strides.empty() ? INT64_MAX : std::abs(source_.contracting.strides.back());
   if (line_step < k_step) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of a matrix that is a strided array: groups of its dimensions are the batch, the lines and the sum.
+// Panels of a matrix that is a strided array: groups of its dimensions are batch, lines and contraction.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_STRIDED_SOURCE_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_STRIDED_SOURCE_H_
 
@@ -12,10 +12,10 @@
 
 namespace hlokit::interp {
 
-// Dimensions that count as one, the last one fastest.
+// Dimensions collapsed into one, the last one fastest.
 struct DimGroup {
   Dims sizes;
-  Dims strides;  // elements
+  Dims strides;  // in elements
 
   int64_t count() const { return ElementCount(sizes); }
   void Add(int64_t size, int64_t stride) {
@@ -28,7 +28,7 @@ struct DimGroup {
     sizes.push_back(size);
     strides.push_back(stride);
   }
-  // Offset of item i.
+  // Returns the offset of item i.
   int64_t Offset(int64_t i) const {
     int64_t offset = 0;
     for (size_t d = sizes.size(); d-- > 0;) {
@@ -37,7 +37,7 @@ struct DimGroup {
     }
     return offset;
   }
-  // Offsets of items [begin, begin + n).
+  // Computes the offsets of items [begin, begin + n).
   void Offsets(int64_t begin, int64_t n, int64_t* offsets) const;
 };
 
@@ -47,7 +47,7 @@ struct StridedSource {
   DimGroup contracting;
   OperandConversion conversion;
 
-  // False if the dimensions are none of the view's or the types do not convert.
+  // Returns false if the dimensions are not those of the view or the types do not convert.
   bool Init(const View& view, absl::Span<const int64_t> batch_dims, absl::Span<const int64_t> contracting_dims,
             ElementType result);
 };

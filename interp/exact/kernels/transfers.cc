@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Infeed and outfeed, send and recv. Transfers with the host go through the run's HostIo. Others carry messages from
-// device to device: in the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or, where it
-// is missing, from a device to itself. A send never waits; a recv-done waits for its message, or gives zeros to a
-// device that is no target.
+// Infeed and outfeed, send and recv. Transfers with the host go through the run's HostIo. Others carry messages between
+// devices: along the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or without it from a
+// device to itself. A send never blocks; a recv-done waits for its message, and returns zeros on a device that is not a
+// target.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -32,7 +32,7 @@ struct Endpoint {
   std::vector<std::pair<int64_t, int64_t>> pairs;  // devices
 };
 
-// Pairs as in {{0,1},{1,2}}; nullopt if the text is something else.
+// Parses pairs as in {{0,1},{1,2}}; nullopt for any other text.
 std::optional<std::vector<std::pair<int64_t, int64_t>>> ParsePairs(std::string_view text) {
   std::vector<int64_t> numbers;
   int64_t number = -1;
@@ -52,7 +52,7 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> ParsePairs(std::string_v
   return pairs;
 }
 
-// What an instruction, or else the start that it ends, says of its channel.
+// Returns the channel of an instruction, or of the start that it completes.
 std::optional<Endpoint> EndpointOf(CompiledComputationBuilder& b, Instruction instruction) {
   Endpoint endpoint;
   Instruction at = instruction;
@@ -85,7 +85,7 @@ int64_t DeviceOf(const RunContext& context) {
 
 struct TransferPlan : ThunkParams {
   std::string queue;
-  std::vector<Shape> leaves;  // arrays
+  std::vector<Shape> leaves;  // arrays only
   Endpoint endpoint;
 };
 
@@ -118,7 +118,7 @@ void RunSendToHost(const ThunkParams* plan, const std::byte* const* in, std::byt
   if (!status.ok()) context.Fail(std::string(status.message()));
 }
 
-// One message holds the bytes of all leaves.
+// Sends one message with the bytes of all leaves.
 void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
   const auto& p = *static_cast<const TransferPlan*>(plan);
   std::string message;
@@ -176,7 +176,7 @@ struct ReceivePlan : CollectivePlan {
   }
 };
 
-// Leaves of a value but for its tokens, which come last.
+// Returns the leaves of a value without its tokens, which come last.
 std::vector<Shape> ArrayLeaves(Shape shape) {
   std::vector<Shape> leaves;
   AppendLeaves(shape, &leaves);
@@ -223,7 +223,7 @@ void PrepareOutfeed(CompiledComputationBuilder& b) {
   b.Emit(RunSendToHost, PlanFor("outfeed", leaves), views);
 }
 
-// The value is (data, context, token).
+// Sets the result (data, context, token).
 void PrepareSend(CompiledComputationBuilder& b) {
   std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
   if (!endpoint) return;
@@ -238,7 +238,7 @@ void PrepareSend(CompiledComputationBuilder& b) {
 
 void PrepareSendDone(CompiledComputationBuilder& b) { PrepareToken(b); }
 
-// What is received comes into being at the recv-done.
+// Sets a result without data: the recv-done produces the data.
 void PrepareRecv(CompiledComputationBuilder& b) { SetWithToken(b, {}); }
 
 void PrepareRecvDone(CompiledComputationBuilder& b) {

@@ -17,11 +17,11 @@
 namespace hlokit::interp {
 namespace {
 
-// Strides of the elements of a strided array after a reshape, in the same order; nullopt if no strides do it.
+// Returns the strides of a strided array after a reshape, in the same order; nullopt if strides cannot express it.
 std::optional<Dims> ReshapedStrides(absl::Span<const int64_t> from_dims, absl::Span<const int64_t> from_strides,
                                     absl::Span<const int64_t> to_dims) {
-  // Walk both shapes from the minor end, matching groups of dimensions with equal products. Within a group of the
-  // source the strides must be those of a contiguous run.
+  // Traverses both shapes from the minor end and matches groups of dimensions with equal products. Within a group of
+  // the source the strides must be those of a contiguous run.
   Dims strides(to_dims.size(), 0);
   size_t i = from_dims.size();
   size_t j = to_dims.size();
@@ -32,7 +32,7 @@ std::optional<Dims> ReshapedStrides(absl::Span<const int64_t> from_dims, absl::S
     int64_t from_size = from_dims[i - 1];
     int64_t to_size = to_dims[j - 1];
     const int64_t unit = from_strides[i - 1];
-    int64_t next = unit * from_size;  // stride of the next more major dimension, if the group goes on
+    int64_t next = unit * from_size;  // stride of the next more major dimension, if the group continues
     strides[--j] = unit;
     --i;
     while (from_size != to_size) {
@@ -52,7 +52,7 @@ std::optional<Dims> ReshapedStrides(absl::Span<const int64_t> from_dims, absl::S
   return strides;
 }
 
-// Dimensions of `shape` from major to minor as they lie in memory.
+// Returns the dimensions of `shape` in memory order, from major to minor.
 std::vector<int64_t> MajorToMinor(Shape shape) {
   std::vector<int64_t> order;
   const LayoutRecord* layout = shape.layout();
@@ -91,7 +91,7 @@ void RunBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   const uint8_t* from = reinterpret_cast<const uint8_t*>(in[0]);
   uint8_t* to = reinterpret_cast<uint8_t*>(out[0]);
   for (int64_t i = 0; i < p.count; ++i) {
-    uint64_t bits = 0;  // of the wide element; types wider than 64 bits have no narrow parts
+    uint64_t bits = 0;  // of the wide element; types wider than 64 bits are not split
     if (p.widen) {
       for (int k = 0; k < ratio; ++k)
         bits |= uint64_t{static_cast<uint8_t>(from[i * ratio + k] & mask)} << (k * p.narrow_bits);
@@ -107,7 +107,7 @@ void RunBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   }
 }
 
-// Converts n elements of one byte each between types of equal width below a byte, or signed and unsigned forms.
+// Converts n elements of one byte each between types of equal width below a byte, or between signedness.
 void RunRewrap(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const auto& p = *static_cast<const BitcastPlan*>(plan);
   const int shift = 8 - p.narrow_bits;
@@ -119,7 +119,7 @@ void RunRewrap(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   }
 }
 
-// The bits of `view` as elements of `shape`, which has as many bits.
+// Emits the bits of `view` as elements of `shape`, which has the same number of bits.
 void EmitBitcast(CompiledComputationBuilder& b, View view, Shape shape) {
   const ElementType from = view.type();
   const ElementType to = shape.element_type();
@@ -146,7 +146,7 @@ void EmitBitcast(CompiledComputationBuilder& b, View view, Shape shape) {
   plan->count = std::min(view.count(), shape.element_count());
   plan->sign_extend = IsSigned(to);
   if (plan->narrow_bits >= 8) {
-    // Little endian memory is the bitcast.
+    // In little-endian memory the bytes are unchanged.
     view.shape = shape;
     b.SetResult(view);
     return;
@@ -183,7 +183,7 @@ void PrepareReshape(CompiledComputationBuilder& b) {
   b.SetResult(ReshapeView(b, b.operand(0), b.shape()));
 }
 
-// A bitcast keeps the bytes in memory, so layouts decide which element is which.
+// A bitcast keeps the bytes in memory, so layouts determine the correspondence of elements.
 void PrepareBitcast(CompiledComputationBuilder& b) {
   const Instruction operand = b.instruction().operand(0);
   if (!b.shape().IsArray() || !operand.shape().IsArray()) {
@@ -199,7 +199,7 @@ void PrepareBitcast(CompiledComputationBuilder& b) {
                          from_bits != to_bits && std::min(from_bits, to_bits) < 8;
   if (default_layouts && (byte_each || view.type() == result.element_type()) &&
       view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
-    // Of padded or overlapping memory, the part that the result has.
+    // For padded or overlapping memory: the leading part.
     view = b.MakeDense(view);
     view.shape = result;
     b.SetResult(view);
@@ -228,7 +228,7 @@ void PrepareBitcast(CompiledComputationBuilder& b) {
   physical.shape = shapes.Array(view.type(), from_dims);
   physical.strides = b.NewStrides(from_strides, from_dims);
   if (view.type() != result.element_type()) {
-    // Types of one width change in place; others are rare enough to need default layouts.
+    // Types of equal width are converted in place; others require default layouts.
     if (BitsOf(view.type()) != BitsOf(result.element_type()) || BitsOf(view.type()) < 8) {
       b.Fail("unsupported: bitcast to another element width with layouts");
       return;
@@ -305,7 +305,7 @@ void PrepareSlice(CompiledComputationBuilder& b) {
                             " to ", slice.limit(i), " by ", slice.stride(i)));
       return;
     }
-    // An empty slice may start at the end; it has no first element to point to.
+    // An empty slice may start at the end, where there is no element.
     if (b.shape().element_count() != 0) view.offset += slice.start(i) * strides[i] * BytesOf(view.type());
     strides[i] *= slice.stride(i);
   }

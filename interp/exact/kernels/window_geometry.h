@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of an array a sliding window covers. Shared by reduce-window, select-and-scatter and convolution.
+// Elements of an array that a sliding window covers, shared by reduce-window, select-and-scatter and convolution.
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_WINDOW_GEOMETRY_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_WINDOW_GEOMETRY_H_
 
@@ -20,7 +20,7 @@ struct WindowDimension {
   int64_t input = 0;   // size of the array
   int64_t output = 0;  // number of window positions
 
-  // Fields that arithmetic on positions can rely on: nothing below overflows.
+  // Returns true if arithmetic on positions cannot overflow.
   bool Valid() const {
     constexpr int64_t kMax = int64_t{1} << 40;
     const auto small = [](int64_t v) { return v >= -kMax && v <= kMax; };
@@ -32,7 +32,8 @@ struct WindowDimension {
            !__builtin_mul_overflow_p(input, window.base_dilation, int64_t{});
   }
 
-  // Element under place `at` of the window in position `position`; -1 where there is padding or a hole of dilation.
+  // Returns the element at offset `at` of the window in position `position`; -1 in padding and between dilated
+  // elements.
   int64_t ElementAt(int64_t position, int64_t at) const {
     const int64_t dilated = position * window.stride - window.padding_low + at * window.window_dilation;
     if (dilated < 0) return -1;
@@ -42,8 +43,8 @@ struct WindowDimension {
     return element < input ? element : -1;
   }
 
-  // The positions for which place `at` is over an element: first, first + step, ... below end; the element moves on by
-  // element_step for each.
+  // Positions for which window offset `at` covers an element: first, first + step, ... below end; the element advances
+  // by element_step for each.
   struct Range {
     int64_t first = 0;
     int64_t end = 0;
@@ -56,7 +57,7 @@ struct WindowDimension {
     const int64_t stride = window.stride;
     const int64_t dilation = window.base_dilation;
     const int64_t shift = at * window.window_dilation - window.padding_low;  // dilated = position * stride + shift
-    // Where dilated is a multiple of the base dilation: every `step` positions, from the first one found.
+    // Where dilated is a multiple of the base dilation: every `step` positions, from the first one.
     int64_t step = 1;
     int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
     if (dilation != 1) {
@@ -86,7 +87,7 @@ struct WindowDimension {
     const int64_t r = v % m;
     return r < 0 ? r + m : r;
   }
-  // The number whose product with v is 1 modulo m; v and m have no common divisor.
+  // Returns the inverse of v modulo m. Requires: v and m are coprime.
   static int64_t Inverse(int64_t v, int64_t m) {
     int64_t a = Modulo(v, m), b = m, x = 1, y = 0;
     while (b != 0) {
@@ -98,14 +99,14 @@ struct WindowDimension {
   }
 };
 
-// Results in rows along the minor dimension, the last axis.
+// Results in rows along the minor dimension, the last of the window.
 struct WindowRows {
-  std::vector<WindowDimension::Range> minor;  // by place of the window in the minor dimension
+  std::vector<WindowDimension::Range> minor;  // by window offset in the minor dimension
   int64_t num_offsets = 1;                    // of the window in the other dimensions
   int64_t rows = 1;
   int64_t width = 1;  // results of a row
 
-  // There is at least one axis. False if the window is too large to be listed.
+  // Returns false if the window is too large to enumerate. Requires: at least one dimension.
   bool Init(absl::Span<const WindowDimension> axes) {
     for (const WindowDimension& axis : axes.first(axes.size() - 1)) {
       num_offsets *= axis.window.size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run goes: the time from the beginning of a step to that of the next one belongs to the
-// instruction of the first. So a loop, call or conditional has the time of its own bookkeeping only, and an instruction
-// that applies a computation to elements has that of the computation.
+// Profiles a run by instruction: the time between the starts of two consecutive instructions is attributed to the
+// first. Loops, calls and conditionals have only the time of their own bookkeeping; an instruction that applies a
+// computation to elements includes it.
 #ifndef HLOKIT_INTERP_EXACT_OBSERVERS_INSTRUCTION_PROFILER_H_
 #define HLOKIT_INTERP_EXACT_OBSERVERS_INSTRUCTION_PROFILER_H_
 
@@ -20,8 +20,8 @@ class InstructionProfiler : public ExecutionObserver {
   struct Entry {
     InstructionId instruction;  // by opcode: one of them
     std::string_view name;      // of the instruction, or the opcode
-    int64_t runs = 0;           // steps: one for each time it ran, and for each trip of a loop
-    int64_t instructions = 1;   // how many of them the entry stands for
+    int64_t runs = 0;           // executions, including each iteration of a loop
+    int64_t instructions = 1;   // number of instructions in the entry
     double milliseconds = 0;
   };
 
@@ -33,7 +33,7 @@ class InstructionProfiler : public ExecutionObserver {
     current_ = instruction;
     begin_ = now;
   }
-  // What observers after this one do with a value is not the step's time.
+  // Excludes the time of later observers.
   absl::Status OnValue(InstructionId /*instruction*/, absl::Span<const std::byte* const> /*values*/,
                        absl::Span<const std::byte* const> /*operands*/) override {
     OnInstructionEnd();
@@ -45,7 +45,7 @@ class InstructionProfiler : public ExecutionObserver {
   }
 
   double total_milliseconds() const;
-  // Longest first; what took no measurable time stands in the order of the module.
+  // Returns the entries, longest first; those without measurable time in module order.
   std::vector<Entry> ByInstruction() const;
   std::vector<Entry> ByOpcode() const;
 

@@ -12,7 +12,7 @@
 namespace hlokit::interp {
 namespace {
 
-// First NaN and first infinity of an array, -1 where there is none.
+// First NaN and first infinity of an array; -1: none.
 struct Nonfinite {
   int64_t nan = -1;
   int64_t infinity = -1;
@@ -21,7 +21,7 @@ struct Nonfinite {
 template <typename T>
 Nonfinite FindIn(const T* values, int64_t count) {
   Nonfinite found;
-  // Most blocks have none, which a sum of zeros tells without a branch for each element: 0 * x is NaN for those alone.
+  // Most blocks have none; a sum detects this without a branch per element, since 0 * x is NaN only for those.
   constexpr int64_t kBlock = 256;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, count);
@@ -55,7 +55,7 @@ Nonfinite Find(Shape leaf, const std::byte* data) {
   return found;
 }
 
-// "; operand 0 (x.1) is 0 there, operand 1 (y.2): min 0 max 2 mean 1 of 8".
+// Returns "; operand 0 (x.1) is 0 there, operand 1 (y.2): min 0 max 2 mean 1 of 8".
 std::string OperandsText(Instruction instruction, absl::Span<const std::byte* const> operands, Shape result,
                          int64_t element) {
   std::string text;

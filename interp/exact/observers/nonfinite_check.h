@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a run at the first instruction that makes a NaN or an infinity: one whose result holds a NaN while none of its
-// operands does, or an infinity while its operands hold neither. Parameters and constants do not make what they hold,
-// and select, slices and the like only pass it on.
+// Ends a run at the first instruction that produces a NaN or an infinity: its result contains a NaN and no operand
+// does, or an infinity and no operand contains either. Parameters, constants, select, slices and the like do not
+// produce values.
 #ifndef HLOKIT_INTERP_EXACT_OBSERVERS_NONFINITE_CHECK_H_
 #define HLOKIT_INTERP_EXACT_OBSERVERS_NONFINITE_CHECK_H_
 
@@ -15,12 +15,12 @@ namespace hlokit::interp {
 
 class NonfiniteCheck : public ExecutionObserver {
  public:
-  // The instructions it has to be shown, with their operands.
+  // Returns the instructions to observe, with their operands.
   static std::vector<bool> InstructionsOf(const Module& module);
 
   explicit NonfiniteCheck(const Module& module) : module_(module), shown_(InstructionsOf(module)) {}
 
-  // The error says which element is what, and what the operands hold.
+  // The error names the element and the operand values.
   absl::Status OnValue(InstructionId instruction, absl::Span<const std::byte* const> values,
                        absl::Span<const std::byte* const> operands) override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several observers of one run.
+// Forwards events to several observers of one run.
 #ifndef HLOKIT_INTERP_EXACT_OBSERVERS_OBSERVER_LIST_H_
 #define HLOKIT_INTERP_EXACT_OBSERVERS_OBSERVER_LIST_H_
 
@@ -11,7 +11,8 @@ namespace hlokit::interp {
 
 class ObserverList : public ExecutionObserver {
  public:
-  // Borrowed. They see events in the order in which they were added; an error of one is not shown to those after it.
+  // Adds an observer, which is borrowed. Observers receive events in this order; later ones do not see an event that
+  // failed.
   void Add(ExecutionObserver* observer) { observers_.push_back(observer); }
   bool empty() const { return observers_.empty(); }
 

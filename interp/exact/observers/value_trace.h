@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the values of chosen instructions as a run makes them.
+// Writes the values of selected instructions during a run.
 //
 //   add.3 = f32[2] {1, 2}
 //   add.3#2 = f32[2] {2, 4}                     the second time it ran
@@ -21,12 +21,12 @@ namespace hlokit::interp {
 struct ValueTraceOptions {
   std::string prefix;         // of each line
   int64_t max_elements = 16;  // larger arrays are summarized
-  int64_t max_values = 1000;  // then one line says that the rest is left out
+  int64_t max_values = 1000;  // then one line reports that the rest is omitted
 };
 
 class ValueTrace : public ExecutionObserver {
  public:
-  // `instructions` (by id) says which of the values that the run shows are written. All is borrowed.
+  // `instructions`: by id, the instructions whose values are written. All arguments are borrowed.
   ValueTrace(const Module& module, const std::vector<bool>& instructions, const ValueTraceOptions& options,
              TextWriter* out)
       : module_(module), instructions_(instructions), options_(options), out_(*out), runs_(instructions.size(), 0) {}

@@ -21,8 +21,8 @@ absl::Status ErrnoStatus(const std::string& path, int error) {
   return absl::UnavailableError(StrCat(path, ": ", strerror(error)));
 }
 
-// Beside the target, so that the rename stays in one file system; the process id and a random number keep writers
-// apart.
+// Returns a name in the target's directory, so that the rename stays in one file system. The process id and a random
+// number separate concurrent writers.
 std::string TemporaryName(const std::string& target) {
   std::random_device random;
   return StrCat(target, ".tmp-", static_cast<int64_t>(getpid()), "-", random());
@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
     if (exists && realpath(path.c_str(), resolved) != nullptr) file->target_ = resolved;
     file->temporary_ = TemporaryName(file->target_);
     file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd_ < 0) file->temporary_.clear();  // not ours to remove
-    // Failing to copy the permissions is no reason to lose the result.
+    if (file->fd_ < 0) file->temporary_.clear();  // owned by another writer
+    // Ignores failure to copy the permissions.
     if (file->fd_ >= 0 && exists && fchmod(file->fd_, info.st_mode & 07777) != 0) errno = 0;
   }
   if (file->fd_ < 0) return ErrnoStatus(path, errno);

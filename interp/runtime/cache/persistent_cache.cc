@@ -35,10 +35,10 @@ struct EntryHeader {
   char magic[8];
   uint64_t format;
   Digest contents;
-  uint64_t settings;  // how many; their digests follow the header, then their text
+  uint64_t settings;  // count; their digests follow the header, then their text
   uint64_t settings_size;
   Digest canonical_digest;
-  uint64_t form_size;  // a text too
+  uint64_t form_size;  // text too
   uint64_t contents_size;
   uint64_t program_size;
 };
@@ -46,14 +46,14 @@ static_assert(sizeof(EntryHeader) == 88);
 static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
-// "name=value" lines.
+// Returns "name=value" lines.
 std::string SettingsText(const CompilationCacheKey& key) {
   std::string text;
   for (const auto& [name, value] : key.settings) StrAppend(&text, name, "=", value, "\n");
   return text;
 }
 
-// "name=value part" lines.
+// Returns "name=value part" lines.
 std::string FormText(const GraphKeyComponents& form) {
   std::string text;
   for (const GraphKeyComponents::Option& o : form.options)
@@ -61,7 +61,7 @@ std::string FormText(const GraphKeyComponents& form) {
   return text;
 }
 
-// The value of a setting or an option in such a text.
+// Returns the value of a setting or an option in the text of either function.
 std::optional<std::string_view> FindSetting(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -81,7 +81,7 @@ std::string DigestsOfSettings(const CompilationCacheKey& key) {
   return digests;
 }
 
-// What a file holds.
+// Contents of a file.
 struct FileBytes {
   std::unique_ptr<char[]> bytes;
   size_t size = 0;
@@ -90,15 +90,15 @@ struct FileBytes {
 
 std::string ErrorText(int error) { return std::system_category().message(error); }
 
-// Random, so that two writers never share a temporary file.
+// Returns a random name, so that two writers never share a temporary file.
 std::string TemporaryEntryName() {
   static std::atomic<uint64_t> serial{0};
   thread_local std::random_device random;
   return StrCat("tmp-", getpid(), "-", static_cast<uint64_t>(random()), "-", serial.fetch_add(1));
 }
 
-// The file, or no more than `most` bytes of it; nullopt with errno if it cannot be read. A copy: a file that is mapped
-// and then cut by somebody else would end the program.
+// Reads the file, at most `most` bytes of it; nullopt with errno on failure. Reads a copy: truncation of a mapped file
+// by another process would raise SIGBUS.
 std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MAX) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
@@ -167,7 +167,7 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Compil
       header.program_size != body - key_size - header.form_size) {
     return std::nullopt;
   }
-  // A digest is no proof: what was compiled, and under which settings, must be what is asked for.
+  // Compares contents and settings too, since digests may collide.
   std::string_view rest = entry.substr(sizeof(header));
   for (const std::string_view part : {std::string_view(digests), std::string_view(settings)}) {
     if (!rest.starts_with(part)) return std::nullopt;
@@ -229,20 +229,20 @@ std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheK
     return std::nullopt;
   }
   metrics_->Add("PersistentCacheHit");
-  if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now: evicted later
+  if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // updates the eviction order
   return SerializedExecutable(std::move(entry->bytes), *program);
 }
 
 namespace {
 
-// What an entry says of the graph that it was made of, and under which settings.
+// Graph and settings of an entry.
 struct EntryMetadata {
   FileBytes file;
   EntryHeader header;
   std::string_view digests, settings, form;
 };
 
-// Of an entry whose header is `wanted`; nullopt if it cannot be read.
+// Reads the metadata of an entry whose header is `wanted`; nullopt if unreadable.
 std::optional<EntryMetadata> ReadEntryMetadata(const fs::path& path,
                                                absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   constexpr size_t kMaxHeaderBytes = 1 << 16;
@@ -272,7 +272,7 @@ std::string DescribeChange(std::string_view name, std::string_view value, std::o
   return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
 }
 
-// What the key says otherwise than the entry, if that is all that tells them apart; empty if not.
+// Describes how the key differs from the entry; empty if they also differ in anything else.
 std::vector<std::string> Differences(const CompilationCacheKey& key, const EntryMetadata& head) {
   std::vector<std::string> differences;
   std::vector<std::string_view> named;
@@ -284,7 +284,7 @@ std::vector<std::string> Differences(const CompilationCacheKey& key, const Entry
       const std::string_view was = line->substr(0, line->find(' '));
       const std::string_view part = line->substr(std::min(was.size() + 1, line->size()));
       if (part == ToString(option.digest)) continue;
-      if (was == option.value) return {};  // something else made it another graph
+      if (was == option.value) return {};  // the graph differs in more than the option
       differences.push_back(DescribeChange(option.name, option.value, was));
       named.push_back(option.name);
     }
@@ -302,7 +302,7 @@ std::vector<std::string> Differences(const CompilationCacheKey& key, const Entry
   return differences;
 }
 
-// Of the entries, those that differ least and come first.
+// Returns the smallest set of differences over the entries; the first among equals.
 std::string FewestDifferences(const CompilationCacheKey& key, std::vector<fs::path> paths,
                               absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   std::sort(paths.begin(), paths.end());
@@ -375,7 +375,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
 }
 
 void PersistentCache::Evict() {
-  // One process at a time, so that several do not each remove what is too much.
+  // One process evicts at a time; concurrent evictions would remove too much.
   const std::string lock = StrCat(options_.folder, "/evicting");
   int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
@@ -396,12 +396,12 @@ void PersistentCache::Evict() {
   const fs::file_time_type now = fs::file_time_type::clock::now();
   std::error_code error;
   for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;  // a file may vanish at any time
+    std::error_code ignored;  // files may vanish at any time
     if (!it->is_regular_file(ignored) || it->path() == lock) continue;
     const fs::file_time_type time = it->last_write_time(ignored);
     const auto size = it->file_size(ignored);
     if (ignored) continue;
-    // What a writer left behind when it died.
+    // Temporary file of a writer that died.
     if (it->path().filename().string().starts_with("tmp-")) {
       if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
       continue;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled programs kept in a folder, for other processes and other days.
+// Persistent compilation cache: a directory of compiled programs shared by processes.
 //
-// An entry is one file: a header (magic, format, lengths, digest of the contents and of the bare graph), the digest of
-// each setting that the program was compiled under, the settings, the form of the graph, the contents of what was
-// compiled, the program, and a checksum over all of it. Its name is made of the digests of the contents and of the
-// settings, so that the programs one graph became under several settings lie side by side, and a miss can name the
-// setting that differs; where options made other contents of the same graph, its form names them. A reader trusts
-// nothing: wrong magic, format, length or checksum, or contents or settings other than those asked for, is a miss. A
-// writer fills a temporary file of its own and renames it, so a
-// reader sees an entry whole or not at all, however many processes write. No lock is needed for that; one guards
-// eviction alone, and a lock that nobody refreshed for ten seconds is broken.
+// An entry is one file: a header (magic, format, lengths, digests of the contents and of the canonical graph), a digest
+// of each setting, the settings, the components of the graph's key, the contents that were compiled, the program, and a
+// checksum of everything. The file name consists of the digests of contents and settings, so that entries of one graph
+// under several settings sort together and a miss can name the setting that differs; the components name options that
+// changed the graph itself. A wrong magic, format, length or checksum, and contents or settings that differ from the
+// key, count as misses. A writer fills a private temporary file and renames it, so that readers never see a partial
+// entry. No lock is needed for correctness; one lock guards eviction and is broken after ten seconds without refresh.
 //
-// Whatever goes wrong (no permission, no space, a folder that vanished) makes a miss and, once, a warning.
+// I/O errors (permission denied, no space left, directory removed) count as misses; the first one is reported as a
+// warning.
 #ifndef HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
 #define HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
 
@@ -32,33 +31,33 @@ namespace hlokit::runtime {
 struct PersistentCacheOptions {
   std::string folder;
   bool read_only = false;
-  int64_t max_bytes = int64_t{4} << 30;  // of all entries; the oldest go first
+  int64_t max_bytes = int64_t{4} << 30;  // total size; the oldest entries are evicted first
 };
 
-// What is the same of a graph whatever options make of it, and what each of them does.
+// Components of the key of a graph: a part that no option changes, and the effect of each option.
 struct GraphKeyComponents {
   struct Option {
     std::string name, value;
-    Digest digest;  // of what the option decides in this graph
+    Digest digest;  // the effect of the option on this graph
   };
-  Digest canonical_digest;  // of the graph without that; 0: not known
+  Digest canonical_digest;  // of the graph without option effects; 0: unknown
   std::vector<Option> options;
 };
 
-// What a compiled program follows from.
+// Identity of a compiled program.
 struct CompilationCacheKey {
-  // The canonical form of what is compiled, the same bytes in every process. Compared on every hit.
+  // Canonical form of the compiled graph, equal in every process. Compared on every hit.
   std::string contents;
-  // What else decides the program, by name. Compared on every hit too.
+  // Other inputs of compilation, by name. Compared on every hit.
   std::vector<std::pair<std::string, std::string>> settings;
-  // Of the contents: to explain misses. It decides nothing, and Get does not need it.
+  // Components of the contents, to explain misses. Not compared.
   GraphKeyComponents components;
 };
 
-// The digest of each thing that the key is made of, by name: "graph" for the contents, then the settings.
+// Returns the digest of each component of the key by name: "graph" for the contents, then the settings.
 std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCacheKey& key);
 
-// A program as it lies in the folder, checked.
+// A verified entry.
 class SerializedExecutable {
  public:
   SerializedExecutable() = default;
@@ -76,16 +75,15 @@ class PersistentCache {
   // PersistentCacheLoad.
   PersistentCache(const PersistentCacheOptions& options, Metrics* metrics);
 
-  // The program that was filed under exactly this key.
+  // Returns the program stored under exactly this key.
   std::optional<SerializedExecutable> Get(const CompilationCacheKey& key);
   void Put(const CompilationCacheKey& key, std::string_view program);
-  // For a key that is not there: the settings in which a program of the same contents differs, as in
-  // "pipeline is `default`, it was `cse`", with "; " between them. If there is none, the same of a program of the same
-  // bare graph, if its contents differ by nothing but options: all of them, then. Empty if there is no such program
-  // either. Looks at every entry.
+  // Explains a miss: returns the settings in which an entry with the same contents differs, e.g. "pipeline is
+  // `default`, it was `cse`", separated by "; ". Without such an entry considers entries with the same canonical graph
+  // whose contents differ in options only. Returns "" if there are none. Reads every entry.
   std::string ExplainMiss(const CompilationCacheKey& key) const;
 
-  // The first thing that went wrong; empty if nothing did.
+  // Returns the first error; empty if there was none.
   std::string warning() const;
 
   std::string PathOf(const CompilationCacheKey& key) const;
@@ -102,7 +100,8 @@ class PersistentCache {
   int64_t written_ = 0;  // bytes since the last eviction
 };
 
-// The file contents of an entry, and the program in it; nullopt if it is damaged or made for something else.
+// EncodeEntry returns the file contents of an entry. DecodeEntry returns the program in it, or nullopt if
+// the entry is damaged or has another key.
 std::string EncodeEntry(const CompilationCacheKey& key, std::string_view program);
 std::optional<std::string_view> DecodeEntry(std::string_view entry, const CompilationCacheKey& key);
 

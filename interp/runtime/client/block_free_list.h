@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for objects of one size that come and go by the hundred with every step. A block that a thread keeps is there
-// for what that thread makes next; a block that it gives back is there for any thread: for objects that one thread
-// makes and another destroys, as the buffers of a step are. New blocks are cut side by side from larger pieces.
+// Free list for objects of one size that are created and destroyed by the hundred in every step. FreeLocal keeps a
+// block for the same thread; FreeShared returns it to all threads, for objects that one thread creates and another
+// destroys, such as the buffers of a step. New blocks are carved from larger chunks.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_BLOCK_FREE_LIST_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_BLOCK_FREE_LIST_H_
 
@@ -12,11 +12,11 @@
 
 namespace hlokit::runtime {
 
-// Blocks are never given back to the system; there are about as many as objects lived at once.
+// Blocks are never returned to the system; their number follows the maximal number of live objects.
 template <size_t kBytes>
 class BlockFreeList {
  public:
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // sanitizers see every object come and go
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // sanitizers track every object
   static void* Allocate() { return ::operator new(kBytes); }
   static void FreeLocal(void* p) { ::operator delete(p); }
   static void FreeShared(void* p) { ::operator delete(p); }
@@ -26,7 +26,7 @@ class BlockFreeList {
     if (block == nullptr) return AllocateSlow();
     cached_ = block->next;
     --cached_count_;
-    // The next object will be written in a moment; after a step its memory is in no cache.
+    // Prefetches the next block, which is written soon and has left the cache since the last step.
     if (cached_ != nullptr) {
       const auto* const next = reinterpret_cast<const std::byte*>(cached_);
       for (size_t at = 0; at < kSize && at < kMaxPrefetchBytes; at += 64) __builtin_prefetch(next + at, 1);
@@ -50,14 +50,14 @@ class BlockFreeList {
     Block* next;
   };
   static_assert(kBytes >= sizeof(Block));
-  // A block shares lines of the cache with its neighbors at most.
+  // Limits cache lines that a block shares to those of its neighbors.
   static constexpr size_t kAlign = 32;
   static constexpr size_t kSize = (kBytes + kAlign - 1) / kAlign * kAlign;
   static constexpr size_t kBlocksAtOnce = 64;
   static constexpr size_t kMaxPrefetchBytes = 256;
   static constexpr int64_t kMaxCachedBlocks = 8192;
 
-  // Gives the thread's blocks back when it ends.
+  // Returns the thread's blocks at its end.
   struct ThreadCacheGuard {
     ~ThreadCacheGuard() {
       ended_ = true;
@@ -90,12 +90,12 @@ class BlockFreeList {
 
   static inline std::atomic<Block*> returned_{nullptr};
   static inline constinit thread_local Block* cached_ = nullptr;
-  static inline constinit thread_local int64_t cached_count_ = 0;  // those taken over or cut do not count
+  static inline constinit thread_local int64_t cached_count_ = 0;  // without blocks taken over or newly carved
   static inline constinit thread_local bool ended_ = false;
   static inline thread_local ThreadCacheGuard guard_;
 };
 
-// For std::allocate_shared.
+// Allocator for std::allocate_shared.
 template <typename T>
 struct FreeListAllocator {
   using value_type = T;

@@ -81,7 +81,7 @@ void Device::Loop() {
     busy_ = true;
     lock.unlock();
     absl::Status status = work();
-    work = nullptr;  // what it holds goes before anyone is told
+    work = nullptr;  // releases its captures before anyone is notified
     lock.lock();
     if (status_.ok()) status_ = std::move(status);
     busy_ = false;
@@ -124,7 +124,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
 
 std::string Client::Serialize(const Executable& executable) const {
   PrintOptions options = PrintOptions::Lossless();
-  options.print_metadata = false;  // nobody reads it when the program runs
+  options.print_metadata = false;  // no reader when the program runs
   options.print_stack_frames = false;
   options.print_operand_index_annotation_interval_set = false;
   return ToString(executable.module(), options);
@@ -164,10 +164,10 @@ absl::Status Executable::PrepareLocked() {
 
 namespace {
 
-// The arguments of one execution: those it uses, and those it was given.
+// The arguments of one execution: used and donated buffers.
 class Arguments {
  public:
-  // An error names the first that cannot be an argument, in PJRT's words.
+  // Begins the uses and donations. An error names the first invalid argument, in PJRT's words.
   absl::Status Begin(std::vector<std::shared_ptr<DeviceBuffer>> buffers, absl::Span<const int64_t> donated,
                      int replica) {
     buffers_ = std::move(buffers);
@@ -208,8 +208,8 @@ class Arguments {
     }
   }
 
-  // Waits for all of them. Uses of what was given, which may be those of a device that waits for this one, are waited
-  // for unless it is `together` with others; what is in use stays where it is then, and is read there.
+  // Waits for all values. Also waits for the end of earlier uses of donated buffers unless the program runs `together`
+  // with other devices, which may hold those uses while they wait for this one; the value is then read in place.
   absl::Status Wait(bool together) {
     taken_.resize(buffers_.size());
     contexts_.resize(buffers_.size());
@@ -233,7 +233,7 @@ class Arguments {
     return absl::OkStatus();
   }
   const std::vector<const Literal*>& values() const { return values_; }
-  // The context of result `r` if it is in the bytes of an argument; null if not.
+  // Returns the context of result `r` if it reuses the bytes of an argument, else null.
   std::shared_ptr<Context> ContextOf(size_t r) const {
     const int64_t from = r < donation.aliased_argument.size() ? donation.aliased_argument[r] : -1;
     return from < 0 ? nullptr : contexts_[static_cast<size_t>(from)];
@@ -244,7 +244,7 @@ class Arguments {
   std::vector<std::shared_ptr<DeviceBuffer>> buffers_;
   std::vector<bool> given_;
   size_t begun_ = 0;
-  std::vector<Literal> taken_;  // of those given
+  std::vector<Literal> taken_;  // donated values
   std::vector<std::shared_ptr<Context>> contexts_;
   std::vector<const Literal*> values_;
 };
@@ -293,7 +293,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
             : run(arguments->values(), &arguments->donation);
     if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
-    timed.reset();  // whoever waits for a result finds the time in the metrics
+    timed.reset();  // records the time before a reader of a result can see the metrics
     for (size_t i = 0; i < results.size(); ++i) {
       std::shared_ptr<Context> context = arguments->ContextOf(i);
       if (context == nullptr) context = executable->module_->shared_context();

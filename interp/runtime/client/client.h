@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client a program talks to: devices with queues, compilation, execution, transfers.
+// Client of the runtime: devices with queues, compilation, execution, transfers.
 //
-// Execution is asynchronous: Execute returns at once with promised buffers, and a device runs what it was given in
-// order. An error reaches whoever waits for a buffer, and Device::Synchronize.
+// Execution is asynchronous: Execute returns pending buffers at once, and a device runs its queue in order. Errors are
+// returned to readers of a buffer and by Device::Synchronize.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 
@@ -35,29 +35,28 @@ namespace hlokit::runtime {
 struct ClientOptions {
   int num_devices = 1;
   std::string platform = "CPU";
-  // Passes that compilation runs, as hlo-opt --passes takes them; empty: none.
+  // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
-  // How long a device waits at a collective for the others.
+  // How long a device waits for the others at a collective.
   double collective_timeout_seconds = 60;
-  // Programs run when a value that they make is waited for, and only those that it needs; Device::Synchronize does not
-  // wait for others.
+  // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
   bool defer_executions = false;
 };
 
-// A compiled program. One that was loaded is made ready by whoever first needs more than the handle, on a device's
-// thread in the run of things, so that finding a stored program does not wait for it.
+// A compiled program. A deserialized one is prepared at its first use beyond the handle, on a device's thread, so that
+// loading a stored program does not block.
 class Executable {
  public:
-  // Makes a loaded program ready: to run once, or, with collectives, for all devices together. An error says that it is
-  // none of ours.
+  // Prepares a deserialized program: to run once, or, with collectives, for all devices together. Returns an error if
+  // the program is invalid.
   absl::Status Prepare();
-  // After Prepare was OK, as for any program that Compile made.
+  // Requires: Prepare returned OK. Programs from Compile are prepared.
   const Module& module() const { return *module_; }
-  // Shapes of what Execute takes and gives: parameters, and the elements of the root tuple.
+  // Shapes of the parameters, and of the elements of the root tuple.
   const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
   const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
-  // Of the last run.
+  // Returns the statistics of the last run.
   const interp::RunStatistics& statistics() const { return evaluator_->statistics(); }
 
  private:
@@ -65,14 +64,14 @@ class Executable {
   absl::Status PrepareLocked();
 
   interp::EvaluatorOptions options_;
-  SerializedExecutable stored_;  // until it is made ready
+  SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::unique_ptr<interp::Evaluator> evaluator_;
   size_t devices_ = 1;       // of the client
-  bool collective_ = false;  // prepared for all of them, which run it together
-  Digest digest_;            // of such a program
-  absl::Status status_;      // of making it ready
-  std::mutex mutex_;         // one run at a time
+  bool collective_ = false;  // prepared for all devices, which run it together
+  Digest digest_;            // set if collective_
+  absl::Status status_;      // result of Prepare
+  std::mutex mutex_;         // serializes runs
 };
 
 class Device {
@@ -84,17 +83,17 @@ class Device {
 
   int ordinal() const { return ordinal_; }
   std::string name() const { return platform_ + ":" + std::to_string(ordinal_); }
-  // A buffer for a value that an execution on this device will make.
+  // Returns a pending buffer for a result of an execution on this device.
   std::shared_ptr<DeviceBuffer> CreatePendingBuffer() const {
     return std::allocate_shared<DeviceBuffer>(FreeListAllocator<DeviceBuffer>(), deallocator_);
   }
-  // A buffer that holds a value; `context` owns its shape.
+  // Returns a buffer with a value; `context` owns its shape.
   std::shared_ptr<DeviceBuffer> CreateBuffer(Literal value, std::shared_ptr<Context> context) const {
     return std::make_shared<DeviceBuffer>(std::move(value), std::move(context), deallocator_);
   }
-  // Runs `work` after all that was given before.
+  // Runs `work` after all earlier work of the queue.
   void Enqueue(std::function<absl::Status()> work);
-  // Waits until the queue is empty; the first error since the last call.
+  // Waits until the queue is empty. Returns the first error since the last call.
   absl::Status Synchronize();
 
  private:
@@ -119,23 +118,24 @@ class Client {
   const ClientOptions& options() const { return options_; }
   absl::Span<const std::unique_ptr<Device>> devices() const { return devices_; }
 
-  // Runs the pipeline over the module, as compilation does.
+  // Runs the compilation pipeline over the module.
   absl::Status Optimize(Module& module) const;
-  // Verifies and optimizes the module and makes it ready to run.
+  // Verifies, optimizes and prepares the module.
   absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
-  // A compiled program as text, and back. Load takes no time; Executable::Prepare does.
+  // Serialize returns a compiled program as text. DeserializeExecutable returns at once;
+  // Executable::Prepare parses.
   std::string Serialize(const Executable& executable) const;
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
-  // `results` are promised buffers, one for each result shape. `donated` are numbers of arguments that the program may
-  // take over for its values and results: their buffers are gone from now on, whoever else holds them.
+  // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
+  // memory the program may reuse; their buffers are deleted for all other users.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
                absl::Span<const int64_t> donated = {});
-  // Lets everything run that is held so far.
+  // Starts all deferred executions.
   void StartDeferred();
-  // Takes a value to a device; `context` owns its shape.
+  // Transfers a value to a device; `context` owns its shape.
   std::shared_ptr<DeviceBuffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
-  // A copy of a value; its shape lives as long as the buffer's context.
+  // Returns a copy of a value, whose shape lives as long as the buffer's context.
   absl::StatusOr<Literal> TransferFromDevice(std::shared_ptr<const DeviceBuffer> buffer) {
     return TransferFromDevice(BufferUse(std::move(buffer)));
   }
@@ -146,7 +146,7 @@ class Client {
   Metrics* metrics_;
   Rendezvous rendezvous_;
   std::vector<std::unique_ptr<Device>> devices_;
-  std::unique_ptr<DeferredExecutions> deferred_;  // null: none are
+  std::unique_ptr<DeferredExecutions> deferred_;  // null: executions are not deferred
 };
 
 }  // namespace hlokit::runtime

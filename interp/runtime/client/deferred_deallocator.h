@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that nobody needs any more, kept until the device's thread has time to give their memory back: returning a
-// hundred megabytes to the system takes longer than tracing a step.
+// Defers deallocation of dead values to the device's thread: returning a hundred megabytes to the system takes longer
+// than tracing a step.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_DEFERRED_DEALLOCATOR_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_DEFERRED_DEALLOCATOR_H_
 
@@ -20,28 +20,28 @@ class DeferredDeallocator {
  public:
   // Smaller values are freed at once.
   static constexpr size_t kMinDeferredBytes = size_t{64} << 10;
-  // Beyond this the device's thread is woken, whether it has something to run or not.
+  // Above this limit the idle device thread is woken.
   static constexpr size_t kMaxPendingBytes = size_t{512} << 20;
 
   explicit DeferredDeallocator(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  // `context` owns the value's shape.
+  // Adds a value; `context` owns its shape.
   void Add(Literal value, std::shared_ptr<Context> context) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (wake_ == nullptr) return;  // the device is gone
+      if (wake_ == nullptr) return;  // the device is destroyed
       bytes_ += value.size_bytes();
       values_.emplace_back(std::move(value), std::move(context));
       if (bytes_ > kMaxPendingBytes) wake_();  // takes no lock
       if (bytes_ <= 2 * kMaxPendingBytes) return;
     }
-    Free();  // the device's thread is busy, or was never needed
+    Free();  // the device's thread is busy or was never started
   }
   bool over_limit() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return bytes_ > kMaxPendingBytes;
   }
-  // Frees what was discarded so far.
+  // Frees all pending values.
   void Free() {
     std::vector<std::pair<Literal, std::shared_ptr<Context>>> values;
     {
@@ -50,7 +50,7 @@ class DeferredDeallocator {
       bytes_ = 0;
     }
   }
-  // No device will free anything any more.
+  // Detaches the device; later values are freed at once.
   void Close() {
     Free();
     std::lock_guard<std::mutex> lock(mutex_);

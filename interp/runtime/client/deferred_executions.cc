@@ -24,7 +24,7 @@ void DeferredExecutions::Defer(PendingExecution execution) {
   executions_.push_back(std::move(execution));
 }
 
-// Marks what makes the buffer, and whatever must run before that.
+// Marks the producer of the buffer, and all executions that must run before it.
 void DeferredExecutions::MarkNeeded(const DeviceBuffer& buffer) {
   absl::flat_hash_map<const DeviceBuffer*, size_t> makers;
   absl::flat_hash_map<const DeviceBuffer*, std::vector<size_t>> readers;
@@ -48,7 +48,7 @@ void DeferredExecutions::MarkNeeded(const DeviceBuffer& buffer) {
     for (const DeviceBuffer* b : e.donated_inputs) {
       need_maker(b);
       if (const auto it = readers.find(b); it != readers.end()) {
-        for (size_t reader : it->second) need(reader);  // all began before the buffer was given away
+        for (size_t reader : it->second) need(reader);  // their uses began before the donation
       }
     }
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions that wait until somebody needs a value that they make. Whoever wants to know which programs a step runs,
-// and not what they compute, never runs them.
+// Executions deferred until one of their results is needed. A caller that records programs without reading results
+// never runs them.
 //
-// A value needs the execution that makes it, those that make its arguments, and, before a buffer is given away, those
-// that still read it. Programs of several devices meet at their collectives: the first value that is needed of one of
-// several devices sets all of them going, and from then on nothing is held.
+// A value depends on its producer, on the producers of its arguments, and, for donated buffers, on earlier readers.
+// Programs of several devices synchronize at collectives: with several devices the first value that is needed starts
+// all executions and ends deferral.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_DEFERRED_EXECUTIONS_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_DEFERRED_EXECUTIONS_H_
 
@@ -23,7 +23,7 @@ namespace hlokit::runtime {
 class DeferredExecutions : public DeferredProducer {
  public:
   struct PendingExecution {
-    // `given` are numbers of arguments. `start` is yet to be set; it keeps the buffers alive.
+    // `given`: numbers of donated arguments. `start` must be set afterwards; it keeps the buffers alive.
     PendingExecution(absl::Span<const std::shared_ptr<DeviceBuffer>> arguments, absl::Span<const int64_t> given,
                      absl::Span<const std::shared_ptr<DeviceBuffer>> results);
     std::vector<const DeviceBuffer*> inputs, donated_inputs;
@@ -32,11 +32,11 @@ class DeferredExecutions : public DeferredProducer {
     bool needed = false;
   };
 
-  // With `selective`, what a value does not need stays held.
+  // `selective`: start only the executions that a value depends on.
   explicit DeferredExecutions(bool selective) : selective_(selective) {}
 
   void Defer(PendingExecution execution);
-  // Starts what the buffer needs, in the order in which it was held.
+  // Starts the executions that the buffer depends on, in the order of deferral.
   void Produce(const DeviceBuffer& buffer) override;
   void StartAll();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One array on a device: there already, or promised by an execution that is under way. A buffer that was donated to an
-// execution is gone for everybody else, except for uses that had begun before.
+// One array on a device: available, or pending on an execution in flight. Donation to an execution deletes the buffer
+// for all other users, except for uses that began before.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
 
@@ -21,7 +21,7 @@ namespace hlokit::runtime {
 
 class DeviceBuffer;
 
-// Who sees to it that a promised value comes, once somebody waits for it.
+// Produces the value of a pending buffer on demand, when a reader first waits for it.
 class DeferredProducer {
  public:
   virtual ~DeferredProducer() = default;
@@ -30,7 +30,7 @@ class DeferredProducer {
 
 class DeviceBuffer {
  public:
-  // `discarded`, if not null, takes the value when the buffer goes.
+  // `discarded`: receives the value at destruction, if not null.
   explicit DeviceBuffer(std::shared_ptr<DeferredDeallocator> discarded = nullptr)
       : deallocator_(std::move(discarded)) {}
   // `context` owns the literal's shape.
@@ -49,7 +49,7 @@ class DeviceBuffer {
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  // Once, by whoever promised the value.
+  // Sets the value. Called once, by the producer.
   void SetValue(Literal value, std::shared_ptr<Context> context) {
     std::lock_guard<std::mutex> lock(mutex_);
     value_ = std::move(value);
@@ -63,12 +63,12 @@ class DeviceBuffer {
     state_ = State::kFailed;
     changed_.notify_all();
   }
-  // Waits for the value, or for the error of what should have made it. A buffer that was donated is an error.
+  // Waits for the value or its producer's error. Returns an error for a donated buffer.
   absl::Status Wait() const {
     if (donated_) return DeletedError();
     return WaitInUse();
   }
-  // The same within a use, which donation does not end.
+  // Waits for the value within a use, which donation does not end.
   absl::Status WaitInUse() const {
     std::unique_lock<std::mutex> lock(mutex_);
     if (state_ == State::kPending && producer_ != nullptr) {
@@ -80,19 +80,19 @@ class DeviceBuffer {
     changed_.wait(lock, [&] { return state_ != State::kPending; });
     return status_;
   }
-  // Nothing makes the value before somebody waits for it, who tells `maker` so.
+  // Defers the value: the first reader that waits calls `maker`.
   void SetProducer(DeferredProducer* maker) {
     std::lock_guard<std::mutex> lock(mutex_);
     producer_ = maker;
   }
 
-  // Whether the value is there now.
+  // Returns true if the value is available.
   bool IsReady() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return state_ == State::kReady;
   }
 
-  // Uses: who has begun one may read the value until it ends it. False once the buffer was donated.
+  // Begins a use, which may read the value until EndUse. Returns false if the buffer was donated.
   bool BeginUse() const {
     ++uses_;
     if (!donated_) return true;
@@ -104,9 +104,9 @@ class DeviceBuffer {
     std::lock_guard<std::mutex> lock(mutex_);
     changed_.notify_all();
   }
-  // Ends the buffer for everybody but the caller, who may Take its value. False if it was donated before.
+  // Deletes the buffer for all users but the caller, who may Take its value. Returns false if it was donated before.
   bool Donate() { return !donated_.exchange(true); }
-  // Waits for the value, and for uses that had begun; then the value is the caller's, who knows it to be there.
+  // Waits for the value and for earlier uses, then moves the value to the caller. Requires: Donate returned true.
   absl::Status Take(Literal* value, std::shared_ptr<Context>* context) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::kPending && uses_ == 0; });
@@ -114,8 +114,8 @@ class DeviceBuffer {
     TakeLocked(value, context);
     return absl::OkStatus();
   }
-  // Waits for the value only. False while there are uses that had begun: the caller, who donated the buffer, reads the
-  // value where it is then.
+  // Waits for the value only. Returns false if earlier uses remain: the caller, who donated the buffer, then reads the
+  // value in place.
   absl::StatusOr<bool> TryTake(Literal* value, std::shared_ptr<Context>* context) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::kPending; });
@@ -124,17 +124,16 @@ class DeviceBuffer {
     TakeLocked(value, context);
     return true;
   }
-  // What is said of a buffer that was donated, in PJRT's words.
+  // Returns the error of a donated buffer, in PJRT's words.
   static absl::Status DeletedError() { return absl::InvalidArgumentError("Buffer has been deleted or donated."); }
 
-  // After Wait was OK, or in a use. Values do not change.
+  // Requires: Wait returned OK, or a use. Values do not change.
   const Literal& literal() const { return value_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
-  // Never given to an execution as room for its results: a number that is used again, or a value that several hold.
+  // Never donated: a cached scalar, or a value with several owners.
   bool read_only = false;
-  // For whoever numbers the parameters of a program: the place this buffer got in the numbering `numbering_epoch`.
-  // Under that user's lock.
+  // Parameter number of this buffer in the program numbered `numbering_epoch`. Guarded by the caller's lock.
   uint64_t numbering_epoch = 0;
   uint32_t parameter_number = 0;
 
@@ -151,7 +150,7 @@ class DeviceBuffer {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   State state_ = State::kPending;
-  mutable DeferredProducer* producer_ = nullptr;  // until it was told
+  mutable DeferredProducer* producer_ = nullptr;  // null after Produce
   absl::Status status_;
   std::shared_ptr<Context> context_;
   Literal value_;
@@ -159,7 +158,7 @@ class DeviceBuffer {
   mutable std::atomic<int64_t> uses_{0};
 };
 
-// A use of a buffer's value that ends with the object, or none if the buffer was donated already.
+// A scoped use of a buffer's value; inactive if the buffer was donated before.
 class BufferUse {
  public:
   explicit BufferUse(std::shared_ptr<const DeviceBuffer> buffer) {

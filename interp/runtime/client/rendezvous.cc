@@ -18,7 +18,7 @@ std::string Rendezvous::Missing(const Round& meeting) {
   return text;
 }
 
-// The first meeting that the device has not come to yet.
+// Returns the first round that the device has not entered, and enters it.
 std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
   auto at = std::find_if(rounds_.begin(), rounds_.end(),
                          [&](const std::shared_ptr<Round>& m) { return !m->arrivals[device].here; });
@@ -27,7 +27,7 @@ std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival
   return *at;
 }
 
-// Runs the program on what all have brought.
+// Runs the program on the arguments of all devices.
 absl::Status Rendezvous::RunFor(Round& meeting, const Program& run) {
   std::vector<const Literal*> arguments;
   interp::DonatedArguments together;

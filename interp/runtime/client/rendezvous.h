@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the devices of a client meet to run a program with collectives: each brings its arguments and waits until all
-// have come, then the last one runs the program for all of them.
+// Rendezvous of the devices of a client for programs with collectives: each device arrives with its arguments and
+// blocks; the last to arrive runs the program for all.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_RENDEZVOUS_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_RENDEZVOUS_H_
 
@@ -24,25 +24,25 @@ namespace hlokit::runtime {
 
 class Rendezvous {
  public:
-  // Runs the program on the arguments of all devices, those of device 0 first; results likewise. It may take over what
-  // the donation gives, for results of the same device only.
+  // Runs the program on the arguments of all devices, device by device; returns results in the same order. May reuse
+  // donated arguments for results of the same device only.
   using Program = std::function<absl::StatusOr<std::vector<Literal>>(absl::Span<const Literal* const> arguments,
                                                                      interp::DonatedArguments* donation)>;
 
-  // A device that waits longer than `timeout_seconds` for the others gives up, and so do those that wait with it.
+  // Creates a rendezvous. A device that waits longer than `timeout_seconds` ends its round with an error.
   Rendezvous(size_t devices, double timeout_seconds) : devices_(devices), timeout_seconds_(timeout_seconds) {}
 
-  // Called by each device for its next such program, on a thread of its own; gives the device's results. Devices that
-  // come with different programs all get an error, as do those left waiting by one that does not come. `donation` says
-  // which of the device's arguments may be taken over, with a place for each of them, and learns which ones were.
+  // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the
+  // devices arrive with different programs, or one does not arrive in time, all devices of the round get an error.
+  // `donation`: reusable arguments, one entry for each argument; receives the aliased ones.
   absl::StatusOr<std::vector<Literal>> ArriveAndWait(size_t device, const Digest& program, const Program& run,
                                                      absl::Span<const Literal* const> arguments,
                                                      interp::DonatedArguments* donation);
-  // The device cannot run its next such program; the others get its error. It does not wait for them.
+  // Ends the device's part in its next round with an error, which the other devices get. Does not wait.
   void Abort(size_t device, absl::Status status);
 
  private:
-  // What one device brings; it stays where it is until the meeting is done.
+  // Arguments of one device; valid until the round is done.
   struct Arrival {
     bool here = false;
     absl::Status status;
@@ -50,7 +50,7 @@ class Rendezvous {
     absl::Span<const Literal* const> arguments;
     interp::DonatedArguments* donation = nullptr;
   };
-  // Whoever waits holds it until it has its part.
+  // Shared by the waiting devices until each has its results.
   struct Round {
     explicit Round(size_t devices) : arrivals(devices) {}
     std::vector<Arrival> arrivals;  // by device
@@ -66,7 +66,7 @@ class Rendezvous {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Those that gather, in the order of the devices' programs. There are several where a device declined and went on.
+  // Open rounds in program order. There are several if a device aborted and continued.
   std::deque<std::shared_ptr<Round>> rounds_;
   const size_t devices_;
   const double timeout_seconds_;

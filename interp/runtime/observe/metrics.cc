@@ -50,10 +50,10 @@ double AtPercentile(const std::vector<double>& sorted, double p) {
   return sorted[std::min(i, sorted.size() - 1)];
 }
 
-// Six significant digits, as an output stream writes a double.
+// Returns six significant digits, like an output stream.
 std::string FormatRate(double rate) { return Format("%g", rate); }
 
-// Of the samples kept: their sum and their number, by second. Nullopt where no time passed.
+// Rates per second of the samples kept: of their sum and of their number. Nullopt if no time passed.
 struct Rates {
   double value;
   double samples;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics and counters of a session, and the report in PyTorch/XLA's form.
 //
-// A metric keeps its last 1024 samples and the sum and number of all; a counter is a number. Names are sorted in the
-// report, metrics before counters, so equal contents print the same.
+// A metric keeps its last 1024 samples and the sum and number of all; a counter is a number. The report sorts names,
+// metrics before counters, so that equal contents print identically.
 #ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_METRICS_H_
 #define HLOKIT_INTERP_RUNTIME_OBSERVE_METRICS_H_
 
@@ -31,11 +31,11 @@ struct MetricData {
   MetricKind kind = MetricKind::kValue;
   int64_t total_samples = 0;
   double accumulator = 0;
-  std::deque<MetricSample> samples;  // the last ones, oldest first
+  std::deque<MetricSample> samples;  // the most recent ones, oldest first
 };
 
 struct MetricsOptions {
-  size_t max_samples = 1024;  // kept of each metric
+  size_t max_samples = 1024;  // samples kept per metric
   // Fractions, as the report lists them.
   std::vector<double> percentiles = {0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99};
 };
@@ -56,10 +56,11 @@ class Metrics {
   void ClearCounters();
   void ClearMetrics();
 
-  // "Metric: ..." and "Counter: ..." blocks.
+  // Returns "Metric: ..." and "Counter: ..." blocks.
   std::string Report() const;
-  // {"metrics": {NAME: {"kind", "total_samples", "accumulator", "value_rate", "rate", "percentiles"}}, "counters": {}}
-  // without a newline at the end. Times are nanoseconds; rates are a second's, absent where the report has none.
+  // Returns {"metrics": {NAME: {"kind", "total_samples", "accumulator", "value_rate", "rate", "percentiles"}},
+  // "counters": {}} without a newline at the end. Times are nanoseconds; rates are per second, absent where the report
+  // has none.
   std::string JsonReport() const;
 
  private:
@@ -69,12 +70,12 @@ class Metrics {
   std::map<std::string, int64_t, std::less<>> counters_;
 };
 
-// "01m02s003ms004.005us": from the first part that is at least 1 on, every part floored.
+// Returns "01m02s003ms004.005us": starts at the first unit that is at least 1; units are floored.
 std::string FormatTime(double nanoseconds);
-// "468.00MB".
+// Returns "468.00MB".
 std::string FormatBytes(double bytes);
 
-// Adds the time of a block as a sample.
+// Adds the duration of a block as a sample.
 class TimedSection {
  public:
   TimedSection(Metrics* metrics, std::string_view name)

@@ -18,7 +18,7 @@ namespace hlokit::runtime {
 
 namespace {
 
-// As many as TensorBoard's own writer keeps.
+// The limit of TensorBoard's own writer.
 constexpr size_t kMaxTraceEvents = 1000000;
 
 absl::Status WriteWhole(const std::filesystem::path& folder, const std::string& name, std::string_view bytes) {

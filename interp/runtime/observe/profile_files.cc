@@ -74,14 +74,14 @@ class TraceWriter {
     }
   }
 
-  // In microseconds.
+  // Returns the start in microseconds.
   double StartOf(const proto::XLine& line, const proto::XEvent& event) const {
-    // Times in a file may be anything: their difference wraps instead of overflowing.
+    // Times in a file are arbitrary: unsigned differences wrap without overflow.
     const uint64_t since = static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_);
     return static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
   }
 
-  // When the last event that is written begins.
+  // Computes the start of the last event to write.
   void ComputeEnd(size_t max_events) {
     size_t count = 0;
     for (const proto::XPlane& plane : space_.planes()) {
@@ -95,7 +95,7 @@ class TraceWriter {
         for (const proto::XEvent& event : line.events()) starts.push_back(StartOf(line, event));
       }
     }
-    // All that begin with the first that is left out are left out, so that devices end alike.
+    // Drops all events that start with the first dropped one, so that devices end alike.
     const auto first_out = starts.begin() + static_cast<std::ptrdiff_t>(max_events);
     std::nth_element(starts.begin(), first_out, starts.end());
     last_ = std::nextafter(*first_out, -std::numeric_limits<double>::infinity());
@@ -179,7 +179,7 @@ absl::Status ParseProfile(std::string_view bytes, proto::XSpace* space) {
       !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError("not a profile: expected a serialized XSpace");
   }
-  // Bytes of other kinds may well be fields that nobody knows.
+  // Arbitrary bytes may parse as unknown fields.
   if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles in other forms: an XSpace as text for people and as JSON for Perfetto and chrome://tracing.
+// Converts an XSpace to human-readable text and to JSON for Perfetto and chrome://tracing.
 #ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILE_FILES_H_
 #define HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILE_FILES_H_
 
@@ -17,15 +17,15 @@ class XSpace;
 
 namespace hlokit::runtime {
 
-// An error if the bytes are no profile.
+// Parses an XSpace. Returns an error if the bytes are not a profile.
 absl::Status ParseProfile(std::string_view xspace, tensorflow::profiler::XSpace* space);
 
-// Planes, their lines, and the `top` events of each line that take longest together. An error if `xspace` is none.
+// Prints planes, their lines, and the `top` events of each line with the longest total time. Returns an error if
+// `xspace` is invalid.
 absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out);
 
-// The events of all lines as one JSON object; times in microseconds since the profile began. A plane is a process, a
-// line a thread, a call and its execution are joined by a flow. Beyond `max_events`, those that begin last are left
-// out.
+// Writes the events of all lines as one JSON object, in microseconds since the profile began. Planes become processes,
+// lines threads; a flow joins a call and its execution. Beyond `max_events` the latest events are omitted.
 absl::Status WriteProfileTrace(std::string_view xspace, size_t max_events, TextWriter* out);
 
 }  // namespace hlokit::runtime

@@ -14,7 +14,7 @@ namespace hlokit::runtime {
 
 namespace {
 
-// The session under way: 0 for none, else a number that no other session has.
+// Current session: 0 for none, else a unique number.
 std::atomic<uint64_t> current_session{0};
 
 struct Recorder {
@@ -22,11 +22,11 @@ struct Recorder {
   uint64_t last_session = 0;
   ProfilerOptions options;
   Profile profile;
-  std::map<uint64_t, uint32_t> numbers;  // of threads in this profile
+  std::map<uint64_t, uint32_t> numbers;  // number in this profile, by thread
 };
 
 Recorder& TheRecorder() {
-  static Recorder* const recorder = new Recorder;  // threads may outlive main
+  static Recorder* const recorder = new Recorder;  // never destroyed: threads may outlive main
   return *recorder;
 }
 
@@ -34,7 +34,7 @@ std::atomic<uint64_t> next_thread{1};
 thread_local const uint64_t thread_identity = next_thread.fetch_add(1, std::memory_order_relaxed);
 thread_local std::string thread_name;
 
-// Under the mutex.
+// Requires: the mutex is held.
 uint32_t NumberOfThread(Recorder* recorder) {
   const auto [place, fresh] =
       recorder->numbers.insert({thread_identity, static_cast<uint32_t>(recorder->profile.threads.size())});
@@ -76,7 +76,7 @@ absl::StatusOr<Profile> Profiler::Stop() {
   current_session.store(0, std::memory_order_release);
   Profile profile = std::exchange(recorder.profile, Profile());
   profile.stop_ns = ProfileClock();
-  // Spans are noted when they end; a span and what it holds may start in the same nanosecond.
+  // Spans are recorded when they end; a span and its children may start in the same nanosecond.
   std::stable_sort(profile.events.begin(), profile.events.end(), [](const TraceEvent& a, const TraceEvent& b) {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
   });

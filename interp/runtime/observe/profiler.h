@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process does while a profile is being taken: named spans of its threads, and the executions it calls.
+// Records profiles of this process: named spans of its threads and calls of executables.
 //
 //   Profiler::Start();                        one at a time
-//   { TraceMe span("cpu_loader.next"); ... }    costs a load of a flag while no profile is being taken
+//   { TraceMe span("cpu_loader.next"); ... }    costs a load of a flag while no profile is recorded
 //   absl::StatusOr<Profile> profile = Profiler::Stop();
 //
-// A profile writes itself as an XSpace, as JSON for Perfetto and as text (interp/runtime/observe/profile_files.h); a
-// server hands it to whoever asks on a port (interp/runtime/observe/profiler_server.h).
+// interp/runtime/observe/profile_files.h converts profiles to XSpace, JSON for Perfetto and text;
+// interp/runtime/observe/profiler_server.h serves them on a port.
 #ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILER_H_
 #define HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILER_H_
 
@@ -24,7 +24,7 @@ namespace hlokit::runtime {
 
 class Executable;
 
-// Nanoseconds of a clock that only goes forward, the same for all threads.
+// Returns nanoseconds of a monotonic clock shared by all threads.
 int64_t ProfileClock();
 
 struct TraceEvent {
@@ -39,19 +39,19 @@ struct TraceEvent {
 struct ExecutionEvent {
   std::shared_ptr<Executable> executable;
   int device = 0;
-  uint32_t thread = 0;    // that called
-  int64_t called_ns = 0;  // when the call returned: it is in the device's queue
+  uint32_t thread = 0;    // the calling thread
+  int64_t called_ns = 0;  // when the call returned, with the execution in the device's queue
 };
 
 struct Profile {
-  int64_t start_ns = 0;  // ProfileClock
+  int64_t start_ns = 0;  // of ProfileClock
   int64_t stop_ns = 0;
-  int64_t start_unix_ns = 0;               // the same instant by the clock on the wall
-  std::vector<std::string> threads;        // names, by number
-  std::vector<TraceEvent> events;          // in the order of their starts; what holds another comes before it
-  std::vector<ExecutionEvent> executions;  // in the order of their calls
+  int64_t start_unix_ns = 0;               // the same instant in wall-clock time
+  std::vector<std::string> threads;        // names by number
+  std::vector<TraceEvent> events;          // in order of start; parents before children
+  std::vector<ExecutionEvent> executions;  // in order of call
   int64_t dropped = 0;                     // events beyond the limit
-  std::vector<int64_t> step_ends_ns;       // ascending; empty: steps end with their step markers
+  std::vector<int64_t> step_ends_ns;       // ascending; empty: steps end at their step markers
 };
 
 struct ProfilerOptions {
@@ -60,18 +60,18 @@ struct ProfilerOptions {
 
 class Profiler {
  public:
-  // An error while another profile is being taken.
+  // Starts recording. Returns an error if a profile is being recorded.
   static absl::Status Start(const ProfilerOptions& options = {});
-  // An error if none is.
+  // Stops recording. Returns an error if no profile is being recorded.
   static absl::StatusOr<Profile> Stop();
   static bool active();
-  // A call, noted if a profile is being taken.
+  // Records a call if a profile is being recorded.
   static void RecordExecution(std::shared_ptr<Executable> executable, int device);
-  // How this thread is called in profiles.
+  // Sets the name of this thread in profiles.
   static void SetThreadName(std::string_view name);
 };
 
-// A span of this thread, from construction to destruction. Noted if a profile was being taken at both ends.
+// A span of this thread, from construction to destruction. Recorded if a profile was being recorded at both ends.
 class TraceMe {
  public:
   explicit TraceMe(std::string_view name);
@@ -81,7 +81,7 @@ class TraceMe {
   void Add(std::string_view stat, int64_t value);
 
  private:
-  uint64_t session_;  // 0: not noted
+  uint64_t session_;  // 0: not recorded
   int64_t start_ns_ = 0;
   std::string name_;
   std::vector<std::pair<std::string, int64_t>> stats_;

@@ -35,19 +35,19 @@ absl::Status FromGrpc(const grpc::Status& status, std::string_view address) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
 }
 
-// A name that stays in its folder.
+// Returns true for names that do not leave their directory.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
 }
 
-// TensorBoard's plugin calls a host by its address, whose colon is `_` in names of files.
+// Replaces the colon of a host's address by `_`, like TensorBoard's plugin.
 std::string FileNameOf(std::string host) {
   std::replace(host.begin(), host.end(), ':', '_');
   return host;
 }
 
-// "localhost:9012", "127.0.0.1:9012", "[::1]:9012".
+// Accepts "localhost:9012", "127.0.0.1:9012", "[::1]:9012".
 bool IsLoopback(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == address.size()) return false;
@@ -57,7 +57,7 @@ bool IsLoopback(std::string_view address) {
          std::all_of(host.begin(), host.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
 }
 
-// What went wrong reaches users through statuses, not through gRPC's log.
+// Silences gRPC's log: errors are returned as statuses.
 void QuietLog() {
   gpr_set_log_function([](gpr_log_func_args*) {});
 }
@@ -151,7 +151,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     if (!profile.ok()) return ToGrpc(profile.status());
     std::string text;
     if (request->timestamp()) StrAppend(&text, "time: ", ProfileRunName(profile->start_unix_ns), "\n");
-    std::map<std::string, std::pair<int64_t, int64_t>> spans;  // times, nanoseconds
+    std::map<std::string, std::pair<int64_t, int64_t>> spans;  // times in nanoseconds
     for (const TraceEvent& e : profile->events) {
       spans[e.name].first += 1;
       spans[e.name].second += e.end_ns - e.start_ns;
@@ -166,7 +166,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
   }
 
  private:
-  // Until the time is over, somebody says so, or nobody waits for it any more.
+  // Records until the duration is over, Terminate is called or the client disconnects.
   absl::StatusOr<runtime::Profile> Record(const ProfilerOptions& options, int64_t duration_ms,
                                           const std::string& session, grpc::ServerContext* context) {
     if (absl::Status s = Profiler::Start(options); !s.ok()) return s;
@@ -188,7 +188,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
   std::unique_ptr<grpc::Server> server_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string session_;  // being captured
+  std::string session_;  // the current capture
   bool terminated_ = false;
   bool closing_ = false;
 };
@@ -225,7 +225,7 @@ absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options)
     tensorflow::ProfileResponse response;
     if (grpc::Status s = stub->Profile(&context, request, &response); !s.ok()) return FromGrpc(s, options.address);
     if (response.empty_trace() || response.tool_data_size() == 0) continue;
-    // Written here: the process may run elsewhere in the file system.
+    // The client writes the file: the server may run in another file system.
     std::string name = response.tool_data(0).name();
     if (!IsPlainName(name)) return absl::DataLossError("the response has no file name");
     constexpr std::string_view kEnd = ".xplane.pb";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profiler on a port, for TensorBoard's "capture profile" and for CaptureProfile: the gRPC service
-// tensorflow.ProfilerService. It listens on the loopback interface alone.
+// Profiler server for TensorBoard's "capture profile" and for CaptureProfile: the gRPC service
+// tensorflow.ProfilerService on the loopback interface only.
 #ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILER_SERVER_H_
 #define HLOKIT_INTERP_RUNTIME_OBSERVE_PROFILER_SERVER_H_
 
@@ -17,11 +17,11 @@ namespace hlokit::runtime {
 
 class ProfilerServer {
  public:
-  // Makes the bytes of an XSpace of a profile.
+  // Converts a profile to a serialized XSpace.
   using Encoder = std::function<absl::StatusOr<std::string>(const Profile&)>;
-  // On 127.0.0.1; port 0: any that is free. An error if the port is taken.
+  // Listens on 127.0.0.1; port 0: any free port. Returns an error if the port is in use.
   static absl::StatusOr<std::unique_ptr<ProfilerServer>> Start(int port, Encoder encoder);
-  // Ends what is being captured.
+  // Ends the current capture.
   ~ProfilerServer();
   ProfilerServer(const ProfilerServer&) = delete;
   ProfilerServer& operator=(const ProfilerServer&) = delete;
@@ -37,21 +37,22 @@ class ProfilerServer {
 struct ProfileCaptureOptions {
   std::string address;  // "localhost:9012": a loopback address and a port
   std::string logdir;
-  std::string run;  // folder of the run; empty: the time now
+  std::string run;  // directory of the run; empty: the current time
   int64_t duration_ms = 1000;
-  int attempts = 3;             // while what comes back is empty
-  int64_t timeout_ms = 120000;  // of each, beyond its duration
+  int attempts = 3;             // tries while the profile is empty
+  int64_t timeout_ms = 120000;  // per attempt, beyond its duration
 };
-// Asks the profiler at an address for a profile and leaves it in LOGDIR/plugins/profile/RUN/HOST.xplane.pb; gives the
-// path. Errors: no loopback address, nobody there, a profile is being taken already, nothing happened in all attempts.
+// Requests a profile from the profiler at an address, writes LOGDIR/plugins/profile/RUN/HOST.xplane.pb and returns the
+// path. Returns an error if the address is not loopback, no server answers, another capture is in progress, or all
+// attempts are empty.
 absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options);
 
-// What the process at an address does, in a few lines.
+// Returns a few lines about the activity of the process at an address.
 absl::StatusOr<std::string> MonitorProcess(const std::string& address, int64_t duration_ms);
 
-// "2024_01_31_12_59_59", as TensorBoard names runs; `unix_ns` by the local clock.
+// Returns "2024_01_31_12_59_59", TensorBoard's form of run names, in local time.
 std::string ProfileRunName(int64_t unix_ns);
-// Of this machine, for the names of files.
+// Returns this host's name for file names.
 std::string ProfileHostName();
 
 }  // namespace hlokit::runtime

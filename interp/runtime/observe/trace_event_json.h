@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and strings of Chrome's trace event format.
+// Numbers and strings in Chrome's trace event format.
 #ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_TRACE_EVENT_JSON_H_
 #define HLOKIT_INTERP_RUNTIME_OBSERVE_TRACE_EVENT_JSON_H_
 
@@ -8,10 +8,10 @@
 
 namespace hlokit::runtime {
 
-// With digits that keep a picosecond in an hour.
+// Returns digits that resolve a picosecond in an hour.
 std::string TraceNumber(double value);
 
-// In quotes; bytes that are no UTF-8 are replaced.
+// Returns a quoted string; invalid UTF-8 is replaced.
 std::string TraceString(std::string_view s);
 
 }  // namespace hlokit::runtime

@@ -340,7 +340,7 @@ class AttributeWriter {
         return;
       }
       case Attr::kSourceTargetPairs: {
-        // Each pair with its size before it.
+        // Each pair is preceded by its size.
         const absl::Span<const int64_t> list = i_.list_attr(attr);
         for (size_t at = 0; at + 2 < list.size(); at += static_cast<size_t>(list[at]) + 1) {
           if (list[at] != 2) return;
@@ -390,7 +390,7 @@ class AttributeWriter {
       case Attr::kBackendConfig:
         out_.set_backend_config(std::string(i_.string_attr(attr)));
         return;
-      // Called computations: by their ids, below.
+      // Called computations are written by id below.
       case Attr::kBody:
       case Attr::kBranchComputations:
       case Attr::kCalledComputations:
@@ -418,7 +418,7 @@ class AttributeWriter {
       case Attr::kStartIndicesBatchingDims:
       case Attr::kUpdateWindowDims:
       case Attr::kMetadata:
-      // Without a field of their own.
+      // Attributes without a field.
       case Attr::kConvolutionKind:
       case Attr::kHasDynamicRoot:
       case Attr::kIsAssociative:
@@ -457,7 +457,7 @@ void WriteInstruction(Instruction i, xla::HloInstructionProto* out) {
   out->set_id(IdOf(i.id()));
   for (Instruction operand : i.operands()) out->add_operand_ids(IdOf(operand.id()));
   if (i.opcode() == Opcode::kWhile) {
-    // Readers take the body from the first place.
+    // Readers expect the body first.
     for (Attr attr : {Attr::kBody, Attr::kCondition}) {
       if (const Computation c = i.computation_attr(attr); c.valid()) out->add_called_computation_ids(IdOf(c.id()));
     }

@@ -10,14 +10,14 @@
 
 namespace hlokit::tpu {
 
-// Messages of profiles keep ids apart from 0, which is no id.
+// Returns the id in messages of profiles, where 0 means no id.
 inline int64_t IdOf(InstructionId id) { return static_cast<int64_t>(id.value) + 1; }
 inline int64_t IdOf(ComputationId id) { return static_cast<int64_t>(id.value) + 1; }
 
-// Constants of more elements than this are written without their values: no viewer shows them.
+// Constants with more elements are written without values; no viewer shows them.
 inline constexpr int64_t kMaxLiteralElements = 256;
 
-// What hlo.proto has no field for, and where values came from (origin), is left out.
+// Writes an instruction without the attributes that hlo.proto has no field for and without original_value.
 void WriteInstruction(Instruction instruction, xla::HloInstructionProto* out);
 
 void WriteFrontendAttributes(const Context& context, ListId attributes, xla::FrontendAttributes* out);

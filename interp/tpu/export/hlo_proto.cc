@@ -24,10 +24,10 @@ void WriteProgramShape(Computation computation, xla::ProgramShapeProto* out) {
   WriteShape(computation.root().shape(), out->mutable_result());
 }
 
-// Callees before callers.
+// Returns the computations, callees before callers.
 std::vector<Computation> CalleesFirst(const Module& module) {
   std::vector<Computation> order;
-  std::vector<uint8_t> state(module.computation_id_bound(), 0);  // 1: open, 2: done
+  std::vector<uint8_t> state(module.computation_id_bound(), 0);  // 1: in progress, 2: done
   for (Computation start : module.computations()) {
     std::vector<Computation> open = {start};
     while (!open.empty()) {
@@ -113,7 +113,7 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
     computation->set_is_fusion_computation(fused[c.id().value] != 0);
     if (c.execution_thread() != "main") computation->set_execution_thread(Ascii(c.execution_thread()));
     WriteProgramShape(c, computation->mutable_program_shape());
-    // Passes leave instructions in any order; readers want operands first.
+    // Passes leave instructions in any order; readers expect operands first.
     for (InstructionId id : PostOrder(c)) WriteInstruction(module.instruction(id), computation->add_instructions());
   }
   out->set_entry_computation_name(Ascii(module.entry().name()));
@@ -173,7 +173,7 @@ class Buffers {
   }
 
  private:
-  // Where the arrays lie is not planned: each takes the first free block.
+  // Assigns first-fit offsets in vector memory, which the plan leaves open.
   void WriteVectorMemory(const std::vector<ScheduleUnit>& steps, const std::vector<Resident>& arrays) {
     std::vector<std::vector<size_t>> begins(steps.size()), ends(steps.size());
     for (size_t a = 0; a < arrays.size(); ++a) {
@@ -181,8 +181,8 @@ class Buffers {
       begins[arrays[a].from].push_back(a);
       ends[std::min<size_t>(std::max(arrays[a].from, arrays[a].to), steps.size() - 1)].push_back(a);
     }
-    // From its first use to its last an array may leave vector memory and come back: where they all together are more
-    // than it holds, nothing is said.
+    // An array may leave vector memory and return between its first and last use. If the sum exceeds the capacity, no
+    // allocation is written.
     double alive = 0, most = 0;
     for (size_t s = 0; s < steps.size(); ++s) {
       for (size_t a : begins[s]) alive += arrays[a].bytes;

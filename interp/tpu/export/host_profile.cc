@@ -22,7 +22,7 @@ using runtime::TraceEvent;
 
 constexpr std::string_view kHostPlaneName = "/host:CPU";
 constexpr std::string_view kAllocatorLine = "allocator";
-// Batches a loader on a thread of its own is ahead; what the recording does not say.
+// Batches that a loader on a dedicated thread prepares ahead; the recording does not contain it.
 constexpr int64_t kPrefetch = 2;
 
 struct RootEvent {
@@ -30,7 +30,7 @@ struct RootEvent {
   int64_t end_ns = 0;
 };
 
-// The host's threads of an XSpace.
+// Reads the host threads of an XSpace.
 class Reader {
  public:
   absl::Status Read(std::string_view bytes) {
@@ -66,7 +66,7 @@ class Reader {
       for (const proto::XEvent& event : line.events()) {
         const auto metadata = plane.event_metadata().find(event.metadata_id());
         if (metadata == plane.event_metadata().end() || event.data_case() == proto::XEvent::kNumOccurrences) continue;
-        // Times in a file may be anything.
+        // Times in a file are arbitrary.
         const int64_t start = Add(line.timestamp_ns(), event.offset_ps() / 1000);
         const int64_t end = Add(start, std::max<int64_t>(event.duration_ps(), 0) / 1000);
         const bool root = std::any_of(event.stats().begin(), event.stats().end(), [&](const proto::XStat& stat) {
@@ -81,13 +81,13 @@ class Reader {
     }
   }
 
-  // Bounded, so that differences are numbers too; the year 2043 is still before the bound.
+  // Clamps the sum so that differences do not overflow; times up to the year 2043 are below the bound.
   static int64_t Add(int64_t a, int64_t b) {
     constexpr int64_t kMaxTimeNs = int64_t{1} << 61;
     return std::clamp(a, -kMaxTimeNs, kMaxTimeNs) + std::clamp(b, -kMaxTimeNs / 2, kMaxTimeNs / 2);
   }
 
-  // The one with the steps, or else with most calls, or else with most events.
+  // Selects the thread with the steps, else with most calls, else with most events.
   void IdentifyMainThread() {
     std::vector<int64_t> weight(std::max<size_t>(profile_.threads.size(), 1), 0);
     for (const RootEvent& root : roots_) weight[root.thread] += int64_t{1} << 40;
@@ -97,7 +97,7 @@ class Reader {
     main_ = static_cast<uint32_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
   }
 
-  // The outermost spans of the phase: a call goes through several functions.
+  // Collects the outermost spans of the phase, since a call passes through several functions.
   void CollectCalls() {
     int64_t until = std::numeric_limits<int64_t>::min();
     for (const TraceEvent& e : profile_.events) {
@@ -136,7 +136,7 @@ class Reader {
   uint32_t main_ = 0;
 };
 
-// Seconds that threads other than the program's spend in a phase, by the outermost spans.
+// Returns the seconds of a phase on threads other than the program's, by outermost spans.
 double SecondsElsewhere(const Reader& reader, HostPhase phase) {
   std::vector<int64_t> until(reader.profile().threads.size(), std::numeric_limits<int64_t>::min());
   double seconds = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plane of an XSpace under construction: events and stats name their metadata by number, which is made when first
-// asked for.
+// Writes a plane of an XSpace. Events and stats refer to metadata by id; metadata is created on first use.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_PLANE_WRITER_H_
 #define HLOKIT_INTERP_TPU_EXPORT_PLANE_WRITER_H_
 
@@ -19,9 +18,8 @@ namespace hlokit::tpu {
 
 inline int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
 
-// Events of a line that follow or hold each other, in the order of their starts. Sums of seconds are rounded one way
-// and another: where an event would overlap its neighbor or what holds it by that little, it is moved; viewers draw
-// what overlaps on rows of its own.
+// Nests the events of a line, given in order of their starts. An event that overlaps its neighbor or parent within the
+// rounding error of summed seconds is moved, since viewers draw overlapping events on separate rows.
 class Nesting {
  public:
   struct Span {
@@ -42,8 +40,8 @@ class Nesting {
 
  private:
   static constexpr int64_t kRounding = 1000;  // picoseconds
-  std::vector<int64_t> ends_;                 // of what is open, the innermost last
-  int64_t last_ = 0;                          // when the latest that is over ended
+  std::vector<int64_t> ends_;                 // ends of open events, innermost last
+  int64_t last_ = 0;                          // end of the last closed event
 };
 
 class PlaneWriter {
@@ -79,7 +77,7 @@ class PlaneWriter {
     return stat;
   }
 
-  // The metadata of events; true if it is new.
+  // Finds or adds the metadata of an event. Returns true if it is new.
   bool Event(int64_t id, const std::string& name, tensorflow::profiler::XEventMetadata** metadata) {
     tensorflow::profiler::XEventMetadata& m = (*plane_.mutable_event_metadata())[id];
     *metadata = &m;
@@ -89,7 +87,7 @@ class PlaneWriter {
     return true;
   }
 
-  // The metadata of events that have nothing but a name.
+  // Returns the metadata id of events with only a name.
   int64_t EventNamed(const std::string& name) {
     const auto [place, fresh] = names_.insert({name, static_cast<int64_t>(names_.size()) + 1});
     tensorflow::profiler::XEventMetadata* metadata = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of a profile on a simulated TPU, beside the host as the profile recorded it.
+// Simulates the programs of a profile on a TPU together with the recorded host.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_PROFILE_SIMULATION_H_
 #define HLOKIT_INTERP_TPU_EXPORT_PROFILE_SIMULATION_H_
 
@@ -22,12 +22,12 @@ namespace hlokit::tpu {
 class ProfileSimulation {
  public:
   struct Options {
-    std::string pipeline = "tpu";  // run first over programs without a schedule
-    int64_t replicas = 0;          // that the programs run on; 0: as they say
-    // What to simulate a program with.
+    std::string pipeline = "tpu";  // runs first on programs without a schedule
+    int64_t replicas = 0;          // 0: as in the programs
+    // Returns the simulation options for a program.
     std::function<absl::StatusOr<SimulationOptions>(const Module&)> machine;
   };
-  // An error if the profile holds no execution, or a program cannot be simulated.
+  // Creates the simulation. Returns an error if the profile has no executions, or a program cannot be simulated.
   static absl::StatusOr<std::unique_ptr<ProfileSimulation>> Make(const runtime::Profile& profile,
                                                                  const Options& options);
 
@@ -35,7 +35,7 @@ class ProfileSimulation {
   size_t program_count() const { return programs_.size(); }
   const ReportInput& input(size_t program) const { return programs_[program]->input; }
   const KernelPlan& plan(size_t program) const { return programs_[program]->plan; }
-  // As XSpaceBytes writes it.
+  // Returns the space for XSpaceBytes.
   ProfileSpace ToSpace(int64_t devices, size_t max_events) const;
 
  private:
@@ -49,7 +49,7 @@ class ProfileSimulation {
     const ReportInput input;
   };
 
-  std::vector<std::unique_ptr<Program>> programs_;  // in the order of their first calls
+  std::vector<std::unique_ptr<Program>> programs_;  // in order of their first calls
   Replay replay_;
   int64_t start_unix_ns_ = 0;
 };

@@ -19,7 +19,7 @@ struct NamedPhase {
   std::string_view text;
   HostPhase phase;
 };
-// By the beginning of a name.
+// Phases by prefix of a span name.
 constexpr NamedPhase kPhases[] = {
     {"PjRtComputationClient::Compile", HostPhase::kCompile},
     {"PjRtComputationClient::TransferToDevice", HostPhase::kTransfer},
@@ -43,8 +43,8 @@ constexpr NamedPhase kPhases[] = {
     {"SetTensorData", HostPhase::kMarker},
 };
 
-// By a part of a name, where no beginning says it: what PJRT clients, JAX and input pipelines call the same. Earlier
-// rows first.
+// Phases by substring, for names without a known prefix: spans of PJRT clients, JAX and input pipelines. Earlier rows
+// take precedence.
 constexpr NamedPhase kPartsOfNames[] = {
     {"BlockHostUntilReady", HostPhase::kFetch}, {"block_until_ready", HostPhase::kFetch},
     {"::Compile", HostPhase::kCompile},         {"backend_compile", HostPhase::kCompile},
@@ -61,12 +61,12 @@ constexpr NamedPhase kPartsOfNames[] = {
 constexpr std::string_view kDeviceWaits[] = {"WaitForDevice", "BlockHostUntilReady", "block_until_ready"};
 constexpr std::string_view kQueueWait = "WaitForQueue";
 constexpr std::string_view kBatchWait = "WaitForBatch";
-constexpr std::string_view kProgram = "program";  // its own work, in no span
+constexpr std::string_view kProgram = "program";  // work outside of any span
 
-// The host's clock on the program's thread, with some of its waits longer or shorter.
+// Maps recorded times of the program's thread to times with simulated waits.
 class TimeMap {
  public:
-  // [from, to] of the recorded time takes until `until` of the new one.
+  // Maps the recorded interval [from, to] so that it ends at `until`.
   void Add(double from, double to, double until) { pieces_.push_back({from, to, Map(from), until}); }
   double Map(double t) const {
     const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), t,
@@ -82,7 +82,7 @@ class TimeMap {
   struct Segment {
     double from, to, new_from, new_to;
   };
-  std::vector<Segment> pieces_;  // in order, apart from each other
+  std::vector<Segment> pieces_;  // ordered and disjoint
 };
 
 class Replayer {
@@ -101,7 +101,7 @@ class Replayer {
  private:
   double Seconds(int64_t ns) const { return static_cast<double>(ns - profile_.start_ns) * 1e-9; }
 
-  // The one that marks steps, or else calls, or else has most spans.
+  // Selects the thread with step markers, else with calls, else with most spans.
   void IdentifyProgramThread() {
     std::vector<int64_t> weight(std::max<size_t>(profile_.threads.size(), 1), 0);
     for (const TraceEvent& e : profile_.events) weight[e.thread] += e.name == kStepMarker ? 1000000 : 1;
@@ -111,7 +111,7 @@ class Replayer {
     for (const TraceEvent& e : profile_.events) {
       if (e.thread != main_) continue;
       if (e.name == kStepMarker && profile_.step_ends_ns.empty()) boundaries_.push_back(Seconds(e.end_ns));
-      // Waits within waits are the outer's.
+      // Nested waits belong to the outermost one.
       if (IsDeviceWait(e.name) && (waits_.empty() || Seconds(e.start_ns) >= waits_.back().second)) {
         waits_.push_back({Seconds(e.start_ns), Seconds(e.end_ns)});
       }
@@ -122,12 +122,12 @@ class Replayer {
     return std::lower_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
   }
 
-  // The step under way at `t`; one that ends then is over.
+  // Returns the step in progress at `t`; a step that ends at `t` is over.
   int64_t StepFrom(double t) const {
     return std::upper_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
   }
 
-  // Devices of one process do the same: the first stands for them.
+  // Devices of one process run alike: only the first is simulated.
   void SimulateDeviceQueue() {
     run_of_.assign(profile_.executions.size(), -1);
     for (const runtime::ExecutionEvent& e : profile_.executions) device_ = std::min(device_, e.device);
@@ -154,7 +154,7 @@ class Replayer {
     result_.seconds = std::max(free, warp_.Map(Seconds(profile_.stop_ns)));
   }
 
-  // Seconds of each phase in each step, by the innermost span that holds them.
+  // Computes the seconds of each phase in each step by innermost span.
   void MakePlan() {
     HostModel& plan = result_.plan;
     plan.source = "a profile";
@@ -167,7 +167,7 @@ class Replayer {
     std::vector<const TraceEvent*> open;
     std::vector<std::string> scopes;
     double at = 0;
-    // Gives the time up to `t` to what is open.
+    // Attributes the time up to `t` to the open spans.
     const auto spend = [&](double t) {
       while (at < t) {
         const int64_t k = StepFrom(at);
@@ -223,7 +223,7 @@ class Replayer {
     }
     for (HostStep& step : plan.steps) {
       step.graphs = std::max<int64_t>(step.graphs, 1);
-      // The plan has the time of one call.
+      // HostStep::execute is the time of one call.
       step.execute /= static_cast<double>(step.graphs);
     }
   }
@@ -270,7 +270,7 @@ class Replayer {
       if (e.thread == main_) {
         span.step = StepFrom(start);
         if (span.step >= static_cast<int64_t>(boundaries_.size())) span.step = -1;
-        // A call and its execution belong together.
+        // Associates a call with its execution.
         while (run < profile_.executions.size() && profile_.executions[run].called_ns < e.start_ns) ++run;
         if (PhaseOfSpan(e.name) == HostPhase::kExecute && run < profile_.executions.size() &&
             profile_.executions[run].called_ns <= e.end_ns) {
@@ -286,7 +286,7 @@ class Replayer {
       if (calls) span.run = -1;
       result_.threads[e.thread].spans.push_back(std::move(span));
       if (!calls) continue;
-      // As the device's runtime calls it.
+      // The span name of the TPU runtime.
       call.name = "TPUExecute";
       result_.threads[e.thread].spans.push_back(std::move(call));
     }
@@ -301,10 +301,10 @@ class Replayer {
   const absl::Span<const size_t> program_of_;
   const absl::Span<const double> seconds_of_;
   uint32_t main_ = 0;
-  std::vector<double> boundaries_;                // ends of steps, as recorded
-  std::vector<std::pair<double, double>> waits_;  // of the program's thread, as recorded
+  std::vector<double> boundaries_;                // recorded ends of steps
+  std::vector<std::pair<double, double>> waits_;  // recorded waits of the program's thread
   int device_ = std::numeric_limits<int>::max();
-  std::vector<int64_t> run_of_;  // by execution: index of result_.runs, negative where another device's stands for it
+  std::vector<int64_t> run_of_;  // by execution: index into result_.runs, negative for other devices
   TimeMap warp_;
   Replay result_;
 };
@@ -312,7 +312,7 @@ class Replayer {
 }  // namespace
 
 HostPhase PhaseOfSpan(std::string_view name) {
-  // Python's own functions, as JAX's profiler notes them.
+  // Python functions, as JAX's profiler records them.
   if (name == kProgram || (name.substr(0, 1) == "$" && !IsDeviceWait(name))) return HostPhase::kOther;
   for (const NamedPhase& p : kPhases) {
     if (name.substr(0, p.text.size()) == p.text) return p.phase;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile of a traced program, run again beside the simulated TPU: what the host did takes as long as it took; what
-// it waited for the device takes as long as the device would.
+// Replays a profile of a traced program with the simulated TPU: host work takes its recorded time, waits for the device
+// take the simulated time.
 //
-// The thread that marks steps is the program's. Names of spans are those of PyTorch/XLA, JAX and this program. Its time
-// is cut at spans named WaitForDevice; each is replaced by the time until the simulated device has run what was called
-// before. Executions begin when their call returned and the device is free. Times of the host's work are those of this
-// machine's clock.
+// The thread that marks steps is the program's. Span names are those of PyTorch/XLA, JAX and this program. Each span
+// named WaitForDevice is replaced by the time until the simulated device has run all previous calls. Executions begin
+// once their call has returned and the device is free. Host times are those of the recording machine.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_REPLAY_H_
 #define HLOKIT_INTERP_TPU_EXPORT_REPLAY_H_
 
@@ -20,28 +19,28 @@
 
 namespace hlokit::tpu {
 
-// Ends a step.
+// Name of the span that ends a step.
 inline constexpr std::string_view kStepMarker = "StepMarker";
 
-// What a span of the host is part of; kTrace for scopes of the program, kOther for functions of Python.
+// Returns the phase of a host span: kTrace for scopes of the program, kOther for Python functions.
 HostPhase PhaseOfSpan(std::string_view name);
-// A wait for the device's results.
+// Returns true for waits for results of the device.
 bool IsDeviceWait(std::string_view name);
-// That, or any other wait: for a place in the queue of the device, for a batch.
+// Returns true for any wait: for the device, for a slot in its queue, for a batch.
 bool IsWait(std::string_view name);
 
-// What the host's phases are called in the profiles that are written here, and what their waits are.
+// Returns the span name of a host phase, or of its wait, in written profiles.
 std::string_view SpanNameOf(HostPhase phase, bool wait);
 
 struct Replay {
-  HostModel plan;                   // seconds of each phase in each step, and the recorded scopes
+  HostModel plan;                   // seconds by phase and step, and the recorded scopes
   std::vector<HostThread> threads;  // with simulated waits
   std::vector<ProgramExecution> runs;
-  size_t main_program = 0;  // with most time on the device; the plan is about it
+  size_t main_program = 0;  // the program with most device time, which the plan describes
   double seconds = 0;
 };
 
-// `program_of`: for each execution of the profile, its program; `seconds_of`: for each program, its time on the device.
+// Replays a profile. `program_of`: program of each execution; `seconds_of`: device time of each program.
 Replay ReplayProfile(const runtime::Profile& profile, absl::Span<const size_t> program_of,
                      absl::Span<const double> seconds_of);
 

@@ -27,7 +27,7 @@ constexpr size_t kListedGaps = 200;
 constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
 constexpr size_t kMemoryPoints = 1500;
-constexpr size_t kDepths = 4;  // of nested loops and calls on the timeline
+constexpr size_t kDepths = 4;  // nesting depth of loops and calls on the timeline
 
 std::string_view ToString(TimeKind kind) {
   switch (kind) {
@@ -62,7 +62,7 @@ std::string_view ToString(Track lane) {
 Json GapParts(const DeviceGap& gap) {
   Json parts = Json::array();
   for (const DeviceGap::Part& part : gap.parts) {
-    // Neighbors of one phase and step read as one.
+    // Merges neighbors of one phase and step.
     if (!parts.empty() && parts.back()["phase"] == std::string(ToString(part.phase)) &&
         parts.back()["step"] == part.step) {
       parts.back()["time_us"] = parts.back()["time_us"].get<double>() + ToMicroseconds(part.seconds);
@@ -161,7 +161,7 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   return parts;
 }
 
-// Events of one line and depth that are too short to see are drawn together.
+// Merges events of one line and depth that are too short to be visible.
 class TimelineLines {
  public:
   TimelineLines(const ReportInput& input, double whole, size_t shown)
@@ -170,7 +170,7 @@ class TimelineLines {
   void Add(const TimelineEvent& e) {
     if (e.line != TimelineLine::kOps && e.line != TimelineLine::kAsyncOps && e.line != TimelineLine::kWaits) return;
     const size_t line = static_cast<size_t>(e.line);
-    // Loops and calls hold what they run.
+    // Loops and calls enclose the events of their bodies.
     std::vector<double>& open = open_[line];
     while (!open.empty() && e.start >= open.back() - 1e-15) open.pop_back();
     const size_t depth = e.line == TimelineLine::kOps ? open.size() : 0;
@@ -323,7 +323,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["command"] = Ascii(options.command);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
-  // With the host as it was given, not only its calls.
+  // Uses the given host model rather than the calls alone.
   json["step_time_us"] = ToMicroseconds(time.step_seconds);
   if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
   Json& use = json["utilization"];

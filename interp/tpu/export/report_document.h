@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the report page shows, as one JSON object: the object of ReportJson and beside it the host and the
-// gaps on the device, the breakdown of the step, the timeline, scopes, collectives, memory over time, what bounds next,
-// other machines, advice. docs/report.md names its keys.
+// Contents of the report page as one JSON object: the object of ReportJson, host phases and device gaps, the breakdown
+// of the step, the timeline, scopes, collectives, memory over time, sensitivity, other targets, recommendations.
+// docs/report.md documents the keys.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_REPORT_DOCUMENT_H_
 #define HLOKIT_INTERP_TPU_EXPORT_REPORT_DOCUMENT_H_
 
@@ -15,9 +15,9 @@
 namespace hlokit::tpu {
 
 struct ReportDocumentOptions {
-  size_t max_events = 200000;  // of one execution that are looked at
-  size_t shown_events = 4000;  // on a line of the timeline; shorter neighbors are drawn as one
-  std::string command;         // how it was made, for the reader
+  size_t max_events = 200000;  // events of one execution that are examined
+  size_t shown_events = 4000;  // events per line of the timeline; shorter neighbors are merged
+  std::string command;         // the command line, for the reader
 };
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,

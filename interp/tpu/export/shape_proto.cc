@@ -13,7 +13,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// XLA's PrimitiveType numbers (xla_data.proto).
+// Returns the number of XLA's PrimitiveType (xla_data.proto).
 int PrimitiveType(ElementType type) {
   switch (type) {
     case ElementType::kPred:
@@ -122,7 +122,7 @@ void WriteArray(Shape shape, xla::ShapeProto* out) {
   }
 }
 
-// The elements of an array, in the order of the layout of `shape`.
+// Returns the elements of an array in the order of the layout of `shape`.
 template <typename T>
 std::vector<T> ElementsByLayout(const Literal& literal, Shape shape) {
   const absl::Span<const T> values = literal.values<T>();
@@ -156,7 +156,7 @@ void AddComplex(const std::vector<std::complex<T>>& values, Field* field) {
   }
 }
 
-// The field for types that are kept as bytes; null for those that have numbers.
+// Returns the field of types that are stored as bytes; null for types with a numeric field.
 std::string* BytesField(ElementType type, xla::LiteralProto* out) {
   switch (type) {
     case ElementType::kS1:
@@ -266,14 +266,14 @@ bool HasElided(const Literal& literal) {
 
 }  // namespace
 
-// Tuples may be nested as deep as a file says.
+// Uses an explicit stack: a file may nest tuples to any depth.
 void WriteShape(Shape shape, xla::ShapeProto* out) {
   std::vector<std::pair<Shape, xla::ShapeProto*>> open = {{shape, out}};
   while (!open.empty()) {
     const auto [s, to] = open.back();
     open.pop_back();
     WriteArray(s, to);
-    // An element's place stays where it is while more are added.
+    // Pointers to elements stay valid while more are added.
     for (int64_t k = 0; k < s.tuple_size(); ++k) open.push_back({s.element(k), to->add_tuple_shapes()});
   }
 }

@@ -9,10 +9,10 @@
 
 namespace hlokit::tpu {
 
-// An array without a layout is written with the default one.
+// Writes a shape. An array without a layout gets the default one.
 void WriteShape(Shape shape, xla::ShapeProto* out);
-// The elements in the order of the layout of `shape`, which has the types and dimensions of the literal. False, and
-// nothing written, if a part of the value is elided.
+// Writes the elements in the order of the layout of `shape`, which has the types and dimensions of the literal. Returns
+// false and writes nothing if part of the value is elided.
 bool WriteLiteral(const Literal& literal, Shape shape, xla::LiteralProto* out);
 
 }  // namespace hlokit::tpu

@@ -13,7 +13,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// Beyond so many a list says no more to a reader.
+// Longer device lists are not expanded.
 constexpr int64_t kMaxDevices = int64_t{1} << 16;
 
 enum OpShardingType {

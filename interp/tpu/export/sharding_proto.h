@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings and groups of devices as the messages of xla_data.proto.
+// Shardings and device groups as the messages of xla_data.proto.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_SHARDING_PROTO_H_
 #define HLOKIT_INTERP_TPU_EXPORT_SHARDING_PROTO_H_
 
@@ -9,9 +9,9 @@
 
 namespace hlokit::tpu {
 
-// As Attr::kSharding holds it.
+// Writes a sharding. `sharding`: value of Attr::kSharding.
 void WriteSharding(const Context& context, ListId sharding, xla::OpSharding* out);
-// As Attr::kReplicaGroups holds them; iotas stay iotas, axes of a mesh are written as groups.
+// Writes replica groups. `groups`: value of Attr::kReplicaGroups. Iotas stay iotas; mesh axes become groups.
 void WriteReplicaGroups(const Context& context, ListId groups, xla::HloInstructionProto* out);
 
 }  // namespace hlokit::tpu

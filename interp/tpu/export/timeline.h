@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated execution as a list of events on lines, as trace viewers show them: the steps of the entry computation
-// and, in their places, those of the computations it runs, loops trip by trip.
+// A simulated execution as events on lines for trace viewers: the steps of the entry computation with the steps of
+// called computations nested, loops iteration by iteration.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_TIMELINE_H_
 #define HLOKIT_INTERP_TPU_EXPORT_TIMELINE_H_
 
@@ -18,12 +18,12 @@ namespace hlokit::tpu {
 
 std::string_view ToString(TimelineLine line);
 
-// Calls `event` for about `max_events` events of each of the first `devices` devices (of one, where all are alike).
-// Loops whose trips do not fit are cut short: the rest of the trips is one event with skipped_trips.
+// Calls `event` for about `max_events` events of each of the first `devices` devices (of one if they are homogeneous).
+// A loop with too many iterations ends in one event with skipped_trips.
 void WalkTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
                   const std::function<void(const TimelineEvent&)>& event, int64_t devices = 1);
 
-// The same as JSON for chrome://tracing and ui.perfetto.dev. Times in microseconds.
+// Writes the events as JSON for chrome://tracing and ui.perfetto.dev. Times in microseconds.
 void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t max_events, int64_t devices,
                       TextWriter* out);
 

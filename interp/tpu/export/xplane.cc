@@ -25,14 +25,14 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-// Ids of metadata: of steps, then of each program its module, the rest of a loop, its instructions.
+// Metadata ids: steps, then for each program its module, the rest of a loop, its instructions.
 constexpr int64_t kFirstStep = 1;
 constexpr int64_t kFirstProgram = int64_t{1} << 33;
-// Planes that are no device's; XProf takes 1 to 500 for devices.
+// Ids of planes other than devices; XProf uses 1 to 500 for devices.
 constexpr int64_t kHostPlane = 1001;
 constexpr int64_t kMetadataPlane = 1002;
 constexpr int64_t kTaskPlane = 1003;
-// Says that a call and an execution belong together.
+// Context type that associates a call with its execution.
 constexpr int64_t kExecuteContext = 7;
 
 int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
@@ -46,7 +46,7 @@ std::string DeviceType(const std::string& machine) {
   return StrCat("TPU ", machine);
 }
 
-// XProf's names of categories.
+// Returns XProf's name of a category.
 std::string ProfilerCategory(std::string_view category) {
   if (category == "matmul" || category == "convolution") return "convolution fusion";
   if (category == "elementwise" || category == "reduction") return "loop fusion";
@@ -54,7 +54,7 @@ std::string ProfilerCategory(std::string_view category) {
   return std::string(category);
 }
 
-// The planes of one device after another: the events of a program are found once.
+// Writes the planes of the devices; the events of a program are computed once.
 class DevicePlanes {
  public:
   DevicePlanes(const ProfileSpace& space, proto::XSpace* out) : space_(space), out_(*out) {
@@ -80,12 +80,12 @@ class DevicePlanes {
     PlaneWriter writer(&out_, device + 1, StrCat("/device:TPU:", device));
     WritePeaks(device, &writer);
     nesting_ = Nesting();
-    // Lines are stored in a vector that grows: ask for them by index.
+    // Lines are stored in a growing vector: refer to them by index.
     for (TimelineLine line :
          {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
       writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.start_unix_ns);
     }
-    // A step is from its first execution to the end of its last.
+    // A step extends from its first execution to the end of its last.
     for (size_t first = 0; first < space_.runs.size();) {
       size_t end = first + 1;
       while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
@@ -98,7 +98,7 @@ class DevicePlanes {
     }
     for (size_t run = 0; run < space_.runs.size(); ++run) {
       const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
-      // Devices that are alike share the events of the first.
+      // Homogeneous devices share the events of the first.
       auto found = events.find(device);
       if (found == events.end()) found = events.find(0);
       if (found == events.end()) continue;
@@ -152,7 +152,7 @@ class DevicePlanes {
   }
 
   void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
-    // Gaps between operations show the waits.
+    // Gaps between operations show the stalls.
     if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
     const ProgramExecution& r = space_.runs[run];
     proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
@@ -214,7 +214,7 @@ class DevicePlanes {
   proto::XSpace& out_;
   std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
   std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
-  Nesting nesting_;                                                    // of the device's operations
+  Nesting nesting_;                                                    // operations of the device
 };
 
 void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
@@ -244,7 +244,7 @@ void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
   WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);
 }
 
-// The programs, each with its buffers.
+// Writes the programs with their buffers.
 void WriteProgramMetadata(const ProfileSpace& space, proto::XSpace* out) {
   PlaneWriter plane(out, kMetadataPlane, "/host:metadata");
   for (size_t p = 0; p < space.programs.size(); ++p) {
@@ -269,7 +269,7 @@ std::string XSpaceBytes(const ProfileSpace& space) {
   PlaneWriter task(&out, kTaskPlane, "Task Environment");
   task.Stat(&task.plane(), "profile_start_time", space.start_unix_ns);
   task.Stat(&task.plane(), "profile_stop_time", space.start_unix_ns + Picoseconds(space.seconds) / 1000 + 1);
-  // Maps in a fixed order.
+  // Serializes maps in a fixed order.
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
@@ -291,12 +291,12 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
   static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
   space.threads.resize(std::size(kTracks));
   for (size_t l = 0; l < std::size(kTracks); ++l) space.threads[l].name = std::string(kNames[l]);
-  // Steps hold what the program's thread does in them.
+  // Steps enclose the activities of the program's thread.
   std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
   int64_t runs = 0;
   for (const TimelineSpan& a : time.spans) {
     if (a.track == Track::kDevice) {
-      // One execution stands for the graphs of a step.
+      // One execution represents all graphs of a step.
       if (!space.runs.empty() && space.runs.back().step == a.step) continue;
       space.runs.push_back({0, a.start, a.step});
       continue;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executions on a simulated TPU as an XSpace, the profile that TensorBoard's profile plugin (XProf) opens: a plane for
-// each device with its peaks and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops; the host's threads; the
-// programs with their buffer assignment, which the graph viewer, memory viewer and op profile read; the task
-// environment.
+// each device with its peak rates and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops; the host's threads; the
+// programs with their buffer assignment for the graph viewer, memory viewer and op profile; the task environment.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_XPLANE_H_
 #define HLOKIT_INTERP_TPU_EXPORT_XPLANE_H_
 
@@ -28,14 +27,14 @@ struct ProgramExecution {
   int64_t step = 0;
 };
 
-// What a thread of the host did.
+// An interval on a host thread.
 struct HostSpan {
   std::string name;
   double start = 0;
   double duration = 0;
-  int64_t step = -1;  // whose; negative: none
+  int64_t step = -1;  // its step; negative: none
   bool root = false;  // the step itself
-  int64_t run = -1;   // the execution that it calls, index of ProfileSpace::runs
+  int64_t run = -1;   // the execution that it calls, index into ProfileSpace::runs
 };
 struct HostThread {
   std::string name;
@@ -46,17 +45,17 @@ struct ProfileSpace {
   std::vector<ProfileProgram> programs;
   std::vector<ProgramExecution> runs;
   std::vector<HostThread> threads;
-  int64_t devices = 1;  // planes
+  int64_t devices = 1;  // number of planes
   std::string hostname = "hlokit";
   int64_t start_unix_ns = 0;
   double seconds = 0;
-  size_t max_events = 200000;  // of a device's run
+  size_t max_events = 200000;  // per device and run
 };
 
-// The bytes of XSpace. Equal spaces give equal bytes.
+// Returns the serialized XSpace. Equal spaces give equal bytes.
 std::string XSpaceBytes(const ProfileSpace& space);
 
-// The space of a program that the host runs as the plan says.
+// Builds the space of a program that runs under the host model.
 ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& host, int64_t devices,
                                size_t max_events);
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-// TensorFlow's DataType (types.proto); 0 where it has none.
+// Returns the number of TensorFlow's DataType (types.proto), or 0.
 int64_t DataType(ElementType type) {
   static constexpr std::pair<ElementType, int64_t> kTypes[] = {
       {ElementType::kF32, 1},   {ElementType::kF64, 2},       {ElementType::kS32, 3},  {ElementType::kU8, 4},
@@ -57,10 +57,10 @@ class Allocator {
     InstructionId value;
     int64_t bytes;
     int64_t address;
-    bool reserved;  // only the execution needs it
+    bool reserved;  // temporary of the execution
   };
 
-  // The arguments of a program, when it first runs.
+  // Allocates the arguments of a program at its first run.
   void Load(size_t program, const ProgramExecution& run) {
     if (!loaded_.insert(program).second) return;
     const ReportInput& input = *space_.programs[program].input;
@@ -91,7 +91,7 @@ class Allocator {
   }
 
   void Note(bool allocates, const Block& block, double seconds, int64_t step, const std::string& region) {
-    // Steps that run beside others end in another order than they free.
+    // Off-core steps end in a different order than they free.
     now_ = std::max(now_, seconds);
     int64_t& in_use = block.reserved ? reserved_ : allocated_;
     in_use += allocates ? block.bytes : -block.bytes;
@@ -123,7 +123,7 @@ class Allocator {
   int line_ = 0;
   int64_t limit_ = 0;
   std::set<size_t> loaded_;     // programs
-  std::vector<Block> results_;  // of the execution before
+  std::vector<Block> results_;  // of the previous execution
   int64_t standing_ = 0;
   int64_t reserved_ = 0;
   int64_t allocated_ = 0;

@@ -17,7 +17,7 @@ int64_t HeapAllocator::Allocate(int64_t bytes) {
     if (rest > 0) free_[offset + bytes] = rest;
     return offset;
   }
-  // The last block, if it is free, grows.
+  // Extends the last block if it is free.
   int64_t offset = size_;
   if (!free_.empty()) {
     const auto last = std::prev(free_.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where buffers that come and go lie in HBM: each takes the first free block that is large enough when it is made, and
-// gives it back after its last use. What the heap takes beyond the bytes that are alive at their peak is fragmentation.
+// Simulates a first-fit heap in HBM: each buffer takes the first free block that is large enough and returns it after
+// its last use. Heap bytes in excess of the peak of live bytes are fragmentation.
 #ifndef HLOKIT_INTERP_TPU_MEMORY_HEAP_SIMULATOR_H_
 #define HLOKIT_INTERP_TPU_MEMORY_HEAP_SIMULATOR_H_
 
@@ -15,10 +15,10 @@ namespace hlokit::tpu {
 
 class HeapAllocator {
  public:
-  // Gives the offset. `bytes` above 0.
+  // Returns the offset of a new block. Requires: `bytes` > 0.
   int64_t Allocate(int64_t bytes);
   void Free(int64_t offset, int64_t bytes);
-  // Highest end of a block so far.
+  // Returns the highest end of any block so far.
   int64_t size() const { return size_; }
 
  private:
@@ -27,13 +27,13 @@ class HeapAllocator {
 };
 
 struct HeapEvent {
-  bool allocates = true;  // or frees
-  size_t live_range = 0;  // index into the plan's lives
-  size_t step = 0;        // of the entry's plan
+  bool allocates = true;  // false: frees
+  size_t live_range = 0;  // index into MemoryPlan::live_ranges
+  size_t step = 0;        // index into the entry's plan
   int64_t offset = 0;
 };
 
-// Calls `event` for each buffer of `memory` that is made or freed, in the order of `steps` steps; the size of the heap.
+// Calls `event` for each allocation and free of `memory` in the order of its `steps` steps. Returns the heap size.
 int64_t SimulateHeap(const MemoryPlan& memory, size_t steps, const std::function<void(const HeapEvent&)>& event);
 
 }  // namespace hlokit::tpu

@@ -18,12 +18,12 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr size_t kMaxListed = 10000;
-constexpr double kMaxArrayBytes = 1e17;  // of an array: more than any memory, far from overflow
+constexpr double kMaxArrayBytes = 1e17;  // exceeds any memory, without risk of overflow
 
-// What one run of a computation needs beyond its parameters.
+// Memory that one run of a computation needs beyond its parameters.
 struct Need {
   int64_t peak = 0;
-  std::vector<LiveArray> live;  // at its peak, callees' included
+  std::vector<LiveArray> live;  // at its peak, including callees
   InstructionId at;
 };
 
@@ -56,7 +56,7 @@ class Planner {
     return array;
   }
 
-  // The arrays behind `i`, through tuples and their elements; each once.
+  // Appends the arrays that `i` refers to, through tuples and their elements, without duplicates.
   void ValuesBelow(Instruction i, std::vector<Instruction>* values) const {
     std::vector<Instruction> open = {i};
     absl::flat_hash_set<uint32_t> seen;
@@ -73,7 +73,7 @@ class Planner {
     }
   }
 
-  // A loop or update whose result takes its operand's place.
+  // Returns true for loops and updates whose result reuses the memory of an operand.
   static bool InPlace(ScheduleUnitKind kind, Instruction root) {
     if (kind == ScheduleUnitKind::kLoop || kind == ScheduleUnitKind::kDone) return true;
     if (root.opcode() == Opcode::kFusion) {
@@ -85,7 +85,7 @@ class Planner {
     return ClassOf(root.opcode()) == OpClass::kUpdate;
   }
 
-  // The elements of a loop's state where it starts, and whether the loop passes them on as they are.
+  // Returns the initial elements of a loop's state, each with true if it is loop-invariant.
   static std::vector<std::pair<Instruction, bool>> StateOf(Instruction loop) {
     std::vector<std::pair<Instruction, bool>> result;
     const Computation body = loop.computation_attr(Attr::kBody);
@@ -98,7 +98,7 @@ class Planner {
     return result;
   }
 
-  // Memory that the result of a step takes before any operand's is used for it.
+  // Returns the bytes of the result of a step before reuse of operand memory.
   int64_t MadeBytes(ScheduleUnitKind kind, Instruction root) const {
     int64_t bytes = Bytes(root.shape());
     if (kind != ScheduleUnitKind::kLoop) return bytes;
@@ -111,7 +111,7 @@ class Planner {
   Need PlanComputation(const ComputationPlan& plan, MemoryPlan* entry) {
     const Computation computation = module_.computation(plan.computation);
     const uint32_t n = static_cast<uint32_t>(plan.steps.size());
-    // Last step that uses the value of each step, results past the end.
+    // Last step that uses the value of each step; `n` for results.
     std::vector<uint32_t> last(n, 0);
     for (uint32_t s = 0; s < n; ++s) {
       last[s] = std::max(last[s], s);
@@ -122,7 +122,7 @@ class Planner {
     for (Instruction value : results) {
       if (const uint32_t s = plan_.StepOf(value.id()); s != ComputationPlan::kNoStep) last[s] = n;
     }
-    // What a loop passes on as it is lives as long as the loop's result.
+    // Loop-invariant elements live as long as the loop's result.
     for (uint32_t s = n; s-- > 0;) {
       if (plan.steps[s].kind != ScheduleUnitKind::kLoop) continue;
       std::vector<Instruction> kept;
@@ -136,7 +136,7 @@ class Planner {
     }
     std::vector<std::vector<uint32_t>> dies(n + 1);
     std::vector<int64_t> bytes(n, 0);
-    std::vector<int64_t> held(n, 0);  // of operands whose memory the result took over
+    std::vector<int64_t> held(n, 0);  // by step: operand memory that its result reuses
     absl::flat_hash_set<uint32_t> donated;
     if (entry != nullptr) Donations(&donated);
     int64_t alive = 0;
@@ -160,7 +160,7 @@ class Planner {
     int64_t peak = alive;
     const Need* peak_callee = nullptr;
     std::vector<int64_t> timeline(n, 0);
-    absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result took
+    absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result reuses
     for (uint32_t s = 0; s < n; ++s) {
       const ScheduleUnit& step = plan.steps[s];
       const Instruction root = module_.instruction(step.name);
@@ -191,7 +191,7 @@ class Planner {
     need.peak = peak;
     if (peak_step < n) need.at = plan.steps[peak_step].name;
     for (uint32_t s = 0; peak_step < n && s <= peak_step && need.live.size() < kMaxListed; ++s) {
-      // At its own step a result's operands still count as theirs.
+      // At the peak step itself reused memory still counts for the operands.
       const int64_t own = s == peak_step ? bytes[s] : SaturatingAdd(bytes[s], held[s]);
       if (last[s] < peak_step || own == 0) continue;
       LiveArray array = ArrayOf(module_.instruction(plan.steps[s].name));
@@ -239,7 +239,7 @@ class Planner {
     return need;
   }
 
-  // Parameters whose memory results may use.
+  // Collects the parameters whose memory results may reuse.
   void Donations(absl::flat_hash_set<uint32_t>* donated) const {
     const Computation entry = module_.entry();
     const auto add = [&](int64_t parameter) {
@@ -249,7 +249,7 @@ class Planner {
     for (const BufferDonor& donor : module_.header().buffer_donor) add(donor.parameter);
   }
 
-  // Bytes of operands that die with step `s` and whose memory it goes on using. Those of steps become its own.
+  // Returns the bytes of operands that die with step `s` and whose memory its result reuses.
   int64_t Reused(const ComputationPlan& plan, uint32_t s, const std::vector<uint32_t>& last, bool in_body,
                  const absl::flat_hash_set<uint32_t>& donated, absl::flat_hash_set<uint32_t>* taken,
                  std::vector<int64_t>* held) {
@@ -272,7 +272,7 @@ class Planner {
       if (SaturatingAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
       if (maker != ComputationPlan::kNoStep) {
         if (maker >= s || last[maker] != s) continue;
-        // It is freed at `s` as the operand's; the result holds it from there on.
+        // Freed at `s` with the operand's step, and held by the result from then on.
         (*held)[s] = SaturatingAdd((*held)[s], size);
         reused = SaturatingAdd(reused, size);
       } else if (value.opcode() == Opcode::kParameter && (in_body || donated.contains(value.id().value))) {
@@ -280,7 +280,7 @@ class Planner {
         reused = SaturatingAdd(reused, std::min(size, most - std::min(reused, most)));
       }
     }
-    // Operands' memory is counted until `s` ends as theirs, then as the result's.
+    // Reused memory counts for the operands until `s` ends, then for the result.
     return reused;
   }
 
@@ -299,7 +299,7 @@ class Planner {
   const Module& module_;
   const KernelPlan& plan_;
   const double parts_;
-  std::vector<Need> needs_;  // as in the plan
+  std::vector<Need> needs_;  // parallel to the plan's computations
 };
 
 }  // namespace

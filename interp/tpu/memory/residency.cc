@@ -25,7 +25,7 @@ struct Candidate {
   double bytes = 0;
 };
 
-// On one device.
+// Returns the padded bytes on one device.
 double BytesOf(const TpuTarget& target, Shape shape) {
   return static_cast<double>(PaddedBytes(target.machine, shape)) / target.parts;
 }
@@ -34,8 +34,8 @@ bool IsInVmem(Shape array) {
   return array.IsArray() && array.has_layout() && array.layout()->memory_space() == kVectorMemorySpace;
 }
 
-// The arrays of a tuple that a kernel makes, as the computation takes them out of it. One that is taken out twice, or
-// not by its index alone, is none.
+// Returns the get-tuple-elements of `tuple` by index, without indices that are read twice. Returns none if the tuple
+// has any other use.
 std::vector<Instruction> TakenFrom(Instruction tuple) {
   std::vector<Instruction> elements;
   for (const auto [user, index] : tuple.uses()) {
@@ -56,7 +56,7 @@ std::vector<Instruction> TakenFrom(Instruction tuple) {
   return once;
 }
 
-// What kernels with several results write there: the parts of their tuples that stay.
+// Sets the fraction in vector memory of tuples that kernels write.
 void CountWrittenParts(const DeviceDescription& machine, const Module& module, const std::vector<KernelCost>& works,
                        Residency* result) {
   for (const KernelCost& work : works) {
@@ -74,13 +74,13 @@ void CountWrittenParts(const DeviceDescription& machine, const Module& module, c
   }
 }
 
-// What a memory-space assignment has put into vector memory, from the step that makes it, or that begins to copy it
-// there, to the last that reads it.
+// Returns the live intervals that memory space assignment placed in vector memory. Each begins at the step that
+// produces the array, or starts to copy it there, and ends at the last read.
 std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
                                     const std::vector<KernelCost>& works, Residency* result) {
   const Computation body = module.computation(plan.computation);
   std::vector<Candidate> assigned;
-  absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
+  absl::flat_hash_map<uint32_t, size_t> place;  // index into assigned, by value
   const auto meet = [&](InstructionId value, uint32_t step) {
     if (const auto found = place.find(value.value); found != place.end()) {
       assigned[found->second].to = step;
@@ -104,7 +104,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) meet(done.id(), s);
       }
     }
-    // Until its copy is done the source of one stays.
+    // The source of an asynchronous copy is live until its copy-done.
     if (plan.steps[s].kind == ScheduleUnitKind::kDone) {
       const Instruction done = module.instruction(plan.steps[s].name);
       if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
@@ -114,7 +114,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
     }
     for (const MemoryAccess& access : works[s].reads) {
       meet(access.value, s);
-      // The state of a loop is there from its start.
+      // Elements of the loop state are live from the start of the body.
       if (const auto found = place.find(access.value.value); found != place.end() && body.parameter_count() == 1 &&
                                                              IsStateElement(module.instruction(access.value), body)) {
         assigned[found->second].from = 0;
@@ -123,7 +123,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
     for (const MemoryAccess& access : works[s].writes) {
       const Instruction written = module.instruction(access.value);
       if (IsInVmem(written.shape())) {
-        // What is written over an array is that array.
+        // In-place updates share the interval of the updated operand.
         for (int64_t k = 0; k < written.operand_count(); ++k) {
           const auto found = place.find(ValueOf(written.operand(k)).id().value);
           if (found == place.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
@@ -143,7 +143,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       meet(access.value, s);
     }
   }
-  // What the computation returns is there until its end.
+  // Results of the computation are live until its end.
   if (body.root().opcode() == Opcode::kTuple && body.parameter_count() == 1) {
     for (Instruction result : body.root().operands()) {
       const auto found = place.find(ValueOf(result).id().value);
@@ -153,7 +153,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
   return assigned;
 }
 
-// What a loop only reads: a part of it is still there from the iteration before. Returns the bytes.
+// Records the fraction of loop-invariant arrays that stays in vector memory between iterations. Returns its bytes.
 double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelCost>& works,
                  double room, Residency* result) {
   const std::vector<int64_t> invariant = InvariantElements(body);
@@ -192,14 +192,14 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
         const uint32_t read = array_of[i.operand(k).id().value];
         if (read == kNoArray) continue;
         arrays[read].to = place;
-        // The same bytes: under another name, written over, on their way.
+        // Aliases, in-place updates and asynchronous copies in flight refer to the same bytes.
         const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
         if (IsAlias(i) || leaves || IsUpdatedInPlaceBy(i.operand(k), i, k)) array = read;
       }
       if (array == kNoArray && IsInVmem(i.shape())) {
         array = static_cast<uint32_t>(arrays.size());
         const double bytes = BytesOf(target, i.shape());
-        // What a copy brings has its place from the start.
+        // The destination of a copy is allocated from its copy-start.
         const uint32_t from = i.opcode() == Opcode::kCopyDone ? place_of[i.operand(0).id().value] : place;
         arrays.push_back({i.id().value, from, place, bytes});
       }
@@ -231,7 +231,7 @@ Residency FindResidency(const Module& module, const TpuTarget& target, const Com
                         double outside) {
   Residency result;
   const double whole = std::max(target.VmemForArrays() - outside, 0.0);
-  // By step: what is called holds there, and what is assigned.
+  // By step: bytes of callees and of assigned arrays.
   std::vector<double> held = called;
   for (const Candidate& candidate : FindAssigned(module, target, plan, works, &result)) {
     for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;

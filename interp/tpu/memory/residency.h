@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arrays of a computation are in vector memory while it runs: those that its layouts put there, S(1).
+// Determines which arrays of a computation are in vector memory while it runs: those whose layouts have memory space 1.
 #ifndef HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 #define HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 
@@ -12,7 +12,7 @@
 
 namespace hlokit::tpu {
 
-// An array in vector memory from the step that makes it to its last use.
+// An array that is in vector memory from the step that produces it to its last use.
 struct Resident {
   InstructionId value;
   double bytes = 0;
@@ -21,22 +21,23 @@ struct Resident {
 };
 
 struct Residency {
-  absl::flat_hash_map<uint32_t, double> part;  // by value: of its bytes, from 0 to 1; absent: none
-  std::vector<double> free_bytes;              // by step: vector memory that holds no array
+  absl::flat_hash_map<uint32_t, double> part;  // by value: fraction in vector memory, from 0 to 1; absent means 0
+  std::vector<double> free_bytes;              // by step: vector memory without arrays
   std::vector<Resident> residents;
-  std::vector<double> used_bytes;  // by step: vector memory that holds arrays
+  std::vector<double> used_bytes;  // by step: vector memory occupied by arrays
   double PartOf(InstructionId value) const {
     const auto found = part.find(value.value);
     return found == part.end() ? 0 : found->second;
   }
 };
 
-// By ComputationId: vector memory that arrays of its callers take while it runs.
+// Returns, by ComputationId, the vector memory that arrays of its callers occupy while it runs.
 std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target);
 
-// `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one: of the arrays that it
-// only reads, a part of the bytes is still there from the iteration before (`vmem_loop_fraction`). `called`: by step,
-// the vector memory that what it calls needs for arrays; `outside`: what its callers hold meanwhile.
+// Computes the residency of one computation. `works`: kernel costs by step, empty for other steps. `loop_body`: the
+// computation is a loop body, so that a fraction (`vmem_loop_fraction`) of its loop-invariant bytes stays in vector
+// memory between iterations. `called`: by step, vector memory that arrays of its callees occupy. `outside`: vector
+// memory that arrays of its callers occupy.
 Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
                         const std::vector<KernelCost>& works, bool loop_body, const std::vector<double>& called,
                         double outside);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device runs of a module, in the order in which it runs it.
+// Execution plan of a module on one device: its kernels, transfers and calls in order.
 //
-// The module is taken as it stands: each instruction that generates code is one kernel, transfer or call, and they run
-// in the order of the text. What a compiler decides (fusion, layouts, memory spaces, the order) has been decided
-// before.
+// The plan follows the module as given: each instruction that generates code becomes one kernel, transfer or call, in
+// text order. Compiler decisions (fusion, layouts, memory spaces, schedule) have been made before.
 #ifndef HLOKIT_INTERP_TPU_PROGRAM_KERNEL_PLAN_H_
 #define HLOKIT_INTERP_TPU_PROGRAM_KERNEL_PLAN_H_
 
@@ -17,23 +16,23 @@ namespace hlokit::tpu {
 enum class ScheduleUnitKind : uint8_t {
   kKernel,      // runs on the core
   kCollective,  // runs on the interconnect
-  kCopy,        // an asynchronous copy
+  kCopy,        // asynchronous copy
   kHost,        // infeed, outfeed, send, recv
-  kDone,        // waits for what its operand started
-  kCall,        // call, conditional, async-start of a computation: the callee runs
+  kDone,        // waits for the operation that its operand started
+  kCall,        // call, conditional, async-start of a computation: runs the callee
   kLoop,
 };
 
-// An instruction that takes time.
+// An instruction that takes time on the device.
 struct ScheduleUnit {
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
   InstructionId name;            // the instruction
-  std::vector<uint32_t> inputs;  // steps of the plan that it waits for, each once, ascending
+  std::vector<uint32_t> inputs;  // the steps it depends on, without duplicates, ascending
 };
 
 struct ComputationPlan {
   ComputationId computation;
-  std::vector<ScheduleUnit> steps;  // in the order of the text
+  std::vector<ScheduleUnit> steps;  // in text order
   static constexpr uint32_t kNoStep = 0xffffffffu;
 };
 
@@ -41,12 +40,12 @@ class KernelPlan {
  public:
   explicit KernelPlan(const Module& module);
 
-  // Of computations that the entry reaches in sequence, callees before callers.
+  // Returns the plans of the computations that the entry executes sequentially, callees before callers.
   const std::vector<ComputationPlan>& computations() const { return computations_; }
-  // Index into computations(), or -1.
+  // Returns the index of `id` in computations(), or -1.
   int64_t PlanOf(ComputationId id) const { return plan_of_[id.value]; }
-  // Step (of the plan of its computation) that is the instruction; ComputationPlan::kNoStep for those that take no
-  // time: parameters, constants, tuples, aliases.
+  // Returns the index of the instruction in the plan of its computation, or ComputationPlan::kNoStep for instructions
+  // that take no time: parameters, constants, tuples, aliases.
   uint32_t StepOf(InstructionId id) const { return step_of_[id.value]; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names from a file may be of any bytes; JSON and protos hold UTF-8.
+// ASCII text for JSON and protos, which require UTF-8; names in a file may have any bytes.
 #ifndef HLOKIT_INTERP_TPU_REPORT_ASCII_H_
 #define HLOKIT_INTERP_TPU_REPORT_ASCII_H_
 
@@ -8,7 +8,7 @@
 
 namespace hlokit::tpu {
 
-// `s` with a question mark for each byte that is not ASCII.
+// Returns `s` with a question mark for each byte that is not ASCII.
 inline std::string Ascii(std::string_view s) {
   std::string out(s);
   for (char& c : out) {

@@ -29,7 +29,7 @@ TimeKind KindOfWait(ScheduleUnitKind kind) {
   return TimeKind::kCompute;
 }
 
-// What a done waits for is what its operand started.
+// Returns the start of an asynchronous operation from its done.
 InstructionId Starter(const Module& module, InstructionId id) {
   Instruction i = module.instruction(id);
   for (int hops = 0; hops < 8 && i.operand_count() > 0; ++hops) {
@@ -75,7 +75,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
       }
       waits.push_back(wait);
     };
-    double core = 0;  // when the core was done
+    double core = 0;  // time at which the core finished
     double last = 0;
     uint32_t last_step = ComputationPlan::kNoStep;
     for (uint32_t s = 0; s < computation.steps.size(); ++s) {
@@ -87,7 +87,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
         last_step = s;
       }
     }
-    // After the last kernel: what still runs beside the core.
+    // After the last kernel the core stalls on operations in flight.
     if (last > core) add(InstructionId(), last_step, last - core);
   }
   std::stable_sort(waits.begin(), waits.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the device time of a step goes: the core's work by kind, and its waits by what it waits for. The parts add up
-// to the device time.
+// Breakdown of the device time of a step: core work by kind and core stalls by cause. The parts add up to the device
+// time.
 #ifndef HLOKIT_INTERP_TPU_REPORT_BREAKDOWN_H_
 #define HLOKIT_INTERP_TPU_REPORT_BREAKDOWN_H_
 
@@ -16,19 +16,19 @@ namespace hlokit::tpu {
 
 struct ReportInput;
 
-// Of the steps that a step of the plan waited for, the one that ended last; the step itself where it holds the core
-// while it runs beside it. kNoStep: none.
+// Returns the input of the step that ended last, the step itself if the core blocks on it while it runs off the core,
+// or kNoStep.
 uint32_t StallCause(const ComputationPlan& plan, const ComputationTime& time, uint32_t step);
 
-// The core standing still, all runs of the computation together.
+// Core stall time, summed over all executions of the computation.
 struct CoreStall {
-  InstructionId waiting;                                  // what could not start; none: the end of the computation
-  InstructionId waited_for;                               // what ended last
-  ScheduleUnitKind kind = ScheduleUnitKind::kCollective;  // of what was waited for
+  InstructionId waiting;                                  // the stalled instruction; none: the end of the computation
+  InstructionId waited_for;                               // the operation that ended last
+  ScheduleUnitKind kind = ScheduleUnitKind::kCollective;  // kind of `waited_for`
   double runs = 0;
   double seconds = 0;
 };
-// Longest first.
+// Returns the core stalls, longest first.
 std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& plan);
 
 enum class TimeKind : uint8_t { kCompute, kMemory, kCommunication, kHost, kOverhead };
@@ -37,7 +37,8 @@ struct TimeShare {
   TimeKind kind = TimeKind::kCompute;
   double seconds = 0;
 };
-// Longest first. The last may be "not attributed": what loops and calls take beyond their parts.
+// Returns the breakdown, longest first. The last may be "not attributed": time of loops and calls in excess of their
+// parts.
 std::vector<TimeShare> DeviceBreakdown(const ReportInput& input, const KernelPlan& plan);
 
 }  // namespace hlokit::tpu

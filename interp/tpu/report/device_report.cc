@@ -43,7 +43,7 @@ void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
     return;
   }
   const std::vector<int64_t> stragglers = StragglersOf(devices);
-  // Few: all of them. Many: those that compute longest.
+  // With many devices lists those with the most compute time.
   std::vector<size_t> order(shares.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (shares.size() > kListedDevices) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices of a run did, as text and as JSON: shares of each worker, stragglers, collectives by kind.
+// Devices of a run as text and as JSON: time shares of each worker, stragglers, collectives by kind.
 #ifndef HLOKIT_INTERP_TPU_REPORT_DEVICE_REPORT_H_
 #define HLOKIT_INTERP_TPU_REPORT_DEVICE_REPORT_H_
 
@@ -10,10 +10,10 @@
 
 namespace hlokit::tpu {
 
-// Nothing for one device without collectives.
+// Prints nothing for one device without collectives.
 void PrintDevices(const DeviceTimelines& devices, TextWriter* out);
 void PrintCollectives(const DeviceTimelines& devices, TextWriter* out);
-// Keys `workers` and `collectives`.
+// Adds the keys `workers` and `collectives`.
 void AddDevicesJson(const DeviceTimelines& devices, nlohmann::ordered_json* json);
 
 }  // namespace hlokit::tpu

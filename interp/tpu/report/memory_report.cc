@@ -39,7 +39,7 @@ std::vector<LiveBytesGroup> GroupLive(const Module& module, const MemoryPlan& me
   return result;
 }
 
-// A scope without its last part: what an operation belongs to.
+// Returns the scope of an instruction without its last component, the operation.
 std::string_view OuterScope(Instruction i) {
   const std::string_view scope = ScopeOf(i);
   return scope.substr(0, std::min(scope.rfind('/'), scope.size()));
@@ -101,7 +101,7 @@ std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
                           "), or use narrower types."));
     return ways;
   }
-  // What lives long between its first and its last use is worth computing again.
+  // Arrays with a long interval between definition and last use are candidates for rematerialization.
   const LiveArray* largest = nullptr;
   double kept = 0;
   for (const LiveArray& array : memory.live) {

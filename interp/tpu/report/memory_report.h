@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as the reports show it: what is alive at the peak by operation, scope and source
-// line, how much of the heap is lost between blocks, vector memory, and what to change where it does not fit.
+// Memory in the reports: live arrays at the peak by operation, scope and source line, heap fragmentation, vector
+// memory, and suggestions for programs that run out of memory.
 #ifndef HLOKIT_INTERP_TPU_REPORT_MEMORY_REPORT_H_
 #define HLOKIT_INTERP_TPU_REPORT_MEMORY_REPORT_H_
 
@@ -15,21 +15,21 @@
 
 namespace hlokit::tpu {
 
-// Bytes at the peak of what shares a scope or source line; largest first.
+// Bytes at the peak that share a scope or source line.
 struct LiveBytesGroup {
-  std::string name;  // "" for what has none
+  std::string name;  // "" for arrays without one
   int64_t bytes = 0;
   int64_t arrays = 0;
 };
 std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& memory);
 std::vector<LiveBytesGroup> LiveBySource(const Module& module, const MemoryPlan& memory);
 
-// What would make a program fit that does not, each with its figures. Empty if it fits.
+// Returns changes that would make the program fit, each with its numbers. Empty if it fits.
 std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input);
 
-// `details`: what is alive at the peak also where the program fits.
+// Prints the memory section. `details`: lists live arrays at the peak also if the program fits.
 void PrintMemory(const ReportInput& input, bool details, TextWriter* out);
-// The value of the key `memory`.
+// Returns the value of the key `memory`.
 nlohmann::ordered_json MemoryJson(const ReportInput& input);
 
 }  // namespace hlokit::tpu

@@ -24,7 +24,7 @@ std::string TimeText(double seconds) {
   const double size = seconds < 0 ? -seconds : seconds;
   if (size == 0) return "0 us";
   constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-  // 999.96 ms reads as 1.000 s.
+  // 999.96 ms is printed as 1.000 s.
   const auto* unit = std::begin(kUnits);
   while (unit + 1 != std::end(kUnits) && size < 0.99995 * unit->first) ++unit;
   const double value = seconds / unit->first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and sizes as the text reports show them.
+// Formats numbers and sizes for the text reports.
 #ifndef HLOKIT_INTERP_TPU_REPORT_NUMBER_TEXT_H_
 #define HLOKIT_INTERP_TPU_REPORT_NUMBER_TEXT_H_
 
@@ -13,16 +13,16 @@
 namespace hlokit::tpu {
 
 std::string Fixed(double value, int digits);
-// Four digits or so, whatever the size.
+// Returns `value` with about four significant digits.
 std::string FormatSignificant(double value);
-// "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
+// Returns "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
 std::string TimeText(double seconds);
-// "1.50 GiB"
+// Returns "1.50 GiB".
 std::string FormatBytes(double bytes);
-// `text` at the right end of a column of this width, and two blanks.
+// Prints `text` right-aligned in a column of this width, then two spaces.
 void PrintCell(std::string_view text, size_t width, TextWriter* out);
 
-// Microseconds, to the femtosecond: what is below that is the rounding of sums.
+// Returns microseconds rounded to the femtosecond, which hides rounding errors of sums.
 inline double ToMicroseconds(double seconds) { return std::round(seconds * 1e15) / 1e9; }
 inline double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 inline std::string Percent(double part, double whole) { return Fixed(100 * Share(part, whole), 1); }

@@ -24,10 +24,10 @@ namespace hlokit::tpu {
 
 namespace {
 
-constexpr double kMinRelativeGain = 0.01;  // of the step
-constexpr double kMaxSizeReduction = 0.1;  // of a size, that a smaller one gives up
-constexpr size_t kMaxCandidateSizes = 3;   // that are tried
-constexpr size_t kFetchSteps = 40;         // simulated with a fetch in each tenth
+constexpr double kMinRelativeGain = 0.01;  // as a fraction of the step time
+constexpr double kMaxSizeReduction = 0.1;  // largest fraction of a size by which a smaller one is tried
+constexpr size_t kMaxCandidateSizes = 3;   // number of sizes tried
+constexpr size_t kFetchSteps = 40;         // simulated steps with a fetch in every tenth
 
 std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
 
@@ -53,10 +53,10 @@ bool Fits(const MemoryPlan& memory) { return memory.fits(); }
 
 const Module& SourceOf(const ReportInput& input) { return input.source != nullptr ? *input.source : input.module; }
 
-// The changed program compiled as the one of the report was, and simulated.
+// Compiles the changed program like the report's program and simulates it.
 Simulation Run(const ReportInput& input, Module changed, const SimulationOptions& options,
                MemoryPlan* memory = nullptr) {
-  // Passes leave a module that they cannot compile as it was.
+  // Passes leave a module that they cannot compile unchanged.
   Compile(options, input.pipeline, &changed).IgnoreError();
   const KernelPlan plan(changed);
   Simulation simulation = Simulate(changed, plan, options);
@@ -94,18 +94,18 @@ class Recommender {
     result_.push_back(std::move(advice));
   }
 
-  // What advice changes: the program before it was compiled, where it was.
+  // Returns the program that recommendations change: the source before compilation, if known.
   const Module& source() const { return SourceOf(input_); }
   double SimulateChanged(Module changed) const {
     return StepOf(Run(input_, std::move(changed), input_.options), host_);
   }
 
-  // Parameters of the shapes of results can lend them their memory.
+  // Donates parameters to results of the same shape.
   void Donate() {
     const Module& module = source();
     const ModuleHeader& header = module.header();
     if (!header.input_output_alias.empty() || !header.buffer_donor.empty() || input_.memory.result_bytes == 0) return;
-    absl::flat_hash_map<uint32_t, int64_t> wanted;  // results by shape
+    absl::flat_hash_map<uint32_t, int64_t> wanted;  // number of results by shape
     std::vector<Shape> results;
     const Shape root = module.entry().root().shape();
     if (root.IsTuple()) {
@@ -141,7 +141,7 @@ class Recommender {
     result_.push_back(std::move(advice));
   }
 
-  // A program that has not been partitioned can be given to more devices; others need another program.
+  // Shards an unpartitioned program over more devices.
   void TryMorePartitions() {
     if (Fits(input_.memory) || input_.simulation.implicit_partitions <= 1) return;
     const SimulationOptions& now = input_.options;
@@ -196,7 +196,7 @@ class Recommender {
     Add(std::move(advice));
   }
 
-  // The program with every f32 as bf16: half the bytes.
+  // Tries the program with bf16 in place of f32: half the bytes.
   void TryBf16() {
     int64_t products = 0;
     for (Computation computation : source().computations()) {
@@ -223,13 +223,13 @@ class Recommender {
     Add(std::move(advice));
   }
 
-  // Sizes a little above a multiple of the matrix unit: a tile more for the rest.
+  // Tries dimensions a little above a multiple of the matrix unit, which pad a whole tile, reduced to that multiple.
   void TryTileMultiples() {
     const DeviceDescription& machine = input_.options.machine;
     const int64_t tile = static_cast<int64_t>(machine.mxu_size);
     struct Size {
       int64_t products = 0;
-      double padded = 0;  // of the matrix units' seconds; loops not counted
+      double padded = 0;  // seconds of the matrix units, without trip counts
       double whole = 0;
     };
     std::map<int64_t, Size> sizes;
@@ -276,12 +276,12 @@ class Recommender {
                              " less, or ", below + tile, " for the same time).");
       advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
       advice.after = SimulateChanged(std::move(changed));
-      // More than there is less to do.
+      // The gain must exceed the reduction of work.
       if (advice.after < now_.step_seconds * (1 - less) * (1 - kMinRelativeGain)) Add(std::move(advice));
     }
   }
 
-  // What the slowest devices cost the others.
+  // Removes the slowest devices to measure what they cost.
   void AvoidStragglers() {
     const PerformanceVariation& variation = input_.options.variation;
     if (variation.stragglers.empty()) return;
@@ -308,7 +308,7 @@ class Recommender {
       seconds += row.seconds;
     }
     if (collectives < 2) return;
-    // A compiled module gets a new schedule, since what is merged starts when the last part is there.
+    // A compiled module gets a new schedule: a combined collective starts once its last operand is ready.
     Module changed = source().Clone();
     const bool compiled = changed.header().is_scheduled;
     changed.header().is_scheduled = false;
@@ -337,7 +337,7 @@ class Recommender {
     return count;
   }
 
-  // The host with one habit changed.
+  // Tries the host model with one change.
   void Host(HostPhase phase, std::string title, std::string action, std::string changed,
             const std::function<void(HostModel*)>& change) {
     const double gap = now_.SteadyGap(phase);
@@ -354,12 +354,13 @@ class Recommender {
     Add(std::move(advice));
   }
 
-  // A step that waits for a value also keeps the host from going ahead, which shows in the gaps of other phases.
+  // Tries fewer fetches. A step that waits for a value also keeps the host from running ahead, which appears in the
+  // gaps of other phases.
   void TryFewerFetches() {
     size_t waiting = 0;
     for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) waiting += host_.steps[k].waits ? 1 : 0;
     if (waiting == 0 || now_.steady_from >= host_.steps.size()) return;
-    // Long enough that the steady state has whole tens.
+    // Enough steps for the steady state to contain multiples of ten.
     HostModel plan = host_;
     const size_t first = now_.steady_from;
     const size_t period = host_.steps.size() - first;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would make a step shorter or make it fit, each with its evidence and with the gain that simulating the changed
-// program, machine or host gives. Nothing is listed on a guess: what changes less than one part in a hundred is left
-// out.
+// Recommendations that shorten a step or make it fit, each with its evidence and with the gain found by simulating the
+// changed program, target or host. Gains below 1 % are omitted.
 #ifndef HLOKIT_INTERP_TPU_REPORT_RECOMMENDATION_H_
 #define HLOKIT_INTERP_TPU_REPORT_RECOMMENDATION_H_
 
@@ -16,18 +15,18 @@ namespace hlokit::tpu {
 
 struct Recommendation {
   std::string title;
-  std::string evidence;  // what was seen
-  std::string action;    // what to change
-  std::string changed;   // what the second simulation had
-  double before = 0;     // seconds a step
+  std::string evidence;  // the observation
+  std::string action;    // the change to make
+  std::string changed;   // the difference in the second simulation
+  double before = 0;     // seconds per step
   double after = 0;
-  int64_t bytes_before = 0;  // peak of HBM; 0 where it is not about memory
+  int64_t bytes_before = 0;  // HBM peak; 0 for recommendations without a memory effect
   int64_t bytes_after = 0;
 };
-// Largest gain first; what makes a program fit goes before all others.
+// Returns the recommendations, largest gain first; those that make a program fit come first.
 std::vector<Recommendation> Recommend(const ReportInput& input, const HostModel& host);
 
-// The step with one resource twice as fast: what bounds now, and what bounds then.
+// Step time with one resource twice as fast: the bounds before and after.
 struct Sensitivity {
   std::string resource;
   double seconds = 0;
@@ -35,7 +34,7 @@ struct Sensitivity {
 };
 std::vector<Sensitivity> SensitivityAnalysis(const ReportInput& input, const HostModel& host);
 
-// The same program on the installed machines, with as many devices.
+// The same program on the builtin targets with the same number of devices.
 struct TargetComparison {
   std::string machine;
   std::string topology;

@@ -76,7 +76,7 @@ std::string SourceOf(Instruction instruction) {
 
 namespace {
 
-// What most of a fusion's time goes to.
+// Returns the category of the instructions with most of a fusion's time.
 std::string_view CategoryOfFusion(Instruction fusion) {
   std::string_view category = "data movement";
   const Computation body = fusion.computation_attr(Attr::kCalls);

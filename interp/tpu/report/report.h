@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulation says, as text and as JSON.
+// Results of a simulation as text and as JSON.
 #ifndef HLOKIT_INTERP_TPU_REPORT_REPORT_H_
 #define HLOKIT_INTERP_TPU_REPORT_REPORT_H_
 
@@ -19,21 +19,21 @@ struct ReportInput {
   const SimulationOptions& options;
   const Simulation& simulation;
   const MemoryPlan& memory;
-  // What `module` was compiled from, and by which pipeline; null: it was simulated as it came.
+  // The module before compilation, and the pipeline; null: it was simulated as given.
   const Module* source = nullptr;
   std::string_view pipeline = {};
 };
 
-// Step time and its breakdown, memory, and the `top` longest rows. `memory_details`: what is alive at the peak also
-// where the program fits.
+// Prints the step time and its breakdown, memory, and the `top` longest rows. `memory_details`: lists live arrays at
+// the peak also if the program fits.
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out);
-// One JSON object; all rows.
+// Returns one JSON object with all rows.
 std::string ReportJson(const ReportInput& input);
 
-// "fusion", "matmul", "all-reduce", ...: the kind of work a row stands for; of a fusion that of its product or
-// reduction.
+// Returns the kind of work of a row: "fusion", "matmul", "all-reduce", ... Fusions with a matmul or reduction have its
+// category.
 std::string_view CategoryOf(const Module& module, const OpRow& row);
-// Scope and source line of an instruction; "" where the module does not say.
+// Returns the scope of an instruction, or "".
 std::string_view ScopeOf(Instruction instruction);
 std::string SourceOf(Instruction instruction);
 

@@ -12,7 +12,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// Instructions whose operations make up the kernel, fusions opened one level.
+// Collects the operations of a kernel by scope, with fusions opened one level.
 void Collect(Instruction instruction, const CostAnalysis& costs, std::map<std::string_view, double>* weights) {
   const auto add = [&](Instruction i) {
     const Cost& cost = costs.Of(i);
@@ -50,7 +50,7 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
         continue;
       std::map<std::string_view, double> weights;
       Collect(input.module.instruction(step.name), costs, &weights);
-      // Constants and broadcasts without a name take no part where others have one.
+      // Unnamed constants and broadcasts have no share if named operations are present.
       if (weights.size() > 1) weights.erase(std::string_view());
       double sum = 0;
       for (const auto& entry : weights) sum += entry.second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device time by the scopes of the program, whatever the compiler made of it: a kernel's time is shared among its
-// instructions by their operations, so a fusion of forward and backward work counts for both.
+// Device time by the scopes of the program, independent of fusion: a kernel's time is divided among its instructions by
+// their operation counts, so that a fusion of forward and backward work counts for both.
 #ifndef HLOKIT_INTERP_TPU_REPORT_SCOPE_TIME_H_
 #define HLOKIT_INTERP_TPU_REPORT_SCOPE_TIME_H_
 
@@ -13,13 +13,13 @@
 namespace hlokit::tpu {
 
 struct ScopeTime {
-  std::string scope;                // "train/forward/linear"; empty: instructions that name none
-  double seconds = 0;               // of the device, in one step
-  double kernels = 0;               // that have a part in it
-  double mixed_kernel_seconds = 0;  // seconds of it in kernels that hold work of other scopes too
+  std::string scope;                // "train/forward/linear"; empty: instructions without a scope
+  double seconds = 0;               // device time in one step
+  double kernels = 0;               // number of kernels with instructions of the scope
+  double mixed_kernel_seconds = 0;  // seconds in kernels that contain other scopes too
 };
 
-// Sorted by scope.
+// Returns the times sorted by scope.
 std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& plan);
 
 }  // namespace hlokit::tpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling a program for the devices that it is simulated on.
+// Compiles a program for simulated devices.
 #ifndef HLOKIT_INTERP_TPU_TIMING_COMPILE_H_
 #define HLOKIT_INTERP_TPU_TIMING_COMPILE_H_
 
@@ -13,10 +13,10 @@
 
 namespace hlokit::tpu {
 
-// What passes are told of the devices that `module` is simulated on.
+// Returns the pass context that describes the devices on which `module` is simulated.
 PassContext PassContextFor(const SimulationOptions& options, const Module& module);
 
-// Runs the pipeline, e.g. "tpu", over a module that has no schedule; one that has been compiled is left as it is.
+// Runs the pipeline, e.g. "tpu", over a module that has no schedule. Leaves a scheduled module unchanged.
 absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module);
 
 }  // namespace hlokit::tpu

@@ -35,7 +35,7 @@ class Scheduler {
   void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
   Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
 
-  // By step: vector memory that arrays of what it calls take.
+  // Returns, by step, the vector memory that arrays of its callees occupy.
   std::vector<double> FindCalled() {
     std::vector<double> called(plan_.steps.size(), 0);
     for (uint32_t s = 0; s < called.size(); ++s) {
@@ -61,7 +61,7 @@ class Scheduler {
     }
   }
 
-  // ---- what a step calls ----
+  // ---- callees ----
 
   struct CalledTime {
     double core = 0;
@@ -89,7 +89,7 @@ class Scheduler {
     CalledTime called;
     const std::vector<Computation> callees = i.called_computations();
     if (i.opcode() == Opcode::kConditional) {
-      // Which branch runs is not known: the longest.
+      // The branch is unknown before the run: assume the longest.
       const int64_t longest = LongestBranch(callees, [&](Computation branch) {
         const ComputationTime* t = CalleeTime(branch);
         return t != nullptr ? t->duration : -1;
@@ -121,7 +121,8 @@ class Scheduler {
 
   // ---- resources ----
 
-  // Starts a step beside the core no earlier than `at`; gives when its results are there.
+  // Starts a step on a resource other than the core no earlier than `at`. Returns the time at which its results are
+  // ready.
   double RunOffCore(uint32_t s, double at) {
     const ScheduleUnit& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
@@ -155,7 +156,7 @@ class Scheduler {
     return time.start + time.duration;
   }
 
-  // Runs a step on the core when its operands are there; gives when it ends.
+  // Runs a step on the core once its operands are ready. Returns the time at which it ends.
   double RunOnCore(uint32_t s, double ready) {
     const ScheduleUnit& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
@@ -183,9 +184,9 @@ class Scheduler {
     return core_;
   }
 
-  // ---- orders ----
+  // ---- order ----
 
-  // As the text has it.
+  // Runs the steps in text order.
   void RunInOrder() {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const ScheduleUnit& step = plan_.steps[s];
@@ -198,7 +199,7 @@ class Scheduler {
         end_ = std::max(end_, RunOnCore(s, at));
         continue;
       }
-      // The start of an asynchronous step costs the core nothing; a synchronous one, and a done, holds it.
+      // The start of an asynchronous step takes no core time; the core blocks on synchronous steps and on dones.
       const bool starts = HasTrait(NameOf(s).opcode(), kStartsAsync);
       const double ended = RunOffCore(s, starts ? core_ : at);
       end_ = std::max(end_, ended);
@@ -209,7 +210,7 @@ class Scheduler {
     }
   }
 
-  // There long enough before the step to have been fetched meanwhile.
+  // Returns true if `value` is produced early enough before step `s` to be prefetched.
   bool IsPrefetchable(InstructionId value, uint32_t s) const {
     Instruction v = module_.instruction(value);
     if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
@@ -229,7 +230,8 @@ class Scheduler {
     }
   }
 
-  // Arrays that stay, and the tiles through which a kernel streams the others. What is called has its own.
+  // Computes vector memory in use by step: resident arrays, and the tiles through which kernels stream the others.
+  // Callees have tiles of their own.
   void FindVmem() {
     const double tiles = machine_.vmem_scoped * static_cast<double>(machine_.cores_per_device());
     result_.vmem.assign(plan_.steps.size(), 0);
@@ -258,10 +260,10 @@ class Scheduler {
   ComputationTime result_;
 
   double core_ = 0;                              // when the core is free
-  double end_ = 0;                               // of what has run so far
-  double copy_free_ = 0;                         // when the DMA engines are
-  double fetched_ = 0;                           // bytes brought in ahead of the kernels that read them
-  std::array<double, kLinkGroups> lane_free_{};  // when the links of each axis are
+  double end_ = 0;                               // end of all steps so far
+  double copy_free_ = 0;                         // when the DMA engines are free
+  double fetched_ = 0;                           // prefetched bytes that no kernel has read
+  std::array<double, kLinkGroups> lane_free_{};  // when the links of each axis are free
 };
 
 }  // namespace

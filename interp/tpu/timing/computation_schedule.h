@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One computation on one device: when its steps run on the core, on the links and on the DMA engines, once.
+// Simulates one run of a computation on one device: start times on the core, the links and the DMA engines.
 #ifndef HLOKIT_INTERP_TPU_TIMING_COMPUTATION_SCHEDULE_H_
 #define HLOKIT_INTERP_TPU_TIMING_COMPUTATION_SCHEDULE_H_
 
@@ -14,19 +14,19 @@
 
 namespace hlokit::tpu {
 
-// What all computations of a module are simulated with.
+// Inputs that all computations of a module share.
 struct ScheduleContext {
   const Module& module;
   const KernelPlan& plan;
   const SimulationOptions& options;
   const CostModel& model;
   const std::vector<double>& held_by_callers;         // by ComputationId: HeldByCallers of the module
-  const std::vector<InstructionId>& loop_of_body;     // by ComputationId; of bodies of loops
-  const std::vector<ComputationTime>& done;           // of the plan's computations before this one: all that it calls
-  std::map<std::string, int64_t>* missing = nullptr;  // what the estimate lacks
+  const std::vector<InstructionId>& loop_of_body;     // by ComputationId: the loop whose body it is
+  const std::vector<ComputationTime>& done;           // earlier computations of the plan, which include all callees
+  std::map<std::string, int64_t>* missing = nullptr;  // properties that the estimate does not model
 };
 
-// Steps whose operands and results pass by the core: collectives, copies, transfers, asynchronous calls.
+// Returns true for steps that run concurrently with the core: collectives, copies, transfers, asynchronous calls.
 bool IsOffCore(const ScheduleUnit& step, Instruction name);
 
 ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan);

@@ -34,7 +34,7 @@ const DeviceGroupSet& DeviceGroupTable::GroupsOf(Instruction collective) {
 }
 
 DeviceGroupSet DeviceGroupTable::Expand(Instruction collective) const {
-  // A header that says nothing of replicas and partitions: all are of the kind that the numbers count.
+  // Without device counts in the header the group mode determines whether all devices are replicas or partitions.
   const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(collective);
   int64_t replicas = replicas_;
   int64_t partitions = partitions_;
@@ -58,7 +58,7 @@ DeviceGroupSet DeviceGroupTable::Expand(Instruction collective) const {
   const absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
       GetParticipatingDevicesGroups(collective, replicas, partitions);
   if (!groups.ok()) {
-    // Numbers that make no sense: all devices together.
+    // Invalid groups: one group of all devices.
     result.groups.resize(1);
     result.groups[0].resize(static_cast<size_t>(devices_));
     std::iota(result.groups[0].begin(), result.groups[0].end(), 0u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes part in each collective of a module, device by device.
+// Participating devices of each collective of a module.
 #ifndef HLOKIT_INTERP_TPU_TIMING_DEVICE_GROUPS_H_
 #define HLOKIT_INTERP_TPU_TIMING_DEVICE_GROUPS_H_
 
@@ -16,14 +16,14 @@
 namespace hlokit::tpu {
 
 struct DeviceGroupSet {
-  std::vector<std::vector<uint32_t>> groups;          // of devices that meet; a device in none does not take part
-  std::vector<std::pair<uint32_t, uint32_t>> routes;  // of a permute instead: from, to
+  std::vector<std::vector<uint32_t>> groups;  // devices that synchronize; a device in no group does not participate
+  std::vector<std::pair<uint32_t, uint32_t>> routes;  // for collective-permute: source and target
 };
 
 class DeviceGroupTable {
  public:
   DeviceGroupTable(const Module& module, const SimulationOptions& options);
-  // That run the program: as many as the module is made for, or all of the topology if it does not say.
+  // Returns the number of devices that run the program: the module's device count or else that of the topology.
   int64_t devices() const { return devices_; }
   const DeviceGroupSet& GroupsOf(Instruction collective);
 
@@ -33,7 +33,7 @@ class DeviceGroupTable {
   int64_t replicas_ = 1;
   int64_t partitions_ = 1;
   int64_t devices_ = 1;
-  using Key = std::tuple<uint32_t, uint32_t, int>;  // lists of groups and pairs, what their numbers mean
+  using Key = std::tuple<uint32_t, uint32_t, int>;  // ids of the groups and the pairs, group mode
   std::map<Key, std::unique_ptr<DeviceGroupSet>> known_;
 };
 

@@ -8,7 +8,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// splitmix64
+// Returns the splitmix64 hash.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -16,7 +16,8 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Nearly normal, of mean 0 and deviation 1: the sum of four even draws of 16 bits.
+// Returns an approximately normal sample with mean 0 and standard deviation 1: the sum of four uniform samples of 16
+// bits.
 double Normal(uint64_t bits) {
   double sum = 0;
   for (int k = 0; k < 4; ++k) sum += static_cast<double>(bits >> (16 * k) & 0xffff);

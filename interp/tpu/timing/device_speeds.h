@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much longer than the plan says the kernels of each device take.
+// Slowdown of each device's kernels relative to the plan.
 #ifndef HLOKIT_INTERP_TPU_TIMING_DEVICE_SPEEDS_H_
 #define HLOKIT_INTERP_TPU_TIMING_DEVICE_SPEEDS_H_
 
@@ -11,7 +11,7 @@
 
 namespace hlokit::tpu {
 
-// Depends on nothing but the variation, the device and the number of the draw, so that runs repeat.
+// A deterministic function of the variation, the device and the number of the random sample, so that runs repeat.
 class DeviceSpeeds {
  public:
   DeviceSpeeds(const PerformanceVariation& variation, size_t devices);

@@ -43,7 +43,7 @@ constexpr std::pair<std::string_view, double> kTimes[] = {{"ns", 1e-9}, {"us", 1
 constexpr std::pair<std::string_view, double> kSizes[] = {
     {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
 
-// The keys of ParseHostModel as read; its rows decide what a value means.
+// Parsed values of the keys of ParseHostModel.
 struct Figures {
   double input = 0, transfer = 0, trace = 0, marker = 0, compile = 0, execute = 0, fetch = 0, other = 0;
   int64_t steps = 5, compile_every = 0, graphs = 1, fetch_every = 0, prefetch = 2, in_flight = 32;
@@ -107,7 +107,7 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
   return absl::InvalidArgumentError(StrCat("unknown key `", key, "`", DidYouMeanSuffix(key, HostModelKeys())));
 }
 
-// Plays the plan: each lane does one thing at a time.
+// Simulates the plan. Each track does one activity at a time.
 class Host {
  public:
   Host(const HostModel& plan, double device_seconds) : plan_(plan), device_seconds_(device_seconds) {}
@@ -122,7 +122,8 @@ class Host {
  private:
   static constexpr size_t kTracks = 4;
 
-  // Starts on a lane after what the lane did before and after `inputs`; takes no time: no activity, the latest of them.
+  // Adds an activity to a track after the track's last one and after `inputs`. Returns it, or the latest of those if it
+  // takes no time.
   int64_t Do(Track lane, HostPhase phase, int64_t step, double seconds, std::initializer_list<int64_t> inputs,
              bool wait = false) {
     const size_t l = static_cast<size_t>(lane);
@@ -131,13 +132,13 @@ class Host {
       if (input >= 0 && (after < 0 || EndOf(input) > EndOf(after))) after = input;
     }
     const double start = after < 0 ? 0 : EndOf(after);
-    // The lane stands still until then: what it waits for is another lane's.
+    // A blocked thread: the time belongs to the activity of another track.
     if (wait) seconds = 0;
     if (seconds <= 0 && lane != Track::kDevice) {
       if (wait && last_[l] != after && last_[l] >= 0 && start > EndOf(last_[l])) {
         result_.spans.push_back({lane, phase, step, EndOf(last_[l]), start, after, true});
       }
-      // What comes next on this lane goes on from `after`.
+      // The next activity of this track follows `after`.
       last_[l] = after;
       return after;
     }
@@ -147,18 +148,18 @@ class Host {
   }
   double EndOf(int64_t activity) const { return result_.spans[activity].end; }
 
-  // The batch is on the device when the activity that is returned has ended.
+  // Returns the activity at whose end the batch is on the device.
   int64_t Batch(const HostStep& step, int64_t k) {
     if (plan_.prefetch == 0) {
       Do(Track::kProgram, HostPhase::kInput, k, step.input, {});
       return Do(Track::kProgram, HostPhase::kTransfer, k, step.transfer, {});
     }
-    // A place in the queue is free once the program has taken the batch before.
+    // A slot of the queue is free once the program has taken the previous batch.
     int64_t place = -1;
     if (k > plan_.prefetch) place = taken_[static_cast<size_t>(k - plan_.prefetch - 1)];
     const int64_t made = Do(Track::kLoader, HostPhase::kInput, k, step.input, {place});
     const int64_t sent = Do(Track::kLink, HostPhase::kTransfer, k, step.transfer, {made});
-    // The program goes on with a batch that is still under way, once it has been made.
+    // The program continues with a batch in transfer as soon as it is complete on the host.
     const int64_t taken = Do(Track::kProgram, HostPhase::kInput, k, 0, {made}, /*wait=*/true);
     taken_.push_back(taken);
     return sent;
@@ -197,7 +198,7 @@ class Host {
         gap.end = run.start;
         gap.before_step = run.step;
         double until = run.start;
-        // Each activity began when the one before it in this chain ended.
+        // Each activity of this chain began when the previous one ended.
         for (int64_t at = run.after; at >= 0 && until > free; at = result_.spans[at].after) {
           const TimelineSpan& cause = result_.spans[at];
           const double from = std::max(cause.start, free);
@@ -218,8 +219,7 @@ class Host {
     }
   }
 
-  // The steady state: the second half of the steps, so that the pipeline has filled and the first compilations are
-  // over.
+  // Computes the steady state: the second half of the steps, after the pipeline has filled and the first compilations.
   void Summarize() {
     result_.steps = ends_.size();
     if (ends_.empty()) return;
@@ -232,9 +232,9 @@ class Host {
   const double device_seconds_;
   HostTimeline result_;
   int64_t last_[kTracks] = {-1, -1, -1, -1};
-  std::vector<int64_t> taken_;   // by step: when the program had its batch
-  std::deque<int64_t> running_;  // executions, oldest first
-  std::vector<double> ends_;     // by step, on the device
+  std::vector<int64_t> taken_;   // by step: when the program received its batch
+  std::deque<int64_t> running_;  // executions in flight, oldest first
+  std::vector<double> ends_;     // by step: its end on the device
 };
 
 }  // namespace

@@ -21,46 +21,46 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffffu;
 
-// How each device fares at an off-core step, until the last step that asks.
+// State of an off-core step on each device, until its last use.
 struct AsyncState {
-  std::vector<double> issue;   // the device has what the step needs
-  std::vector<double> arrive;  // and so have the others of its group
-  std::vector<double> end;     // its results are there
+  std::vector<double> issue;   // the step's inputs are ready on the device
+  std::vector<double> arrive;  // the step's inputs are ready on all devices of its group
+  std::vector<double> end;     // its results are ready
 };
 
-// What is the same for all runs of a computation.
+// Properties shared by all runs of a computation.
 struct PlanFacts {
   std::vector<uint8_t> off_core;              // by step
-  std::vector<uint8_t> starts;                // the core goes on at once
-  std::vector<uint32_t> last_use;             // by step: the last step that waits for it
+  std::vector<uint8_t> starts;                // by step: asynchronous, does not block the core
+  std::vector<uint32_t> last_use;             // by step: its last user
   std::vector<const DeviceGroupSet*> groups;  // by step, of collectives
   std::vector<uint32_t> kind;                 // by step, of collectives: index into the totals
   bool known = false;
 };
 
-// Sums over devices' times that loops may scale.
+// Totals that loops extrapolate.
 struct Sums {
   std::vector<DeviceTimeBreakdown> shares;
   std::vector<CollectiveTotals> kinds;
 };
 
-// A run of a computation that is under way; of a loop, one of its trips.
+// A run of a computation in progress; for a loop, one iteration.
 struct Frame {
   size_t plan = 0;
-  size_t next = 0;               // place in the order
-  uint32_t caller_step = kNone;  // in the plan of the frame below
+  size_t next = 0;               // index of the next step
+  uint32_t caller_step = kNone;  // in the plan of the caller's frame
   bool loop = false;
-  double trips_left = 0;  // after this one
+  double trips_left = 0;  // after this iteration
   double trips_done = 0;
-  double condition = 0;                          // seconds before each trip and after the last
-  std::vector<double> entered;                   // the first trip
+  double condition = 0;                          // seconds before each iteration and after the last
+  std::vector<double> entered;                   // core times at the start of the first iteration
   std::vector<std::unique_ptr<AsyncState>> off;  // by step
   std::array<std::vector<double>, kLinkGroups> lane_free;
   std::vector<double> copy_free;
-  std::vector<double> tail_end;  // of what ends last beside the core
-  std::vector<uint32_t> tail;    // the step that does
+  std::vector<double> tail_end;  // latest end of any off-core step
+  std::vector<uint32_t> tail;    // that step
   std::unique_ptr<Sums> at_entry;
-  double suppressed_from = -1;  // when its trips were no longer shown, on the first device
+  double suppressed_from = -1;  // on the first device: when the events of its iterations began to be suppressed
   double quiet_trips = 0;
 };
 
@@ -117,7 +117,7 @@ class MultiDeviceSimulator {
  private:
   double Factor(size_t d) const { return speeds_.Factor(d, draw_); }
 
-  // ---- facts of a plan ----
+  // ---- properties of a plan ----
 
   const PlanFacts& FactsOf(size_t plan) {
     PlanFacts& facts = facts_[plan];
@@ -166,7 +166,7 @@ class MultiDeviceSimulator {
     frame.condition = condition;
     frame.entered = core_;
     frame.off.resize(plan_.computations()[plan].steps.size());
-    // Groups and kinds first: what is saved has a place for each kind.
+    // Registers the kinds of collectives first, so that the saved sums contain each kind.
     FactsOf(plan);
     if (frame.loop) {
       frame.at_entry = std::make_unique<Sums>(sums_);
@@ -197,7 +197,7 @@ class MultiDeviceSimulator {
 
   void EndTrip() {
     Frame& frame = *frames_.back();
-    // What still runs beside the core.
+    // Waits for off-core steps in flight.
     for (size_t d = 0; d < n_ && !frame.tail.empty(); ++d) {
       if (frame.tail_end[d] > core_[d]) WaitFor(frame, d, frame.tail[d], frame.tail_end[d]);
     }
@@ -211,7 +211,7 @@ class MultiDeviceSimulator {
         frame.suppressed_from = core_[0];
         frame.quiet_trips = frame.trips_left;
       }
-      // The trips of devices that are alike are too.
+      // Iterations of homogeneous devices are identical.
       const bool enough = alike_ ? !more_to_show : result_.events > walk_.max_events;
       if (!enough) {
         frame.trips_left -= 1;
@@ -225,7 +225,7 @@ class MultiDeviceSimulator {
     Pop();
   }
 
-  // Takes the rest of the trips to be like those that ran.
+  // Extrapolates the remaining iterations from those that ran.
   void SkipTrips(Frame* frame) {
     const double more = frame->trips_left / frame->trips_done;
     const Sums& before = *frame->at_entry;
@@ -255,9 +255,9 @@ class MultiDeviceSimulator {
     }
   }
 
-  // ---- waiting ----
+  // ---- stalls ----
 
-  // Device `d` waits until `until` for what off-core step `s` brings.
+  // Stalls device `d` until `until` for the results of off-core step `s`.
   void WaitFor(const Frame& frame, size_t d, uint32_t s, double until) {
     const double from = core_[d];
     if (until <= from) return;
@@ -276,7 +276,7 @@ class MultiDeviceSimulator {
     sums_.kinds[kind].exposed += until - from - sync;
   }
 
-  // The kind of collective that `s` is or waits for; kNone if it is none.
+  // Returns the kind of the collective that `s` is or waits for, or kNone.
   uint32_t CauseOf(const Frame& frame, uint32_t s) const {
     const PlanFacts& facts = facts_[frame.plan];
     const std::vector<ScheduleUnit>& steps = plan_.computations()[frame.plan].steps;
@@ -284,7 +284,7 @@ class MultiDeviceSimulator {
     return facts.kind[s];
   }
 
-  // When the inputs of `s` that come from beside the core are there, and which is last.
+  // Returns the time at which the off-core inputs of `s` are ready, and the latest of them.
   double Ready(const Frame& frame, uint32_t s, size_t d, uint32_t* last) const {
     double ready = -1;
     *last = kNone;
@@ -329,20 +329,20 @@ class MultiDeviceSimulator {
         }
       }
     }
-    // Arrays that no later step asks for.
+    // Drops the state of inputs without later uses.
     for (uint32_t input : step.inputs) {
       if (facts.off_core[input] != 0 && facts.last_use[input] == s) frame->off[input].reset();
     }
   }
 
-  // Goes into what a loop or call runs; false if that is nothing, or not known.
+  // Pushes a frame for the callee of a loop or call. Returns false if there is none or it is unknown.
   bool Enter(const Frame& frame, uint32_t s) {
     const ScheduleUnit& step = plan_.computations()[frame.plan].steps[s];
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
     const Instruction i = module_.instruction(step.name);
     const bool showing = shown_ > 0 && events_shown_ < walk_.max_shown;
-    // Of devices that are alike a loop or call is known as a whole, but for its collectives.
+    // On homogeneous devices the time of a loop or call is known before its steps run.
     if (alike_) {
       for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
     }
@@ -399,7 +399,7 @@ class MultiDeviceSimulator {
         }
         break;
       case ScheduleUnitKind::kDone: {
-        // The waits are for what it ends.
+        // Attributes the stall to the operation that the done completes.
         if (step.inputs.empty() || frame->off[step.inputs[0]] == nullptr) break;
         const AsyncState& started = *frame->off[step.inputs[0]];
         off.issue = started.issue;
@@ -426,7 +426,7 @@ class MultiDeviceSimulator {
     }
   }
 
-  // A collective: begins when all of a group are there and the links they use are free.
+  // Runs a collective, which begins when all devices of a group have arrived and the links it uses are free.
   void Meet(Frame* frame, uint32_t s, const StepTime& time, AsyncState* off) {
     CollectiveTotals& totals = sums_.kinds[facts_[frame->plan].kind[s]];
     for (size_t lane = 0; lane < kLinkGroups; ++lane) {
@@ -456,7 +456,8 @@ class MultiDeviceSimulator {
     totals.ideal += time.ideal * static_cast<double>(n_);
   }
 
-  // `part`: of the time, for each member; devices of a permute both send and receive.
+  // Runs a collective for one group. `part`: fraction of the time per member; devices of a permute both send and
+  // receive.
   void SynchronizeGroup(const Frame& frame, uint32_t s, const StepTime& time, const uint32_t* members, size_t count,
                         double part, AsyncState* off, std::vector<double>* busy_until) {
     double arrive = 0;
@@ -473,14 +474,14 @@ class MultiDeviceSimulator {
       off->end[d] = std::max(off->end[d], done);
       (*busy_until)[d] = done;
       sums_.shares[d].communication += time.duration * part;
-      // Of a permute only what arrives is shown.
+      // For a permute shows the receiving device only.
       if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration);
     }
   }
 
-  // ---- showing ----
+  // ---- events ----
 
-  // The innermost loop's trips are no longer shown.
+  // Suppresses events of the innermost loop's further iterations.
   void SuppressEvents() {
     for (size_t k = frames_.size(); k-- > 0;) {
       Frame& frame = *frames_[k];
@@ -538,10 +539,10 @@ class MultiDeviceSimulator {
   const MultiDeviceOptions& walk_;
   DeviceGroupTable table_;
   const bool alike_;
-  const size_t n_;  // devices that are walked
+  const size_t n_;  // simulated devices
   const DeviceSpeeds speeds_;
-  size_t shown_ = 0;         // of those
-  size_t events_shown_ = 0;  // steps and trips of each, those without an event included
+  size_t shown_ = 0;         // devices with events
+  size_t events_shown_ = 0;  // steps and iterations on each, including those without an event
   uint64_t draw_ = 0;
   std::vector<double> core_;  // by device: when it is free
   std::vector<PlanFacts> facts_;

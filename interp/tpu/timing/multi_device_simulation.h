@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of all devices, step by step. All run the same steps; some are slower, kernels take longer here and shorter
-// there, and a collective begins when the last device of its group is there and the links are free.
+// Simulates all devices of a run step by step. Devices run the same steps at speeds of their own with jitter. A
+// collective begins when the last device of its group has arrived and the links are free.
 //
-// Without such differences all devices are alike and one stands for them; its time is that of the Simulation.
+// Homogeneous devices are simulated as one, with the times of the Simulation.
 #ifndef HLOKIT_INTERP_TPU_TIMING_MULTI_DEVICE_SIMULATION_H_
 #define HLOKIT_INTERP_TPU_TIMING_MULTI_DEVICE_SIMULATION_H_
 
@@ -17,7 +17,7 @@
 
 namespace hlokit::tpu {
 
-// Lines of a device, by the names that profilers look for.
+// Lines of a device's timeline, as profilers name them.
 enum class TimelineLine : uint8_t { kSteps = 1, kModules, kOps, kAsyncOps, kWaits };
 
 struct TimelineEvent {
@@ -26,21 +26,21 @@ struct TimelineEvent {
   double duration = 0;
   const StepTime* step = nullptr;  // null for steps, modules and waits
   InstructionId name = {};         // none for steps and modules
-  InstructionId waited_for = {};   // of waits: what ended last
-  int64_t skipped_trips = 0;       // of a loop that would have made more events than asked for
+  InstructionId waited_for = {};   // for waits: the operation that ended last
+  int64_t skipped_trips = 0;       // iterations of a loop that exceed the event limit
   int64_t device = 0;
 };
 
 struct MultiDeviceOptions {
-  double max_events = 3e7;  // of steps on devices; then loops are cut short, their trips so far stand for the rest
-  // Called for the events of the first `shown` devices, about `max_shown` of each. Those of one line and computation
-  // come in the order of their starts, but for loops and calls of devices that differ, which come after what they hold.
+  double max_events = 3e7;  // limit on simulated steps over all devices; beyond it loops are extrapolated
+  // Called for the events of the first `shown` devices, about `max_shown` for each. Events of one line and computation
+  // arrive in order of their starts. Loops and calls of heterogeneous devices arrive after the events inside them.
   std::function<void(const TimelineEvent&)> show;
   int64_t shown = 1;
   size_t max_shown = 0;
 };
 
-// `simulation`: of the module; its `devices` need not be there yet.
+// Simulates all devices. `simulation`: result for the module; its `devices` is not read.
 DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
                                 const Simulation& simulation, const MultiDeviceOptions& walk);
 

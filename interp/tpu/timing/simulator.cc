@@ -102,7 +102,7 @@ class Simulator {
     const int64_t entry = plan_.PlanOf(module_.entry().id());
     if (entry < 0) return;
     result_.computations[entry].runs = 1;
-    // Callers come after their callees.
+    // Callers follow their callees.
     for (size_t c = plans.size(); c-- > 0;) {
       const ComputationTime& caller = result_.computations[c];
       for (size_t s = 0; s < plans[c].steps.size(); ++s) {

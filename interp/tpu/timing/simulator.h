@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a program on a simulated TPU: each instruction of the compiled module in turn on the core, asynchronous
-// collectives and copies beside them on the interconnect and the DMA engines, loops by their trips.
+// Simulates the time of a program on a TPU: the instructions of the compiled module in order on the core, asynchronous
+// collectives and copies concurrently on the interconnect and the DMA engines, loops by their trip counts.
 //
-// The module is timed as it stands, in the order of its text: fusions are its kernels, layouts say which arrays are in
-// vector memory, and everything else is in HBM. A computation is simulated once, however often it runs; what calls it
-// takes its time as a whole. What a kernel leaves of the HBM bandwidth streams in operands of the next ones.
+// The module is timed as given, in text order: fusions are kernels, arrays whose layouts assign vector memory are
+// there, all others are in HBM. Each computation is simulated once and its callers use the total. HBM bandwidth that a
+// kernel leaves idle prefetches operands of later kernels.
 #ifndef HLOKIT_INTERP_TPU_TIMING_SIMULATOR_H_
 #define HLOKIT_INTERP_TPU_TIMING_SIMULATOR_H_
 
@@ -25,44 +25,44 @@ namespace hlokit::tpu {
 struct SimulationOptions {
   DeviceDescription machine;
   Topology topology;
-  int64_t default_trip_count = 1;  // of loops whose trips cannot be counted
-  PerformanceVariation variation;  // of the devices
-  double dispatch = -1;            // host seconds for each execution; negative: as the machine says for queued calls
+  int64_t default_trip_count = 1;  // for loops without a known trip count
+  PerformanceVariation variation;  // between devices
+  double dispatch = -1;  // host seconds per execution; negative: the device description's latency of queued calls
 };
 
-// What the options say of a target; devices that share the work as the module has it.
+// Returns the target that the options describe. Its `parts` is the number of devices that share the module's work.
 inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module) {
   return {options.machine, options.topology, ImplicitPartitionCount(module)};
 }
 
 struct StepTime : OpTime {
-  double start = 0;      // seconds since its computation began
-  double stall = 0;      // of the core, before start, for operands that another resource brings
-  double trips = 1;      // of a loop
-  ComputationId branch;  // of a conditional, and of a call of one computation: what runs
+  double start = 0;      // since the start of its computation
+  double stall = 0;      // core stall before the start, for operands from other resources
+  double trips = 1;      // for loops: trip count
+  ComputationId branch;  // for conditionals and calls: the computation that runs
   bool on_core = true;
 };
 
 struct ComputationTime {
-  std::vector<StepTime> steps;  // as in the plan
+  std::vector<StepTime> steps;  // parallel to the plan
   double duration = 0;
   double core_busy = 0;
-  double stall = 0;  // of the core, for collectives, copies and the host
+  double stall = 0;  // core stall, for collectives, copies and the host
   ResourceTimes busy{};
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double runs = 0;                    // in one execution of the entry
-  std::vector<double> vmem;           // by step: bytes of vector memory in use, tiles of the kernel included
-  double vmem_held = 0;               // most that arrays take there, those of what is called included
-  std::vector<Resident> vmem_arrays;  // that stay there between kernels
+  double runs = 0;                    // per execution of the entry
+  std::vector<double> vmem;           // by step: vector memory in use, including the kernel's tiles
+  double vmem_held = 0;               // peak of arrays in vector memory, including callees
+  std::vector<Resident> vmem_arrays;  // arrays that stay in vector memory between kernels
 };
 
-// What a step adds up to over one execution of the module. Loops and calls have no row; what they run has.
+// Totals of a step over one execution of the module. Loops and calls have no row; the steps inside them have.
 struct OpRow {
   InstructionId name;
   double runs = 0;
-  double seconds = 0;  // all runs together
+  double seconds = 0;  // summed over runs
   double stall = 0;
   Resource bound = Resource::kOverhead;
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
@@ -73,24 +73,24 @@ struct OpRow {
 };
 
 struct Simulation {
-  std::vector<ComputationTime> computations;  // as in the plan
-  std::vector<OpRow> rows;                    // longest first; of a device like most
+  std::vector<ComputationTime> computations;  // parallel to the plan
+  std::vector<OpRow> rows;                    // longest first; for a device of nominal speed
   DeviceTimelines devices;
-  double device_seconds = 0;             // until the last device is done
-  double step_seconds = 0;               // with the host's share, calls queued
-  Resource bound = Resource::kOverhead;  // of the step
+  double device_seconds = 0;             // until the last device finishes
+  double step_seconds = 0;               // including the host, with queued calls
+  Resource bound = Resource::kOverhead;  // resource that bounds the step
   ResourceTimes busy{};
-  double core_busy = 0;  // mean of the devices; waited: what is left of device_seconds
+  double core_busy = 0;  // mean of the devices; stalls make up the rest of device_seconds
   double stall = 0;
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double vmem_peak = 0;                      // bytes of vector memory in use at a time
-  InstructionId vmem_peak_at;                // the step that runs then
-  std::vector<double> vmem_timeline;         // bytes in use at each step of the entry's plan
-  std::vector<Resident> vmem_live;           // arrays there then, largest first; tiles of the kernel are the rest
+  double vmem_peak = 0;                      // peak of vector memory in use
+  InstructionId vmem_peak_at;                // the step at the peak
+  std::vector<double> vmem_timeline;         // vector memory in use at each step of the entry's plan
+  std::vector<Resident> vmem_live;           // arrays at the peak, largest first; the kernel's tiles are the rest
   double implicit_partitions = 1;            // devices that share the work of an unpartitioned module
-  std::map<std::string, int64_t> unmodeled;  // what the estimate lacks, and how often
+  std::map<std::string, int64_t> unmodeled;  // properties that the estimate does not model, with counts
 };
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts by Apache ECharts, drawn when they come into view, in the colours of the page, described for screen readers.
+// Charts by Apache ECharts, drawn when they come into view, in the colors of the page, with labels for screen readers.
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
 import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsType } from "echarts/core";
@@ -27,7 +27,7 @@ const bounds: Record<string, string> = {
 };
 export const boundColor = (bound: string) => color(bounds[bound] ?? "other");
 
-// One hue for each category, the same wherever it appears.
+// One hue for each category, the same in all charts.
 const hues = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10"];
 const given = new Map<string, string>();
 export function categoryColor(category: string): string {
@@ -71,7 +71,7 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "200px" });
 
-// `label` says what the chart shows; a table of the same figures stands beside or below each chart.
+// `label`: description of the chart; a table of the same numbers is next to or below each chart.
 export function chart(label: string, height: number, option: () => Option, click?: (data: unknown) => void): HTMLElement {
   const place = h("div", { class: "chart", role: "img", "aria-label": label, style: `height:${height}px` });
   drawn.push({ place, option, click });
@@ -98,7 +98,7 @@ export function watch() {
       draw(d);
     }
   });
-  // Charts below the fold go to paper too.
+  // Draws all charts before printing.
   addEventListener("beforeprint", () => { for (const d of drawn) if (!d.chart) draw(d); });
 }
 

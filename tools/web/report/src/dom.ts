@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in one expression. Text never becomes markup.
+// Creates elements in one expression. Text is never parsed as markup.
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
 
@@ -20,13 +20,13 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Att
 export interface Column<Row> {
   head: string;
   cell: (row: Row) => Child;
-  // What sorting goes by; columns without it do not sort.
+  // Sort key; columns without one are not sortable.
   key?: (row: Row) => number | string;
   text?: boolean;  // left-aligned
   wide?: boolean;
 }
 
-// A table that sorts by its heads, finds, and shows a page of rows at a time.
+// A table that is sortable by its headers, searchable and paged.
 export function table<Row>(label: string, columns: Column<Row>[], rows: Row[], options: { find?: (row: Row) => string; page?: number; sort?: number } = {}): HTMLElement {
   const page = options.page ?? 25;
   let sorted = options.sort ?? -1;
@@ -86,7 +86,7 @@ export function table<Row>(label: string, columns: Column<Row>[], rows: Row[], o
     foot);
 }
 
-// Tabs over panels that are made when first shown.
+// Tabs over panels that are created when first shown.
 export function tabs(label: string, panels: [string, () => HTMLElement][]): HTMLElement {
   const panel = h("div", { role: "tabpanel" });
   const made = new Map<number, HTMLElement>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them: three or four digits and a unit.
+// Human-readable numbers: three or four digits and a unit.
 export function digits(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -13,7 +13,7 @@ export function digits(value: number): string {
 function scaled(value: number, units: [number, string][]): string {
   if (value === 0) return `0 ${units[units.length - 1][1] === "ns" ? "µs" : units[units.length - 1][1]}`;
   for (const [size, unit] of units) {
-    // 999.96 reads as the next unit's 1.
+    // 999.96 is printed as 1 of the next unit.
     if (Math.abs(value) >= size * 0.9995) return `${digits(value / size)} ${unit}`;
   }
   const [size, unit] = units[units.length - 1];
@@ -21,7 +21,7 @@ function scaled(value: number, units: [number, string][]): string {
 }
 
 export const time = (us: number) => scaled(us, [[1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]]);
-// A place on an axis that may be zoomed in far from its start: as many digits as tell neighbours apart.
+// Formats a position on a zoomed axis with enough digits to distinguish neighbors.
 export function instant(us: number): string {
   const [size, unit] = Math.abs(us) >= 1e6 ? [1e6, "s"] : Math.abs(us) >= 1e3 ? [1e3, "ms"] : [1, "µs"];
   return `${Number((us / (size as number)).toPrecision(7))} ${unit}`;

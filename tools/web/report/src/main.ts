@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the report that stands in the page as JSON.
+// Renders the report that the page contains as JSON.
 import { watch } from "./charts";
 import { h, table } from "./dom";
 import { digits } from "./format";

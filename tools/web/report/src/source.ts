@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links from a source line to an editor. Which editor, and where relative paths begin, the reader says once.
+// Links from a source line to an editor. The user sets the editor and the base of relative paths once.
 import { h } from "./dom";
 
 interface Editor {
@@ -15,7 +15,7 @@ const editors: Record<string, Editor> = {
   textmate: { name: "TextMate", link: (path, line) => `txmt://open?url=file://${encodeURI(path)}&line=${line}` },
 };
 
-// A page opened from a file may not be allowed to remember.
+// A page opened from a file may have no storage.
 function remembered(key: string): string {
   try { return localStorage.getItem(`hlokit.${key}`) ?? ""; } catch { return ""; }
 }
@@ -34,7 +34,7 @@ function href(source: string): string {
 
 export function sourceLink(source: string): HTMLElement | string {
   if (!source) return "";
-  // A long path shows its end.
+  // Shows the end of a long path.
   const short = source.length > 44 ? `…${source.slice(-43)}` : source;
   return h("a", { class: "source", href: href(source), "data-source": source, title: source }, short);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The document that interp/tpu/export/report_document.cc writes; docs/report.md describes it.
+// Types of the document that interp/tpu/export/report_document.cc writes; docs/report.md documents it.
 export interface Op {
   name: string;
   category: string;
@@ -50,7 +50,7 @@ export interface Gap {
   filled_by: string;
   parts: GapPart[];
 }
-// lane, phase, step, start_us, time_us, is_wait
+// track, phase, step, start_us, time_us, is_wait
 export type ActivityRow = [string, string, number, number, number, number];
 // line, depth, start_us, time_us, name, bound_by, events
 export type EventRow = [number, number, number, number, string, string, number];

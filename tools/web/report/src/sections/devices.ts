@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices side by side: who computes, who waits for whom, and what they say to each other.
+// Devices: compute time, stalls and stragglers, and collectives.
 import { chart, color, tooltip } from "../charts";
 import { h, table } from "../dom";
 import { bytes, count, percent, rate, share, time } from "../format";

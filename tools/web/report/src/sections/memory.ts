@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HBM over the step, and what is in it at the peak.
+// HBM over the step, and live arrays at the peak.
 import { chart, color, escape, tooltip } from "../charts";
 import { h, table } from "../dom";
 import { bytes, percent, share, time } from "../format";
@@ -8,7 +8,7 @@ import type { Report } from "../types";
 
 export function memory(r: Report): HTMLElement {
   const m = r.memory;
-  // Marks at round numbers of bytes: a power of two, four to eight of them.
+  // Ticks at powers of two of bytes, four to eight of them.
   const highest = (m.peak_bytes > 0.5 * m.limit_bytes ? Math.max(m.peak_bytes, m.limit_bytes) : m.peak_bytes) * 1.02 || 1;
   const step = 2 ** Math.ceil(Math.log2(highest / 8));
   const top = Math.ceil(highest / step) * step;

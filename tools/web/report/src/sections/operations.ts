@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roofline, and the operations by themselves, by scope, category and source line.
+// Roofline, and operations individually, by scope, category and source line.
 import { categoryColor, chart, color, escape, tooltip } from "../charts";
 import { h, table, tabs } from "../dom";
 import { bytes, count, digits, flops, percent, rate, share, time } from "../format";
@@ -9,7 +9,7 @@ import { bar } from "./overview";
 
 export function roofline(r: Report): HTMLElement {
   const peak = r.peaks.bf16_flops_per_second, hbm = r.peaks.hbm_bytes_per_second, vmem = r.peaks.vmem_bytes_per_second;
-  // Below a thousandth of an operation a byte there is nothing to see but copies.
+  // Below a thousandth of an operation per byte are only copies.
   const ops = r.ops.filter((op) => op.time_us > 0 && op.hbm_bytes > 0 && op.flops / op.hbm_bytes > 1e-3).slice(0, 1500);
   const point = (op: Op) => [op.flops / op.hbm_bytes, op.flops / (op.time_us * 1e-6)];
   const whole = r.hbm_bytes > 0 && r.flops > 0 ? [r.flops / r.hbm_bytes, r.flops / (r.device_time_us * 1e-6)] : undefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict, the figures that matter, where the time goes, and what to do about it.
+// Summary, key metrics, time breakdown, and recommendations.
 import { color, phaseColor } from "../charts";
 import { h, table } from "../dom";
 import { bytes, percent, rate, share, time } from "../format";
@@ -56,7 +56,7 @@ export function breakdown(r: Report): HTMLElement {
   const whole = r.breakdown.reduce((sum, s) => sum + s.time_us, 0);
   const used: Record<string, number> = {};
   const colored = r.breakdown.map((s) => {
-    // The host's phases have the colors of the chart of its threads.
+    // Host phases have the colors of the host timeline.
     if (s.name.startsWith("host: ")) return { ...s, color: phaseColor(s.name.slice(6)) };
     const list = shades[s.kind] ?? ["other"];
     const at = used[s.kind] = (used[s.kind] ?? -1) + 1;

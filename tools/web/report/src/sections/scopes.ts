@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program calls its parts: the host's time in each, beside the device time that it caused.
+// Scopes of the program: host time in each, and the device time that it caused.
 import { categoryColor, chart, color, escape, tooltip } from "../charts";
 import { h, table } from "../dom";
 import { count, percent, share, time } from "../format";
@@ -17,17 +17,17 @@ interface Node {
   children: Map<string, Node>;
 }
 
-// Names are from a program: they may hold any number of slashes.
+// Names are arbitrary and may contain any number of slashes.
 const deepest = 40;
 
 function tree(r: Report): Node {
   const root: Node = { name: "step", path: "", device: 0, own: 0, host: 0, mixed: 0, kernels: 0, depth: -1, children: new Map() };
   const walk = (path: string, leaf: boolean) => {
     let node = root;
-    // The tracer numbers scopes in the program ("forward.1") and not on the host.
+    // The tracer numbers scopes in the program ("forward.1"), but not on the host.
     const parts = path ? path.split("/", deepest).map((part) => (r.host.scopes.length ? part.replace(/\.\d+$/, "") : part)) : ["(none named)"];
     const nodes = [root];
-    // The last part of a device scope is the operation.
+    // The last component of a device scope is the operation.
     for (const part of leaf && parts.length > 1 ? parts.slice(0, -1) : parts) {
       let child = node.children.get(part);
       if (!child) node.children.set(part, (child = { name: part, path: node.path ? `${node.path}/${part}` : part, device: 0, own: 0, host: 0, mixed: 0, kernels: 0, depth: node.depth + 1, children: new Map() }));
@@ -62,7 +62,7 @@ export function scopes(r: Report): HTMLElement {
     }
   };
   collect(root);
-  // What holds everything says nothing: begin where the program divides.
+  // Skips scopes that contain everything: begins where the program divides.
   let first = root;
   while (first.children.size === 1 && [...first.children.values()][0].children.size > 0) first = [...first.children.values()][0];
   const hasHost = r.host.scopes.length > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host beside the device over several steps, and one step on the device.
+// Host and device over several steps, and one step on the device.
 import { boundColor, chart, color, escape, phaseColor, tooltip } from "../charts";
 import { h, table, tabs } from "../dom";
 import { count, instant, percent, share, time } from "../format";
@@ -7,7 +7,7 @@ import type { ActivityRow, EventRow, Gap, Report } from "../types";
 
 const lanes: [string, string][] = [["program", "Program"], ["loader", "Loader"], ["link", "To device"], ["device", "Device"]];
 
-// Spans on lanes: one custom series, zoomed along the time.
+// Spans on tracks: one custom series, zoomable along the time axis.
 function spans(label: string, height: number, rows: string[], data: { at: number; start: number; us: number; fill: string; name: string; note: string; pale?: boolean }[], shown?: [number, number]): HTMLElement {
   const zoom = shown ? { startValue: shown[0], endValue: shown[1] } : {};
   return chart(label, height, () => ({
@@ -52,7 +52,7 @@ export function host(r: Report): HTMLElement {
   for (const gap of r.gaps.list) {
     data.push({ at: place.get("device")!, start: gap.start_us, us: gap.time_us, fill: color("idle"), pale: true, name: `gap: ${gap.filled_by}`, note: `nothing to run for ${time(gap.time_us)}<br>${gap.parts.map((p) => `${escape(p.phase)} ${time(p.time_us)}`).join("<br>")}` });
   }
-  // A compilation at the start would leave the steps no room.
+  // A compilation at the start would leave no space for the steps.
   const end = Math.max(0, ...data.map((d) => d.start + d.us));
   const begin = Math.min(...r.host.activities.filter((a) => a[2] >= r.host.steady_from).map((a) => a[3]));
   const steady: [number, number] | undefined = end - begin < 0.25 * end ? [begin, end] : undefined;
