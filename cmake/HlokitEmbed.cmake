@@ -48,6 +48,24 @@ function(hlokit_table_headers target table macro stem)
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
 endfunction()
 
+# hlokit_tensor_methods(TARGET): writes the methods of Tensor that the table of ops asks for, and compiles them into TARGET.
+function(hlokit_tensor_methods target)
+  add_executable(hlokit_write_tensor_methods EXCLUDE_FROM_ALL
+    tracer/codegen/write_tensor_methods.cc tracer/graph/schema.cc tracer/graph/string_split.cc)
+  target_compile_definitions(hlokit_write_tensor_methods PRIVATE HLOKIT_WITHOUT_TENSOR_METHODS)
+  target_compile_options(hlokit_write_tensor_methods PRIVATE -O0)
+  target_link_libraries(hlokit_write_tensor_methods PRIVATE hlokit_ir)
+  set(folder "${PROJECT_BINARY_DIR}/generated/tables")
+  set(declarations "${folder}/tracer/graph/tensor_methods.inc")
+  set(definitions "${PROJECT_BINARY_DIR}/generated/tensor_methods.cc")
+  file(MAKE_DIRECTORY "${folder}/tracer/graph")
+  add_custom_command(OUTPUT "${declarations}" "${definitions}"
+    COMMAND hlokit_write_tensor_methods "${declarations}" "${definitions}"
+    DEPENDS hlokit_write_tensor_methods VERBATIM)
+  target_sources(${target} PRIVATE "${declarations}" "${definitions}")
+  install(FILES "${declarations}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/tracer/graph")
+endfunction()
+
 # hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the project root, into TARGET. Only the
 # target itself finds their headers as "room/file.pb.h".
 function(hlokit_compile_protos target)

@@ -18,7 +18,7 @@
 #include "tracer/graph/op.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/step/environment.h"
-#include "tracer/text/tensor_methods_text.h"
+#include "tracer/text/op_list.h"
 
 extern char** environ;
 
@@ -82,7 +82,7 @@ int Run(int argc, char** argv) {
   std::string pipeline = lazy::TracerOptions().client.pipeline;
   bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
   bool list_variables = false;
-  std::string list_ops;
+  bool list_ops = false;
   cli::InputOptions input;
   cli::ProfileFlags profile;
   CLI::Option* const op_option =
@@ -198,12 +198,7 @@ int Run(int argc, char** argv) {
           ->type_name("PIPELINE")
           ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
-  app.add_option("--list-ops", list_ops,
-                 "print the ops and exit: their schemas, or for C++ programs the methods and method-bodies "
-                 "of lazy::Tensor")
-      ->check(CLI::IsMember({"schemas", "methods", "method-bodies"}))
-      ->expected(0, 1)
-      ->default_str("schemas");
+  app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
   input.AddFlags(&app);
   profile.AddTo(&app);
@@ -213,11 +208,8 @@ int Run(int argc, char** argv) {
     std::fputs(lazy::DescribeEnvironment().c_str(), stdout);
     return cli::kOk;
   }
-  if (app.count("--list-ops") > 0) {
-    const std::string text = list_ops == "methods"         ? lazy::TensorMethodDeclarations()
-                             : list_ops == "method-bodies" ? lazy::TensorMethodDefinitions()
-                                                           : lazy::OpList();
-    std::fputs(text.c_str(), stdout);
+  if (list_ops) {
+    std::fputs(lazy::OpList().c_str(), stdout);
     return cli::kOk;
   }
   if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {

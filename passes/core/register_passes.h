@@ -9,6 +9,7 @@ namespace hlokit {
 
 void RegisterAnnotationPasses(PassRegistry* registry);
 void RegisterSimplifyPasses(PassRegistry* registry);
+void RegisterExpanderPasses(PassRegistry* registry);
 void RegisterFusionPasses(PassRegistry* registry);
 void RegisterCollectivePasses(PassRegistry* registry);
 void RegisterLayoutPasses(PassRegistry* registry);

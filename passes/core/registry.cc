@@ -50,6 +50,7 @@ const PassRegistry& PassRegistry::Get() {
     auto* made = new PassRegistry();
     RegisterAnnotationPasses(made);
     RegisterSimplifyPasses(made);
+    RegisterExpanderPasses(made);
     RegisterFusionPasses(made);
     RegisterCollectivePasses(made);
     RegisterLayoutPasses(made);

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
-#include "passes/simplify/algebraic/rule_passes.h"
+#include "passes/expanders/expanders.h"
 
 namespace hlokit {
 namespace {

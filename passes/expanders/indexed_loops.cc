@@ -13,8 +13,8 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/side_effects.h"
 #include "passes/annotations/annotations.h"
+#include "passes/expanders/expanders.h"
 #include "passes/rewrite/pattern_rewriter.h"
-#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "passes/expanders/expanders.h"
 #include "passes/rewrite/pattern_rewriter.h"
-#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands batch normalization and the logistic function.
+#include "passes/expanders/expanders.h"
 #include "passes/rewrite/pattern_rewriter.h"
-#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "passes/expanders/expanders.h"
 #include "passes/expanders/random_bits.h"
 #include "passes/rewrite/pattern_rewriter.h"
-#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "passes/expanders/expanders.h"
 #include "passes/expanders/random_bits.h"
 #include "passes/rewrite/pattern_rewriter.h"
-#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {

@@ -17,15 +17,6 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
-    {"cholesky-expander", R"(ENTRY e {
-  a = f32[2,2] parameter(0)
-  ROOT l = f32[2,2] cholesky(a), lower=true
-})"},
-    {"triangular-solve-expander", R"(ENTRY e {
-  a = f32[2,2] parameter(0)
-  b = f32[2,3] parameter(1)
-  ROOT x = f32[2,3] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
-})"},
     {"bfloat16-propagation", R"(ENTRY e {
   p = f32[8] parameter(0)
   q = f32[8] parameter(1)
@@ -33,26 +24,6 @@ constexpr Example kExamples[] = {
   both = f32[16] concatenate(x, q), dimensions={0}, metadata={op_name="f/both"}
   m = f32[16] maximum(both, both), metadata={op_name="f/max"}
   ROOT r = bf16[16] convert(m), metadata={op_name="f/narrow"}
-})"},
-    {"gather-expander", R"(ENTRY e {
-  p = f32[5,3] parameter(0)
-  i = s32[2] parameter(1)
-  ROOT g = f32[2,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}, metadata={op_name="f/take"}
-})"},
-    {"scatter-expander", R"(sum {
-  x = f32[] parameter(0)
-  y = f32[] parameter(1)
-  ROOT s = f32[] add(x, y)
-}
-ENTRY e {
-  p = f32[5,3] parameter(0)
-  i = s32[2] parameter(1)
-  u = f32[2,3] parameter(2)
-  ROOT g = f32[5,3] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum, metadata={op_name="f/add"}
-})"},
-    {"rng-bit-generator-expander", R"(ENTRY e {
-  state = u64[2] parameter(0)
-  ROOT r = (u64[2], u32[3]) rng-bit-generator(state), algorithm=rng_philox, metadata={op_name="f/random"}
 })"},
     {"dot-merger", R"(ENTRY e {
   a = f32[2,3] parameter(0)
@@ -69,14 +40,6 @@ ENTRY e {
   zeros = f32[4] broadcast(zero), dimensions={}
   sum = f32[4] add(n, zeros), metadata={op_name="f/add"}
   ROOT r = f32[4] exponential(sum), metadata={op_name="f/exp"}
-})"},
-    {"batchnorm-expander", R"(ENTRY e {
-  x = f32[2,3] parameter(0)
-  scale = f32[3] parameter(1)
-  offset = f32[3] parameter(2)
-  mean = f32[3] parameter(3)
-  variance = f32[3] parameter(4)
-  ROOT r = f32[2,3] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0.001, feature_index=1, metadata={op_name="f/bn"}
 })"},
     {"bf16-normalization", R"(ENTRY e {
   p = bf16[4] parameter(0)
@@ -152,11 +115,6 @@ ENTRY e {
   q = f32[4] parameter(1)
   ROOT a = f32[4] call(p, q), to_apply=f
 })"},
-    {"dot-decomposer", R"(ENTRY e {
-  a = f32[2,5,3] parameter(0)
-  b = f32[4,5] parameter(1)
-  ROOT d = f32[2,3,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name="f/dot"}
-})"},
     {"dynamic-dimension-simplifier", R"(ENTRY e {
   p = f32[4,8] parameter(0)
   s = s32[] get-dimension-size(p), dimensions={0}
@@ -204,10 +162,6 @@ ENTRY e {
   a = f32[4] call(p, q), to_apply=f, metadata={op_name="main/f"}
   ROOT b = f32[4] call(a, q), to_apply=f
 })"},
-    {"logistic-expander", R"(ENTRY e {
-  x = f32[4] parameter(0)
-  ROOT r = f32[4] logistic(x), metadata={op_name="f/sigmoid"}
-})"},
     {"reshape-mover", R"(ENTRY e {
   p = f32[24] parameter(0)
   q = f32[24] parameter(1)
@@ -217,11 +171,6 @@ ENTRY e {
   cs = f32[4,6] broadcast(c), dimensions={}
   s = f32[4,6] add(a, b), metadata={op_name="f/add"}
   ROOT r = f32[4,6] multiply(s, cs), metadata={op_name="f/mul"}
-})"},
-    {"rng-expander", R"(ENTRY e {
-  a = f32[] constant(-1)
-  b = f32[] constant(1)
-  ROOT r = f32[4] rng(a, b), distribution=rng_uniform, metadata={op_name="f/noise"}
 })"},
     {"sort-simplifier", R"(less {
   a = f32[] parameter(0)

@@ -85,7 +85,9 @@ class Tensor {
 
   // ---- ops that torch has as methods ---- Rows of aten_ops.def, with the arguments of the schema in order; a name
   // that ends in `_` writes the result to this tensor.
-#include "tracer/graph/tensor_methods.def"
+#ifndef HLOKIT_WITHOUT_TENSOR_METHODS  // the program that writes them
+#include "tracer/graph/tensor_methods.inc"
+#endif
   // Returns the tensor itself if it has the type.
   Tensor to(ElementType type) const;
 

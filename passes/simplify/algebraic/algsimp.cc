@@ -5,13 +5,6 @@
 
 namespace hlokit {
 
-absl::StatusOr<bool> RulePass::Run(Module& module) {
-  PatternRewriter rewriter(&module, &rules(), &options(), where());
-  const bool changed = rewriter.Run();
-  for (uint16_t rule = 0; rule < rules().size(); ++rule) Count(rules()[rule].name, rewriter.applied()[rule]);
-  return changed;
-}
-
 const RewritePatternSet& AlgebraicSimplifier::rules() const {
   static const RewritePatternSet* const kRules = [] {
     auto* rules = new RewritePatternSet();

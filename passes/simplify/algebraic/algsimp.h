@@ -2,20 +2,9 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
 
-#include "passes/core/pass.h"
-#include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
-
-// Applies a set of rules to a fixpoint.
-class RulePass : public Pass {
- public:
-  absl::StatusOr<bool> Run(Module& module) override;
-
- protected:
-  virtual const RewritePatternSet& rules() const = 0;
-  virtual RewriteScope where() const { return RewriteScope::kEverywhere; }
-};
 
 // Algebraic simplification: all the rules of this directory.
 class AlgebraicSimplifier : public RulePass {

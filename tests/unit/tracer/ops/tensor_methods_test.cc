@@ -8,7 +8,6 @@
 
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/graph/schema.h"
-#include "tracer/text/tensor_methods_text.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -50,13 +49,6 @@ TEST_F(TensorMethodsTest, EveryMethodOfTorchThatIsAnOpIsThereAndNoOther) {
   ASSERT_GT(torch.size(), 200u);
   for (const std::string& name : torch) EXPECT_EQ(ours.count(name), 1u) << name << " is no method here";
   for (const std::string& name : ours) EXPECT_EQ(torch.count(name), 1u) << name << " is no method in torch";
-}
-
-TEST_F(TensorMethodsTest, TheGeneratedFilesAreThoseOfTheTable) {
-  EXPECT_EQ(FileText("tracer/graph/tensor_methods.def"), TensorMethodDeclarations())
-      << "run ir-dump --list-ops=methods > tracer/graph/tensor_methods.def";
-  EXPECT_EQ(FileText("tracer/ops/tensor_methods.cc"), TensorMethodDefinitions())
-      << "run ir-dump --list-ops=method-bodies > tracer/ops/tensor_methods.cc";
 }
 
 TEST_F(TensorMethodsTest, Arithmetic) {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/text/tensor_methods_text.h"
+// Writes the methods of Tensor that rows of aten_ops.def ask for, at build time:
+//   write_tensor_methods DECLARATIONS DEFINITIONS
+// names the files: part of class Tensor (tracer/graph/tensor.h), and a source of the tracer.
 
 #include <cstddef>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/op.h"
 #include "tracer/graph/schema.h"
@@ -13,8 +20,14 @@
 namespace hlokit::lazy {
 namespace {
 
-constexpr std::string_view kOpIds[] = {
-#define ATEN_OP(id, ...) #id,
+struct Row {
+  std::string_view id;
+  std::string_view schema;
+  uint8_t flags;
+};
+
+constexpr Row kRows[] = {
+#define ATEN_OP(id, schema, ir, kernel, lower, derivative, flags, ...) {#id, schema, flags},
 #include "tracer/graph/aten_ops.def"
 };
 
@@ -72,7 +85,7 @@ std::string DefaultText(const ArgSpec& spec) {
 // A method: the row it calls, and if it writes to `self`.
 struct Method {
   size_t row;
-  const Schema* schema;
+  std::shared_ptr<const Schema> schema;
   size_t self;
   bool writes;  // declared by its row
   bool over;    // writes the result to self
@@ -100,7 +113,7 @@ struct Method {
     return text;
   }
   std::string call() const {
-    std::string text = StrCat("(Op::", kOpIds[row]);
+    std::string text = StrCat("(Op::", kRows[row].id);
     for (size_t i = 0; i < schema->args.size(); ++i) {
       text += StrCat(", ", i == self ? "*this" : std::string_view(schema->args[i].name));
     }
@@ -108,16 +121,17 @@ struct Method {
   }
 };
 
-std::vector<Method> Methods() {
+absl::StatusOr<std::vector<Method>> Methods() {
   std::vector<Method> methods;
-  for (size_t i = 0; i < kOpCount; ++i) {
-    const uint8_t flags = InfoOf(static_cast<Op>(i)).flags;
-    if ((flags & kMethod) == 0) continue;
-    const Schema& schema = SchemaOf(static_cast<Op>(i));
-    const int self = schema.Find("self");
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if ((kRows[i].flags & kMethod) == 0) continue;
+    absl::StatusOr<Schema> parsed = ParseSchema(kRows[i].schema);
+    if (!parsed.ok()) return parsed.status();
+    const auto schema = std::make_shared<const Schema>(*std::move(parsed));
+    const int self = schema->Find("self");
     if (self < 0) continue;
-    methods.push_back({i, &schema, static_cast<size_t>(self), schema.args[self].written, false});
-    if ((flags & kInPlace) != 0) methods.push_back({i, &schema, static_cast<size_t>(self), true, true});
+    methods.push_back({i, schema, static_cast<size_t>(self), schema->args[self].written, false});
+    if ((kRows[i].flags & kInPlace) != 0) methods.push_back({i, schema, static_cast<size_t>(self), true, true});
   }
   return methods;
 }
@@ -151,30 +165,28 @@ std::string Broken(std::string_view indent, std::string_view head, std::string_v
   return StrCat(text, ")", tail, "\n");
 }
 
-}  // namespace
-
-std::string TensorMethodDeclarations() {
+std::string Declarations(const std::vector<Method>& methods) {
   std::string text =
       "// SPDX-License-Identifier: Apache-2.0\n"
-      "// Written by `ir-dump --list-ops=methods` from the rows of aten_ops.def. Part of class Tensor.\n"
+      "// Written from the rows of aten_ops.def. Part of class Tensor.\n"
       "// clang-format off\n";
-  for (const Method& m : Methods()) {
+  for (const Method& m : methods) {
     text += Broken("  ", StrCat(m.type(), " ", m.name()), m.parameters(true), " const;");
   }
   return text + "// clang-format on\n";
 }
 
-std::string TensorMethodDefinitions() {
+std::string Definitions(const std::vector<Method>& methods) {
   std::string text =
       "// SPDX-License-Identifier: Apache-2.0\n"
-      "// Written by `ir-dump --list-ops=method-bodies` from the rows of aten_ops.def.\n"
+      "// Written from the rows of aten_ops.def.\n"
       "#include \"tracer/dispatch/dispatch.h\"\n"
       "#include \"tracer/graph/tensor.h\"\n"
       "\n"
       "// clang-format off\n"
       "namespace hlokit::lazy {\n"
       "\n";
-  for (const Method& m : Methods()) {
+  for (const Method& m : methods) {
     text += Broken("", StrCat(m.type(), " Tensor::", m.name()), m.parameters(false), " const {");
     if (m.over) {
       text += StrCat("  WriteInPlace(*this, InvokeOp", m.call(), ");\n  return *this;\n");
@@ -192,13 +204,28 @@ std::string TensorMethodDefinitions() {
   return text + "\n}  // namespace hlokit::lazy\n";
 }
 
-std::string OpList() {
-  std::string text;
-  for (size_t i = 0; i < kOpCount; ++i) {
-    const OpInfo& info = InfoOf(static_cast<Op>(i));
-    if ((info.flags & kInternal) == 0) text += StrCat(info.schema_text, "\n");
-  }
-  return text;
+bool WriteFile(const char* path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) std::fprintf(stderr, "write_tensor_methods: cannot write %s\n", path);
+  return !file.fail();
 }
 
+int Main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fputs("usage: write_tensor_methods DECLARATIONS DEFINITIONS\n", stderr);
+    return 2;
+  }
+  const absl::StatusOr<std::vector<Method>> methods = Methods();
+  if (!methods.ok()) {
+    std::fprintf(stderr, "write_tensor_methods: aten_ops.def: %s\n", methods.status().ToString().c_str());
+    return 1;
+  }
+  return WriteFile(argv[1], Declarations(*methods)) && WriteFile(argv[2], Definitions(*methods)) ? 0 : 1;
+}
+
+}  // namespace
 }  // namespace hlokit::lazy
+
+int main(int argc, char** argv) { return hlokit::lazy::Main(argc, argv); }

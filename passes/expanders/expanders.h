@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of the expanders, which write an operation as simpler ones.
+#ifndef HLOKIT_PASSES_EXPANDERS_EXPANDERS_H_
+#define HLOKIT_PASSES_EXPANDERS_EXPANDERS_H_
+
+#include "passes/rewrite/rule_pass.h"
+
+namespace hlokit {
+
+void AddDotDecomposerRules(RewritePatternSet* rules);
+void AddBatchNormExpanderRules(RewritePatternSet* rules);
+void AddLogisticExpanderRules(RewritePatternSet* rules);
+void AddTriangularSolveExpanderRules(RewritePatternSet* rules);
+void AddCholeskyExpanderRules(RewritePatternSet* rules);
+void AddGatherExpanderRules(RewritePatternSet* rules);
+void AddScatterExpanderRules(RewritePatternSet* rules);
+void AddRngBitGeneratorExpanderRules(RewritePatternSet* rules);
+void AddRngExpanderRules(RewritePatternSet* rules);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_EXPANDERS_EXPANDERS_H_

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The expanders, with small programs that show them at work.
+#include "passes/core/register_passes.h"
+#include "passes/expanders/expanders.h"
+
+namespace hlokit {
+namespace {
+
+struct Example {
+  std::string_view pass;
+  std::string_view text;
+};
+
+constexpr Example kExpanderExamples[] = {
+    {"cholesky-expander", R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  ROOT l = f32[2,2] cholesky(a), lower=true
+})"},
+    {"triangular-solve-expander", R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  b = f32[2,3] parameter(1)
+  ROOT x = f32[2,3] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+})"},
+    {"gather-expander", R"(ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  ROOT g = f32[2,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}, metadata={op_name="f/take"}
+})"},
+    {"scatter-expander", R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  u = f32[2,3] parameter(2)
+  ROOT g = f32[5,3] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum, metadata={op_name="f/add"}
+})"},
+    {"rng-bit-generator-expander", R"(ENTRY e {
+  state = u64[2] parameter(0)
+  ROOT r = (u64[2], u32[3]) rng-bit-generator(state), algorithm=rng_philox, metadata={op_name="f/random"}
+})"},
+    {"batchnorm-expander", R"(ENTRY e {
+  x = f32[2,3] parameter(0)
+  scale = f32[3] parameter(1)
+  offset = f32[3] parameter(2)
+  mean = f32[3] parameter(3)
+  variance = f32[3] parameter(4)
+  ROOT r = f32[2,3] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0.001, feature_index=1, metadata={op_name="f/bn"}
+})"},
+    {"dot-decomposer", R"(ENTRY e {
+  a = f32[2,5,3] parameter(0)
+  b = f32[4,5] parameter(1)
+  ROOT d = f32[2,3,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name="f/dot"}
+})"},
+    {"logistic-expander", R"(ENTRY e {
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] logistic(x), metadata={op_name="f/sigmoid"}
+})"},
+    {"rng-expander", R"(ENTRY e {
+  a = f32[] constant(-1)
+  b = f32[] constant(1)
+  ROOT r = f32[4] rng(a, b), distribution=rng_uniform, metadata={op_name="f/noise"}
+})"},
+};
+
+void AddExpander(PassRegistry* registry, PassInfo info) {
+  for (const Example& example : kExpanderExamples) {
+    if (example.pass == info.name) info.example = example.text;
+  }
+  registry->Add(std::move(info));
+}
+
+}  // namespace
+
+void RegisterExpanderPasses(PassRegistry* registry) {
+  AddExpander(registry,
+              {.name = "batchnorm-expander",
+               .category = "expand",
+               .summary = "expand batch normalizations",
+               .doc = "Expands training, inference and gradient into sums, products and rsqrt over all dimensions "
+                      "but the feature. Requires operands of one float type.",
+               .tolerance = 1e-4,
+               .create = MakePass<RulesOf<AddBatchNormExpanderRules>>});
+  const OptionInfo size = {"max-size", OptionInfo::Type::kInt, "32", "larger matrices stay"};
+  const OptionInfo wide = {
+      "wide", OptionInfo::Type::kBool, "true",
+      "compute in f64 and round the result; else in the type of the matrix, or f32 if that is wider"};
+  AddExpander(registry, {.name = "cholesky-expander",
+                         .category = "expand",
+                         .summary = "expand Cholesky factorizations of small real matrices",
+                         .doc = "Column by column, with slices and dots; NaN if the matrix is not positive definite.",
+                         .options = {size, wide},
+                         .tolerance = 1e-3,
+                         .create = MakePass<RulesOf<AddCholeskyExpanderRules>>});
+  AddExpander(
+      registry,
+      {.name = "triangular-solve-expander",
+       .category = "expand",
+       .summary = "expand triangular solves with small real matrices",
+       .doc = "Forward or backward substitution, row by row, with slices and dots. The other triangle is not read.",
+       .options = {size, wide},
+       .tolerance = 1e-3,
+       .create = MakePass<RulesOf<AddTriangularSolveExpanderRules>>});
+  AddExpander(registry, {.name = "dot-decomposer",
+                         .category = "expand",
+                         .summary = "transform dots into canonical form",
+                         .doc = "Batch dimensions first, then rows and contracting dimension on the left, contracting "
+                                "dimension and columns on the right, with transposes and reshapes around the dot.",
+                         .create = MakePass<RulesOf<AddDotDecomposerRules>>});
+  AddExpander(registry,
+              {.name = "rng-bit-generator-expander",
+               .category = "expand",
+               .summary = "expand random bit generators",
+               .doc = "ThreeFry and Philox as integer arithmetic on arrays of counters: the same bits and the same "
+                      "next state. The default algorithm is Philox.",
+               .create = MakePass<RulesOf<AddRngBitGeneratorExpanderRules>>});
+  AddExpander(
+      registry,
+      {.name = "rng-expander",
+       .category = "expand",
+       .summary = "expand random numbers",
+       .doc = "Uniform and normal numbers as arithmetic on bits of Philox or ThreeFry, whose counter is the random "
+              "state of the program, read and advanced by rng-get-and-update-state. The distribution is that of other "
+              "implementations of rng, the numbers are not.",
+       .options = {{.name = "algorithm",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "philox",
+                    .doc = "the random bit generator",
+                    .choices = {"philox", "three-fry"}},
+                   {"key", OptionInfo::Type::kInt, "0", "the key of the generator: another one gives other numbers"}},
+       .redefines = {Opcode::kRng},
+       .create = MakePass<RulesOf<AddRngExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(registry,
+              {.name = "gather-expander",
+               .category = "expand",
+               .summary = "expand gathers into loops",
+               .doc = "One iteration for each index vector, with a dynamic slice of the operand that is written into "
+                      "the result. gather-simplifier handles single slices better.",
+               .create = MakePass<RulesOf<AddGatherExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(registry,
+              {.name = "scatter-expander",
+               .category = "expand",
+               .summary = "expand scatters into loops",
+               .doc = "One iteration for each index vector, in order, with a dynamic slice, the combiner as a map "
+                      "over the window, and a dynamic update; windows that do not fit are dropped. A scatter into "
+                      "several arrays becomes one loop with a map for each array.",
+               .create = MakePass<RulesOf<AddScatterExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(registry, {.name = "logistic-expander",
+                         .category = "expand",
+                         .summary = "expand logistic functions",
+                         .doc = "logistic(x) = 1 / (1 + exp(-x)), which rounds more often.",
+                         .tolerance = 1e-5,
+                         .create = MakePass<RulesOf<AddLogisticExpanderRules>>});
+}
+
+}  // namespace hlokit
