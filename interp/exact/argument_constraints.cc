@@ -62,9 +62,9 @@ class UseFinder {
     found_.resize(static_cast<size_t>(leaves));
     for (Computation computation : module_.computations()) {
       for (Instruction i : computation.instructions()) {
-        for (Computation called : i.called_computations()) {
+        i.ForEachCallee([&](Computation called) {
           if (called.valid()) callers_[called.id().value].push_back(i);
-        }
+        });
         CollectIndices(i);
         CollectRoots(i);
         CollectFactors(i);
@@ -254,9 +254,9 @@ class UseFinder {
       if (const Computation body = i.computation_attr(Attr::kBody); body.valid())
         pending->push_back({body.root(), at.leaf});
     } else if (opcode == Opcode::kCall || opcode == Opcode::kFusion || opcode == Opcode::kConditional) {
-      for (Computation called : i.called_computations()) {
+      i.ForEachCallee([&](Computation called) {
         if (called.valid()) pending->push_back({called.root(), at.leaf});
-      }
+      });
     }
   }
 

@@ -30,28 +30,11 @@ class Extractor {
  private:
   // Clones the computations that `root` and its transitive operands call, callees first.
   void CopyCallees(Instruction root) {
-    struct Visit {
-      Computation computation;
-      bool leave;
-    };
-    std::vector<Visit> stack;
-    const auto push = [&](Instruction i) {
-      for (Computation called : i.called_computations()) {
-        if (called.valid() && !computations_.contains(called.id().value)) stack.push_back({called, false});
-      }
-    };
-    for (Instruction i : Reached(root)) push(i);
-    while (!stack.empty()) {
-      const Visit visit = stack.back();
-      stack.pop_back();
-      if (visit.leave) {
-        CopyComputation(visit.computation);
-        continue;
-      }
-      if (computations_.contains(visit.computation.id().value)) continue;
-      stack.push_back({visit.computation, true});
-      for (Instruction i : visit.computation.instructions()) push(i);
+    std::vector<ComputationId> callees;
+    for (Instruction i : Reached(root)) {
+      i.ForEachCallee([&](Computation callee) { callees.push_back(callee.id()); });
     }
+    for (ComputationId id : ReachableComputations(from_, callees)) CopyComputation(from_.computation(id));
   }
 
   // Returns the transitive operands of `root`, itself last.
@@ -100,22 +83,13 @@ class Extractor {
     std::vector<InstructionId> operands;
     for (Instruction operand : i.operands()) operands.push_back(instructions_.at(operand.id().value));
     std::vector<AttrValue> attrs;
-    for (AttrValue value : i.attrs()) {
-      if (value.attr == Attr::kControlPredecessors) continue;
-      const AttrType type = InfoOf(value.attr).type;
-      if (type == AttrType::kComputation) {
-        value.payload = computations_.at(value.payload).value;
-      } else if (type == AttrType::kComputationList) {
-        std::vector<int64_t> list;
-        for (int64_t id : from_.context().list(ListId(value.payload))) {
-          list.push_back(computations_.at(static_cast<uint32_t>(id)).value);
-        }
-        value.payload = to_.ListPayload(list);
-      }
-      attrs.push_back(value);
+    for (const AttrValue& value : i.attrs()) {
+      if (value.attr != Attr::kControlPredecessors) attrs.push_back(value);
     }
     const InstructionRecord& r = i.record();
-    instructions_[i.id().value] = to_.AddInstruction(parent, r.opcode, i.shape(), r.name, operands, attrs, r.payload);
+    const InstructionId copy = to_.AddInstruction(parent, r.opcode, i.shape(), r.name, operands, attrs, r.payload);
+    to_.ReplaceCallees(copy, [&](ComputationId callee) { return computations_.at(callee.value); });
+    instructions_[i.id().value] = copy;
   }
 
   const Module& from_;

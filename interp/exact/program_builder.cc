@@ -81,38 +81,17 @@ const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId
   return filled_[id.value] = program_->filled.back()->data();
 }
 
-std::vector<Computation> ProgramBuilder::Reached(Computation entry) const {
-  std::vector<bool> reached(module_.computation_id_bound(), false);
-  std::vector<Computation> pending = {entry};
-  reached[entry.id().value] = true;
-  while (!pending.empty()) {
-    const Computation computation = pending.back();
-    pending.pop_back();
-    for (Instruction i : computation.instructions()) {
-      for (Computation called : i.called_computations()) {
-        if (!called.valid() || reached[called.id().value]) continue;
-        reached[called.id().value] = true;
-        pending.push_back(called);
-      }
-    }
-  }
-  std::vector<Computation> order;
-  for (ComputationId id : ComputationPostOrder(module_)) {
-    if (reached[id.value]) order.push_back(module_.computation(id));
-  }
-  return order;
-}
-
 bool ProgramBuilder::Build(Computation entry) {
   called_.assign(module_.computation_id_bound(), false);
   for (Computation computation : module_.computations()) {
     for (Instruction i : computation.instructions()) {
-      for (Computation called : i.called_computations()) {
+      i.ForEachCallee([&](Computation called) {
         if (called.valid()) called_[called.id().value] = true;
-      }
+      });
     }
   }
-  for (Computation computation : Reached(entry)) {
+  for (ComputationId id : ReachableComputations(module_, {entry.id()})) {
+    const Computation computation = module_.computation(id);
     auto routine = std::make_unique<CompiledComputation>();
     routine->computation = computation;
     if (!computation.root().valid()) {

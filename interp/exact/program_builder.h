@@ -81,9 +81,6 @@ class ProgramBuilder {
   bool CountViews(int64_t n);
 
  private:
-  // Returns the computations reachable from `entry`, itself included, callees first.
-  std::vector<Computation> Reached(Computation entry) const;
-
   const Module& module_;
   const PrepareOptions& options_;
   DiagnosticSink* sink_;

@@ -7,6 +7,7 @@
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit::reference {
@@ -46,21 +47,13 @@ class Preparation {
   }
 
   bool Prepare(Computation entry) {
-    std::vector<Computation> pending = {entry};
-    while (!pending.empty()) {
-      const Computation computation = pending.back();
-      pending.pop_back();
-      if (program_.schedules.contains(computation.id().value)) continue;
+    for (ComputationId id : ReachableComputations(module_, {entry.id()})) {
+      const Computation computation = module_.computation(id);
       if (!computation.root().valid()) {
         sink_->Error(DiagnosticKind::kUnsupported, {}, StrCat("computation ", computation.name(), " has no root"));
         return false;
       }
-      if (!Order(computation, &program_.schedules[computation.id().value])) return false;
-      for (Instruction i : computation.instructions()) {
-        for (Computation called : i.called_computations()) {
-          if (called.valid()) pending.push_back(called);
-        }
-      }
+      if (!Order(computation, &program_.schedules[id.value])) return false;
     }
     return true;
   }

@@ -10,7 +10,9 @@
 #include "ir/digest/content_digest.h"
 #include "ir/digest/fingerprint_internal.h"
 #include "ir/graph/async.h"
+#include "ir/graph/potential_callers.h"
 #include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
 
 namespace hlokit {
 namespace {
@@ -38,14 +40,6 @@ PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
   print.include_layout_in_shapes = options.layout;
   return print;
 }
-
-// True for attributes that name computations.
-constexpr std::array<bool, kAttrCount> CallingAttrs() {
-  std::array<bool, kAttrCount> calling{};
-  for (size_t i = 0; i < kAttrCount; ++i) calling[i] = NamesComputations(kAttrInfo[i].type);
-  return calling;
-}
-constexpr std::array<bool, kAttrCount> kCalls = CallingAttrs();
 
 // Returns true if an instruction of the opcode may itself have a side effect.
 bool MayHaveEffect(Opcode opcode) {
@@ -78,15 +72,17 @@ class Hasher {
 
   // Digests all computations.
   void HashComputations() {
-    for (ComputationId id : CalleesFirst()) HashComputation(id);
+    const PotentialCallers callers(module_);
+    CollectCallers(callers);
+    // Each after those that it calls, as far as the calls run in no circle.
+    for (ComputationId id : ComputationPostOrder(module_, callers)) HashComputation(id);
   }
   std::vector<ComputationId> Uncalled() const;
   Digest HashModule(const std::vector<ComputationId>& uncalled);
 
  private:
-  // Returns the computations, callees first except on cycles. Fills callers_.
-  std::vector<ComputationId> CalleesFirst();
-
+  // Fills callers_.
+  void CollectCallers(const PotentialCallers& callers);
   void HashComputation(ComputationId id);
   void HashInOrder(ComputationId id);
   // Digests `id` after its dependencies, in any order of instructions.
@@ -129,77 +125,22 @@ class Hasher {
   DigestWords words_;
 };
 
-std::vector<ComputationId> Hasher::CalleesFirst() {
-  // Calls as pairs, then the callees of each computation, contiguous.
-  std::vector<std::pair<uint32_t, uint32_t>> calls;
-  const auto add = [&](const InstructionRecord& caller, uint32_t callee) {
-    calls.emplace_back(caller.parent.value, callee);
-    callers_[callee] |= caller.opcode == Opcode::kFusion       ? kFusionCalls
-                        : caller.opcode == Opcode::kAsyncStart ? kAsyncCalls
-                                                               : kOtherCalls;
-  };
-  for (uint32_t i = 0; i < module_.instruction_id_bound(); ++i) {
-    const InstructionRecord& r = module_.record(InstructionId(i));
-    if (!r.parent.valid()) continue;
-    for (const AttrValue& value : module_.attrs_of(r)) {
-      if (!kCalls[static_cast<size_t>(value.attr)]) continue;
-      if (InfoOf(value.attr).type == AttrType::kComputation) {
-        add(r, value.payload);
-      } else {
-        for (int64_t callee : context_.list(ListId(value.payload))) add(r, static_cast<uint32_t>(callee));
-      }
-    }
+void Hasher::CollectCallers(const PotentialCallers& callers) {
+  for (InstructionId caller : callers.all()) {
+    const Opcode opcode = module_.record(caller).opcode;
+    const Caller kind = opcode == Opcode::kFusion       ? kFusionCalls
+                        : opcode == Opcode::kAsyncStart ? kAsyncCalls
+                                                        : kOtherCalls;
+    module_.instruction(caller).ForEachCallee([&](Computation callee) { callers_[callee.id().value] |= kind; });
   }
-  const size_t n = module_.computation_id_bound();
-  std::vector<uint32_t> begin(n + 1);
-  for (const auto& [caller, callee] : calls) {
-    ++begin[caller + 1];
-  }
-  for (size_t i = 0; i < n; ++i) begin[i + 1] += begin[i];
-  std::vector<uint32_t> callees(calls.size());
-  std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
-  for (const auto& [caller, callee] : calls) callees[next[caller]++] = callee;
-
-  // Depth first; next[c] is the next callee of c.
-  next.assign(begin.begin(), begin.end() - 1);
-  std::vector<uint8_t> seen(n);
-  std::vector<uint32_t> stack;
-  std::vector<ComputationId> order;
-  order.reserve(n);
-  for (uint32_t start = 0; start < n; ++start) {
-    if (seen[start] || module_.record(ComputationId(start)).erased) continue;
-    seen[start] = 1;
-    stack.push_back(start);
-    while (!stack.empty()) {
-      const uint32_t at = stack.back();
-      if (next[at] == begin[at + 1]) {
-        order.push_back(ComputationId(at));
-        stack.pop_back();
-        continue;
-      }
-      const uint32_t callee = callees[next[at]++];
-      if (seen[callee] || module_.record(ComputationId(callee)).erased) continue;
-      seen[callee] = 1;
-      stack.push_back(callee);
-    }
-  }
-  return order;
 }
 
 bool Hasher::HasEffect(InstructionId id) const {
   const InstructionRecord& r = module_.record(id);
   if (MayHaveEffect(r.opcode) && HasSideEffectNoRecurse({&module_, id})) return true;
-  for (const AttrValue& value : module_.attrs_of(r)) {
-    if (!kCalls[static_cast<size_t>(value.attr)]) continue;
-    if (InfoOf(value.attr).type == AttrType::kComputation) {
-      if (has_effects_[value.payload]) return true;
-    } else {
-      for (int64_t callee : context_.list(ListId(value.payload))) {
-        if (has_effects_[static_cast<size_t>(callee)]) return true;
-      }
-    }
-  }
-  return false;
+  bool effect = false;
+  module_.instruction(id).ForEachCallee([&](Computation callee) { effect |= has_effects_[callee.id().value] != 0; });
+  return effect;
 }
 
 std::vector<InstructionId> Hasher::ControlPredecessors(const InstructionRecord& r) const {

@@ -292,23 +292,19 @@ bool Comparison::StepToControl(Instruction a, Instruction b) {
 
 bool Comparison::StepToCallee(Instruction a, Instruction b) {
   for (const AttrValue& value : a.attrs()) {
-    const AttrType type = InfoOf(value.attr).type;
-    if (type != AttrType::kComputation && type != AttrType::kComputationList) continue;
+    if (!NamesComputations(value.attr)) continue;
     const std::optional<uint32_t> other = b.payload(value.attr);
     if (!other.has_value()) return false;
-    if (type == AttrType::kComputation) {
-      const Computation ca = a.module().computation(ComputationId(value.payload));
-      const Computation cb = b.module().computation(ComputationId(*other));
-      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, std::string(ToString(value.attr)));
-      continue;
-    }
-    const absl::Span<const int64_t> list_a = a.module().context().list(ListId(value.payload));
-    const absl::Span<const int64_t> list_b = b.module().context().list(ListId(*other));
-    if (list_a.size() != list_b.size()) return false;
-    for (size_t i = 0; i < list_a.size(); ++i) {
-      const Computation ca = a.module().computation(ComputationId(static_cast<uint32_t>(list_a[i])));
-      const Computation cb = b.module().computation(ComputationId(static_cast<uint32_t>(list_b[i])));
-      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, StrCat(ToString(value.attr), "[", i, "]"));
+    std::vector<ComputationId> callees_a, callees_b;
+    a.module().ForEachCallee(value, [&](ComputationId callee) { callees_a.push_back(callee); });
+    b.module().ForEachCallee({value.attr, *other}, [&](ComputationId callee) { callees_b.push_back(callee); });
+    if (callees_a.size() != callees_b.size()) return false;
+    for (size_t i = 0; i < callees_a.size(); ++i) {
+      const Computation ca = a.module().computation(callees_a[i]), cb = b.module().computation(callees_b[i]);
+      if (Of(ca) == Of(cb)) continue;
+      const std::string_view attr = ToString(value.attr);
+      return StepIntoComputation(ca, cb,
+                                 HoldsList(InfoOf(value.attr).type) ? StrCat(attr, "[", i, "]") : std::string(attr));
     }
   }
   return false;
@@ -363,11 +359,12 @@ void Comparison::DescribeAttrs(Instruction a, Instruction b) {
       if (a.control_predecessors().size() != b.control_predecessors().size()) {
         Say(StrCat("control predecessors: ", a.control_predecessors().size(), " vs ", b.control_predecessors().size()));
       }
-    } else if (type == AttrType::kComputationList) {
+    } else if (NamesComputations(value.attr)) {
+      if (!HoldsList(type)) return;
       const size_t size_a = at.module().context().list(ListId(value.payload)).size();
       const size_t size_b = other.module().context().list(ListId(*payload)).size();
       if (size_a != size_b) Say(StrCat("attribute ", ToString(value.attr), ": ", size_a, " computations vs ", size_b));
-    } else if (type != AttrType::kComputation) {
+    } else {
       const std::string text_a = AttrText(at, value), text_b = AttrText(other, {value.attr, *payload});
       if (text_a != text_b) Say(StrCat("attribute ", ToString(value.attr), ": ", Versus(text_a, text_b)));
     }

@@ -3,10 +3,22 @@
 #include <utility>
 #include <vector>
 
+#include "ir/graph/call_walk.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit {
 namespace {
+
+// In the order XLA stores them: a loop has its body before its condition. Those erased since are left out.
+void AppendCallees(Instruction i, std::vector<ComputationId>* callees) {
+  const size_t begin = callees->size();
+  i.ForEachCallee([&](Computation callee) {
+    if (!callee.record().erased) callees->push_back(callee.id());
+  });
+  if (i.opcode() == Opcode::kWhile && callees->size() == begin + 2) {
+    std::swap((*callees)[begin], (*callees)[begin + 1]);
+  }
+}
 
 class CallTable {
  public:
@@ -37,11 +49,29 @@ class CallTable {
   // Returns XLA's traversal order of computations that are in `listed` order. All callees of one instruction are marked
   // before the first is visited: a callee that another of them calls comes after it.
   std::vector<ComputationId> XlaOrder(const std::vector<ComputationId>& listed) const {
-    return Walk(listed, /*mark_siblings=*/true);
+    std::vector<ComputationId> order;
+    order.reserve(listed.size());
+    std::vector<uint8_t> state(places_.size(), kNew);
+    for (ComputationId id : listed) {
+      if (called_[id.value] == 0) XlaWalk(id, &state, &order);
+    }
+    for (ComputationId id : listed) XlaWalk(id, &state, &order);  // those on a cycle
+    return order;
   }
 
   std::vector<ComputationId> CalleesFirst(const std::vector<ComputationId>& listed) const {
-    return Walk(listed, /*mark_siblings=*/false);
+    std::vector<ComputationId> order;
+    order.reserve(listed.size());
+    CallWalk walk(places_.size(), [this](ComputationId id, uint32_t k) {
+      const uint32_t at = CalleesBegin(places_[id.value].begin) + k;
+      return at < CalleesBegin(places_[id.value].end) ? callees_[at] : ComputationId();
+    });
+    const auto visit = [&](ComputationId id) { order.push_back(id); };
+    for (ComputationId id : listed) {
+      if (called_[id.value] == 0) walk.From(id, visit);
+    }
+    for (ComputationId id : listed) walk.From(id, visit);  // those on a cycle
+    return order;
   }
 
   bool HasCalleesFirst(const std::vector<ComputationId>& order) const {
@@ -57,49 +87,33 @@ class CallTable {
   }
 
  private:
-  std::vector<ComputationId> Walk(const std::vector<ComputationId>& listed, bool mark_siblings) const {
-    enum : uint8_t { kNew, kMarked, kOpen };
-    std::vector<ComputationId> order;
-    order.reserve(listed.size());
-    std::vector<uint8_t> state(places_.size(), kNew);
+  enum : uint8_t { kNew, kMarked, kOpen };
+
+  void XlaWalk(ComputationId root, std::vector<uint8_t>* state, std::vector<ComputationId>* order) const {
     struct Frame {
       ComputationId id;
       uint32_t next = 0;  // of its calling instructions
     };
-    std::vector<Frame> stack;
-    const auto walk = [&](ComputationId root) {
-      if (state[root.value] != kNew) return;
-      stack.push_back({root});
-      while (!stack.empty()) {
-        const ComputationId id = stack.back().id;
-        const Place& mine = places_[id.value];
-        const uint32_t k = stack.back().next++;
-        if (k == 0) {
-          if (state[id.value] == kOpen) {  // another path has visited it in the meantime
-            stack.pop_back();
-            continue;
-          }
-          state[id.value] = kOpen;
-        }
-        if (k == mine.end - mine.begin) {
-          order.push_back(id);
-          stack.pop_back();
-          continue;
-        }
-        const uint32_t begin = CalleesBegin(mine.begin + k);
-        for (uint32_t n = CalleesBegin(mine.begin + k + 1); n-- > begin;) {
-          const ComputationId callee = callees_[n];
-          if (state[callee.value] != kNew) continue;
-          if (mark_siblings) state[callee.value] = kMarked;
-          stack.push_back({callee});
-        }
+    if ((*state)[root.value] != kNew) return;
+    std::vector<Frame> stack = {{root}};
+    while (!stack.empty()) {
+      const ComputationId id = stack.back().id;
+      const Place& mine = places_[id.value];
+      const uint32_t k = stack.back().next++;
+      if (k == 0) (*state)[id.value] = kOpen;
+      if (k == mine.end - mine.begin) {
+        order->push_back(id);
+        stack.pop_back();
+        continue;
       }
-    };
-    for (ComputationId id : listed) {
-      if (called_[id.value] == 0) walk(id);
+      const uint32_t begin = CalleesBegin(mine.begin + k);
+      for (uint32_t n = CalleesBegin(mine.begin + k + 1); n-- > begin;) {
+        const ComputationId callee = callees_[n];
+        if ((*state)[callee.value] != kNew) continue;
+        (*state)[callee.value] = kMarked;
+        stack.push_back({callee});
+      }
     }
-    for (ComputationId id : listed) walk(id);  // those on a cycle
-    return order;
   }
 
   // The calling instructions of a computation, by index in ends_.
@@ -109,13 +123,10 @@ class CallTable {
 
   void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(ends_.size()); }
   void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(ends_.size()); }
-  // In the order XLA stores them: a loop has its body before its condition.
   void Add(Instruction i) {
     const size_t begin = callees_.size();
-    ForEachCallee(i.module(), i.record(), [&](ComputationId callee) { callees_.push_back(callee); });
-    if (callees_.size() == begin) return;
-    if (i.opcode() == Opcode::kWhile && callees_.size() == begin + 2) std::swap(callees_[begin], callees_[begin + 1]);
-    ends_.push_back(static_cast<uint32_t>(callees_.size()));
+    AppendCallees(i, &callees_);
+    if (callees_.size() != begin) ends_.push_back(static_cast<uint32_t>(callees_.size()));
   }
   uint32_t CalleesBegin(uint32_t call) const { return call == 0 ? 0 : ends_[call - 1]; }
 
@@ -139,6 +150,29 @@ std::vector<ComputationId> ComputationPostOrder(const Module& module) {
 
 std::vector<ComputationId> ComputationPostOrder(const Module& module, const PotentialCallers& callers) {
   return CallTable(module, callers).CalleesFirst(Listed(module));
+}
+
+std::vector<ComputationId> ReachableComputations(const Module& module, absl::Span<const ComputationId> roots) {
+  // The callees of a computation are collected when the walk gets to it.
+  struct Place {
+    uint32_t begin = 0, end = 0;
+    bool known = false;
+  };
+  std::vector<Place> places(module.computation_id_bound());
+  std::vector<ComputationId> callees, order;
+  CallWalk walk(places.size(), [&](ComputationId id, uint32_t k) {
+    Place& place = places[id.value];
+    if (!place.known) {
+      place = {static_cast<uint32_t>(callees.size()), 0, true};
+      for (Instruction i : module.computation(id).instructions()) AppendCallees(i, &callees);
+      place.end = static_cast<uint32_t>(callees.size());
+    }
+    return place.begin + k < place.end ? callees[place.begin + k] : ComputationId();
+  });
+  for (ComputationId root : roots) {
+    walk.From(root, [&](ComputationId id) { order.push_back(id); });
+  }
+  return order;
 }
 
 std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stable_computation_order) {

@@ -133,7 +133,10 @@ class Instruction {
   std::string_view string_attr(Attr attr) const;         // "" when absent
   absl::Span<const int64_t> list_attr(Attr attr) const;  // empty when absent
   Computation computation_attr(Attr attr) const;         // invalid when absent
-  // All computations this instruction calls, in attribute order.
+  // Calls `visit(Computation)` for each computation that the instruction calls, in attribute order.
+  template <typename Visit>
+  void ForEachCallee(Visit visit) const;
+  // Returns the same as a list, to be asked by number: a conditional has its branches in this order.
   std::vector<Computation> called_computations() const;
 
   int64_t parameter_number() const { return record().payload; }
@@ -219,6 +222,16 @@ class Module {
   absl::Span<const AttrValue> attrs_of(const InstructionRecord& r) const {
     return {attrs_.data() + r.attr_begin, r.attr_count};
   }
+  // Calls `visit(ComputationId)` for each computation that the attribute names.
+  template <typename Visit>
+  void ForEachCallee(AttrValue value, Visit visit) const {
+    if (!NamesComputations(value.attr)) return;
+    if (!HoldsList(InfoOf(value.attr).type)) {
+      visit(ComputationId(value.payload));
+    } else {
+      for (int64_t id : context_->list(ListId(value.payload))) visit(ComputationId(static_cast<uint32_t>(id)));
+    }
+  }
   int64_t DecodeInt64(uint32_t payload) const { return context_->DecodeInt64(payload); }
   uint32_t EncodeInt64(int64_t value) { return context_->EncodeInt64(value); }
 
@@ -255,6 +268,10 @@ class Module {
   void SetAttr(InstructionId id, Attr attr, uint32_t payload);
   void RemoveAttr(InstructionId id, Attr attr);
   void SetAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
+  // Makes the instruction call `replace(ComputationId)` instead of each computation that it calls; true if that changed
+  // anything. `replace` may add to the module.
+  template <typename Replace>
+  bool ReplaceCallees(InstructionId id, Replace replace);
 
   void ReplaceOperand(InstructionId user, int64_t index, InstructionId operand);
   // Replaces all operands.
@@ -333,6 +350,15 @@ inline Instruction Instruction::operand(int64_t i) const {
   return {module_, module_->uses_[record().operand_begin + i].def};
 }
 inline absl::Span<const AttrValue> Instruction::attrs() const { return module_->attrs_of(record()); }
+
+template <typename Visit>
+inline void Instruction::ForEachCallee(Visit visit) const {
+  const InstructionRecord& r = record();
+  if (!MightHaveCalledComputations(r.opcode)) return;
+  for (const AttrValue& value : module_->attrs_of(r)) {
+    module_->ForEachCallee(value, [&](ComputationId callee) { visit(Computation(module_, callee)); });
+  }
+}
 
 class Instruction::OperandIterator {
  public:
@@ -441,6 +467,30 @@ class Computation::Range {
   InstructionId first_;
 };
 inline Computation::Range Computation::instructions() const { return {module_, record().first}; }
+
+template <typename Replace>
+bool Module::ReplaceCallees(InstructionId id, Replace replace) {
+  bool changed = false;
+  std::vector<int64_t> callees;
+  for (uint32_t k = 0; k < record(id).attr_count; ++k) {
+    const AttrValue value = attrs_of(record(id))[k];
+    if (!NamesComputations(value.attr)) continue;
+    uint32_t payload = value.payload;
+    if (!HoldsList(InfoOf(value.attr).type)) {
+      payload = replace(ComputationId(payload)).value;
+    } else {
+      // `replace` may move the lists of the context.
+      const absl::Span<const int64_t> list = context_->list(ListId(payload));
+      callees.assign(list.begin(), list.end());
+      for (int64_t& callee : callees) callee = replace(ComputationId(static_cast<uint32_t>(callee))).value;
+      payload = ListPayload(callees);
+    }
+    if (payload == value.payload) continue;
+    attrs_[record(id).attr_begin + k].payload = payload;
+    changed = true;
+  }
+  return changed;
+}
 
 }  // namespace hlokit
 

@@ -208,7 +208,6 @@ void Collector::CountShapes() {
 }
 
 void Collector::ComputeDepths() {
-  const Context& context = module_.context();
   const auto dependencies = [&](uint32_t id, const auto& visit) {
     const Instruction i = module_.instruction(InstructionId(id));
     for (Instruction operand : i.operands()) visit(operand.id().value);
@@ -219,19 +218,9 @@ void Collector::ComputeDepths() {
     int64_t depth = 0;
     for (Instruction i : c.instructions()) {
       depth = std::max(depth, chains_.DepthOf(i.id().value, dependencies));
-      bool calls = false;
-      for (const AttrValue& value : i.attrs()) {
-        if (InfoOf(value.attr).type == AttrType::kComputation) {
-          callees[c.id().value].push_back(value.payload);
-          calls = true;
-        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
-          for (int64_t id : context.list(ListId(value.payload))) {
-            callees[c.id().value].push_back(static_cast<uint32_t>(id));
-            calls = true;
-          }
-        }
-      }
-      if (calls) ++result_.call_sites;
+      const size_t before = callees[c.id().value].size();
+      i.ForEachCallee([&](Computation callee) { callees[c.id().value].push_back(callee.id().value); });
+      if (callees[c.id().value].size() != before) ++result_.call_sites;
     }
     if (depth > result_.depth) {
       result_.depth = depth;

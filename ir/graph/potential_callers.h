@@ -20,8 +20,10 @@ class PotentialCallers {
   // takes a fraction of the time of a traversal by computation.
   template <typename Visit>
   PotentialCallers(const Module& module, Visit visit) : places_(module.computation_id_bound()) {
-    for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
-      const InstructionRecord& r = module.record(InstructionId(k));
+    const size_t bound = module.instruction_id_bound();
+    const InstructionRecord* const records = bound == 0 ? nullptr : &module.record(InstructionId(0));
+    for (uint32_t k = 0; k < bound; ++k) {
+      const InstructionRecord& r = records[k];
       if (!r.parent.valid()) continue;
       visit(InstructionId(k), r);
       // Ids mostly ascend within a computation.
@@ -48,21 +50,6 @@ class PotentialCallers {
   std::vector<Place> places_;  // by ComputationId
   std::vector<InstructionId> callers_;
 };
-
-// Calls `visit(ComputationId)` for each computation that the instruction names, in the order of its attributes.
-template <typename Visit>
-void ForEachCallee(const Module& module, const InstructionRecord& r, Visit visit) {
-  for (const AttrValue& a : module.attrs_of(r)) {
-    const AttrType type = InfoOf(a.attr).type;
-    if (type == AttrType::kComputation) {
-      visit(ComputationId(a.payload));
-    } else if (type == AttrType::kComputationList) {
-      for (int64_t callee : module.context().list(ListId(a.payload))) {
-        visit(ComputationId(static_cast<uint32_t>(callee)));
-      }
-    }
-  }
-}
 
 }  // namespace hlokit
 

@@ -50,11 +50,11 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
   std::vector<Call> calls;
   std::vector<uint32_t> first(computations_.size(), kEnd);
   for (InstructionId caller : callers.all()) {
-    const InstructionRecord& r = module.record(caller);
-    ForEachCallee(module, r, [&](ComputationId callee) {
-      if (callee.value >= first.size()) return;
-      calls.push_back({r.parent, first[callee.value]});
-      first[callee.value] = static_cast<uint32_t>(calls.size() - 1);
+    module.instruction(caller).ForEachCallee([&](Computation callee) {
+      const uint32_t id = callee.id().value;
+      if (id >= first.size()) return;
+      calls.push_back({module.record(caller).parent, first[id]});
+      first[id] = static_cast<uint32_t>(calls.size() - 1);
     });
   }
   while (!open.empty()) {
@@ -66,10 +66,9 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
 
 bool SideEffects::Of(Instruction i) const {
   if (HasSideEffectNoRecurse(i)) return true;
-  if (!MightHaveCalledComputations(i.opcode())) return false;
   bool effect = false;
-  ForEachCallee(i.module(), i.record(), [&](ComputationId callee) {
-    effect |= callee.value < computations_.size() && computations_[callee.value] != 0;
+  i.ForEachCallee([&](Computation callee) {
+    effect |= callee.id().value < computations_.size() && computations_[callee.id().value] != 0;
   });
   return effect;
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/graph/module.h"
 #include "ir/graph/potential_callers.h"
 
@@ -19,6 +20,9 @@ std::vector<InstructionId> PostOrder(Computation computation);
 // once.
 std::vector<ComputationId> ComputationPostOrder(const Module& module);
 std::vector<ComputationId> ComputationPostOrder(const Module& module, const PotentialCallers& callers);
+
+// Returns the computations reachable from `roots`, these included, callees before callers.
+std::vector<ComputationId> ReachableComputations(const Module& module, absl::Span<const ComputationId> roots);
 
 // Returns the order in which XLA prints computations. XLA's traversal can put a caller before its callee, and such text
 // does not parse: this function puts callees first. XLA's order may also depend on the order in which computations were

@@ -40,6 +40,7 @@
 #ifndef HLOKIT_IR_OPS_ATTRIBUTE_H_
 #define HLOKIT_IR_OPS_ATTRIBUTE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -169,10 +170,17 @@ constexpr bool IsCommon(Attr attr) { return attr >= Attr::kParameterReplication;
 
 // Returns true if the payload is a ListId.
 constexpr bool HoldsList(AttrType type) { return InfoOf(type).payload == PayloadKind::kList; }
-// Returns true if values of the type are computations that the instruction calls.
-constexpr bool NamesComputations(AttrType type) {
-  return InfoOf(type).payload == PayloadKind::kComputation || InfoOf(type).elements == ElementKind::kComputation;
-}
+// True for attributes that name computations, in one byte each.
+inline constexpr std::array<bool, kAttrCount> kNamesComputations = [] {
+  std::array<bool, kAttrCount> names{};
+  for (size_t i = 0; i < kAttrCount; ++i) {
+    const AttrTypeInfo& type = InfoOf(kAttrInfo[i].type);
+    names[i] = type.payload == PayloadKind::kComputation || type.elements == ElementKind::kComputation;
+  }
+  return names;
+}();
+// Returns true if values of the attribute are computations that the instruction calls.
+constexpr bool NamesComputations(Attr attr) { return kNamesComputations[static_cast<size_t>(attr)]; }
 
 // Returns the attributes named `text`, in table order (several if opcodes differ).
 absl::Span<const Attr> AttrsFromText(std::string_view text);

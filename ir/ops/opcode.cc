@@ -22,8 +22,7 @@ namespace {
 
 constexpr uint32_t CallTrait(absl::Span<const AttrSpec> specs) {
   for (const AttrSpec& spec : specs) {
-    const AttrType type = InfoOf(spec.attr).type;
-    if (type == AttrType::kComputation || type == AttrType::kComputationList) return kCalls;
+    if (NamesComputations(spec.attr)) return kCalls;
   }
   return 0;
 }

@@ -352,7 +352,7 @@ void Printer::PrintConstant(Instruction i) {
 
 void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   const AttrInfo& info = InfoOf(value.attr);
-  const bool list = info.type == AttrType::kComputationList;
+  const bool list = HoldsList(info.type);
   const auto name = [&](ComputationId id) { PrintName(context_.str(module_.record(id).name)); };
   if (options_.subcomputations == PrintOptions::Subcomputations::kOff) return;
   const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
@@ -412,8 +412,7 @@ void Printer::PrintAttributes(Instruction i, int indent) {
     for (const AttrValue& value : wrapped.attrs()) {
       // Attributes of the start are not repeated.
       if (IsCommon(value.attr) && (i.has(value.attr) || value.attr == Attr::kBackendConfig)) continue;
-      const AttrType type = InfoOf(value.attr).type;
-      if (type == AttrType::kComputation || type == AttrType::kComputationList) {
+      if (NamesComputations(value.attr)) {
         PrintComputationAttr(wrapped.opcode(), value, indent);
       } else {
         attrs_.Print(value);
@@ -421,7 +420,6 @@ void Printer::PrintAttributes(Instruction i, int indent) {
     }
   };
   for (const AttrValue& value : module_.attrs_of(r)) {
-    const AttrType type = InfoOf(value.attr).type;
     if (sugar_due &&
         (value.attr == Attr::kOutputToOperandAliasing || value.attr == Attr::kCalls || IsCommon(value.attr))) {
       wrapped_attrs();
@@ -431,7 +429,7 @@ void Printer::PrintAttributes(Instruction i, int indent) {
       continue;
     }
     if (metadata_due && value.attr >= Attr::kMetadata) metadata();
-    if (type == AttrType::kComputation || type == AttrType::kComputationList) {
+    if (NamesComputations(value.attr)) {
       PrintComputationAttr(r.opcode, value, indent);
     } else {
       attrs_.Print(value);

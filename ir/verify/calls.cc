@@ -79,7 +79,7 @@ void CheckCall(VerifierContext& v, Instruction i) {
 
 void CheckConditional(VerifierContext& v, Instruction i) {
   SameSharding shardings(v, i);
-  for (Computation branch : i.called_computations()) shardings.Add(branch.root());
+  i.ForEachCallee([&](Computation branch) { shardings.Add(branch.root()); });
 }
 
 void CheckFusion(VerifierContext& v, Instruction i) {

@@ -108,7 +108,7 @@ void CheckBitcast(VerifierContext& v, Instruction i) {
 // Checks that values keep their layout when passed into and out of a computation.
 void CheckCallLayouts(VerifierContext& v, Instruction i) {
   int64_t branch = 0;
-  for (Computation callee : i.called_computations()) {
+  i.ForEachCallee([&](Computation callee) {
     const bool condition = i.opcode() == Opcode::kWhile && callee == i.computation_attr(Attr::kCondition);
     ++branch;
     for (int64_t n = 0; n < callee.parameter_count(); ++n) {
@@ -123,7 +123,7 @@ void CheckCallLayouts(VerifierContext& v, Instruction i) {
                StrCat("is ", ShapeText(i.shape(), true), "; `", callee.name(), "` returns ",
                       ShapeText(callee.root().shape(), true)));
     }
-  }
+  });
 }
 
 }  // namespace

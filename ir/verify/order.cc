@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/call_walk.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -102,7 +103,6 @@ class CallCycles {
  public:
   explicit CallCycles(VerifierContext& v) : v_(v) {
     const size_t bound = v.module.computation_id_bound();
-    colors_.assign(bound, kNew);
     // The edges are grouped by ascending caller.
     first_edge_.assign(bound + 1, 0);
     for (const CallEdge& e : v.call_edges) ++first_edge_[v.module.record(e.caller).parent.value + 1];
@@ -110,48 +110,35 @@ class CallCycles {
   }
 
   bool Run() {
-    for (uint32_t c = 0; c < colors_.size(); ++c) {
-      if (colors_[c] == kNew && !Search(c)) return false;
+    const size_t bound = v_.module.computation_id_bound();
+    CallWalk walk(bound, [this](ComputationId id, uint32_t k) {
+      const uint32_t edge = first_edge_[id.value] + k;
+      return edge < first_edge_[id.value + 1] ? v_.call_edges[edge].callee : ComputationId();
+    });
+    const auto report = [&](ComputationId callee) {
+      std::vector<uint32_t> cycle;
+      for (size_t n = walk.path().size(); n-- > 0;) {
+        cycle.push_back(walk.path()[n].id.value);
+        if (walk.path()[n].id == callee) break;
+      }
+      const CallEdge& edge = v_.call_edges[first_edge_[cycle.front()] + walk.path().back().next - 1];
+      std::reverse(cycle.begin(), cycle.end());
+      const auto name_of = [this](uint32_t id) { return v_.module.computation(ComputationId(id)).name(); };
+      v_.Report(v_.module.instruction(edge.caller), DiagnosticKind::kCyclicCalls,
+                StrCat("makes a computation recursive: ", CycleText(cycle, name_of)));
+      return false;
+    };
+    for (uint32_t c = 0; c < bound; ++c) {
+      if (!walk.From(
+              ComputationId(c), [](ComputationId) {}, report))
+        return false;
     }
     return true;
   }
 
  private:
-  bool Search(uint32_t start) {
-    std::vector<Frame> stack = {{start, first_edge_[start]}};
-    colors_[start] = kOpen;
-    while (!stack.empty()) {
-      Frame& top = stack.back();
-      if (top.next_child == first_edge_[top.node + 1]) {
-        colors_[top.node] = kDone;
-        stack.pop_back();
-        continue;
-      }
-      const CallEdge& edge = v_.call_edges[top.next_child++];
-      const uint32_t callee = edge.callee.value;
-      if (colors_[callee] == kOpen) {
-        std::vector<uint32_t> cycle;
-        for (size_t n = stack.size(); n-- > 0;) {
-          cycle.push_back(stack[n].node);
-          if (stack[n].node == callee) break;
-        }
-        std::reverse(cycle.begin(), cycle.end());
-        const auto name_of = [this](uint32_t id) { return v_.module.computation(ComputationId(id)).name(); };
-        v_.Report(v_.module.instruction(edge.caller), DiagnosticKind::kCyclicCalls,
-                  StrCat("makes a computation recursive: ", CycleText(cycle, name_of)));
-        return false;
-      }
-      if (colors_[callee] == kNew) {
-        colors_[callee] = kOpen;
-        stack.push_back({callee, first_edge_[callee]});
-      }
-    }
-    return true;
-  }
-
   VerifierContext& v_;
-  std::vector<uint8_t> colors_;
-  std::vector<uint32_t> first_edge_;
+  std::vector<uint32_t> first_edge_;  // by ComputationId
 };
 
 // Checks that the instructions of a scheduled computation come after their operands and control predecessors.

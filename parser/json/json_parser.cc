@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/core/suggest.h"
+#include "ir/graph/call_walk.h"
 #include "ir/json/json_printer.h"
 #include "parser/json/json_module_parser.h"
 
@@ -251,45 +252,25 @@ bool JsonModuleParser::CheckCalls() {
   std::vector<std::vector<ComputationId>> callees(module().computation_id_bound());
   for (ComputationId caller : engine_.finished_) {
     for (Instruction i : module().computation(caller).instructions()) {
-      for (const AttrValue& a : i.attrs()) {
-        const AttrType type = InfoOf(a.attr).type;
-        if (type == AttrType::kComputation) {
-          callees[caller.value].push_back(ComputationId(a.payload));
-        } else if (type == AttrType::kComputationList) {
-          for (int64_t id : context().list(ListId(a.payload))) {
-            callees[caller.value].push_back(ComputationId(static_cast<uint32_t>(id)));
-          }
-        }
-      }
+      i.ForEachCallee([&](Computation callee) { callees[caller.value].push_back(callee.id()); });
     }
   }
-  enum State : uint8_t { kNew, kOpen, kDone };
-  std::vector<State> states(callees.size(), kNew);
-  std::vector<ComputationId> stack;
+  CallWalk walk(callees.size(), [&](ComputationId id, uint32_t k) {
+    const std::vector<ComputationId>& all = callees[id.value];
+    return k < all.size() ? all[all.size() - 1 - k] : ComputationId();
+  });
+  const auto report = [&](ComputationId callee) {
+    const ComputationId caller = walk.path().back().id;
+    const std::string_view name = module().computation(caller).name();
+    return Error(DiagnosticKind::kCyclicCalls,
+                 {module().record(caller).source_offset, static_cast<uint32_t>(name.size())},
+                 StrCat("recursive calls: computation `", name, "` calls `", module().computation(callee).name(),
+                        "`, which calls it"));
+  };
   for (ComputationId root : engine_.finished_) {
-    if (states[root.value] != kNew) continue;
-    states[root.value] = kOpen;
-    stack.assign(1, root);
-    while (!stack.empty()) {
-      const ComputationId top = stack.back();
-      if (callees[top.value].empty()) {
-        states[top.value] = kDone;
-        stack.pop_back();
-        continue;
-      }
-      const ComputationId callee = callees[top.value].back();
-      callees[top.value].pop_back();
-      if (states[callee.value] == kOpen) {
-        const std::string_view name = module().computation(top).name();
-        return Error(DiagnosticKind::kCyclicCalls,
-                     {module().record(top).source_offset, static_cast<uint32_t>(name.size())},
-                     StrCat("recursive calls: computation `", name, "` calls `", module().computation(callee).name(),
-                            "`, which calls it"));
-      }
-      if (states[callee.value] == kDone) continue;
-      states[callee.value] = kOpen;
-      stack.push_back(callee);
-    }
+    if (!walk.From(
+            root, [](ComputationId) {}, report))
+      return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/call_graph.h"
 
+#include "ir/graph/call_walk.h"
 #include "ir/graph/potential_callers.h"
 
 namespace hlokit {
@@ -26,11 +27,11 @@ CallGraph::CallGraph(const Module& module)
   for (Computation c : computations) {
     site_begin_[c.id().value] = static_cast<uint32_t>(sites_.size());
     for (InstructionId caller : callers.Of(c.id())) {
-      const InstructionRecord& r = module.record(caller);
-      ForEachCallee(module, r, [&](ComputationId callee) {
-        if (callee.value >= module.computation_id_bound() || module.record(callee).erased) return;
-        sites_.push_back({caller, callee, KindOf(r.opcode)});
-        ++caller_begin_[callee.value + 2];
+      const CallContext context = KindOf(module.record(caller).opcode);
+      module.instruction(caller).ForEachCallee([&](Computation callee) {
+        if (callee.id().value >= module.computation_id_bound() || callee.record().erased) return;
+        sites_.push_back({caller, callee.id(), context});
+        ++caller_begin_[callee.id().value + 2];
       });
     }
     site_end_[c.id().value] = static_cast<uint32_t>(sites_.size());
@@ -40,26 +41,13 @@ CallGraph::CallGraph(const Module& module)
   for (const CallSite& site : sites_) callers_[caller_begin_[site.callee.value + 1]++] = site;
   caller_begin_.pop_back();
 
-  enum : uint8_t { kNew, kOpen, kDone };
-  std::vector<uint8_t> state(module.computation_id_bound(), kNew);
-  std::vector<uint32_t> next = site_begin_;
-  std::vector<ComputationId> stack;
+  CallWalk walk(module.computation_id_bound(), [this](ComputationId id, uint32_t k) {
+    const uint32_t site = site_begin_[id.value] + k;
+    return site < site_end_[id.value] ? sites_[site].callee : ComputationId();
+  });
   order_.reserve(computations.size());
   for (Computation c : computations) {
-    if (state[c.id().value] != kNew) continue;
-    stack.push_back(c.id());
-    while (!stack.empty()) {
-      const ComputationId id = stack.back();
-      state[id.value] = kOpen;
-      if (next[id.value] < site_end_[id.value]) {
-        const ComputationId callee = sites_[next[id.value]++].callee;
-        if (state[callee.value] == kNew) stack.push_back(callee);
-        continue;
-      }
-      state[id.value] = kDone;
-      order_.push_back(id);
-      stack.pop_back();
-    }
+    walk.From(c.id(), [this](ComputationId id) { order_.push_back(id); });
   }
 
   // Callers before callees, so that each call site is visited once.

@@ -195,18 +195,18 @@ void CostCounter::CountSelectAndScatter(Instruction i) {
 
 void CostCounter::CountConditional(Instruction i) {
   bool first = true;
-  for (Computation branch : i.called_computations()) {
+  i.ForEachCallee([&](Computation branch) {
     if (first) {
       Become(branch);
       first = false;
-      continue;
+      return;
     }
     cost_.TakeMaximum(result_.Of(branch));
     const CostSums& sums = result_.SumsOf(branch);
     sums_.flops = std::max(sums_.flops, sums.flops);
     sums_.transcendentals = std::max(sums_.transcendentals, sums.transcendentals);
     sums_.bytes = std::max(sums_.bytes, sums.bytes);
-  }
+  });
 }
 
 void CostCounter::CountFusion(Instruction i) {
@@ -409,7 +409,7 @@ void CostCounter::CountInstruction(Instruction i) {
       CountFusion(i);
       break;
     case CostRule::kCall:
-      for (Computation callee : i.called_computations()) Become(callee);
+      i.ForEachCallee([&](Computation callee) { Become(callee); });
       break;
     case CostRule::kWhile:
       Become(i.computation_attr(Attr::kBody));

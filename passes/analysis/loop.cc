@@ -19,8 +19,7 @@ std::vector<uint32_t> CountCallers(const Module& module) {
   std::vector<uint32_t> callers(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (!MightHaveCalledComputations(i.opcode())) continue;
-      for (Computation callee : i.called_computations()) ++callers[callee.id().value];
+      i.ForEachCallee([&](Computation callee) { ++callers[callee.id().value]; });
     }
   }
   return callers;

@@ -191,12 +191,12 @@ std::vector<LiveBuffer> MemoryAnalysis::LiveAtPeak(const Module& module) const {
     int64_t most = 0;
     const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
     if (!RunsComputations(at)) break;
-    for (Computation callee : at.called_computations()) {
+    at.ForEachCallee([&](Computation callee) {
       const int64_t bytes = uses_[callee.id().value].peak_bytes_beyond_arguments;
-      if (bytes <= most) continue;
+      if (bytes <= most) return;
       most = bytes;
       next = callee.id();
-    }
+    });
   }
   std::stable_sort(live.begin(), live.end(),
                    [](const LiveBuffer& a, const LiveBuffer& b) { return a.bytes > b.bytes; });
@@ -222,10 +222,10 @@ absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
     for (size_t place = 0; place < order.size(); ++place) {
       const Instruction i = module.instruction(order[place]);
       if (!RunsComputations(i)) continue;
-      for (Computation callee : i.called_computations()) {
+      i.ForEachCallee([&](Computation callee) {
         callee_bytes[place] =
             std::max(callee_bytes[place], result.uses_[callee.id().value].peak_bytes_beyond_arguments);
-      }
+      });
     }
     absl::StatusOr<MemoryUse> use = MemoryOf(c, std::move(order), callee_bytes);
     if (!use.ok()) return use.status();

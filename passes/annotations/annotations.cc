@@ -33,8 +33,7 @@ void MergeMetadataOfComputations(Module& module, std::vector<Computation> from, 
     seen.push_back(c.id());
     for (Instruction i : c.instructions()) {
       MergeMetadata(module, i.id(), to);
-      if (!MightHaveCalledComputations(i.opcode())) continue;
-      for (Computation callee : i.called_computations()) from.push_back(callee);
+      i.ForEachCallee([&](Computation callee) { from.push_back(callee); });
     }
   }
 }

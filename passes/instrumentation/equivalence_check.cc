@@ -92,7 +92,7 @@ std::vector<uint8_t> DependentResults(const Module& module, absl::Span<const Opc
       const Instruction i = module.instruction(at);
       bool dependent = std::find(opcodes.begin(), opcodes.end(), i.opcode()) != opcodes.end();
       for (Instruction operand : i.operands()) dependent |= depends[operand.id().value] != 0;
-      for (Computation callee : i.called_computations()) dependent |= holds[callee.id().value] != 0;
+      i.ForEachCallee([&](Computation callee) { dependent |= holds[callee.id().value] != 0; });
       depends[at.value] = dependent ? 1 : 0;
       if (dependent) holds[id.value] = 1;
     }

@@ -71,7 +71,7 @@ struct Shared {
           loops[id.value] = 1;
           loop_of[i.computation_attr(Attr::kBody).id().value] = i.id();
         }
-        for (Computation callee : i.called_computations()) loops[id.value] |= loops[callee.id().value];
+        i.ForEachCallee([&](Computation callee) { loops[id.value] |= loops[callee.id().value]; });
       }
     }
   }
@@ -168,8 +168,8 @@ class Assigner {
 
 int64_t Assigner::HeldByCallees(Instruction i) const {
   int64_t held = 0;
-  if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) return held;
-  for (Computation callee : i.called_computations()) held = std::max(held, shared_.held[callee.id().value]);
+  if (i.opcode() == Opcode::kFusion) return held;
+  i.ForEachCallee([&](Computation callee) { held = std::max(held, shared_.held[callee.id().value]); });
   return held;
 }
 
@@ -191,7 +191,7 @@ void Assigner::ComputePositions() {
     room_[place] -= HeldByCallees(i);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     closed_[place] = i.opcode() == Opcode::kWhile;
-    for (Computation callee : i.called_computations()) closed_[place] |= shared_.loops[callee.id().value];
+    i.ForEachCallee([&](Computation callee) { closed_[place] |= shared_.loops[callee.id().value]; });
   }
 }
 
@@ -573,10 +573,10 @@ absl::Status Assigner::Move() {
     const Instruction i = module_.instruction(order_[place]);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     const int64_t held = options_.vmem_bytes - room_[place] - HeldByCallees(i);
-    for (Computation callee : i.called_computations()) {
+    i.ForEachCallee([&](Computation callee) {
       int64_t& outside = shared_.outside[callee.id().value];
       outside = std::max(outside, held);
-    }
+    });
   }
   for (const CandidateInterval& stay : intervals_) {
     if (!in_vmem_.contains(stay.value.value)) continue;

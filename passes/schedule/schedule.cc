@@ -386,9 +386,8 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
       for (size_t n = 0; n < order.size(); ++n) {
         const Instruction i = module.instruction(order[n]);
         if (!HasTrait(i.opcode(), kControlFlow) && i.opcode() != Opcode::kAsyncStart) continue;
-        for (Computation callee : i.called_computations()) {
-          callee_bytes[n] = std::max(callee_bytes[n], of_callees[callee.id().value]);
-        }
+        i.ForEachCallee(
+            [&](Computation callee) { callee_bytes[n] = std::max(callee_bytes[n], of_callees[callee.id().value]); });
       }
       return MemoryOf(c, order, callee_bytes);
     };

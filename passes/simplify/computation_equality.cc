@@ -58,9 +58,8 @@ ComputationId EqualComputationSet::FirstEqual(ComputationId id) {
       // On a call-graph cycle, which only invalid modules have, the first visited computation represents itself.
       Add(c.id());
       for (Instruction i : c.instructions()) {
-        if (!MightHaveCalledComputations(i.opcode())) continue;
-        ForEachCallee(module_, i.record(), [&](ComputationId callee) {
-          if (same_[callee.value] == kUnknown) open.push_back(callee);
+        i.ForEachCallee([&](Computation callee) {
+          if (same_[callee.id().value] == kUnknown) open.push_back(callee.id());
         });
       }
       continue;
@@ -118,21 +117,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
       if (!MightHaveCalledComputations(i.opcode())) continue;
       // Bodies of fusions and asynchronous operations stay separate.
       if (HasTrait(i.opcode(), kOwnsCallee)) continue;
-      const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
-      for (const AttrValue& value : attrs) {
-        uint32_t payload = value.payload;
-        if (InfoOf(value.attr).type == AttrType::kComputation) {
-          payload = same[value.payload];
-        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
-          const absl::Span<const int64_t> list = module.context().list(ListId(value.payload));
-          std::vector<int64_t> ids;
-          for (int64_t id : list) ids.push_back(same[static_cast<size_t>(id)]);
-          payload = module.ListPayload(ids);
-        }
-        if (payload == value.payload) continue;
-        module.SetAttr(i.id(), value.attr, payload);
-        changed = true;
-      }
+      changed |= module.ReplaceCallees(i.id(), [&](ComputationId callee) { return ComputationId(same[callee.value]); });
     }
   }
   if (!changed) return false;

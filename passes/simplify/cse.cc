@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "ir/core/hashing.h"
 #include "ir/core/intern_index.h"
 #include "ir/graph/side_effects.h"
@@ -54,9 +55,8 @@ class InstructionSet {
     }
     for (const AttrValue& a : module_.attrs_of(r)) {
       if (!IsSemantic(a)) continue;
-      const AttrType type = InfoOf(a.attr).type;
       // Callees with different names may be equal.
-      const bool calls = type == AttrType::kComputation || type == AttrType::kComputationList;
+      const bool calls = NamesComputations(a.attr);
       hash = MixHash(hash, static_cast<uint64_t>(a.attr) << 32 | (calls ? 0 : a.payload));
     }
     return hash;
@@ -65,17 +65,14 @@ class InstructionSet {
   bool EqualAttr(const AttrValue& a, const AttrValue& b) {
     if (a.attr != b.attr) return false;
     if (a.payload == b.payload) return true;
-    const AttrType type = InfoOf(a.attr).type;
-    if (type != AttrType::kComputation && type != AttrType::kComputationList) return false;
+    if (!NamesComputations(a.attr)) return false;
     if (!same_) same_.emplace(module_);
-    const auto same = [this](int64_t p, int64_t q) {
-      return same_->FirstEqual(ComputationId(static_cast<uint32_t>(p))) ==
-             same_->FirstEqual(ComputationId(static_cast<uint32_t>(q)));
+    const auto callees = [this](const AttrValue& value) {
+      absl::InlinedVector<ComputationId, 4> first;
+      module_.ForEachCallee(value, [&](ComputationId callee) { first.push_back(same_->FirstEqual(callee)); });
+      return first;
     };
-    if (type == AttrType::kComputation) return same(a.payload, b.payload);
-    const absl::Span<const int64_t> x = module_.context().list(ListId(a.payload));
-    const absl::Span<const int64_t> y = module_.context().list(ListId(b.payload));
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
+    return callees(a) == callees(b);
   }
 
   bool Equal(const InstructionRecord& x, const InstructionRecord& y) {

@@ -15,10 +15,9 @@ int64_t EraseUnreachable(Module& module, const PotentialCallers& callers) {
     const ComputationId id = open.back();
     open.pop_back();
     for (InstructionId caller : callers.Of(id)) {
-      const InstructionRecord& r = module.record(caller);
-      if (!r.parent.valid()) continue;
-      ForEachCallee(module, r, [&](ComputationId callee) {
-        if (std::exchange(reached[callee.value], 1) == 0) open.push_back(callee);
+      if (!module.record(caller).parent.valid()) continue;
+      module.instruction(caller).ForEachCallee([&](Computation callee) {
+        if (std::exchange(reached[callee.id().value], 1) == 0) open.push_back(callee.id());
       });
     }
   }

@@ -20,10 +20,9 @@ class ConservativeSideEffects {
 
   bool Of(Computation computation) const { return computation.id().value >= bound_ || effects_.Of(computation); }
   bool Of(Instruction instruction) const {
-    for (Computation callee : instruction.called_computations()) {
-      if (callee.id().value >= bound_) return true;
-    }
-    return effects_.Of(instruction);
+    bool unknown = false;
+    instruction.ForEachCallee([&](Computation callee) { unknown |= callee.id().value >= bound_; });
+    return unknown || effects_.Of(instruction);
   }
 
  private:

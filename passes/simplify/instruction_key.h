@@ -74,12 +74,9 @@ inline void AddAttributes(KeySet* key, Instruction i, const std::vector<uint32_t
     const AttrInfo& info = InfoOf(a.attr);
     if (info.category == AttrCategory::kAnnotation) continue;
     key->Add(static_cast<uint32_t>(a.attr));
-    if (info.type == AttrType::kComputation) {
-      key->Add(same[a.payload]);
-    } else if (info.type == AttrType::kComputationList) {
-      const absl::Span<const int64_t> list = module.context().list(ListId(a.payload));
-      key->Add(static_cast<uint32_t>(list.size()));
-      for (int64_t id : list) key->Add(same[static_cast<size_t>(id)]);
+    if (NamesComputations(a.attr)) {
+      module.ForEachCallee(a, [&](ComputationId callee) { key->Add(same[callee.value]); });
+      key->Add(ComputationId::kNone);
     } else {
       key->Add(a.payload);
     }

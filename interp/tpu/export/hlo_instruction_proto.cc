@@ -462,7 +462,7 @@ void WriteInstruction(Instruction i, xla::HloInstructionProto* out) {
       if (const Computation c = i.computation_attr(attr); c.valid()) out->add_called_computation_ids(IdOf(c.id()));
     }
   } else {
-    for (Computation callee : i.called_computations()) out->add_called_computation_ids(IdOf(callee.id()));
+    i.ForEachCallee([&](Computation callee) { out->add_called_computation_ids(IdOf(callee.id())); });
   }
   if (i.metadata_id()) WriteMetadata(i.module().context(), i.metadata(), out->mutable_metadata());
   if (i.opcode() == Opcode::kParameter) out->set_parameter_number(i.parameter_number());

@@ -24,32 +24,6 @@ void WriteProgramShape(Computation computation, xla::ProgramShapeProto* out) {
   WriteShape(computation.root().shape(), out->mutable_result());
 }
 
-// Returns the computations, callees before callers.
-std::vector<Computation> CalleesFirst(const Module& module) {
-  std::vector<Computation> order;
-  std::vector<uint8_t> state(module.computation_id_bound(), 0);  // 1: in progress, 2: done
-  for (Computation start : module.computations()) {
-    std::vector<Computation> open = {start};
-    while (!open.empty()) {
-      const Computation c = open.back();
-      uint8_t& s = state[c.id().value];
-      if (s != 0) {
-        open.pop_back();
-        if (s == 1) order.push_back(c);
-        s = 2;
-        continue;
-      }
-      s = 1;
-      for (Instruction i : c.instructions()) {
-        for (Computation callee : i.called_computations()) {
-          if (state[callee.id().value] == 0) open.push_back(callee);
-        }
-      }
-    }
-  }
-  return order;
-}
-
 void WriteStackFrames(const Context& context, const StackFrames& frames, xla::StackFrameIndexProto* out) {
   for (StringId name : frames.file_names) out->add_file_names(Ascii(context.str(name)));
   for (StringId name : frames.function_names) out->add_function_names(Ascii(context.str(name)));
@@ -98,23 +72,18 @@ void WriteHeader(const Module& module, xla::HloModuleProto* out) {
 void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_id, xla::HloModuleProto* out) {
   out->set_name(Ascii(module.name()));
   out->set_id(program_id);
-  std::vector<uint8_t> fused(module.computation_id_bound(), 0);
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (i.opcode() != Opcode::kFusion) continue;
-      for (Computation callee : i.called_computations()) fused[callee.id().value] = 1;
-    }
-  }
-  for (Computation c : CalleesFirst(module)) {
+  const ComputationRoles roles = RolesOf(module);
+  for (ComputationId id : ComputationPostOrder(module)) {
+    const Computation c = module.computation(id);
     xla::HloComputationProto* computation = out->add_computations();
     computation->set_name(Ascii(c.name()));
     computation->set_id(IdOf(c.id()));
     computation->set_root_id(IdOf(c.root().id()));
-    computation->set_is_fusion_computation(fused[c.id().value] != 0);
+    computation->set_is_fusion_computation(roles.fusion[id.value] != 0);
     if (c.execution_thread() != "main") computation->set_execution_thread(Ascii(c.execution_thread()));
     WriteProgramShape(c, computation->mutable_program_shape());
     // Passes leave instructions in any order; readers expect operands first.
-    for (InstructionId id : PostOrder(c)) WriteInstruction(module.instruction(id), computation->add_instructions());
+    for (InstructionId at : PostOrder(c)) WriteInstruction(module.instruction(at), computation->add_instructions());
   }
   out->set_entry_computation_name(Ascii(module.entry().name()));
   out->set_entry_computation_id(IdOf(module.entry().id()));

@@ -287,11 +287,11 @@ class Planner {
   const Need* CalleeNeed(const ScheduleUnit& step) const {
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return nullptr;
     const Need* most = nullptr;
-    for (Computation callee : module_.instruction(step.name).called_computations()) {
+    module_.instruction(step.name).ForEachCallee([&](Computation callee) {
       const int64_t at = plan_.PlanOf(callee.id());
-      if (at < 0 || at >= static_cast<int64_t>(needs_.size())) continue;
+      if (at < 0 || at >= static_cast<int64_t>(needs_.size())) return;
       if (most == nullptr || needs_[at].peak > most->peak) most = &needs_[at];
-    }
+    });
     return most;
   }
 

@@ -217,10 +217,10 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
     uint32_t next = 0;
     for (const auto& [where, caller] : callers) {
       for (; next <= where; ++next) held += change[next];
-      for (Computation callee : caller.called_computations()) {
+      caller.ForEachCallee([&](Computation callee) {
         double& most = outside[callee.id().value];
         most = std::max(most, held);
-      }
+      });
     }
   }
   return outside;

@@ -25,13 +25,13 @@ void Collect(Instruction instruction, const CostAnalysis& costs, std::map<std::s
     return;
   }
   bool named = false;
-  for (Computation fused : instruction.called_computations()) {
+  instruction.ForEachCallee([&](Computation fused) {
     for (Instruction i : fused.instructions()) {
       if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant || ScopeOf(i).empty()) continue;
       named = true;
       add(i);
     }
-  }
+  });
   if (!named) add(instruction);
 }
 

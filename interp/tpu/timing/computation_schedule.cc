@@ -40,10 +40,10 @@ class Scheduler {
     std::vector<double> called(plan_.steps.size(), 0);
     for (uint32_t s = 0; s < called.size(); ++s) {
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
-      for (Computation callee : NameOf(s).called_computations()) {
+      NameOf(s).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
         if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
-      }
+      });
     }
     return called;
   }
@@ -240,13 +240,13 @@ class Scheduler {
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
       result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
-      for (Computation callee : NameOf(static_cast<uint32_t>(s)).called_computations()) {
+      NameOf(static_cast<uint32_t>(s)).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
-        if (time == nullptr || time->vmem.empty()) continue;
+        if (time == nullptr || time->vmem.empty()) return;
         const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
         result_.vmem[s] = std::max(result_.vmem[s], residency_.used_bytes[s] + most);
         result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s] + time->vmem_held);
-      }
+      });
     }
     result_.vmem_arrays = std::move(residency_.residents);
   }

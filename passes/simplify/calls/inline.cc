@@ -87,22 +87,7 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
       changed = true;
       return copy;
     };
-    for (InstructionId site : sites) {
-      const absl::Span<const AttrValue> view = module.instruction(site).attrs();
-      const std::vector<AttrValue> attrs(view.begin(), view.end());
-      for (const AttrValue& value : attrs) {
-        if (InfoOf(value.attr).type == AttrType::kComputation) {
-          const ComputationId mine = own(ComputationId(value.payload));
-          if (mine.value != value.payload) module.SetAttr(site, value.attr, mine.value);
-        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
-          const absl::Span<const int64_t> list = module.context().list(ListId(value.payload));
-          std::vector<int64_t> ids(list.begin(), list.end());
-          for (int64_t& id : ids) id = own(ComputationId(static_cast<uint32_t>(id))).value;
-          const uint32_t payload = module.ListPayload(ids);
-          if (payload != value.payload) module.SetAttr(site, value.attr, payload);
-        }
-      }
-    }
+    for (InstructionId site : sites) module.ReplaceCallees(site, own);
   }
   return changed;
 }

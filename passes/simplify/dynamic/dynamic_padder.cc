@@ -71,8 +71,8 @@ std::vector<uint8_t> UsedOtherwise(const Module& module) {
   std::vector<uint8_t> used(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (!MightHaveCalledComputations(i.opcode()) || CallsSequentialCode(i.opcode())) continue;
-      for (Computation callee : i.called_computations()) used[callee.id().value] = 1;
+      if (CallsSequentialCode(i.opcode())) continue;
+      i.ForEachCallee([&](Computation callee) { used[callee.id().value] = 1; });
     }
   }
   return used;
