@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/complete_attributes.h"
 #include "ir/inference/shape_inference.h"
 
 namespace hlokit {
@@ -23,13 +24,6 @@ Literal Scalar(ShapeTable& shapes, ElementType type, T value) {
   return literal;
 }
 
-// Returns the default comparison type of an element type.
-ComparisonType DefaultComparison(ElementType type) {
-  if (IsSigned(type)) return ComparisonType::kSigned;
-  if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
-  return ComparisonType::kUnsigned;
-}
-
 std::vector<InstructionId> Joined(Builder::Operands a, Builder::Operands b) {
   std::vector<InstructionId> joined(a.begin(), a.end());
   joined.insert(joined.end(), b.begin(), b.end());
@@ -37,6 +31,26 @@ std::vector<InstructionId> Joined(Builder::Operands a, Builder::Operands b) {
 }
 
 }  // namespace
+
+void Builder::Place(InstructionId id) {
+  if (position_.valid()) module_->MoveBefore(id, position_);
+  if (added_ != nullptr) added_->push_back(id);
+}
+
+InstructionId Builder::Insert(std::string_view name, Opcode opcode, Shape shape, Operands operands,
+                              absl::Span<const AttrValue> attrs, uint32_t payload) {
+  const StringId unique = module_->UniqueInstructionName(name.empty() ? ToString(opcode) : name);
+  const InstructionId id = module_->AddInstruction(computation_, opcode, shape, unique, operands, attrs, payload);
+  if (metadata_.valid()) module_->SetMetadata(id, metadata_);
+  Place(id);
+  return id;
+}
+
+AttrValue Builder::CallsEach(Attr attr, absl::Span<const ComputationId> values) {
+  std::vector<int64_t> ids;
+  for (ComputationId value : values) ids.push_back(value.value);
+  return List(attr, ids);
+}
 
 bool Builder::Exists(InstructionId id) const {
   return id.valid() && id.value < module_->instruction_id_bound() && module_->record(id).parent == computation_;
@@ -49,56 +63,17 @@ absl::Status Builder::CheckOperands(Operands operands) const {
   return absl::OkStatus();
 }
 
-bool Builder::IsElided(AttrValue value) const {
-  switch (InfoOf(value.attr).elision) {
-    case DefaultElision::kKeep:
-      return false;
-    case DefaultElision::kDropFalse:
-    case DefaultElision::kDropZero:
-    case DefaultElision::kDropEmpty:  // string 0 and list 0 are the empty ones
-      return value.payload == 0;
-    case DefaultElision::kDropOne:
-      return value.payload == 1;
-    case DefaultElision::kDropMinusOne:
-      return module_->DecodeInt64(value.payload) == -1;
-    case DefaultElision::kDropAllZero: {
-      const absl::Span<const int64_t> list = context().list(ListId(value.payload));
-      return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
-    }
-  }
-  return false;
-}
-
-absl::Status Builder::CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> given, std::vector<AttrValue>* attrs) {
-  const auto find = [&](Attr attr) {
-    return std::find_if(given.begin(), given.end(), [&](const AttrValue& v) { return v.attr == attr; });
-  };
+absl::Status Builder::CheckAttrs(Opcode opcode, absl::Span<const AttrValue> given) const {
   for (auto value = given.begin(); value != given.end(); ++value) {
     const AttrSpec* spec = FindAttrSpec(opcode, value->attr);
     if (spec == nullptr || spec->presence == AttrSpec::kLegacy) {
       return Error("unknown attribute `", ToString(value->attr), "` for ", ToString(opcode));
     }
-    if (find(value->attr) != value) return Error("duplicate attribute `", ToString(value->attr), "`");
-    if (spec->presence == AttrSpec::kDefaulted || spec->presence == AttrSpec::kRequired || !IsElided(*value)) {
-      attrs->push_back(*value);
-    }
-  }
-  for (const AttrSpec& spec : InfoOf(opcode).attributes) {
-    if (find(spec.attr) != given.end()) continue;
-    if (spec.presence == AttrSpec::kDefaulted) attrs->push_back({spec.attr, spec.default_payload});
-    if (spec.presence == AttrSpec::kRequired) {
-      return Error("missing attribute `", ToString(spec.attr), "` for ", ToString(opcode));
+    if (std::any_of(given.begin(), value, [&](const AttrValue& v) { return v.attr == value->attr; })) {
+      return Error("duplicate attribute `", ToString(value->attr), "`");
     }
   }
   return absl::OkStatus();
-}
-
-Builder::Result Builder::Append(std::string_view name, Opcode opcode, Shape shape, Operands operands,
-                                absl::Span<const AttrValue> attrs, uint32_t payload) {
-  const StringId unique = module_->UniqueInstructionName(name.empty() ? ToString(opcode) : name);
-  const InstructionId id = module_->AddInstruction(computation_, opcode, shape, unique, operands, attrs, payload);
-  if (metadata_.valid()) module_->SetMetadata(id, metadata_);
-  return id;
 }
 
 Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs, Shape declared) {
@@ -107,8 +82,11 @@ Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const 
     return Error(ToString(opcode), " cannot be built from its opcode alone");
   }
   if (absl::Status status = CheckOperands(operands); !status.ok()) return status;
-  std::vector<AttrValue> complete;
-  if (absl::Status status = CompleteAttrs(opcode, attrs, &complete); !status.ok()) return status;
+  if (absl::Status status = CheckAttrs(opcode, attrs); !status.ok()) return status;
+  std::vector<AttrValue> complete(attrs.begin(), attrs.end());
+  if (const std::optional<Attr> missing = CompleteAttributes(*module_, opcode, 0, &complete)) {
+    return Error("missing attribute `", ToString(*missing), "` for ", ToString(opcode));
+  }
   absl::InlinedVector<Shape, 4> shapes;
   for (InstructionId id : operands) shapes.push_back(shape_of(id));
   const InferenceRequest request{module_, opcode, shapes, complete, declared};
@@ -121,7 +99,7 @@ Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const 
     if (!inferred.ok()) return inferred.status();
     shape = *inferred;
   }
-  return Append(name, opcode, shape, operands, complete, 0);
+  return Insert(name, opcode, shape, operands, complete, 0);
 }
 
 // ---- values ----
@@ -132,14 +110,14 @@ Builder::Result Builder::Parameter(int64_t number, Shape shape, std::string_view
   if (number != next) return Error("expected parameter number ", next, ", found ", number);
   if (!shape.valid()) return Error("the shape of a parameter must be specified");
   if (shape.leaf_count() > kMaxLeaves) return Error("the parameter has more than ", kMaxLeaves, " leaves");
-  return Append(name.empty() ? std::string_view(next_name) : name, Opcode::kParameter, shape, {}, {},
+  return Insert(name.empty() ? std::string_view(next_name) : name, Opcode::kParameter, shape, {}, {},
                 static_cast<uint32_t>(number));
 }
 
 Builder::Result Builder::Constant(const Literal& value) {
   const std::string name = TakeName();
   if (!value.shape().valid()) return Error("expected a literal with a value");
-  return Append(name, Opcode::kConstant, value.shape(), {}, {}, context().literals.Add(value).value);
+  return Insert(name, Opcode::kConstant, value.shape(), {}, {}, context().literals.Add(value).value);
 }
 
 Builder::Result Builder::ConstantPred(bool value) {
@@ -305,9 +283,7 @@ Builder::Result Builder::Conditional(InstructionId index, absl::Span<const Compu
     return Add(Opcode::kConditional, operands,
                {Calls(Attr::kTrueComputation, branches[0]), Calls(Attr::kFalseComputation, branches[1])});
   }
-  std::vector<int64_t> ids;
-  for (ComputationId branch : branches) ids.push_back(branch.value);
-  return Add(Opcode::kConditional, operands, {List(Attr::kBranchComputations, ids)});
+  return Add(Opcode::kConditional, operands, {CallsEach(Attr::kBranchComputations, branches)});
 }
 
 }  // namespace hlokit

@@ -7,7 +7,11 @@
 //   ...
 //   b.SetRoot(*b.Binary(Opcode::kAdd, *x, *x));
 //
-// Methods return the new instruction. They return an error, and add nothing, if the operands are incompatible.
+// Methods with a Result return the new instruction. They return an error, and add nothing, if the operands are
+// incompatible. The Make methods are for rewriting verified modules: they take operands, shape and attributes as given,
+// in canonical form.
+//
+// Instructions are added at the insertion point: at the end of a computation, or before an instruction.
 #ifndef HLOKIT_IR_BUILDER_BUILDER_H_
 #define HLOKIT_IR_BUILDER_BUILDER_H_
 
@@ -35,7 +39,10 @@ class Builder {
   using Operands = absl::Span<const InstructionId>;
   using Dims = absl::Span<const int64_t>;
 
-  Builder(Module* module, ComputationId computation) : module_(module), computation_(computation) {}
+  // Adds before `position`, or at the end of the computation if there is none.
+  explicit Builder(Module* module, ComputationId computation, InstructionId position = InstructionId())
+      : module_(module), computation_(computation), position_(position) {}
+  Builder(Module* module, InstructionId position) : Builder(module, module->record(position).parent, position) {}
 
   Module& module() const { return *module_; }
   Context& context() const { return module_->context(); }
@@ -45,6 +52,22 @@ class Builder {
 
   void SetRoot(InstructionId root) { module_->SetRoot(computation_, root); }
 
+  // ---- where ----
+  // Sets the insertion point before `position`, which may be in another computation and must not be erased meanwhile;
+  // if it is invalid, at the end of the current computation.
+  void SetInsertionPoint(InstructionId position) {
+    position_ = position;
+    if (position.valid()) computation_ = module_->record(position).parent;
+  }
+  // Sets the insertion point before the successor of `instruction`.
+  void SetInsertionPointAfter(InstructionId instruction) {
+    computation_ = module_->record(instruction).parent;
+    position_ = module_->record(instruction).next;
+  }
+  // Appends each instruction added from now on to `added`, which must outlive the builder.
+  void RecordIn(std::vector<InstructionId>* added) { added_ = added; }
+
+  // ---- names, metadata ----
   // Sets the base name of the next instruction; the default is the opcode.
   Builder& WithName(std::string_view base) {
     next_name_ = base;
@@ -57,11 +80,43 @@ class Builder {
     return previous;
   }
 
+  // ---- as given ----
+  // Adds any instruction. `payload` is the number of a parameter, the LiteralId of a constant.
+  InstructionId Make(Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs = {},
+                     uint32_t payload = 0) {
+    return Insert(TakeName(), opcode, shape, operands, attrs, payload);
+  }
+  // Adds an instruction of the shape that inference gives. Returns none if the operands do not fit.
+  InstructionId MakeInferred(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {});
+  // Adds a copy of `source`, which may be of another computation, with its attributes and metadata. Its name is made
+  // from that of `source` unless WithName gave one.
+  InstructionId MakeClone(InstructionId source, Operands operands);
+  InstructionId MakeElement(InstructionId tuple, int64_t index);
+  InstructionId MakeTuple(Operands elements);
+  // Return the operand itself where it has the type or shape.
+  InstructionId MakeConvert(InstructionId operand, ElementType type);
+  InstructionId MakeReshape(InstructionId operand, Shape shape);
+  // Adds an instruction of the shape of the first operand.
+  InstructionId MakeLike(Opcode opcode, Operands operands) { return Make(opcode, shape_of(operands[0]), operands); }
+  InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);
+  InstructionId MakeReduce(InstructionId operand, InstructionId init, Dims dimensions, ComputationId reducer);
+  InstructionId MakeConstant(const Literal& value);
+  // Adds the scalar `value`, which `type` must hold.
+  InstructionId MakeScalarConstant(ElementType type, double value);
+  // Adds a scalar constant of one element's bytes.
+  InstructionId MakeScalar(ElementType type, const std::byte* data);
+  // Returns an array of `shape` with all elements equal to the scalar `value`.
+  InstructionId MakeSplat(Shape shape, InstructionId value);
+  // Adds a computation of two scalars of `type` that applies `opcode` to them.
+  ComputationId MakeReducer(Opcode opcode, ElementType type);
+
+  // ---- checked ----
   // Adds any instruction but a parameter or constant. `declared` supplies the parts that inference needs
   // (shape_inference.h), or the whole shape, which is then checked. Attributes come in any order; default values may be
   // omitted.
   Result Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {}, Shape declared = Shape());
 
+  // ---- attributes ----
   // Return attribute payloads.
   AttrValue Int(Attr attr, int64_t value) { return {attr, module_->EncodeInt64(value)}; }
   AttrValue List(Attr attr, Dims values) { return {attr, module_->ListPayload(values)}; }
@@ -71,7 +126,10 @@ class Builder {
     return {attr, static_cast<uint32_t>(value)};
   }
   static AttrValue Calls(Attr attr, ComputationId value) { return {attr, value.value}; }
+  AttrValue CallsEach(Attr attr, absl::Span<const ComputationId> values);
   AttrValue String(Attr attr, std::string_view value) { return {attr, context().strings.Intern(value).value}; }
+  // Returns the attribute of `source`, which must have it.
+  static AttrValue SameAs(Instruction source, Attr attr) { return {attr, *source.payload(attr)}; }
 
   // ---- values ----
   // Adds parameters in the order of their numbers.
@@ -126,12 +184,14 @@ class Builder {
   Result Conditional(InstructionId index, absl::Span<const ComputationId> branches, Operands arguments);
 
  private:
-  // Checks, completes and canonicalizes the attributes of `opcode`.
-  absl::Status CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> given, std::vector<AttrValue>* attrs);
-  bool IsElided(AttrValue value) const;
+  // Checks that `opcode` may have these attributes, each once.
+  absl::Status CheckAttrs(Opcode opcode, absl::Span<const AttrValue> given) const;
   absl::Status CheckOperands(Operands operands) const;
-  Result Append(std::string_view name, Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs,
-                uint32_t payload);
+  // Adds at the insertion point, with a unique name made from `name`, or from the opcode if it is empty.
+  InstructionId Insert(std::string_view name, Opcode opcode, Shape shape, Operands operands,
+                       absl::Span<const AttrValue> attrs, uint32_t payload);
+  // Moves what was just added to the end of the computation to the insertion point.
+  void Place(InstructionId id);
   std::string TakeName() { return std::exchange(next_name_, std::string()); }
   // Returns an array shape with the element type of `a`; invalid if `a` is not an array or invalid.
   Shape ShapeLike(InstructionId a, Dims sizes);
@@ -140,8 +200,10 @@ class Builder {
 
   Module* module_;
   ComputationId computation_;
+  InstructionId position_;
   std::string next_name_;
   MetadataId metadata_;
+  std::vector<InstructionId>* added_ = nullptr;
 };
 
 // Sets the metadata of a builder during its lifetime.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verifies attribute values that shape inference does not depend on.
 #include "ir/core/str_cat.h"
+#include "ir/graph/complete_attributes.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/verify/context.h"
 
@@ -22,12 +23,7 @@ void CheckCompare(VerifierContext& v, Instruction i) {
   if (!given) return;
   const ElementType element = i.operand(1).shape().element_type();
   const auto type = static_cast<ComparisonType>(*given);
-  ComparisonType fits = ComparisonType::kUnsigned;  // of predicates too
-  if (IsFloat(element) || IsComplex(element)) {
-    fits = ComparisonType::kFloat;
-  } else if (IsSigned(element)) {
-    fits = ComparisonType::kSigned;
-  }
+  const ComparisonType fits = DefaultComparison(element);
   if (type == fits || (IsFloat(element) && type == ComparisonType::kTotalOrder)) return;
   const auto text = [](ComparisonType t) { return EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(t)]; };
   v.Report(i, DiagnosticKind::kAttributeValue,

@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/async.h"
+#include "ir/graph/complete_attributes.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/sharding/sharding.h"
 #include "parser/hlo/module_parser.h"
@@ -13,15 +14,8 @@
 namespace hlokit {
 namespace {
 
-// Returns the comparison type that XLA assumes for operands of a type.
-ComparisonType DefaultComparison(ElementType type) {
-  if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
-  return IsSigned(type) ? ComparisonType::kSigned : ComparisonType::kUnsigned;
-}
-
 // Checks that the attributes of an opcode need, so that most instructions skip the rare ones.
 struct AttrDuties {
-  bool complete = false;        // some are required or defaulted
   bool drop_read_only = false;  // some are parsed but not stored
   bool fit_to_shape = false;    // attributes depend on the result shape, even if there are none
 };
@@ -34,7 +28,6 @@ const AttrDuties& DutiesOf(Opcode opcode) {
     }
     for (size_t i = 0; i <= kOpcodeCount; ++i) {
       for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(i)).attributes) {
-        duties[i].complete |= spec.presence == AttrSpec::kRequired || spec.presence == AttrSpec::kDefaulted;
         duties[i].drop_read_only |= spec.presence == AttrSpec::kLegacy;
       }
     }
@@ -58,27 +51,6 @@ void ModuleParser::RemoveAttr(const Frame& f, Attr attr) {
       attrs_.end());
 }
 
-bool ModuleParser::IsElided(AttrValue value) const {
-  switch (InfoOf(value.attr).elision) {
-    case DefaultElision::kKeep:
-      return false;
-    case DefaultElision::kDropFalse:
-    case DefaultElision::kDropZero:
-      return value.payload == 0;
-    case DefaultElision::kDropOne:
-      return value.payload == 1;
-    case DefaultElision::kDropMinusOne:
-      return module_->DecodeInt64(value.payload) == -1;
-    case DefaultElision::kDropEmpty:
-      return value.payload == 0;  // string 0 and list 0 are the empty ones
-    case DefaultElision::kDropAllZero: {
-      const absl::Span<const int64_t> list = context_->list(ListId(value.payload));
-      return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
-    }
-  }
-  return false;
-}
-
 bool ModuleParser::CheckOperandCount(const Frame& f) {
   const OpcodeInfo& info = InfoOf(f.opcode);
   const auto count = static_cast<int64_t>(operands_.size() - f.operands_begin);
@@ -91,27 +63,10 @@ bool ModuleParser::CheckOperandCount(const Frame& f) {
 
 // Checks required attributes, adds defaulted ones, and removes those with default values.
 bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
-  const absl::Span<const AttrSpec> specs =
-      DutiesOf(opcode).complete ? InfoOf(opcode).attributes : absl::Span<const AttrSpec>();
-  for (const AttrSpec& spec : specs) {
-    if (spec.presence == AttrSpec::kDefaulted) {
-      if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.default_payload});
-    } else if (spec.presence == AttrSpec::kRequired && FindAttr(f, spec.attr) == nullptr) {
-      return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
-                   StrCat("missing attribute `", ToString(spec.attr), "` for ", ToString(opcode)));
-    }
-  }
-  size_t kept = f.attrs_begin;
-  for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
-    if (InfoOf(attrs_[i].attr).elision != DefaultElision::kKeep) {
-      const AttrSpec* spec = FindAttrSpec(opcode, attrs_[i].attr);
-      const bool implied = spec != nullptr && spec->presence == AttrSpec::kDefaulted;
-      if (!implied && IsElided(attrs_[i])) continue;
-    }
-    attrs_[kept++] = attrs_[i];
-  }
-  attrs_.resize(kept);
-  return true;
+  const std::optional<Attr> missing = hlokit::CompleteAttributes(*module_, opcode, f.attrs_begin, &attrs_);
+  if (!missing) return true;
+  return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
+               StrCat("missing attribute `", ToString(*missing), "` for ", ToString(opcode)));
 }
 
 // Checks and canonicalizes attributes of single opcodes, beyond the tables.
@@ -454,7 +409,7 @@ void ModuleParser::SetThread(ComputationId computation, StringId thread) {
     module_->SetExecutionThread(id, thread);
     for (Instruction i : module_->computation(id).instructions()) {
       if (i.opcode() == Opcode::kAsyncStart) continue;
-      for (Computation callee : i.called_computations()) open.push_back(callee.id());
+      i.ForEachCallee([&](Computation callee) { open.push_back(callee.id()); });
     }
   }
 }

@@ -137,7 +137,6 @@ class ModuleParser {
   void DropLegacyAttributes(const Frame& f);
   void SetThread(ComputationId computation, StringId thread);
   void CopyToWrapped(InstructionId async);
-  bool IsElided(AttrValue value) const;
   bool InferResult(Frame& f);
   bool AdjustAttributesToShape(Frame& f);
   bool FinishAsync(Frame& f);

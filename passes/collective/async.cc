@@ -82,19 +82,14 @@ absl::Status SplitIntoPair(Module& module, InstructionId id, const Pair& pair) {
     }
     started = table.Tuple(parts);
   }
-  Builder builder(&module, parent);
+  Builder builder(&module, parent, module.record(id).next);
   const MetadataScope scope(&builder, module.record(id).metadata);
-  const InstructionId place = module.record(id).next;
   builder.WithName(StrCat(module.instruction(id).name(), "-start"));
   const Builder::Result start = builder.Add(pair.start, operands, attrs, started);
   if (!start.ok()) return start.status();
   builder.WithName(StrCat(module.instruction(id).name(), "-done"));
   const Builder::Result done = builder.Add(pair.done, {*start}, {}, result);
   if (!done.ok()) return done.status();
-  if (place.valid()) {
-    module.MoveBefore(*start, place);
-    module.MoveBefore(*done, place);
-  }
   module.ReplaceAllUses(id, *done);
   module.Erase(id);
   return absl::OkStatus();

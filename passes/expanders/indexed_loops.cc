@@ -166,15 +166,12 @@ class IndexedLoop {
     std::vector<InstructionId> next = body(b, counter, std::move(elements));
     next.insert(next.begin(), Get(b.Binary(Opcode::kAdd, counter, Get(b.ConstantS32(1)))));
     b.SetRoot(Get(b.Tuple(next)));
-    const InstructionId init = rewriter_.Make(Opcode::kTuple, tuple, state);
-    const AttrValue attrs[] = {{Attr::kCondition, condition.value}, {Attr::kBody, trip.value}};
+    const InstructionId init = rewriter_.MakeTuple(state);
+    const AttrValue attrs[] = {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, trip)};
     return rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
   }
   // Returns element `k` of the final state.
-  InstructionId ResultOf(InstructionId loop, int64_t k) {
-    const AttrValue index[] = {rewriter_.Int(Attr::kIndex, k + 1)};
-    return rewriter_.Make(Opcode::kGetTupleElement, rewriter_.at(loop).shape().element(k + 1), {loop}, index);
-  }
+  InstructionId ResultOf(InstructionId loop, int64_t k) { return rewriter_.MakeElement(loop, k + 1); }
 
   // ---- in the body ----
   InstructionId Get(Builder::Result result) { return result.ok() ? *result : InstructionId(); }
@@ -311,11 +308,9 @@ class ScatterParts {
       if (!root.has_users()) MergeMetadata(module, root.id(), element);
       EraseUnused(module, module.computation(part));
     } else {
-      const AttrValue index[] = {{Attr::kIndex, module.EncodeInt64(k)}};
-      const InstructionId element =
-          module.AddInstruction(part, Opcode::kGetTupleElement, root.shape().element(k),
-                                module.UniqueInstructionName(ToString(Opcode::kGetTupleElement)), {root.id()}, index);
-      module.SetMetadata(element, root.metadata_id());
+      Builder builder(&module, part);
+      builder.SetMetadata(root.metadata_id());
+      const InstructionId element = builder.MakeElement(root.id(), k);
       module.SetRoot(part, element);
     }
     return part;

@@ -42,12 +42,7 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     }
     std::vector<InstructionId> operands;
     for (Instruction operand : i.operands()) operands.push_back(copy_of(operand.id()));
-    const InstructionRecord record = i.record();
-    const absl::Span<const AttrValue> stored = module.attrs_of(record);
-    const std::vector<AttrValue> attrs(stored.begin(), stored.end());
-    const InstructionId copy =
-        module.AddInstruction(caller, record.opcode, i.shape(), record.name, operands, attrs, record.payload);
-    module.SetMetadata(copy, record.metadata);
+    const InstructionId copy = module.CloneInstruction(caller, id, i.record().name, operands);
     if (place.valid()) module.MoveBefore(copy, place);
     made[id.value] = copy;
   }

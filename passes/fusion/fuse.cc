@@ -84,6 +84,7 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
 
 void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group,
                                  InstructionId fusion) {
+  Builder builder(&module_, computation_);
   int64_t number = 0;
   for (const FusionMember& member : members) {
     if (!member.result) continue;
@@ -92,12 +93,8 @@ void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const F
       module_.ReplaceAllUses(result, fusion);
       return;
     }
-    const AttrValue index{Attr::kIndex, module_.EncodeInt64(number++)};
-    const InstructionId part =
-        module_.AddInstruction(computation_, Opcode::kGetTupleElement, module_.instruction(result).shape(),
-                               module_.UniqueInstructionName("get-tuple-element"), {fusion}, {index});
-    module_.SetMetadata(part, module_.record(result).metadata);
-    module_.ReplaceAllUses(result, part);
+    builder.SetMetadata(module_.record(result).metadata);
+    module_.ReplaceAllUses(result, builder.MakeElement(fusion, number++));
   }
 }
 
@@ -133,12 +130,13 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   InstructionId root = results_[0];
   Shape shape = shapes_[0];
   if (results_.size() > 1) {
-    shape = module_.context().shapes.Tuple(shapes_);
-    root = module_.AddInstruction(body, Opcode::kTuple, shape, module_.UniqueInstructionName("tuple"), results_);
-    module_.SetMetadata(root, module_.record(group.metadata_source).metadata);
+    Builder builder(&module_, body);
+    builder.SetMetadata(module_.record(group.metadata_source).metadata);
+    root = builder.MakeTuple(results_);
+    shape = module_.instruction(root).shape();
   }
   module_.SetRoot(body, root);
-  const AttrValue attrs[] = {{Attr::kFusionKind, static_cast<uint32_t>(group.kind)}, {Attr::kCalls, body.value}};
+  const AttrValue attrs[] = {Builder::Enum(Attr::kFusionKind, group.kind), Builder::Calls(Attr::kCalls, body)};
   const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
                                                       module_.UniqueInstructionName(fusion_name_), inputs_, attrs);
   sources_.assign(1, group.metadata_source);

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
@@ -12,24 +13,9 @@
 namespace hlokit {
 namespace {
 
-InstructionId MakeElement(Module& module, InstructionId tuple, int64_t index, InstructionId before) {
-  const Shape shape = module.instruction(tuple).shape().element(index);
-  const AttrValue attrs[] = {{Attr::kIndex, module.EncodeInt64(index)}};
-  const InstructionId id =
-      module.AddInstruction(module.record(tuple).parent, Opcode::kGetTupleElement, shape,
-                            module.UniqueInstructionName(ToString(Opcode::kGetTupleElement)), {tuple}, attrs);
-  if (before.valid()) module.MoveBefore(id, before);
-  module.SetMetadata(id, module.record(tuple).metadata);
-  return id;
-}
-
-InstructionId MakeTuple(Module& module, const std::vector<InstructionId>& elements, Shape shape, MetadataId metadata,
-                        ComputationId parent, InstructionId before) {
-  const InstructionId id = module.AddInstruction(parent, Opcode::kTuple, shape,
-                                                 module.UniqueInstructionName(ToString(Opcode::kTuple)), elements);
-  if (before.valid()) module.MoveBefore(id, before);
-  module.SetMetadata(id, metadata);
-  return id;
+InstructionId MakeElement(Builder& builder, InstructionId tuple, int64_t index) {
+  const MetadataScope scope(&builder, builder.module().record(tuple).metadata);
+  return builder.MakeElement(tuple, index);
 }
 
 // Drops backend annotations that refer to elements by number: only the trip count survives a change.
@@ -68,7 +54,8 @@ InstructionId InitElement(Module& module, const CanonicalLoop& loop, int64_t ind
       return use.user.id();
     }
   }
-  return MakeElement(module, loop.init.id(), index, loop.loop.id());
+  Builder before(&module, loop.loop.id());
+  return MakeElement(before, loop.init.id(), index);
 }
 
 Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const std::vector<uint8_t>& keep,
@@ -120,8 +107,9 @@ Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const s
   RenumberElements(module, seen, number);
   module.SetShape(state.id(), shape);
   module.SetShape(seen.id(), shape);
+  Builder builder(&module, root.id());
   for (size_t k = 0; k < added.size(); ++k) {
-    outputs.push_back(MakeElement(module, state.id(), kept + static_cast<int64_t>(k), plain.body.root().id()));
+    outputs.push_back(MakeElement(builder, state.id(), kept + static_cast<int64_t>(k)));
     SetMetadataFrom(module, outputs.back(), {added[k]});
   }
   module.SetOperands(root.id(), outputs);
@@ -130,7 +118,9 @@ Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const s
   // The loop and its users.
   const MetadataId metadata = module.record(loop).metadata;
   const ComputationId parent = module.record(loop).parent;
-  const InstructionId tuple = MakeTuple(module, init, shape, module.record(plain.init.id()).metadata, parent, loop);
+  builder.SetInsertionPoint(loop);
+  builder.SetMetadata(module.record(plain.init.id()).metadata);
+  const InstructionId tuple = builder.Make(Opcode::kTuple, shape, init);
   std::vector<InstructionId> elements;
   std::vector<std::pair<InstructionId, int64_t>> whole;
   for (const auto& use : plain.loop.uses()) {
@@ -154,12 +144,13 @@ Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const s
   }
   const bool is_root = plain.loop.is_root();
   if (!whole.empty() || is_root) {
-    const InstructionId next = module.record(loop).next;
+    builder.SetInsertionPointAfter(loop);
     std::vector<InstructionId> all;
     for (size_t k = 0; k < before.size(); ++k) {
-      all.push_back(number[k] < 0 ? before[k] : MakeElement(module, loop, number[k], next));
+      all.push_back(number[k] < 0 ? before[k] : MakeElement(builder, loop, number[k]));
     }
-    const InstructionId again = MakeTuple(module, all, old_shape, metadata, parent, next);
+    builder.SetMetadata(metadata);
+    const InstructionId again = builder.Make(Opcode::kTuple, old_shape, all);
     for (const auto& [user, index] : whole) module.ReplaceOperand(user, index, again);
     if (is_root) module.SetRoot(parent, again);
   }

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 
@@ -31,7 +32,7 @@ ComputationId CloneWithFusions(Module& module, ComputationId source) {
 
 InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
                         InstructionId position) {
-  const ComputationId target = module.record(position).parent;
+  Builder builder(&module, position);
   absl::flat_hash_map<uint32_t, InstructionId> copies;
   copies.reserve(static_cast<size_t>(source.instruction_count()));
   for (InstructionId id : PostOrder(source)) {
@@ -44,27 +45,20 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
     }
     absl::InlinedVector<InstructionId, 4> operands;
     for (Instruction operand : module.instruction(id).operands()) operands.push_back(copies.at(operand.id().value));
-    absl::InlinedVector<AttrValue, 8> attrs;
-    const absl::Span<const AttrValue> view = module.instruction(id).attrs();
-    for (AttrValue value : std::vector<AttrValue>(view.begin(), view.end())) {
-      if (value.attr == Attr::kControlPredecessors) {
-        std::vector<int64_t> predecessors;
-        for (int64_t p : module.context().list(ListId(value.payload))) {
-          predecessors.push_back(copies.at(static_cast<uint32_t>(p)).value);
-        }
-        value.payload = module.ListPayload(predecessors);
-      }
-      if (r.opcode == Opcode::kFusion && value.attr == Attr::kCalls) {
-        value.payload = CloneWithFusions(module, ComputationId(value.payload)).value;
-      }
-      attrs.push_back(value);
+    ComputationId fused;
+    if (r.opcode == Opcode::kFusion) {
+      fused = CloneWithFusions(module, module.instruction(id).computation_attr(Attr::kCalls).id());
     }
-    const StringId name = module.UniqueInstructionName(r.name);
-    const InstructionId copy =
-        module.AddInstruction(target, r.opcode, module.context().shape(r.shape), name, operands, attrs, r.payload);
-    module.SetMetadata(copy, r.metadata);
+    const InstructionId copy = builder.MakeClone(id, operands);
     module.SetSource(copy, r.source_offset);
-    module.MoveBefore(copy, position);
+    if (fused.valid()) module.SetAttr(copy, Attr::kCalls, fused.value);
+    if (module.instruction(copy).has(Attr::kControlPredecessors)) {
+      std::vector<int64_t> predecessors;
+      for (Instruction p : module.instruction(id).control_predecessors()) {
+        predecessors.push_back(copies.at(p.id().value).value);
+      }
+      module.SetAttr(copy, Attr::kControlPredecessors, module.ListPayload(predecessors));
+    }
     copies[id.value] = copy;
   }
   return copies.at(source.record().root.value);

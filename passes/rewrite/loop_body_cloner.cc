@@ -27,18 +27,10 @@ InstructionId LoopBodyCloner::Clone(InstructionId id) {
     open.pop_back();
     std::vector<InstructionId> operands;
     for (Instruction operand : i.operands()) operands.push_back(clones_.at(operand.id().value));
-    std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
-    for (AttrValue& attr : attrs) {
-      if (attr.attr == Attr::kChannelId && next_channel_ != nullptr) {
-        attr.payload = module_.EncodeInt64((*next_channel_)++);
-      }
+    const InstructionId copy = builder_.MakeClone(at, operands);
+    if (next_channel_ != nullptr && module_.instruction(copy).has(Attr::kChannelId)) {
+      module_.SetAttr(copy, Attr::kChannelId, module_.EncodeInt64((*next_channel_)++));
     }
-    const InstructionRecord r = i.record();
-    const StringId name = module_.UniqueInstructionName(r.name);
-    const InstructionId copy =
-        module_.AddInstruction(parent_, r.opcode, module_.context().shape(r.shape), name, operands, attrs, r.payload);
-    module_.SetMetadata(copy, r.metadata);
-    module_.MoveBefore(copy, position_);
     clones_[at.value] = copy;
     cloned_.push_back(at);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/module.h"
 
 namespace hlokit {
@@ -25,8 +26,7 @@ class LoopBodyCloner {
                  int64_t* next_channel)
       : module_(*module),
         body_(body),
-        parent_(parent),
-        position_(position),
+        builder_(module, parent, position),
         element_(std::move(element)),
         next_channel_(next_channel) {}
 
@@ -40,8 +40,7 @@ class LoopBodyCloner {
  private:
   Module& module_;
   const Computation body_;
-  const ComputationId parent_;
-  const InstructionId position_;
+  Builder builder_;
   const ElementFn element_;
   int64_t* const next_channel_;
   absl::flat_hash_map<uint32_t, InstructionId> clones_;

@@ -2,13 +2,8 @@
 #include "passes/rewrite/pattern_rewriter.h"
 
 #include <algorithm>
-#include <complex>
-#include <cstring>
 
-#include "absl/container/inlined_vector.h"
 #include "ir/graph/traversal.h"
-#include "ir/inference/shape_inference.h"
-#include "ir/types/float_types.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 
@@ -39,17 +34,19 @@ void RewritePatternSet::Add(std::initializer_list<Opcode> opcodes, std::string_v
 
 PatternRewriter::PatternRewriter(Module* module, const RewritePatternSet* rules, const PassOptions* options,
                                  RewriteScope where)
-    : module_(*module),
+    : Builder(module, module->entry().id()),
       rules_(*rules),
       options_(options),
       effects_(*module),
       scope_(where),
-      applied_(rules->size(), 0) {}
+      applied_(rules->size(), 0) {
+  RecordIn(&made_);
+}
 
 void PatternRewriter::PushToWorklist(InstructionId id) {
   if (id.value >= in_worklist_.size())
-    in_worklist_.resize(std::max<size_t>(id.value + 1, module_.instruction_id_bound()), 0);
-  if (in_worklist_[id.value] != 0 || rules_.of(module_.record(id).opcode).empty()) return;
+    in_worklist_.resize(std::max<size_t>(id.value + 1, module().instruction_id_bound()), 0);
+  if (in_worklist_[id.value] != 0 || rules_.of(module().record(id).opcode).empty()) return;
   in_worklist_[id.value] = 1;
   worklist_.push_back(id);
 }
@@ -61,21 +58,20 @@ void PatternRewriter::PushUsers(Instruction i) {
 bool PatternRewriter::Run() {
   // Most passes find no match. Computations without callers are skipped: they may be bodies of replaced fusions.
   bool any = false;
-  std::vector<uint8_t> called(module_.computation_id_bound(), 0);
-  called[module_.entry().id().value] = 1;
-  for (Computation c : module_.computations()) {
+  std::vector<uint8_t> called(module().computation_id_bound(), 0);
+  called[module().entry().id().value] = 1;
+  for (Computation c : module().computations()) {
     for (Instruction i : c.instructions()) {
       any |= !rules_.of(i.opcode()).empty();
-      if (!MightHaveCalledComputations(i.opcode())) continue;
-      for (Computation callee : i.called_computations()) called[callee.id().value] = 1;
+      i.ForEachCallee([&](Computation callee) { called[callee.id().value] = 1; });
     }
   }
   if (!any) return false;
   // Bodies of fusions and asynchronous operations are final.
-  const ComputationRoles roles = RolesOf(module_);
+  const ComputationRoles roles = RolesOf(module());
   const std::optional<CallGraph> graph =
-      scope_ == RewriteScope::kSequential ? std::optional<CallGraph>(module_) : std::nullopt;
-  for (Computation c : module_.computations()) {
+      scope_ == RewriteScope::kSequential ? std::optional<CallGraph>(module()) : std::nullopt;
+  for (Computation c : module().computations()) {
     if (graph && !graph->IsSequential(c)) continue;
     if (roles.fusion[c.id().value] || roles.async[c.id().value] || !called[c.id().value]) continue;
     for (Instruction i : c.instructions()) PushToWorklist(i.id());
@@ -88,7 +84,7 @@ bool PatternRewriter::Run() {
       worklist_.erase(worklist_.begin(), worklist_.begin() + static_cast<std::ptrdiff_t>(head_));
       head_ = 0;
     }
-    if (!module_.record(id).parent.valid()) continue;
+    if (!module().record(id).parent.valid()) continue;
     const Instruction i = at(id);
     if (!i.has_users() && MayErase(i)) {
       EraseUnused(id, InstructionId());
@@ -104,7 +100,8 @@ bool PatternRewriter::Run() {
     bool mixes = false;
     for (Instruction operand : i.operands()) mixes |= MixesTypes(operand);
     if (mixes) continue;
-    current_ = id;
+    SetInsertionPoint(id);
+    SetMetadata(i.metadata_id());
     for (uint16_t rule : rules_.of(i.opcode())) {
       made_.clear();
       if (!dropped_metadata_.empty()) dropped_metadata_.clear();
@@ -114,113 +111,20 @@ bool PatternRewriter::Run() {
         break;
       }
       for (size_t k = made_.size(); k-- > 0;) {
-        if (!at(made_[k]).has_users()) module_.Erase(made_[k]);
+        if (!at(made_[k]).has_users()) module().Erase(made_[k]);
       }
     }
   }
   return changed_;
 }
 
-InstructionId PatternRewriter::Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs) {
-  const InstructionRecord& current = module_.record(current_);
-  const MetadataId metadata = current.metadata;
-  const StringId name = module_.UniqueInstructionName(ToString(opcode));
-  const InstructionId id = module_.AddInstruction(current.parent, opcode, shape, name, operands, attrs);
-  module_.MoveBefore(id, current_);
-  module_.SetMetadata(id, metadata);
-  made_.push_back(id);
-  return id;
-}
-
-InstructionId PatternRewriter::MakeInferred(Opcode opcode, Operands operands, Attrs attrs) {
-  absl::InlinedVector<Shape, 4> operand_shapes;
-  for (InstructionId operand : operands) operand_shapes.push_back(at(operand).shape());
-  const absl::StatusOr<Shape> shape = InferShape({&module_, opcode, operand_shapes, attrs, Shape()});
-  return shape.ok() ? Make(opcode, *shape, operands, attrs) : InstructionId();
-}
-
-InstructionId PatternRewriter::MakeConvert(InstructionId operand, ElementType type) {
-  const Shape shape = at(operand).shape();
-  if (shape.element_type() == type) return operand;
-  return Make(Opcode::kConvert, shapes().WithElementType(shape, type), {operand});
-}
-
-InstructionId PatternRewriter::MakeLike(Opcode opcode, Operands operands) {
-  return Make(opcode, at(operands[0]).shape(), operands);
-}
-
-InstructionId PatternRewriter::MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b) {
-  const AttrValue attrs[] = {{Attr::kDirection, static_cast<uint32_t>(direction)}};
-  return Make(Opcode::kCompare, shapes().WithElementType(at(a).shape(), ElementType::kPred), {a, b}, attrs);
-}
-
-InstructionId PatternRewriter::MakeReduce(InstructionId operand, InstructionId init,
-                                          absl::Span<const int64_t> dimensions, ComputationId reducer) {
-  const AttrValue attrs[] = {List(Attr::kDimensions, dimensions), {Attr::kToApply, reducer.value}};
-  return MakeInferred(Opcode::kReduce, {operand, init}, attrs);
-}
-
-ComputationId PatternRewriter::MakeReducer(Opcode opcode, ElementType type) {
-  const Shape scalar = shapes().Scalar(type);
-  const ComputationId reducer = module_.AddComputation(module_.UniqueComputationName(ToString(opcode)));
-  InstructionId operands[2];
-  for (uint32_t k = 0; k < 2; ++k) {
-    operands[k] =
-        module_.AddInstruction(reducer, Opcode::kParameter, scalar, module_.UniqueInstructionName("param"), {}, {}, k);
-  }
-  const InstructionId root =
-      module_.AddInstruction(reducer, opcode, scalar, module_.UniqueInstructionName(ToString(opcode)), operands);
-  module_.SetRoot(reducer, root);
-  module_.SetMetadata(root, module_.record(current_).metadata);
-  return reducer;
-}
-
-InstructionId PatternRewriter::MakeScalarConstant(ElementType type, double value) {
-  Literal literal = Literal::Zeros(shapes().Scalar(type));
-  VisitType(type, [&]<typename T>(std::type_identity<T>) {
-    T number;
-    if constexpr (std::is_same_v<T, std::complex<float>>) {
-      number = T(static_cast<float>(value));
-    } else if constexpr (std::is_constructible_v<T, double>) {
-      number = static_cast<T>(value);
-    } else {
-      number = static_cast<T>(static_cast<int64_t>(value));
-    }
-    std::memcpy(literal.data(), &number, sizeof(number));
-  });
-  return MakeConstant(literal);
-}
-
-InstructionId PatternRewriter::MakeConstant(const Literal& value) {
-  const InstructionId id = Make(Opcode::kConstant, value.shape(), {});
-  module_.SetPayload(id, context().literals.Add(value).value);
-  return id;
-}
-
-InstructionId PatternRewriter::MakeScalar(ElementType type, const std::byte* data) {
-  const InstructionId id = Make(Opcode::kConstant, shapes().Scalar(type), {});
-  const size_t size = static_cast<size_t>(BytesOf(type));
-  module_.SetPayload(id, context().literals.AddArray(shapes().Scalar(type), data, size).value);
-  return id;
-}
-
-InstructionId PatternRewriter::MakeSplat(Shape shape, InstructionId value) {
-  if (shape.IsScalar()) return value;
-  return Make(Opcode::kBroadcast, shape, {value}, {List(Attr::kDimensions, {})});
-}
-
 void PatternRewriter::AddMetadataSource(InstructionId made, Instruction source) {
   if (!source.metadata_id().valid()) return;
   if (std::find(made_.begin(), made_.end(), made) != made_.end()) {
-    module_.SetMetadata(made, source.metadata_id());
+    module().SetMetadata(made, source.metadata_id());
   } else {
-    MergeMetadata(module_, source.id(), made);
+    MergeMetadata(module(), source.id(), made);
   }
-}
-
-InstructionId PatternRewriter::MakeReshape(InstructionId operand, Shape shape) {
-  if (at(operand).shape() == shape) return operand;
-  return Make(Opcode::kReshape, shape, {operand});
 }
 
 bool PatternRewriter::IsReplaceable(Instruction i) const {
@@ -230,7 +134,7 @@ bool PatternRewriter::IsReplaceable(Instruction i) const {
 bool PatternRewriter::HasEffect(Instruction i) const {
   if (HasSideEffectNoRecurse(i)) return true;
   if (!MightHaveCalledComputations(i.opcode())) return false;
-  if (!effects_) effects_.emplace(module_);
+  if (!effects_) effects_.emplace(module());
   return effects_->Of(i);
 }
 
@@ -258,28 +162,28 @@ void PatternRewriter::ReplaceInPlace(Instruction old, InstructionId by, std::ini
   if (is_new && replacement.opcode() != old.opcode()) {
     for (Instruction i : absorbed) {
       if (i.opcode() != replacement.opcode() || !i.metadata_id().valid()) continue;
-      module_.SetMetadata(by, context().metadata.Merge(i.metadata_id(), replacement.metadata_id()));
+      module().SetMetadata(by, context().metadata.Merge(i.metadata_id(), replacement.metadata_id()));
       break;
     }
   }
   for (Instruction i : absorbed) {
-    MergeMetadata(module_, i.id(), by);
+    MergeMetadata(module(), i.id(), by);
     MergeMetadataOfCallees(i, by);
   }
   MergeMetadataOfCallees(old, by);
   if (is_new) {
     if (const auto attributes = old.payload(Attr::kFrontendAttributes)) {
-      module_.SetAttr(by, Attr::kFrontendAttributes, *attributes);
+      module().SetAttr(by, Attr::kFrontendAttributes, *attributes);
     }
   }
   std::vector<InstructionId> operands;
   for (Instruction operand : old.operands()) operands.push_back(operand.id());
-  hlokit::Replace(module_, old.id(), by);
+  hlokit::Replace(module(), old.id(), by);
   for (InstructionId id : operands) {
-    if (module_.record(id).parent.valid()) EraseUnused(id, by);
+    if (module().record(id).parent.valid()) EraseUnused(id, by);
   }
   for (InstructionId id : made_) {
-    if (module_.record(id).parent.valid()) PushToWorklist(id);
+    if (module().record(id).parent.valid()) PushToWorklist(id);
   }
   PushToWorklist(by);
   changed_ = true;
@@ -295,8 +199,8 @@ bool PatternRewriter::ReplaceOperand(Instruction user, int64_t index, Instructio
                                      std::initializer_list<Instruction> absorbed) {
   const InstructionId before = user.operand(index).id();
   if (before == operand) return false;
-  for (Instruction i : absorbed) MergeMetadata(module_, i.id(), user.id());
-  module_.ReplaceOperand(user.id(), index, operand);
+  for (Instruction i : absorbed) MergeMetadata(module(), i.id(), user.id());
+  module().ReplaceOperand(user.id(), index, operand);
   EraseUnused(before, user.id());
   NotifyModified(user);
   return true;
@@ -307,13 +211,13 @@ void PatternRewriter::NotifyModified(Instruction instruction) {
   PushToWorklist(instruction.id());
   PushUsers(instruction);
   for (InstructionId id : made_) {
-    if (module_.record(id).parent.valid()) PushToWorklist(id);
+    if (module().record(id).parent.valid()) PushToWorklist(id);
   }
 }
 
 void PatternRewriter::MergeMetadataOfCallees(Instruction i, InstructionId by) {
   if (!MightHaveCalledComputations(i.opcode()) || at(by).payload(Attr::kToApply) == i.payload(Attr::kToApply)) return;
-  MergeMetadataOfComputations(module_, i.called_computations(), by);
+  MergeMetadataOfComputations(module(), i.called_computations(), by);
 }
 
 void PatternRewriter::EraseUnused(InstructionId first, InstructionId by) {
@@ -321,7 +225,7 @@ void PatternRewriter::EraseUnused(InstructionId first, InstructionId by) {
   while (!dead_.empty()) {
     const auto [id, carry] = dead_.back();
     dead_.pop_back();
-    if (!module_.record(id).parent.valid()) continue;
+    if (!module().record(id).parent.valid()) continue;
     const Instruction i = at(id);
     if (i.has_users() || !MayErase(i)) {
       // Rules that require a single user may apply now.
@@ -331,11 +235,11 @@ void PatternRewriter::EraseUnused(InstructionId first, InstructionId by) {
     }
     const bool matters = carry && !dropped_metadata_.contains(id.value);
     if (matters) {
-      MergeMetadata(module_, id, by);
+      MergeMetadata(module(), id, by);
       MergeMetadataOfCallees(i, by);
     }
     for (Instruction operand : i.operands()) dead_.push_back({operand.id(), matters});
-    module_.Erase(id);
+    module().Erase(id);
     changed_ = true;
   }
 }

@@ -18,9 +18,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/module.h"
 #include "ir/graph/side_effects.h"
-#include "ir/types/literal.h"
 #include "passes/core/pass.h"
 
 namespace hlokit {
@@ -54,9 +54,10 @@ enum class RewriteScope : uint8_t {
   kSequential,  // not those applied to elements: reducers, comparators
 };
 
-class PatternRewriter {
+// A builder that makes instructions before the one being rewritten, with its metadata; what a rule made that then
+// replaced nothing goes again.
+class PatternRewriter : public Builder {
  public:
-  using Operands = absl::Span<const InstructionId>;
   using Attrs = absl::Span<const AttrValue>;
 
   PatternRewriter(Module* module, const RewritePatternSet* rules, const PassOptions* options,
@@ -68,38 +69,12 @@ class PatternRewriter {
   const std::vector<int64_t>& applied() const { return applied_; }
 
   // ---- for rules ----
-  Module& module() const { return module_; }
-  Context& context() const { return module_.context(); }
-  ShapeTable& shapes() const { return module_.context().shapes; }
   const PassOptions& options() const { return *options_; }
-  Instruction at(InstructionId id) const { return module_.instruction(id); }
+  Instruction at(InstructionId id) const { return module().instruction(id); }
 
-  // Creates an instruction before the matched one, in its computation. The shape is taken as given.
-  InstructionId Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs = {});
-  // Creates an instruction with the inferred shape; the element type of the first operand supplies what inference
-  // needs. Returns an invalid id if the operands are incompatible, which the caller must rule out.
-  InstructionId MakeInferred(Opcode opcode, Operands operands, Attrs attrs = {});
-  InstructionId MakeConvert(InstructionId operand, ElementType type);
-  // Creates an elementwise instruction with the shape of the first operand.
-  InstructionId MakeLike(Opcode opcode, Operands operands);
-  InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);
-  InstructionId MakeReduce(InstructionId operand, InstructionId init, absl::Span<const int64_t> dimensions,
-                           ComputationId reducer);
-  // Returns a computation of two scalars of `type` that applies `opcode` to them.
-  ComputationId MakeReducer(Opcode opcode, ElementType type);
-  // Creates the scalar constant `value`. Requires: `type` can represent it.
-  InstructionId MakeScalarConstant(ElementType type, double value);
-  InstructionId MakeConstant(const Literal& value);
-  // Creates a scalar constant from the bytes of one element.
-  InstructionId MakeScalar(ElementType type, const std::byte* data);
-  // Creates an array of `shape` with all elements equal to the scalar `value`.
-  InstructionId MakeSplat(Shape shape, InstructionId value);
   // Adds the metadata of `source` to `made`. If the current rewrite created `made`, the metadata replaces that of the
   // matched instruction.
   void AddMetadataSource(InstructionId made, Instruction source);
-  InstructionId MakeReshape(InstructionId operand, Shape shape);
-  AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_.ListPayload(values)}; }
-  AttrValue Int(Attr attr, int64_t value) { return {attr, module_.EncodeInt64(value)}; }
 
   // Declares the next replacement valid for any value of `operand`: if it becomes unused, the metadata of it and its
   // operands is dropped.
@@ -142,13 +117,11 @@ class PatternRewriter {
   bool MayErase(Instruction instruction) const;
   bool HasEffect(Instruction instruction) const;
 
-  Module& module_;
   const RewritePatternSet& rules_;
   const PassOptions* options_;
   mutable std::optional<SideEffects> effects_;  // computed on demand
   RewriteScope scope_;
   bool changed_ = false;
-  InstructionId current_;
   std::vector<InstructionId> made_;  // for the matched instruction
   std::vector<InstructionId> worklist_;
   size_t head_ = 0;

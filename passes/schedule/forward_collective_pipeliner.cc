@@ -123,7 +123,7 @@ absl::Status ForwardCollectivePipeliner::Run() {
   for (const Sink& sink : sinks_) {
     const Instruction handed = module_.instruction(sink.collective).operand(0);
     const Shape shape = handed.shape();
-    Builder builder(&module_, outer);
+    Builder builder(&module_, loop_.loop.id());
     const MetadataScope scope(&builder, handed.record().metadata);
     const Builder::Result zero =
         builder.Constant(Literal::Zeros(module_.context().shapes.Scalar(shape.element_type())));
@@ -131,8 +131,6 @@ absl::Status ForwardCollectivePipeliner::Run() {
     const Builder::Result zeros = builder.Broadcast(*zero, shape.dims(), {});
     if (!zeros.ok()) return zeros.status();
     module_.SetShape(*zeros, shape);
-    module_.MoveBefore(*zero, loop_.loop.id());
-    module_.MoveBefore(*zeros, loop_.loop.id());
     first.push_back(*zeros);
     for (int64_t k : sink.starts) {
       first.push_back(before.Clone(module_.instruction(sink.update).operand(k).id()));
@@ -160,16 +158,10 @@ absl::Status ForwardCollectivePipeliner::Run() {
   }
   // After the loop: the value of the last iteration.
   const InstructionId next = module_.record(loop_.loop.id()).next;
+  Builder builder(&module_, outer, next);
+  builder.SetMetadata(module_.record(loop_.loop.id()).metadata);
   const auto after = [&](Instruction seen) {
-    const int64_t index = seen.int_attr(Attr::kIndex);
-    const Shape shape = loop_.loop.shape().element(index);
-    const AttrValue attrs[] = {{Attr::kIndex, module_.EncodeInt64(index)}};
-    const StringId name = module_.UniqueInstructionName(ToString(Opcode::kGetTupleElement));
-    const InstructionId element =
-        module_.AddInstruction(outer, Opcode::kGetTupleElement, shape, name, {loop_.loop.id()}, attrs);
-    module_.SetMetadata(element, module_.record(loop_.loop.id()).metadata);
-    if (next.valid()) module_.MoveBefore(element, next);
-    return element;
+    return builder.MakeElement(loop_.loop.id(), seen.int_attr(Attr::kIndex));
   };
   LoopBodyCloner behind(&module_, loop_.body, outer, next, after, &next_channel_);
   for (const Sink& sink : sinks_) {

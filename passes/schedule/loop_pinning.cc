@@ -79,11 +79,10 @@ absl::Status Pinner::Run() {
   if (is_own) {
     module_.SetOperands(init, operands);
   } else {
-    Builder builder(&module_, loop_.parent().id());
+    Builder builder(&module_, loop_id);
     const MetadataScope scope(&builder, module_.record(init).metadata);
     const Builder::Result tuple = builder.Add(Opcode::kTuple, operands, {});
     if (!tuple.ok()) return tuple.status();
-    module_.MoveBefore(*tuple, loop_id);
     module_.ReplaceOperand(loop_id, 0, *tuple);
     init = *tuple;
   }
@@ -138,10 +137,10 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   InstructionId last = loop;
   std::vector<InstructionId> elements;
   for (int64_t k = 0; k < in_hbm.tuple_size(); ++k) {
-    const AttrValue index[] = {{Attr::kIndex, module_.EncodeInt64(k)}};
+    builder.SetInsertionPointAfter(last);
+    const AttrValue index[] = {builder.Int(Attr::kIndex, k)};
     const Builder::Result element = builder.Add(Opcode::kGetTupleElement, {loop}, index, in_hbm.element(k));
     if (!element.ok()) return element.status();
-    module_.MoveBefore(*element, module_.record(last).next);
     last = *element;
     elements.push_back(*element);
     if (!is_pinned(k)) continue;
@@ -150,9 +149,9 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
     last = *copy;
     elements.back() = *copy;
   }
+  builder.SetInsertionPointAfter(last);
   const Builder::Result tuple = builder.Add(Opcode::kTuple, elements, {});
   if (!tuple.ok()) return tuple.status();
-  module_.MoveBefore(*tuple, module_.record(last).next);
   for (const auto& [user, index] : whole) module_.ReplaceOperand(user, index, *tuple);
   if (was_root) module_.SetRoot(parent, *tuple);
   return absl::OkStatus();

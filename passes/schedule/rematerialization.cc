@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
@@ -120,23 +121,15 @@ void PeakReducer::RematerializeValue(const Candidate& candidate) {
   const Instruction i = module_.instruction(candidate.value);
   std::vector<InstructionId> operands;
   for (Instruction operand : i.operands()) operands.push_back(operand.id());
-  std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
-  if (i.opcode() == Opcode::kFusion) {
-    for (AttrValue& a : attrs) {
-      if (a.attr != Attr::kCalls) continue;
-      a.payload = CloneWithFusions(module_, ComputationId(a.payload)).value;
-    }
-  }
-  const InstructionRecord record = module_.record(candidate.value);
-  const StringId name = module_.UniqueInstructionName(StrCat(module_.instruction(candidate.value).name(), kSuffix));
-  const InstructionId again =
-      module_.AddInstruction(record.parent, record.opcode, module_.instruction(candidate.value).shape(), name, operands,
-                             attrs, record.payload);
-  module_.SetMetadata(again, record.metadata);
+  ComputationId fused;
+  if (i.opcode() == Opcode::kFusion) fused = CloneWithFusions(module_, i.computation_attr(Attr::kCalls).id());
+  Builder builder(&module_, use_.order[static_cast<size_t>(candidate.use)]);
+  builder.WithName(StrCat(i.name(), kSuffix));
+  const InstructionId again = builder.MakeClone(candidate.value, operands);
+  if (fused.valid()) module_.SetAttr(again, Attr::kCalls, fused.value);
   // Keeps later passes from moving or merging the clone before the peak.
   const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_position)].value};
   module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
-  module_.MoveBefore(again, use_.order[static_cast<size_t>(candidate.use)]);
   std::vector<std::pair<InstructionId, int64_t>> later;
   for (const auto use : module_.instruction(candidate.value).uses()) {
     if (place_of_[use.user.id().value] > use_.peak_position) later.push_back({use.user.id(), use.operand_index});
@@ -191,12 +184,12 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
       const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
       Computation largest;
       if (HasTrait(at.opcode(), kControlFlow) && at.opcode() != Opcode::kFusion) {
-        for (Computation callee : at.called_computations()) {
+        at.ForEachCallee([&](Computation callee) {
           if (!largest.valid() ||
               memory->Of(callee).peak_bytes_beyond_arguments > memory->Of(largest).peak_bytes_beyond_arguments) {
             largest = callee;
           }
-        }
+        });
       }
       if (!largest.valid()) break;
       c = largest;

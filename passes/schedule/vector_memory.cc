@@ -107,16 +107,13 @@ Shape InVmem(ShapeTable& shapes, Shape array) {
 absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,
                                            InstructionId before_start, InstructionId before_done) {
   ShapeTable& shapes = module.context().shapes;
-  Builder builder(&module, module.record(source).parent);
+  Builder builder(&module, module.record(source).parent, before_start);
   const MetadataScope scope(&builder, module.record(source).metadata);
   const Shape parts[] = {result, module.instruction(source).shape(), shapes.Scalar(ElementType::kU32)};
   const Builder::Result start = builder.Add(Opcode::kCopyStart, {source}, {}, shapes.Tuple(parts));
   if (!start.ok()) return start.status();
-  const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
-  if (!done.ok()) return done.status();
-  module.MoveBefore(*start, before_start);
-  module.MoveBefore(*done, before_done);
-  return *done;
+  builder.SetInsertionPoint(before_done);
+  return builder.Add(Opcode::kCopyDone, {*start}, {}, result);
 }
 
 }  // namespace hlokit

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -259,16 +260,14 @@ class PrecisionPropagation {
     if (!inserted) return at->second;
     const Shape shape = module_.context().shapes.WithElementType(value.shape(), ElementType::kBF16);
     const InstructionId source = value.id();
-    const InstructionId made =
-        module_.AddInstruction(value.parent().id(), Opcode::kConvert, shape,
-                               module_.UniqueInstructionName(ToString(Opcode::kConvert)), {source});
     const Instruction conversion = ConversionBehind(module_.instruction(user));
     MetadataId metadata = conversion.valid() ? conversion.metadata_id() : MetadataId();
     if (!metadata.valid()) metadata = module_.record(source).metadata;
     if (!metadata.valid()) metadata = module_.record(user).metadata;
-    module_.SetMetadata(made, metadata);
-    const InstructionId next = module_.record(source).next;
-    if (next.valid()) module_.MoveBefore(made, next);
+    Builder builder(&module_, value.parent().id());
+    builder.SetInsertionPointAfter(source);
+    builder.SetMetadata(metadata);
+    const InstructionId made = builder.Make(Opcode::kConvert, shape, {source});
     return at->second = made;
   }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/builder/builder.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/types/element_type.h"
@@ -113,10 +114,9 @@ class Folder {
   }
 
   bool CalleesAreFoldable(Instruction i) const {
-    for (Computation called : i.called_computations()) {
-      if (!called.valid() || !foldable_[called.id().value]) return false;
-    }
-    return true;
+    bool foldable = true;
+    i.ForEachCallee([&](Computation callee) { foldable = foldable && callee.valid() && foldable_[callee.id().value]; });
+    return foldable;
   }
 
   static bool IsKnown(Instruction i) {
@@ -168,14 +168,11 @@ class Folder {
       ++failed;
       return;
     }
-    const InstructionRecord record = module_.record(id);
     std::vector<InstructionId> operands;
     for (Instruction operand : module_.instruction(id).operands()) operands.push_back(operand.id());
     const Shape shape = ConstantShape(module_.instruction(id).shape());
     const LiteralId literal = module_.context().literals.AddArray(shape, value->data(), value->size_bytes());
-    const InstructionId constant = module_.AddInstruction(
-        record.parent, Opcode::kConstant, shape, module_.UniqueInstructionName("constant"), {}, {}, literal.value);
-    module_.MoveBefore(constant, id);
+    const InstructionId constant = Builder(&module_, id).Make(Opcode::kConstant, shape, {}, {}, literal.value);
     MergeMetadataOfComputations(module_, module_.instruction(id).called_computations(), constant);
     Replace(module_, id, constant);
     // Carry the metadata of operands used only here, then erase them.

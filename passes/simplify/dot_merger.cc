@@ -77,17 +77,11 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
     if (d != *free && p.dim(d) != q.dim(d)) return false;
   }
   sizes[static_cast<size_t>(*free)] += q.dim(*free);
-  const ComputationId parent = a.parent().id();
-  const auto add = [&](Opcode opcode, Shape shape, std::vector<InstructionId> operands, std::vector<AttrValue> attrs) {
-    const InstructionId id =
-        module.AddInstruction(parent, opcode, shape, module.UniqueInstructionName(ToString(opcode)), operands, attrs);
-    module.MoveBefore(id, second);
-    SetMetadataFrom(module, id, {first, second});
-    return id;
-  };
+  Builder builder(&module, second);
+  const AnnotationScope scope(&builder, {first, second});
   const InstructionId both =
-      add(Opcode::kConcatenate, shapes.Array(p.element_type(), sizes), {a.operand(other).id(), b.operand(other).id()},
-          {{Attr::kDimensions, module.ListPayload({*free})}});
+      builder.Make(Opcode::kConcatenate, shapes.Array(p.element_type(), sizes),
+                   {a.operand(other).id(), b.operand(other).id()}, {builder.List(Attr::kDimensions, {*free})});
   // The free dimension of the left side follows the batch dimensions, that of the right side is last.
   const int64_t along =
       other == 1 ? a.shape().rank() - 1 : static_cast<int64_t>(a.list_attr(Attr::kLhsBatchDims).size());
@@ -99,7 +93,8 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
   for (const AttrValue& value : a.attrs()) {
     if (!IsCommon(value.attr)) attrs.push_back(value);
   }
-  const InstructionId merged = add(Opcode::kDot, shapes.Array(a.shape().element_type(), result), operands, attrs);
+  const InstructionId merged =
+      builder.Make(Opcode::kDot, shapes.Array(a.shape().element_type(), result), operands, attrs);
   int64_t begin = 0;
   for (InstructionId id : {first, second}) {
     const Shape shape = module.instruction(id).shape();
@@ -109,7 +104,7 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
       ranges.insert(ranges.end(), {start, start + shape.dim(d), 1});
     }
     begin += shape.dim(along);
-    const InstructionId slice = add(Opcode::kSlice, shape, {merged}, {{Attr::kSlice, module.ListPayload(ranges)}});
+    const InstructionId slice = builder.Make(Opcode::kSlice, shape, {merged}, {builder.List(Attr::kSlice, ranges)});
     SetMetadataFrom(module, slice, {id});
     Replace(module, id, slice);
   }

@@ -77,7 +77,8 @@ ComputationId XlaEmitter::Comparator(ComparisonDirection direction, ElementType 
     }
   }
   const ComputationId id = module().AddComputation(module().UniqueComputationName("CompareComputation"));
-  Builder b(&module(), id);
+  XlaEmitter inner(&module(), id);
+  Builder& b = inner.builder();
   std::vector<ElementType> types = {type};
   types.insert(types.end(), extra.begin(), extra.end());
   std::vector<InstructionId> parameters;
@@ -86,7 +87,6 @@ ComputationId XlaEmitter::Comparator(ComparisonDirection direction, ElementType 
         b.Parameter(static_cast<int64_t>(i), ScalarShape(types[i / 2]), StrCat(i % 2 == 0 ? "x" : "y", i / 2));
     if (p.ok()) parameters.push_back(*p);
   }
-  XlaEmitter inner(&module(), id);
   const XlaOp x(&inner, parameters[0]), y(&inner, parameters[1]);
   XlaOp root = Compare(direction, x, y);
   if (IsFloat(type) && direction == ComparisonDirection::kLt) root = root | (Eq(x, x) & Ne(y, y));

@@ -22,7 +22,7 @@ bool DropEmptyPieces(PatternRewriter& rewriter, Instruction i) {
     }
   }
   if (pieces.empty() || pieces.size() == static_cast<size_t>(i.operand_count())) return false;
-  const AttrValue attrs[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};
+  const AttrValue attrs[] = {Builder::SameAs(i, Attr::kDimensions)};
   return rewriter.ReplaceWithNew(i, Opcode::kConcatenate, pieces, attrs);
 }
 
@@ -41,7 +41,7 @@ bool FlattenNested(PatternRewriter& rewriter, Instruction i) {
     }
   }
   if (!nested.valid()) return false;
-  const AttrValue attrs[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};
+  const AttrValue attrs[] = {Builder::SameAs(i, Attr::kDimensions)};
   return rewriter.ReplaceWithNew(i, Opcode::kConcatenate, pieces, attrs, {nested});
 }
 
@@ -71,7 +71,7 @@ bool JoinAdjacentSlices(PatternRewriter& rewriter, Instruction i) {
     for (int64_t n = 0; n < i.operand_count(); ++n) {
       if (n != k + 1) pieces.push_back(n == k ? joined : i.operand(n).id());
     }
-    const AttrValue attrs[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};
+    const AttrValue attrs[] = {Builder::SameAs(i, Attr::kDimensions)};
     return rewriter.ReplaceWithNew(i, Opcode::kConcatenate, pieces, attrs, {a, b});
   }
   return false;

@@ -55,7 +55,7 @@ bool DynamicSliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
     if (slice.shape().dim(d) != inner.shape().dim(d)) return false;
   }
   rewriter.DropMetadataOfOperands(slice, 1);
-  const AttrValue attrs[] = {{Attr::kDimensions, *inner.payload(Attr::kDimensions)}};
+  const AttrValue attrs[] = {Builder::SameAs(inner, Attr::kDimensions)};
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 

@@ -53,8 +53,8 @@ bool NotOf(PatternRewriter& rewriter, Instruction i) {
                      !IsFloat(inner.operand(0).shape().element_type()) ||
                      inner.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
   if (!total) return false;
-  std::vector<AttrValue> attrs = {{Attr::kDirection, static_cast<uint32_t>(Inverse(direction))}};
-  if (const auto type = inner.payload(Attr::kCompareType)) attrs.push_back({Attr::kCompareType, *type});
+  std::vector<AttrValue> attrs = {Builder::Enum(Attr::kDirection, Inverse(direction))};
+  if (inner.has(Attr::kCompareType)) attrs.push_back(Builder::SameAs(inner, Attr::kCompareType));
   return rewriter.ReplaceWithNew(i, Opcode::kCompare, {inner.operand(0).id(), inner.operand(1).id()}, attrs, {inner});
 }
 

@@ -67,7 +67,7 @@ bool MoveBelow(PatternRewriter& rewriter, Instruction op, Opcode mover) {
   }
   const InstructionId inner = rewriter.Make(op.opcode(), with_dims(op.shape(), source.dims()), operands, attrs);
   std::vector<AttrValue> mover_attrs;
-  if (const auto dims = pattern.payload(Attr::kDimensions)) mover_attrs.push_back({Attr::kDimensions, *dims});
+  if (pattern.has(Attr::kDimensions)) mover_attrs.push_back(Builder::SameAs(pattern, Attr::kDimensions));
   const InstructionId moved = rewriter.Make(mover, op.shape(), {inner}, mover_attrs);
   switch (absorbed_count) {
     case 1:

@@ -74,7 +74,7 @@ std::vector<int64_t> Kept(Instruction reduce) {
 
 bool ReplaceReduce(PatternRewriter& rewriter, Instruction reduce, InstructionId operand, absl::Span<const int64_t> dims,
                    std::initializer_list<Instruction> absorbed) {
-  const AttrValue attrs[] = {rewriter.List(Attr::kDimensions, dims), {Attr::kToApply, *reduce.payload(Attr::kToApply)}};
+  const AttrValue attrs[] = {rewriter.List(Attr::kDimensions, dims), Builder::SameAs(reduce, Attr::kToApply)};
   return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {operand, reduce.operand(1).id()}, attrs, absorbed);
 }
 

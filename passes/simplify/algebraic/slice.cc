@@ -33,7 +33,7 @@ bool SliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   for (int64_t d : inner.list_attr(Attr::kDimensions)) {
     if (slice.shape().dim(d) != inner.shape().dim(d)) return false;
   }
-  const AttrValue attrs[] = {{Attr::kDimensions, *inner.payload(Attr::kDimensions)}};
+  const AttrValue attrs[] = {Builder::SameAs(inner, Attr::kDimensions)};
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 

@@ -22,9 +22,9 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
   }
   std::vector<CalleeBinding> handed;
   int64_t branch = 1;
-  for (Computation callee : call.called_computations()) {
+  call.ForEachCallee([&](Computation callee) {
     handed.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0, true});
-  }
+  });
   return handed;
 }
 
@@ -61,7 +61,8 @@ absl::StatusOr<InstructionId> Padder::Packed(InstructionId value, Shape shape) {
     elements.push_back(value);
   } else {
     for (int64_t k = 0; k < shape.tuple_size(); ++k) {
-      elements.push_back(at(value).opcode() == Opcode::kTuple ? at(value).operand(k).id() : Element(value, k));
+      elements.push_back(at(value).opcode() == Opcode::kTuple ? at(value).operand(k).id()
+                                                              : builder_.MakeElement(value, k));
     }
   }
   size_t next = 0;
@@ -77,7 +78,7 @@ absl::StatusOr<InstructionId> Padder::Packed(InstructionId value, Shape shape) {
       if (size.valid()) elements.push_back(size);
     }
   }
-  return Tuple(elements);
+  return builder_.MakeTuple(elements);
 }
 
 absl::Status Padder::Unpack(Instruction i) {
@@ -92,12 +93,12 @@ absl::Status Padder::Unpack(Instruction i) {
   const bool is_root = i.is_root();
   module_.SetShape(i.id(), static_shapes_.WithSizes(shape));
   module_.RemoveAttr(i.id(), Attr::kOrigin);
-  SetInsertionPointAfter(i);
+  builder_.SetInsertionPointAfter(i.id());
   int64_t index = shape.IsTuple() ? shape.tuple_size() : 1;
   Sizes sizes;
   for (Shape leaf : Leaves(shape)) {
     for (int64_t d = 0; d < leaf.rank(); ++d) {
-      sizes.push_back(leaf.is_dynamic(d) ? Element(i.id(), index++) : InstructionId());
+      sizes.push_back(leaf.is_dynamic(d) ? builder_.MakeElement(i.id(), index++) : InstructionId());
     }
   }
   if (shape.IsTuple()) SetSizes(i.id(), sizes);
@@ -105,10 +106,10 @@ absl::Status Padder::Unpack(Instruction i) {
   InstructionId value;
   if (shape.IsTuple()) {
     std::vector<InstructionId> elements;
-    for (int64_t k = 0; k < shape.tuple_size(); ++k) elements.push_back(Element(i.id(), k));
-    value = Tuple(elements);
+    for (int64_t k = 0; k < shape.tuple_size(); ++k) elements.push_back(builder_.MakeElement(i.id(), k));
+    value = builder_.MakeTuple(elements);
   } else {
-    value = Element(i.id(), 0);
+    value = builder_.MakeElement(i.id(), 0);
   }
   SetSizes(value, std::move(sizes));
   for (const auto& [user, operand] : whole) module_.ReplaceOperand(user, operand, value);
@@ -121,19 +122,19 @@ absl::Status Padder::ReceiveSizes(Instruction source) {
   std::vector<std::pair<InstructionId, int64_t>> users;
   for (const auto& use : source.uses()) users.emplace_back(use.user.id(), use.operand_index);
   if (users.empty()) return absl::OkStatus();
-  SetInsertionPointAfter(source);
+  builder_.SetInsertionPointAfter(source.id());
   Sizes sizes(static_cast<size_t>(shape.rank()));
   std::vector<uint8_t> dynamic;
   for (int64_t d = 0; d < shape.rank(); ++d) dynamic.push_back(shape.is_dynamic(d) ? 1 : 0);
   InstructionId value = source.id();
   for (int64_t d = 0; d < shape.rank(); ++d) {
     if (!shape.is_dynamic(d)) continue;
-    const AttrValue dimension[] = {{Attr::kDimensions, module_.ListPayload({d})}};
+    const AttrValue dimension[] = {builder_.List(Attr::kDimensions, {d})};
     sizes[static_cast<size_t>(d)] =
-        Make(Opcode::kGetDimensionSize, shapes().Scalar(ElementType::kS32), {source.id()}, dimension);
+        builder_.Make(Opcode::kGetDimensionSize, shapes().Scalar(ElementType::kS32), {source.id()}, dimension);
     dynamic[static_cast<size_t>(d)] = 0;
     const Shape without = shapes().Array(shape.element_type(), shape.dims(), dynamic, shape.layout());
-    value = Make(Opcode::kSetDimensionSize, without, {value, Number(shape.dim(d))}, dimension);
+    value = builder_.Make(Opcode::kSetDimensionSize, without, {value, Number(shape.dim(d))}, dimension);
   }
   SetSizes(value, std::move(sizes));
   for (const auto& [user, operand] : users) module_.ReplaceOperand(user, operand, value);
@@ -150,10 +151,10 @@ absl::StatusOr<InstructionId> Padder::Restored(InstructionId result, Shape shape
       return CannotPad(at(result), StrCat("the size of dimension ", d, " is not known"));
     }
     dynamic[static_cast<size_t>(d)] = 1;
-    metadata_ = at(result).metadata_id();
-    const AttrValue dimension[] = {{Attr::kDimensions, module_.ListPayload({d})}};
+    builder_.SetMetadata(at(result).metadata_id());
+    const AttrValue dimension[] = {builder_.List(Attr::kDimensions, {d})};
     const Shape with = shapes().Array(shape.element_type(), shape.dims(), dynamic, shape.layout());
-    result = Make(Opcode::kSetDimensionSize, with, {result, sizes[static_cast<size_t>(d)]}, dimension);
+    result = builder_.Make(Opcode::kSetDimensionSize, with, {result, sizes[static_cast<size_t>(d)]}, dimension);
   }
   return result;
 }

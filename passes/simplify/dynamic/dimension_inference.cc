@@ -176,9 +176,9 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferConcatenate(Instruction i) {
   if (!dynamic) return result;
   std::vector<InstructionId> pieces;
   for (Instruction piece : i.operands()) pieces.push_back(piece.id());
-  const AttrValue attrs[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};
+  const AttrValue attrs[] = {Builder::SameAs(i, Attr::kDimensions)};
   const Shape shape = StaticOf(i.shape());
-  result.value = Make(Opcode::kConcatenate, shape, pieces, attrs);
+  result.value = builder_.Make(Opcode::kConcatenate, shape, pieces, attrs);
   const InstructionId zero = Number(0);
   InstructionId end;  // of the arrays so far; invalid: static so far
   int64_t static_end = 0;
@@ -187,7 +187,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferConcatenate(Instruction i) {
       std::vector<InstructionId> operands = {result.value, piece};
       operands.resize(2 + static_cast<size_t>(shape.rank()), zero);
       operands[2 + static_cast<size_t>(along)] = end;
-      result.value = Make(Opcode::kDynamicUpdateSlice, shape, operands);
+      result.value = builder_.Make(Opcode::kDynamicUpdateSlice, shape, operands);
     }
     const int64_t bound = at(piece).shape().dim(along);
     const InstructionId size = SizeOf(piece, along);
@@ -264,19 +264,19 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReverse(Instruction i) {
     starts.push_back(cut ? size : InstructionId());
   }
   if (!dynamic) return InferredSizes{sizes, {}};
-  const AttrValue reverse[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};
-  const InstructionId turned = Make(Opcode::kReverse, shape, {i.operand(0).id()}, reverse);
-  const AttrValue room[] = {{Attr::kPadding, module_.ListPayload(padding)}};
-  const InstructionId longer =
-      Make(Opcode::kPad, shapes().Array(shape.element_type(), dims), {turned, Zero(shape.element_type())}, room);
+  const AttrValue reverse[] = {Builder::SameAs(i, Attr::kDimensions)};
+  const InstructionId turned = builder_.Make(Opcode::kReverse, shape, {i.operand(0).id()}, reverse);
+  const AttrValue room[] = {builder_.List(Attr::kPadding, padding)};
+  const InstructionId longer = builder_.Make(Opcode::kPad, shapes().Array(shape.element_type(), dims),
+                                             {turned, Zero(shape.element_type())}, room);
   std::vector<InstructionId> operands = {longer};
   for (size_t d = 0; d < starts.size(); ++d) {
     operands.push_back(starts[d].valid()
                            ? Binary(Opcode::kSubtract, Number(shape.dim(static_cast<int64_t>(d))), starts[d])
                            : Number(0));
   }
-  const AttrValue length[] = {{Attr::kDynamicSliceSizes, module_.ListPayload(shape.dims())}};
-  return InferredSizes{sizes, Make(Opcode::kDynamicSlice, shape, operands, length)};
+  const AttrValue length[] = {builder_.List(Attr::kDynamicSliceSizes, shape.dims())};
+  return InferredSizes{sizes, builder_.Make(Opcode::kDynamicSlice, shape, operands, length)};
 }
 
 }  // namespace hlokit

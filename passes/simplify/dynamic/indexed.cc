@@ -27,19 +27,15 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSort(Instruction i) {
   const ComputationId comparison = module_.CloneComputation(i.computation_attr(Attr::kToApply).id());
   const InstructionId before = module_.computation(comparison).root().id();
   const Shape choice = shapes().Scalar(ElementType::kPred);
+  Builder apply(&module_, comparison);
   InstructionId sides[2];
   for (uint32_t side = 0; side < 2; ++side) {
-    sides[side] =
-        module_.AddInstruction(comparison, Opcode::kParameter, choice, module_.UniqueInstructionName("inside"), {}, {},
-                               static_cast<uint32_t>(2 * arrays) + side);
+    const uint32_t number = static_cast<uint32_t>(2 * arrays) + side;
+    sides[side] = apply.WithName("inside").Make(Opcode::kParameter, choice, {}, {}, number);
   }
-  const AttrValue differ[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kNe)}};
-  const InstructionId apart = module_.AddInstruction(
-      comparison, Opcode::kCompare, choice, module_.UniqueInstructionName(ToString(Opcode::kCompare)), sides, differ);
-  const InstructionId first =
-      module_.AddInstruction(comparison, Opcode::kSelect, choice,
-                             module_.UniqueInstructionName(ToString(Opcode::kSelect)), {apart, sides[0], before});
-  for (InstructionId id : {apart, first}) module_.SetMetadata(id, at(before).metadata_id());
+  apply.SetMetadata(at(before).metadata_id());
+  const InstructionId apart = apply.MakeCompare(ComparisonDirection::kNe, sides[0], sides[1]);
+  const InstructionId first = apply.Make(Opcode::kSelect, choice, {apart, sides[0], before});
   module_.SetRoot(comparison, first);
 
   std::vector<InstructionId> operands;
@@ -56,11 +52,11 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSort(Instruction i) {
     if (value.attr == Attr::kToApply) value.payload = comparison.value;
     if (!IsCommon(value.attr)) attrs.push_back(value);
   }
-  const InstructionId sorted = Make(Opcode::kSort, shapes().Tuple(element_shapes), operands, attrs);
+  const InstructionId sorted = builder_.Make(Opcode::kSort, shapes().Tuple(element_shapes), operands, attrs);
   ++masks_;
   std::vector<InstructionId> elements;
-  for (int64_t k = 0; k < arrays; ++k) elements.push_back(Element(sorted, k));
-  result.value = arrays == 1 ? elements[0] : Tuple(elements);
+  for (int64_t k = 0; k < arrays; ++k) elements.push_back(builder_.MakeElement(sorted, k));
+  result.value = arrays == 1 ? elements[0] : builder_.MakeTuple(elements);
   return result;
 }
 
@@ -110,21 +106,21 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferGather(Instruction i) {
       continue;
     }
     limits[c] = Plus(limits[c], -dims.slice_sizes[d]);
-    if (indices.element_type() != ElementType::kS32) limits[c] = Make(Opcode::kConvert, scalar, {limits[c]});
+    if (indices.element_type() != ElementType::kS32) limits[c] = builder_.Make(Opcode::kConvert, scalar, {limits[c]});
   }
   InstructionId most;
   if (dims.index_vector_dim == indices.rank() || limits.size() == 1) {
-    most = Broadcast(indices, limits[0]);
+    most = builder_.MakeSplat(indices, limits[0]);
   } else {
     const Shape one = shapes().Array(indices.element_type(), {1});
-    for (InstructionId& limit : limits) limit = Make(Opcode::kReshape, one, {limit});
-    const AttrValue along[] = {{Attr::kDimensions, module_.ListPayload({0})}};
+    for (InstructionId& limit : limits) limit = builder_.Make(Opcode::kReshape, one, {limit});
+    const AttrValue along[] = {builder_.List(Attr::kDimensions, {0})};
     const Shape vector = shapes().Array(indices.element_type(), {static_cast<int64_t>(limits.size())});
-    const InstructionId joined = Make(Opcode::kConcatenate, vector, limits, along);
-    const AttrValue spread[] = {{Attr::kDimensions, module_.ListPayload({dims.index_vector_dim})}};
-    most = Make(Opcode::kBroadcast, indices, {joined}, spread);
+    const InstructionId joined = builder_.Make(Opcode::kConcatenate, vector, limits, along);
+    const AttrValue spread[] = {builder_.List(Attr::kDimensions, {dims.index_vector_dim})};
+    most = builder_.Make(Opcode::kBroadcast, indices, {joined}, spread);
   }
-  module_.ReplaceOperand(i.id(), 1, Make(Opcode::kMinimum, indices, {indices_id, most}));
+  module_.ReplaceOperand(i.id(), 1, builder_.Make(Opcode::kMinimum, indices, {indices_id, most}));
   return result;
 }
 

@@ -41,7 +41,10 @@ Padder::Padder(Module* module, const Module* original, const StaticShapes* stati
       static_shapes_(*static_shapes),
       computation_(computation),
       is_entry_(original->computation(computation).is_entry()),
-      root_shape_(original->computation(computation).root().shape()) {}
+      root_shape_(original->computation(computation).root().shape()),
+      builder_(module, computation) {
+  builder_.RecordIn(&made_);
+}
 
 absl::Status Padder::CannotPad(Instruction i, std::string_view why) const {
   return absl::UnimplementedError(StrCat(i.opcode_text(), " %", i.name(), ": ", why));
@@ -98,71 +101,39 @@ absl::Status Padder::CheckComplete(Instruction i, Shape shape, const Sizes& size
 
 // ---- new instructions ----
 
-InstructionId Padder::Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
-                           absl::Span<const AttrValue> attrs, uint32_t payload) {
-  const InstructionId made = module_.AddInstruction(
-      computation_, opcode, shape, module_.UniqueInstructionName(ToString(opcode)), operands, attrs, payload);
-  if (position_.valid()) module_.MoveBefore(made, position_);
-  module_.SetMetadata(made, metadata_);
-  made_.push_back(made);
-  return made;
-}
-
 InstructionId Padder::Number(ElementType type, int64_t value) {
   Literal literal = Literal::Zeros(shapes().Scalar(type));
   // Little-endian two's complement: narrower types are its low bytes.
   if (IsInteger(type)) std::memcpy(literal.data(), &value, std::min(literal.size_bytes(), sizeof(value)));
-  return Make(Opcode::kConstant, literal.shape(), {}, {}, module_.context().literals.Add(literal).value);
+  return builder_.MakeConstant(literal);
 }
 
-InstructionId Padder::Zero(ElementType type) {
-  const Literal zero = Literal::Zeros(shapes().Scalar(type));
-  return Make(Opcode::kConstant, zero.shape(), {}, {}, module_.context().literals.Add(zero).value);
-}
+InstructionId Padder::Zero(ElementType type) { return builder_.MakeConstant(Literal::Zeros(shapes().Scalar(type))); }
 
 InstructionId Padder::Binary(Opcode opcode, InstructionId a, InstructionId b) {
-  return Make(opcode, at(a).shape(), {a, b});
-}
-
-InstructionId Padder::Element(InstructionId tuple, int64_t index) {
-  const AttrValue attrs[] = {{Attr::kIndex, module_.EncodeInt64(index)}};
-  return Make(Opcode::kGetTupleElement, at(tuple).shape().element(index), {tuple}, attrs);
-}
-
-InstructionId Padder::Tuple(absl::Span<const InstructionId> elements) {
-  std::vector<Shape> element_shapes;
-  for (InstructionId element : elements) element_shapes.push_back(at(element).shape());
-  return Make(Opcode::kTuple, shapes().Tuple(element_shapes), elements);
-}
-
-InstructionId Padder::Broadcast(Shape shape, InstructionId scalar) {
-  if (shape.IsScalar()) return scalar;
-  const AttrValue none[] = {{Attr::kDimensions, module_.ListPayload({})}};
-  return Make(Opcode::kBroadcast, shape, {scalar}, none);
+  return builder_.MakeLike(opcode, {a, b});
 }
 
 InstructionId Padder::ValidMask(Shape shape, int64_t dim, InstructionId size) {
   const Shape places = shapes().WithElementType(shape, ElementType::kS32);
-  const AttrValue along[] = {{Attr::kIotaDimension, module_.EncodeInt64(dim)}};
-  const InstructionId iota = Make(Opcode::kIota, places, {}, along);
-  const InstructionId end = Broadcast(places, size);
-  const AttrValue less[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kLt)}};
-  return Make(Opcode::kCompare, shapes().WithElementType(shape, ElementType::kPred), {iota, end}, less);
+  const InstructionId iota = builder_.Make(Opcode::kIota, places, {}, {builder_.Int(Attr::kIotaDimension, dim)});
+  const InstructionId end = builder_.MakeSplat(places, size);
+  return builder_.MakeCompare(ComparisonDirection::kLt, iota, end);
 }
 
 void Padder::Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value) {
   const InstructionId operand = user.operand(index).id();
   const Shape shape = at(operand).shape();
   const InstructionId inside = ValidMask(shape, dim, size);
-  const InstructionId outside = Broadcast(shape, value);
-  module_.ReplaceOperand(user.id(), index, Make(Opcode::kSelect, shape, {inside, operand, outside}));
+  const InstructionId outside = builder_.MakeSplat(shape, value);
+  module_.ReplaceOperand(user.id(), index, builder_.Make(Opcode::kSelect, shape, {inside, operand, outside}));
   ++masks_;
 }
 
 void Padder::ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length) {
   const Instruction start = user.operand(index);
   InstructionId last = Plus(size, -length);
-  if (start.shape() != at(last).shape()) last = Make(Opcode::kConvert, start.shape(), {last});
+  if (start.shape() != at(last).shape()) last = builder_.Make(Opcode::kConvert, start.shape(), {last});
   module_.ReplaceOperand(user.id(), index, Binary(Opcode::kMinimum, start.id(), last));
 }
 

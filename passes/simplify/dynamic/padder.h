@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/module.h"
 #include "passes/simplify/dynamic/static_shapes.h"
 
@@ -94,20 +95,17 @@ class Padder {
   // Erases an unused tuple whose elements `by` has.
   void EraseTuple(Instruction tuple, InstructionId by);
 
-  // ---- new instructions, inserted at position_ with the metadata of the visited instruction ----
-  void SetInsertionPoint(InstructionId position, MetadataId metadata) { position_ = position, metadata_ = metadata; }
-  void SetInsertionPointAfter(Instruction i) { position_ = i.record().next; }
-  InstructionId Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
-                     absl::Span<const AttrValue> attrs = {}, uint32_t payload = 0);
+  // ---- new instructions, with the metadata of the visited instruction ----
+  void SetInsertionPoint(InstructionId position, MetadataId metadata) {
+    builder_.SetInsertionPoint(position);
+    builder_.SetMetadata(metadata);
+  }
   InstructionId Number(ElementType type, int64_t value);
   InstructionId Number(int64_t value) { return Number(ElementType::kS32, value); }
   InstructionId Zero(ElementType type);
   // Returns a binary operation of scalars of one type.
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b);
   InstructionId Plus(InstructionId a, int64_t b) { return b == 0 ? a : Binary(Opcode::kAdd, a, Number(b)); }
-  InstructionId Element(InstructionId tuple, int64_t index);
-  InstructionId Tuple(absl::Span<const InstructionId> elements);
-  InstructionId Broadcast(Shape shape, InstructionId scalar);
   // Returns a mask that is true before `size` in dimension `dim` of an array of these dimensions.
   InstructionId ValidMask(Shape shape, int64_t dim, InstructionId size);
   // Sets the elements of operand `index` of `user` from position `size` of dimension `dim` on to `value`.
@@ -127,8 +125,7 @@ class Padder {
   std::vector<InstructionId> made_;
   int64_t masks_ = 0;
   int64_t passed_ = 0;
-  InstructionId position_;
-  MetadataId metadata_;
+  Builder builder_;
 };
 
 }  // namespace hlokit

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/builder/builder.h"
 #include "ir/graph/side_effects.h"
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
@@ -235,11 +236,8 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
           if (other_use) reads.push_back(use.user.id());
         }
         for (InstructionId read : reads) {
-          const InstructionRecord constant = value.record();
-          const InstructionId copy = module.AddInstruction(c.id(), Opcode::kConstant, value.shape(),
-                                                           module.UniqueInstructionName(ToString(Opcode::kConstant)),
-                                                           {}, {}, constant.payload);
-          module.MoveBefore(copy, read);
+          Builder builder(&module, read);
+          const InstructionId copy = builder.Make(Opcode::kConstant, value.shape(), {}, {}, value.record().payload);
           SetMetadataFrom(module, copy, {value.id(), read});
           // A read still forwards the element itself.
           std::vector<std::pair<InstructionId, int64_t>> users;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "ir/inference/shape_inference.h"
 #include "parser/core/parser.h"
 
@@ -17,6 +20,16 @@ class BuilderTest : public ::testing::Test {
   Shape S(std::string_view text) { return ParseShapeText(text, &module_.context()).value(); }
   Instruction At(InstructionId id) { return module_.instruction(id); }
   std::string ShapeText(InstructionId id) { return ToString(At(id).shape()); }
+
+  // Names of the instructions of main, as they stand.
+  std::string Order() {
+    std::string names;
+    for (Instruction i : module_.computation(b_.computation()).instructions()) {
+      if (!names.empty()) names += ' ';
+      names += i.name();
+    }
+    return names;
+  }
 
   // f32[], f32[] -> their sum
   ComputationId Adder() {
@@ -55,6 +68,83 @@ TEST_F(BuilderTest, NamesAreUnique) {
   // A name applies to one call, even if the call fails.
   EXPECT_FALSE(b_.WithName("lost").Unary(Opcode::kNot, x).ok());
   EXPECT_EQ(At(b_.Unary(Opcode::kNegate, x).value()).name(), "negate");
+}
+
+TEST_F(BuilderTest, InsertionPoints) {
+  const InstructionId x = b_.Parameter(0, S("f32[2]"), "x").value();
+  const InstructionId last = b_.WithName("last").Unary(Opcode::kTanh, x).value();
+  b_.SetInsertionPoint(last);
+  b_.WithName("a").Unary(Opcode::kNegate, x).value();
+  b_.WithName("b").Make(Opcode::kNegate, S("f32[2]"), {x});
+  EXPECT_EQ(Order(), "x a b last");
+  b_.SetInsertionPointAfter(x);
+  b_.WithName("c").Unary(Opcode::kNegate, x).value();
+  b_.WithName("d").MakeLike(Opcode::kNegate, {x});
+  EXPECT_EQ(Order(), "x c d a b last");
+  b_.SetInsertionPoint(InstructionId());
+  b_.WithName("end").Unary(Opcode::kNegate, x).value();
+  b_.SetInsertionPointAfter(last);
+  b_.WithName("e").Unary(Opcode::kNegate, x).value();
+  EXPECT_EQ(Order(), "x c d a b last e end");
+  EXPECT_FALSE(b_.Unary(Opcode::kNot, x).ok());
+  EXPECT_EQ(Order(), "x c d a b last e end");
+}
+
+TEST_F(BuilderTest, AnInsertionPointMayBeInAnotherComputation) {
+  const InstructionId sum = module_.computation(Adder()).root().id();
+  b_.SetInsertionPoint(sum);
+  const InstructionId x = At(sum).operand(0).id();
+  const InstructionId y = b_.Unary(Opcode::kNegate, x).value();
+  EXPECT_EQ(At(y).parent(), At(sum).parent());
+  EXPECT_EQ(module_.record(y).next, sum);
+  EXPECT_EQ(Builder(&module_, sum).Make(Opcode::kNegate, S("f32[]"), {x}), module_.record(sum).previous);
+  // An operand has to be of the computation at hand.
+  Builder main(&module_, NewComputation("other"));
+  const InstructionId p = main.Parameter(0, S("f32[]"), "p").value();
+  EXPECT_FALSE(b_.Unary(Opcode::kNegate, p).ok());
+}
+
+TEST_F(BuilderTest, MakesInstructionsAsGiven) {
+  std::vector<InstructionId> added;
+  const InstructionId x = b_.Parameter(0, S("f32[2,3]{0,1}"), "x").value();
+  b_.RecordIn(&added);
+  const InstructionId tuple = b_.MakeTuple({x, b_.MakeScalarConstant(ElementType::kS32, 7)});
+  EXPECT_EQ(ShapeText(tuple), "(f32[2,3]{0,1}, s32[])");
+  const InstructionId element = b_.MakeElement(tuple, 1);
+  EXPECT_EQ(ShapeText(element), "s32[]");
+  EXPECT_EQ(At(element).name(), "get-tuple-element");
+  const InstructionId lt = b_.MakeCompare(ComparisonDirection::kLt, x, x);
+  EXPECT_EQ(ShapeText(lt), "pred[2,3]{0,1}");
+  EXPECT_EQ(At(lt).enum_attr(Attr::kDirection, ComparisonDirection::kEq), ComparisonDirection::kLt);
+  EXPECT_EQ(ShapeText(b_.MakeConvert(x, ElementType::kBF16)), "bf16[2,3]{0,1}");
+  EXPECT_EQ(b_.MakeConvert(x, ElementType::kF32), x);
+  EXPECT_EQ(b_.MakeReshape(x, At(x).shape()), x);
+  const InstructionId zero = b_.MakeScalarConstant(ElementType::kF32, 0);
+  EXPECT_EQ(b_.MakeSplat(S("f32[]"), zero), zero);
+  EXPECT_EQ(ShapeText(b_.MakeSplat(S("f32[4]"), zero)), "f32[4]{0}");
+  const ComputationId adder = b_.MakeReducer(Opcode::kAdd, ElementType::kF32);
+  EXPECT_EQ(module_.computation(adder).root().opcode(), Opcode::kAdd);
+  EXPECT_EQ(ShapeText(b_.MakeReduce(x, zero, {1}, adder)), "f32[2]{0}");
+  EXPECT_FALSE(b_.MakeInferred(Opcode::kAdd, {x, zero}).valid());
+  // One for each instruction of main but the parameter; the reducer's are not among them.
+  EXPECT_EQ(static_cast<int64_t>(added.size()) + 1, module_.computation(b_.computation()).instruction_count());
+}
+
+TEST_F(BuilderTest, ClonesKeepAttributesAndMetadata) {
+  Metadata metadata;
+  metadata.op_name = module_.context().strings.Intern("here");
+  const InstructionId x = b_.Parameter(0, S("f32[2,3]"), "x").value();
+  const InstructionId turned = b_.WithName("turned").Transpose(x, {1, 0}).value();
+  module_.SetMetadata(turned, module_.context().metadata.Intern(metadata));
+  const InstructionId y = b_.Unary(Opcode::kNegate, x).value();
+  b_.SetInsertionPoint(turned);
+  const InstructionId copy = b_.MakeClone(turned, {y});
+  EXPECT_EQ(At(copy).name(), "turned.1");
+  EXPECT_EQ(At(copy).operand(0), At(y));
+  EXPECT_EQ(At(copy).list_attr(Attr::kDimensions), At(turned).list_attr(Attr::kDimensions));
+  EXPECT_EQ(At(copy).metadata_id(), At(turned).metadata_id());
+  EXPECT_EQ(module_.record(copy).next, turned);
+  EXPECT_EQ(At(b_.WithName("other").MakeClone(turned, {y})).name(), "other");
 }
 
 TEST_F(BuilderTest, MetadataScopes) {
