@@ -101,8 +101,8 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
   if (opcode == Opcode::kCompare) {
     if (operands.size() != 2 || operands[1] != first || result != ElementType::kPred) return fail();
     set_conversions();
-    const auto direction = attrs.enumerator(Attr::kDirection, ComparisonDirection::kEq);
-    const auto type = attrs.enumerator(Attr::kCompareType, ComparisonType::kFloat);
+    const auto direction = attrs.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
+    const auto type = attrs.enum_attr(Attr::kCompareType, ComparisonType::kFloat);
     op.fn_ = CompareFn(direction, type == ComparisonType::kTotalOrder, compute);
     if (op.fn_ == nullptr) return fail();
     return op;
@@ -127,8 +127,8 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
   if (op.store_ != nullptr || op.load_[0] != nullptr) op.cost_ = static_cast<uint8_t>(std::min(255, op.cost_ + 2));
   op.param_ = BitsOf(first);
   if (opcode == Opcode::kReducePrecision) {
-    int64_t exponent = attrs.integer(Attr::kExponentBits);
-    int64_t mantissa = attrs.integer(Attr::kMantissaBits);
+    int64_t exponent = attrs.int_attr(Attr::kExponentBits);
+    int64_t mantissa = attrs.int_attr(Attr::kMantissaBits);
     if (exponent < 1 || exponent > 64 || mantissa < 0) return fail();
     // Reductions to at least the type's own precision are the identity; the function operates on the wider compute
     // type.

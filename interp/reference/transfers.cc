@@ -45,9 +45,9 @@ Channel ChannelOf(Instruction instruction) {
   channel.host = at.bool_attr(Attr::kIsHostTransfer);
   channel.number = at.int_attr(Attr::kChannelId);
   for (Instruction from : {instruction, instruction.operand(0)}) {
-    if (channel.pairs || !from.has(Attr::kFrontendAttributes)) continue;
+    if (channel.pairs) continue;
     const Context& context = instruction.module().context();
-    const StringId text = FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
+    const StringId text = FindFrontendAttribute(from, kPairsKey);
     if (text.valid()) channel.pairs = NumbersIn(context.str(text));
   }
   return channel;

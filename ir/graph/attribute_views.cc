@@ -57,24 +57,24 @@ bool ConvolutionDims::IsPermutation() const {
 }
 
 DotDims DotDims::Of(const AttrReader& attrs) {
-  return {attrs.list(Attr::kLhsBatchDims), attrs.list(Attr::kLhsContractingDims), attrs.list(Attr::kRhsBatchDims),
-          attrs.list(Attr::kRhsContractingDims)};
+  return {attrs.list_attr(Attr::kLhsBatchDims), attrs.list_attr(Attr::kLhsContractingDims),
+          attrs.list_attr(Attr::kRhsBatchDims), attrs.list_attr(Attr::kRhsContractingDims)};
 }
 
 GatherDims GatherDims::Of(const AttrReader& attrs) {
-  return {attrs.list(Attr::kOffsetDims),
-          attrs.list(Attr::kCollapsedSliceDims),
-          attrs.list(Attr::kStartIndexMap),
-          attrs.list(Attr::kOperandBatchingDims),
-          attrs.list(Attr::kStartIndicesBatchingDims),
-          attrs.integer(Attr::kIndexVectorDim),
-          attrs.list(Attr::kSliceSizes)};
+  return {attrs.list_attr(Attr::kOffsetDims),
+          attrs.list_attr(Attr::kCollapsedSliceDims),
+          attrs.list_attr(Attr::kStartIndexMap),
+          attrs.list_attr(Attr::kOperandBatchingDims),
+          attrs.list_attr(Attr::kStartIndicesBatchingDims),
+          attrs.int_attr(Attr::kIndexVectorDim),
+          attrs.list_attr(Attr::kSliceSizes)};
 }
 
 ScatterDims ScatterDims::Of(const AttrReader& attrs) {
-  return {attrs.list(Attr::kUpdateWindowDims),           attrs.list(Attr::kInsertedWindowDims),
-          attrs.list(Attr::kScatterDimsToOperandDims),   attrs.list(Attr::kInputBatchingDims),
-          attrs.list(Attr::kScatterIndicesBatchingDims), attrs.integer(Attr::kIndexVectorDim)};
+  return {attrs.list_attr(Attr::kUpdateWindowDims),           attrs.list_attr(Attr::kInsertedWindowDims),
+          attrs.list_attr(Attr::kScatterDimsToOperandDims),   attrs.list_attr(Attr::kInputBatchingDims),
+          attrs.list_attr(Attr::kScatterIndicesBatchingDims), attrs.int_attr(Attr::kIndexVectorDim)};
 }
 
 }  // namespace hlokit

@@ -7,6 +7,7 @@
 #ifndef HLOKIT_IR_GRAPH_ATTRIBUTE_VIEWS_H_
 #define HLOKIT_IR_GRAPH_ATTRIBUTE_VIEWS_H_
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -17,7 +18,7 @@
 
 namespace hlokit {
 
-// Reads the attributes of an instruction, or of one that does not exist yet.
+// Reads the attributes of an instruction, or of one that does not exist yet. The accessors of Instruction use it.
 class AttrReader {
  public:
   AttrReader(const Module& module, absl::Span<const AttrValue> attrs) : module_(&module), attrs_(attrs) {}
@@ -32,35 +33,44 @@ class AttrReader {
   }
   bool has(Attr attr) const { return Find(attr) != nullptr; }
 
-  bool boolean(Attr attr, bool absent = false) const {
+  bool bool_attr(Attr attr, bool absent = false) const {
     const AttrValue* value = Find(attr);
     return value == nullptr ? absent : value->payload != 0;
   }
-  int64_t integer(Attr attr, int64_t absent = 0) const {
+  int64_t int_attr(Attr attr, int64_t absent = 0) const {
     const AttrValue* value = Find(attr);
     return value == nullptr ? absent : module_->DecodeInt64(value->payload);
   }
+  float float_attr(Attr attr, float absent = 0) const {
+    const AttrValue* value = Find(attr);
+    return value == nullptr ? absent : std::bit_cast<float>(value->payload);
+  }
   template <typename Enum>
-  Enum enumerator(Attr attr, Enum absent) const {
+  Enum enum_attr(Attr attr, Enum absent) const {
     const AttrValue* value = Find(attr);
     return value == nullptr ? absent : static_cast<Enum>(value->payload);
   }
-  std::string_view string(Attr attr) const {  // "" when absent
+  std::string_view string_attr(Attr attr) const {  // "" when absent
     const AttrValue* value = Find(attr);
     return value == nullptr ? std::string_view() : module_->context().str(StringId(value->payload));
   }
-  absl::Span<const int64_t> list(Attr attr) const {  // empty when absent
+  absl::Span<const int64_t> list_attr(Attr attr) const {  // empty when absent
     const AttrValue* value = Find(attr);
     return value == nullptr ? absl::Span<const int64_t>() : module_->context().list(ListId(value->payload));
   }
+  // Returns the list of an attribute with a codec of its own; the empty list when absent.
+  ListId list_id(Attr attr) const {
+    const AttrValue* value = Find(attr);
+    return value == nullptr ? ListId(0) : ListId(value->payload);
+  }
   // Returns the only element of a list-valued attribute; nullopt if it has another number of elements.
   std::optional<int64_t> only(Attr attr) const {
-    const absl::Span<const int64_t> values = list(attr);
+    const absl::Span<const int64_t> values = list_attr(attr);
     if (values.size() != 1) return std::nullopt;
     return values[0];
   }
   // Returns an invalid computation if the attribute is absent or the id refers to no live one.
-  Computation computation(Attr attr) const {
+  Computation live_computation(Attr attr) const {
     const AttrValue* value = Find(attr);
     return value == nullptr ? Computation() : Live(value->payload);
   }
@@ -90,7 +100,7 @@ class WindowView {
     ok_ = encoded.size() % kFields == 0;
     if (ok_) encoded_ = encoded;
   }
-  static WindowView Of(const AttrReader& attrs) { return WindowView(attrs.list(Attr::kWindow)); }
+  static WindowView Of(const AttrReader& attrs) { return WindowView(attrs.list_attr(Attr::kWindow)); }
 
   bool ok() const { return ok_; }
   int64_t rank() const { return static_cast<int64_t>(encoded_.size()) / kFields; }
@@ -109,7 +119,7 @@ class ConvolutionDims {
  public:
   ConvolutionDims() = default;
   explicit ConvolutionDims(absl::Span<const int64_t> encoded);
-  static ConvolutionDims Of(const AttrReader& attrs) { return ConvolutionDims(attrs.list(Attr::kDimLabels)); }
+  static ConvolutionDims Of(const AttrReader& attrs) { return ConvolutionDims(attrs.list_attr(Attr::kDimLabels)); }
 
   bool ok() const { return ok_; }
   // Returns true if each of input, kernel and output names each dimension of rank() once.
@@ -186,7 +196,7 @@ class TripleView {
 class PaddingView : public TripleView {
  public:
   using TripleView::TripleView;
-  static PaddingView Of(const AttrReader& attrs) { return PaddingView(attrs.list(Attr::kPadding)); }
+  static PaddingView Of(const AttrReader& attrs) { return PaddingView(attrs.list_attr(Attr::kPadding)); }
 
   int64_t low(int64_t i) const { return at(i, 0); }
   int64_t high(int64_t i) const { return at(i, 1); }
@@ -196,7 +206,7 @@ class PaddingView : public TripleView {
 class SliceView : public TripleView {
  public:
   using TripleView::TripleView;
-  static SliceView Of(const AttrReader& attrs) { return SliceView(attrs.list(Attr::kSlice)); }
+  static SliceView Of(const AttrReader& attrs) { return SliceView(attrs.list_attr(Attr::kSlice)); }
 
   int64_t start(int64_t i) const { return at(i, 0); }
   int64_t limit(int64_t i) const { return at(i, 1); }

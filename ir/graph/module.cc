@@ -2,12 +2,12 @@
 #include "ir/graph/module.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
 
 namespace hlokit {
 
@@ -49,33 +49,19 @@ std::vector<Instruction> Instruction::control_successors() const {
 }
 
 std::optional<uint32_t> Instruction::payload(Attr attr) const {
-  for (const AttrValue& value : attrs()) {
-    if (value.attr == attr) return value.payload;
-  }
-  return std::nullopt;
+  const AttrValue* value = AttrReader(*this).Find(attr);
+  return value == nullptr ? std::nullopt : std::optional<uint32_t>(value->payload);
 }
 
-bool Instruction::bool_attr(Attr attr, bool absent) const { return payload(attr).value_or(absent) != 0; }
+bool Instruction::bool_attr(Attr attr, bool absent) const { return AttrReader(*this).bool_attr(attr, absent); }
 
-int64_t Instruction::int_attr(Attr attr, int64_t absent) const {
-  const std::optional<uint32_t> p = payload(attr);
-  return p ? module_->DecodeInt64(*p) : absent;
-}
+int64_t Instruction::int_attr(Attr attr, int64_t absent) const { return AttrReader(*this).int_attr(attr, absent); }
 
-float Instruction::float_attr(Attr attr, float absent) const {
-  const std::optional<uint32_t> p = payload(attr);
-  return p ? std::bit_cast<float>(*p) : absent;
-}
+float Instruction::float_attr(Attr attr, float absent) const { return AttrReader(*this).float_attr(attr, absent); }
 
-std::string_view Instruction::string_attr(Attr attr) const {
-  const std::optional<uint32_t> p = payload(attr);
-  return p ? module_->context().str(StringId(*p)) : std::string_view();
-}
+std::string_view Instruction::string_attr(Attr attr) const { return AttrReader(*this).string_attr(attr); }
 
-absl::Span<const int64_t> Instruction::list_attr(Attr attr) const {
-  const std::optional<uint32_t> p = payload(attr);
-  return p ? module_->context().list(ListId(*p)) : absl::Span<const int64_t>();
-}
+absl::Span<const int64_t> Instruction::list_attr(Attr attr) const { return AttrReader(*this).list_attr(attr); }
 
 Computation Instruction::computation_attr(Attr attr) const {
   const std::optional<uint32_t> p = payload(attr);
@@ -84,20 +70,7 @@ Computation Instruction::computation_attr(Attr attr) const {
 
 std::vector<Computation> Instruction::called_computations() const {
   std::vector<Computation> called;
-  for (const AttrValue& value : attrs()) {
-    switch (InfoOf(value.attr).type) {
-      case AttrType::kComputation:
-        called.emplace_back(module_, ComputationId(value.payload));
-        break;
-      case AttrType::kComputationList:
-        for (int64_t id : module_->context().list(ListId(value.payload))) {
-          called.emplace_back(module_, ComputationId(static_cast<uint32_t>(id)));
-        }
-        break;
-      default:
-        break;
-    }
-  }
+  ForEachCallee([&](Computation callee) { called.push_back(callee); });
   return called;
 }
 

@@ -303,7 +303,7 @@ bool IsIncreasing(absl::Span<const int64_t> list) {
 // ---- called computations ----
 
 absl::Status Signature::Read(const InferenceContext& in, Attr attr, std::string_view what, Signature* out) {
-  const Computation computation = in.attrs.computation(attr);
+  const Computation computation = in.attrs.live_computation(attr);
   if (!computation.valid()) return Error("missing attribute `", ToString(attr), "`: expected ", what);
   return Read(computation, what, out);
 }

@@ -182,7 +182,7 @@ absl::Status InferAllToAll(const InferenceContext& in, InferredShape* out) {
 }
 
 absl::Status InferCollectiveBroadcast(const InferenceContext& in, InferredShape* out) {
-  if (!in.attrs.boolean(Attr::kHasDynamicRoot)) {
+  if (!in.attrs.bool_attr(Attr::kHasDynamicRoot)) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
     SetOperands(in, in.operand_count(), out);
     return absl::OkStatus();

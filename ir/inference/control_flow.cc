@@ -137,7 +137,7 @@ absl::Status InferTuple(const InferenceContext& in, InferredShape* out) {
 absl::Status InferGetTupleElement(const InferenceContext& in, InferredShape* out) {
   const Shape tuple = in.operand(0);
   if (!tuple.IsTuple()) return Error("expected operand 0 to be a tuple, found ", Text(tuple));
-  const int64_t index = in.attrs.integer(Attr::kIndex, -1);
+  const int64_t index = in.attrs.int_attr(Attr::kIndex, -1);
   if (index < 0 || index >= tuple.tuple_size()) {
     return Error("`index` ", index, " is out of range: operand 0 has ", tuple.tuple_size(),
                  tuple.tuple_size() == 1 ? " element" : " elements");
@@ -190,7 +190,7 @@ absl::Status InferConditional(const InferenceContext& in, InferredShape* out) {
   }
   absl::InlinedVector<Signature, 4> branches;
   if (in.attrs.has(Attr::kBranchComputations)) {
-    for (int64_t id : in.attrs.list(Attr::kBranchComputations)) {
+    for (int64_t id : in.attrs.list_attr(Attr::kBranchComputations)) {
       const Computation computation = in.attrs.Live(id);
       if (!computation.valid()) return Error("missing branch computation ", branches.size());
       HLOKIT_RETURN_IF_ERROR(Signature::Read(computation, "the branch", &branches.emplace_back()));
@@ -245,7 +245,7 @@ absl::Status InferRng(const InferenceContext& in, InferredShape* out) {
   if (a.element_type() != b.element_type()) {
     return Error("operands must have the same element type, found ", Text(a), " and ", Text(b));
   }
-  const bool normal = in.attrs.enumerator(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
+  const bool normal = in.attrs.enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   if (normal ? !IsFloat(a.element_type()) : IsComplex(a.element_type())) {
     return Error("unsupported element type ", ToString(a.element_type()), " for distribution ",
                  normal ? "rng_normal" : "rng_uniform");

@@ -25,7 +25,7 @@ int64_t Quotient(int64_t total, int64_t divisor) { return total == kUnboundedSiz
 // Sets the number of features kept per block of a kernel; 1 of 1 if it is dense. (XLA's verifier requires 1; its
 // evaluator supports more.)
 absl::Status KernelBlock(const InferenceContext& in, Convolution* c) {
-  const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(in.attrs.string(Attr::kSparsityConfig));
+  const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(in.attrs.string_attr(Attr::kSparsityConfig));
   if (!config.ok()) return config.status();
   if (!config->rhs) return absl::OkStatus();
   c->kernel_kept = config->rhs->num_non_zero;
@@ -53,8 +53,8 @@ absl::Status ReadConvolution(const InferenceContext& in, Convolution* c) {
     return Error("operands must have the ", c->dims.rank(), " dimensions of `dim_labels`, found ", Text(c->lhs),
                  " and ", Text(c->rhs));
   }
-  c->feature_groups = in.attrs.integer(Attr::kFeatureGroupCount, 1);
-  c->batch_groups = in.attrs.integer(Attr::kBatchGroupCount, 1);
+  c->feature_groups = in.attrs.int_attr(Attr::kFeatureGroupCount, 1);
+  c->batch_groups = in.attrs.int_attr(Attr::kBatchGroupCount, 1);
   if (c->feature_groups <= 0) return Error("`feature_group_count` is ", c->feature_groups, ", not positive");
   if (c->batch_groups <= 0) return Error("`batch_group_count` is ", c->batch_groups, ", not positive");
   if (c->feature_groups > 1 && c->batch_groups > 1) {

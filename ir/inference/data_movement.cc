@@ -132,7 +132,7 @@ absl::Status InferFirstOperand(const InferenceContext& in, InferredShape* out) {
 absl::Status InferBroadcast(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
-  const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
+  const absl::Span<const int64_t> dims = in.attrs.list_attr(Attr::kDimensions);
   if (static_cast<int64_t>(dims.size()) != a.rank()) {
     return Error("expected ", a.rank(), " entries in `dimensions`, one for each dimension of operand 0 (", Text(a),
                  "), found ", dims.size());
@@ -189,7 +189,7 @@ absl::Status InferReshape(const InferenceContext& in, InferredShape* out) {
 absl::Status InferTranspose(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
-  const absl::Span<const int64_t> permutation = in.attrs.list(Attr::kDimensions);
+  const absl::Span<const int64_t> permutation = in.attrs.list_attr(Attr::kDimensions);
   DimSet seen(a.rank());
   if (static_cast<int64_t>(permutation.size()) != a.rank() || !seen.Take(permutation, "").ok()) {
     return Error("`dimensions` (", Text(permutation), ") must be a permutation of the dimensions of operand 0 (",
@@ -211,7 +211,7 @@ absl::Status InferTranspose(const InferenceContext& in, InferredShape* out) {
 absl::Status InferReverse(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   DimSet seen(in.operand(0).rank());
-  HLOKIT_RETURN_IF_ERROR(seen.Take(in.attrs.list(Attr::kDimensions), "`dimensions`"));
+  HLOKIT_RETURN_IF_ERROR(seen.Take(in.attrs.list_attr(Attr::kDimensions), "`dimensions`"));
   out->Set(in.operand(0));
   return absl::OkStatus();
 }
@@ -247,7 +247,7 @@ absl::Status InferDynamicSlice(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   HLOKIT_RETURN_IF_ERROR(CheckStartIndices(in, 1, a.rank()));
-  const absl::Span<const int64_t> sizes = in.attrs.list(Attr::kDynamicSliceSizes);
+  const absl::Span<const int64_t> sizes = in.attrs.list_attr(Attr::kDynamicSliceSizes);
   if (static_cast<int64_t>(sizes.size()) != a.rank()) {
     return Error("`dynamic_slice_sizes` must have a size for each of the ", a.rank(), " dimensions of operand 0 (",
                  Text(a), "), but has ", sizes.size());
@@ -358,7 +358,7 @@ absl::Status InferIota(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
   if (result.rank() == 0)
     return Error("expected at least one dimension in the result of an iota, found ", Text(result));
-  const int64_t dim = in.attrs.integer(Attr::kIotaDimension);
+  const int64_t dim = in.attrs.int_attr(Attr::kIotaDimension);
   if (dim < 0 || dim >= result.rank()) {
     return Error("`iota_dimension` ", dim, " is out of range for the result ", Text(result));
   }

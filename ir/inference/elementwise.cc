@@ -96,8 +96,8 @@ absl::Status CheckPair(const InferenceContext& in) {
 }
 
 absl::Status CheckReducePrecision(const InferenceContext& in) {
-  const int64_t exponent = in.attrs.integer(Attr::kExponentBits);
-  const int64_t mantissa = in.attrs.integer(Attr::kMantissaBits);
+  const int64_t exponent = in.attrs.int_attr(Attr::kExponentBits);
+  const int64_t mantissa = in.attrs.int_attr(Attr::kMantissaBits);
   // Without exponent bits infinity and zero would be equal; mantissa bits may be zero.
   if (exponent < 1) return Error("`exponent_bits` must be at least 1, found ", exponent);
   if (mantissa < 0) return Error("`mantissa_bits` must not be negative, found ", mantissa);

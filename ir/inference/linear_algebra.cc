@@ -108,7 +108,7 @@ absl::Status CheckFeatures(const InferenceContext& in, int64_t last, int64_t* fe
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   if (!IsFloat(a.element_type())) return Error("operand 0 must have floating point elements, found ", Text(a));
-  *feature = in.attrs.integer(Attr::kFeatureIndex);
+  *feature = in.attrs.int_attr(Attr::kFeatureIndex);
   if (*feature < 0 || *feature >= a.rank()) {
     return Error("`feature_index` ", *feature, " is out of range for operand 0 (", Text(a), ")");
   }
@@ -203,7 +203,7 @@ absl::Status InferRaggedDot(const InferenceContext& in, InferredShape* out) {
   }
   const int64_t group_dim = groups.rank() - 1;
 
-  const absl::Span<const int64_t> rhs_groups = in.attrs.list(Attr::kRhsGroupDims);
+  const absl::Span<const int64_t> rhs_groups = in.attrs.list_attr(Attr::kRhsGroupDims);
   if (rhs_groups.size() != (is_batch || is_contracting ? 0 : 1)) {
     return Error("expected ", is_batch || is_contracting ? "no dimension" : "one dimension",
                  " in `rhs_group_dims` when the ragged dimension of operand 0 is ",
@@ -225,7 +225,7 @@ absl::Status InferRaggedDot(const InferenceContext& in, InferredShape* out) {
 absl::Status InferFft(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
-  const absl::Span<const int64_t> length = in.attrs.list(Attr::kFftLength);
+  const absl::Span<const int64_t> length = in.attrs.list_attr(Attr::kFftLength);
   const auto fft_rank = static_cast<int64_t>(length.size());
   if (fft_rank < 1 || fft_rank > 3) return Error("`fft_length` must have 1 to 3 entries, found ", Text(length));
   for (int64_t n : length) {
@@ -234,7 +234,7 @@ absl::Status InferFft(const InferenceContext& in, InferredShape* out) {
   if (a.rank() < fft_rank) {
     return Error("`fft_length` has ", fft_rank, " entries, more than operand 0 (", Text(a), ") has dimensions");
   }
-  const FftType type = in.attrs.enumerator(Attr::kFftType, FftType::kFft);
+  const FftType type = in.attrs.enum_attr(Attr::kFftType, FftType::kFft);
   const bool from_real = type == FftType::kRfft;
   if (from_real ? a.element_type() != ElementType::kF32 && a.element_type() != ElementType::kF64
                 : !IsComplex(a.element_type())) {
@@ -286,7 +286,7 @@ absl::Status InferTriangularSolve(const InferenceContext& in, InferredShape* out
   }
   const int64_t rank = a.rank();
   if (b.rank() != rank) return Error("operands must have the same rank, found ", Text(a), " and ", Text(b));
-  const int64_t shared = in.attrs.boolean(Attr::kLeftSide) ? rank - 2 : rank - 1;
+  const int64_t shared = in.attrs.bool_attr(Attr::kLeftSide) ? rank - 2 : rank - 1;
   if (!SizesFit(a.dim(rank - 1), b.dim(shared))) {
     return Error("dimension ", shared, " of operand 1 (", Text(b),
                  ") must have the size of the matrices of operand 0 (", Text(a), ")");
@@ -295,7 +295,7 @@ absl::Status InferTriangularSolve(const InferenceContext& in, InferredShape* out
     if (SizesFit(a.dim(i), b.dim(i))) continue;
     return Error("operands differ in dimension ", i, ", a batch dimension: ", Text(a), " and ", Text(b));
   }
-  if (in.attrs.enumerator(Attr::kTransposeA, TriangularTranspose::kInvalid) == TriangularTranspose::kInvalid) {
+  if (in.attrs.enum_attr(Attr::kTransposeA, TriangularTranspose::kInvalid) == TriangularTranspose::kInvalid) {
     return Error("`transpose_a` must be NO_TRANSPOSE, TRANSPOSE or ADJOINT");
   }
   out->Set(b);

@@ -73,7 +73,7 @@ absl::Status InferReduce(const InferenceContext& in, InferredShape* out) {
   Signature reducer;
   HLOKIT_RETURN_IF_ERROR(ReadReducer(in, arrays, &reducer));
   DimSet reduced(a.rank());
-  HLOKIT_RETURN_IF_ERROR(reduced.Take(in.attrs.list(Attr::kDimensions), "`dimensions`"));
+  HLOKIT_RETURN_IF_ERROR(reduced.Take(in.attrs.list_attr(Attr::kDimensions), "`dimensions`"));
   for (int64_t i = 0; i < a.rank(); ++i) {
     if (!reduced.Has(i)) out->AddDimOf(a, i);
   }
@@ -155,7 +155,7 @@ absl::Status InferMap(const InferenceContext& in, InferredShape* out) {
     a = b;
   }
   if (in.attrs.has(Attr::kDimensions)) {
-    const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
+    const absl::Span<const int64_t> dims = in.attrs.list_attr(Attr::kDimensions);
     // A declared shape of another rank is reported as such, since parsers take the list from there.
     const auto count = static_cast<int64_t>(dims.size());
     bool identity =
@@ -218,7 +218,7 @@ absl::Status InferTopK(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   if (a.rank() == 0) return Error("operand 0 must have at least one dimension, found ", Text(a));
-  const int64_t k = in.attrs.integer(Attr::kK);
+  const int64_t k = in.attrs.int_attr(Attr::kK);
   const int64_t last = a.rank() - 1;
   if (k < 0) return Error("negative k: ", k);
   if (!a.is_unbounded(last) && k > a.dim(last)) {
@@ -235,7 +235,7 @@ absl::Status InferTopK(const InferenceContext& in, InferredShape* out) {
 // Infers scan(inputs..., inits...): the computation takes a slice of each input and the carries, and returns a slice of
 // each output and the new carries. The result has the outputs, with the scanned dimension, and the final carries.
 absl::Status InferScan(const InferenceContext& in, InferredShape* out) {
-  const int64_t carries = in.attrs.integer(Attr::kNumCarries);
+  const int64_t carries = in.attrs.int_attr(Attr::kNumCarries);
   if (carries < 0 || carries > in.operand_count()) {
     return Error("`num_carries` is ", carries, ", but there are ", in.operand_count(), " operands");
   }

@@ -83,7 +83,7 @@ absl::Status CheckOneFloatType(const InferenceRequest& request) {
 
 // Checks that the parameters of a computation applied to elements have exactly the operands' element types.
 absl::Status CheckParameterTypes(const InferenceRequest& request) {
-  const Computation to_apply = AttrReader(*request.module, request.attrs).computation(Attr::kToApply);
+  const Computation to_apply = AttrReader(*request.module, request.attrs).live_computation(Attr::kToApply);
   if (!to_apply.valid()) return absl::OkStatus();
   const int64_t count = std::min<int64_t>(to_apply.parameter_count(), static_cast<int64_t>(request.operands.size()));
   for (int64_t i = 0; i < count; ++i) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
 #include "ir/sharding/replica_groups.h"
 
 namespace hlokit {
@@ -44,9 +45,9 @@ std::vector<std::vector<int64_t>> DeviceRows(CollectiveOpGroupMode mode, int64_t
 absl::StatusOr<std::vector<std::vector<int64_t>>> GetParticipatingDevicesGroups(Instruction i, int64_t replicas,
                                                                                 int64_t partitions) {
   const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(i);
-  const std::optional<uint32_t> list = i.payload(Attr::kReplicaGroups);
+  const ListId list = AttrReader(i).list_id(Attr::kReplicaGroups);
   const int64_t devices = replicas * partitions;
-  if (!list || CountReplicaGroups(i.module().context(), ListId(*list)).groups == 0) {
+  if (CountReplicaGroups(i.module().context(), list).groups == 0) {
     return DeviceRows(mode, replicas, partitions);
   }
   const int64_t limit =
@@ -59,8 +60,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> GetParticipatingDevicesGroups(
           ? "replica"
       : mode == CollectiveOpGroupMode::kCrossPartition ? "partition"
                                                        : "device";
-  absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
-      ExpandReplicaGroups(i.module().context(), ListId(*list), 1 << 20);
+  absl::StatusOr<std::vector<std::vector<int64_t>>> groups = ExpandReplicaGroups(i.module().context(), list, 1 << 20);
   if (!groups.ok()) return groups.status();
   std::vector<std::vector<int64_t>> result;
   for (const std::vector<int64_t>& group : *groups) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/graph/attribute_views.h"
 #include "ir/text/printer.h"
 
 namespace hlokit {
@@ -65,6 +66,11 @@ StringId FindFrontendAttribute(const Context& context, ListId id, std::string_vi
     if (StringAt(list, i) == wanted) return StringAt(list, i + 1);
   }
   return StringId();
+}
+
+StringId FindFrontendAttribute(Instruction instruction, std::string_view key) {
+  return FindFrontendAttribute(instruction.module().context(),
+                               AttrReader(instruction).list_id(Attr::kFrontendAttributes), key);
 }
 
 ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value) {

@@ -13,6 +13,7 @@
 #include "ir/core/ids.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/context.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 
@@ -24,6 +25,7 @@ std::vector<FrontendAttribute> DecodeFrontendAttributes(const Context& context, 
 
 // Returns the value of `key`, or an invalid id. `id` may be invalid.
 StringId FindFrontendAttribute(const Context& context, ListId id, std::string_view key);
+StringId FindFrontendAttribute(Instruction instruction, std::string_view key);
 // Return the attributes with the entry added, replaced or removed.
 ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value);
 ListId WithoutFrontendAttribute(Context* context, ListId id, std::string_view key);

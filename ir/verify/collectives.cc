@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
 #include "ir/sharding/collective_groups.h"
 #include "ir/sharding/replica_groups.h"
 #include "ir/verify/context.h"
@@ -30,8 +31,7 @@ int64_t DevicesOf(VerifierContext& v, CollectiveOpGroupMode mode) {
 }
 
 ReplicaGroupCounts CountsOf(VerifierContext& v, Instruction i) {
-  const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups);
-  return groups ? CountReplicaGroups(v.module.context(), ListId(*groups)) : ReplicaGroupCounts();
+  return CountReplicaGroups(v.module.context(), AttrReader(i).list_id(Attr::kReplicaGroups));
 }
 
 // Participants in the (first) group of `i`. 1: unknown; always at least 1.

@@ -85,8 +85,8 @@ int64_t ConvolutionFlops(Instruction convolution) {
   if (!dims.ok()) return 0;
   const Shape lhs = convolution.operand(0).shape(), rhs = convolution.operand(1).shape();
   const Shape result = convolution.shape();
-  const int64_t feature_groups = std::max<int64_t>(1, attrs.integer(Attr::kFeatureGroupCount, 1));
-  const int64_t batch_groups = std::max<int64_t>(1, attrs.integer(Attr::kBatchGroupCount, 1));
+  const int64_t feature_groups = std::max<int64_t>(1, attrs.int_attr(Attr::kFeatureGroupCount, 1));
+  const int64_t batch_groups = std::max<int64_t>(1, attrs.int_attr(Attr::kBatchGroupCount, 1));
   int64_t products =
       SaturatingMultiply(Dim(lhs, dims.input_feature) / feature_groups, Dim(result, dims.output_feature));
   products = SaturatingMultiply(products, Dim(lhs, dims.input_batch) / batch_groups);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/analysis/call_graph.h"
@@ -81,7 +82,7 @@ absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
       const Instruction inner = outer.operand(0);
       if (inner.opcode() != Opcode::kAllReduce || !SameButGroups(outer, inner) || !HasOnlyOneUse(inner)) continue;
       const auto groups = [&](Instruction i) {
-        return ExpandReplicaGroups(module.context(), ListId(i.payload(Attr::kReplicaGroups).value_or(0)), kMaxDevices);
+        return ExpandReplicaGroups(module.context(), AttrReader(i).list_id(Attr::kReplicaGroups), kMaxDevices);
       };
       if (!inner.has(Attr::kReplicaGroups) || !outer.has(Attr::kReplicaGroups)) continue;
       const absl::StatusOr<Groups> first = groups(inner), second = groups(outer);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/graph/attribute_views.h"
 #include "ir/sharding/replica_groups.h"
 
 namespace hlokit::tpu {
@@ -34,9 +35,8 @@ int64_t DevicesOf(const Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (!HasTrait(i.opcode(), kCollective)) continue;
-      if (const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups)) {
-        devices = std::max(devices, CountReplicaGroups(module.context(), ListId(*groups)).devices);
-      }
+      const ListId groups = AttrReader(i).list_id(Attr::kReplicaGroups);
+      devices = std::max(devices, CountReplicaGroups(module.context(), groups).devices);
       for (int64_t d : i.list_attr(Attr::kSourceTargetPairs)) devices = std::max(devices, std::min(d, kMaxDevices) + 1);
     }
   }

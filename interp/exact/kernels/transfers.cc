@@ -64,9 +64,9 @@ std::optional<Endpoint> EndpointOf(CompiledComputationBuilder& b, Instruction in
   endpoint.host = at.bool_attr(Attr::kIsHostTransfer);
   endpoint.channel = at.int_attr(Attr::kChannelId);
   for (Instruction from : {instruction, instruction.operand(0)}) {
-    if (endpoint.has_pairs || !from.has(Attr::kFrontendAttributes)) continue;
+    if (endpoint.has_pairs) continue;
     const Context& context = b.program().module().context();
-    const StringId text = FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
+    const StringId text = FindFrontendAttribute(from, kPairsKey);
     if (!text.valid()) continue;
     std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs = ParsePairs(context.str(text));
     if (!pairs) {

@@ -25,8 +25,8 @@ DeviceGroupTable::DeviceGroupTable(const Module& module, const SimulationOptions
 }
 
 const DeviceGroupSet& DeviceGroupTable::GroupsOf(Instruction collective) {
-  const Key key = {collective.payload(Attr::kReplicaGroups).value_or(0),
-                   collective.payload(Attr::kSourceTargetPairs).value_or(0),
+  const AttrReader attrs(collective);
+  const Key key = {attrs.list_id(Attr::kReplicaGroups).value, attrs.list_id(Attr::kSourceTargetPairs).value,
                    static_cast<int>(GetCollectiveOpGroupMode(collective))};
   std::unique_ptr<DeviceGroupSet>& set = known_[key];
   if (set == nullptr) set = std::make_unique<DeviceGroupSet>(Expand(collective));

@@ -85,15 +85,15 @@ TEST(AttributeViewsTest, TextCursor) {
                              {Attr::kToApply, 3},
                              {Attr::kFftType, 2}};
   const AttrReader reader(module, attrs);
-  EXPECT_EQ(reader.integer(Attr::kK), -5);
-  EXPECT_EQ(reader.integer(Attr::kIndex, 9), 9);
-  EXPECT_TRUE(reader.boolean(Attr::kIsStable));
-  EXPECT_FALSE(reader.boolean(Attr::kIsReverse));
+  EXPECT_EQ(reader.int_attr(Attr::kK), -5);
+  EXPECT_EQ(reader.int_attr(Attr::kIndex, 9), 9);
+  EXPECT_TRUE(reader.bool_attr(Attr::kIsStable));
+  EXPECT_FALSE(reader.bool_attr(Attr::kIsReverse));
   EXPECT_EQ(reader.only(Attr::kDimensions), 7);
   EXPECT_EQ(reader.only(Attr::kSliceSizes), std::nullopt);
-  EXPECT_EQ(reader.enumerator(Attr::kFftType, FftType::kFft), FftType::kRfft);
+  EXPECT_EQ(reader.enum_attr(Attr::kFftType, FftType::kFft), FftType::kRfft);
   EXPECT_TRUE(reader.has(Attr::kToApply));
-  EXPECT_FALSE(reader.computation(Attr::kToApply).valid());  // no such computation
+  EXPECT_FALSE(reader.live_computation(Attr::kToApply).valid());  // no such computation
   const ComputationId id = module.AddComputation(module.context().strings.Intern("c"));
   EXPECT_TRUE(reader.Live(id.value).valid());
   EXPECT_FALSE(reader.Live(-1).valid());
