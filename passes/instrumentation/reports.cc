@@ -2,18 +2,14 @@
 #include "passes/instrumentation/reports.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
 namespace {
 
-std::string Milliseconds(double ms) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.3f", ms);
-  return buffer;
-}
+std::string Milliseconds(double ms) { return FixedText(ms, 3); }
 
 std::string Padded(std::string_view text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + std::string(text);
@@ -39,8 +35,7 @@ std::string TimePasses::Text() const {
   for (const Row& row : rows) total += row.ms;
   std::string text = "        ms      %  runs  changed  pass\n";
   for (const Row& row : rows) {
-    char share[16];
-    std::snprintf(share, sizeof(share), "%.1f", total > 0 ? 100 * row.ms / total : 0);
+    const std::string share = FixedText(total > 0 ? 100 * row.ms / total : 0, 1);
     StrAppend(&text, Padded(Milliseconds(row.ms), 10), Padded(share, 7), Padded(StrCat(row.runs), 6),
               Padded(StrCat(row.changed), 9), "  ", row.name, "\n");
   }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 
 #include "interp/runtime/observe/trace_event_json.h"
 #include "interp/runtime/observe/xplane.pb.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -26,12 +26,6 @@ std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
   const auto found = plane.event_metadata().find(event.metadata_id());
   if (found == plane.event_metadata().end()) return StrCat("event ", event.metadata_id());
   return found->second.display_name().empty() ? found->second.name() : found->second.display_name();
-}
-
-std::string Fixed(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
 }
 
 class TraceWriter {
@@ -200,12 +194,12 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
         end = std::max(end,
                        static_cast<double>(event.offset_ps()) * 1e-6 + static_cast<double>(event.duration_ps()) * 1e-6);
       }
-      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << Fixed(end, 1) << " us\n";
+      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << FixedText(end, 1) << " us\n";
       std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(sums.begin(), sums.end());
       std::stable_sort(order.begin(), order.end(),
                        [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
       for (size_t k = 0; k < std::min(order.size(), top); ++k) {
-        const std::string us = Fixed(order[k].second.second, 2);
+        const std::string us = FixedText(order[k].second.second, 2);
         const std::string times = StrCat(order[k].second.first);
         *out << std::string(us.size() < 16 ? 16 - us.size() : 1, ' ') << us << " us"
              << std::string(times.size() < 9 ? 9 - times.size() : 1, ' ') << times << " times  " << order[k].first
