@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/text_writer.h"
 
 namespace hlokit {
 namespace {
@@ -45,13 +47,21 @@ std::string TimePasses::Text() const {
 
 std::string TimePasses::Json() const {
   double total = 0;
-  std::string passes;
+  for (const Row& row : table_.rows()) total += row.ms;
+  std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginObject().Key("total_us").Raw() << Milliseconds(1000 * total);
+  json.Key("passes").BeginArray();
   for (const Row& row : table_.rows()) {
-    total += row.ms;
-    StrAppend(&passes, passes.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
-              ", \"changed\": ", row.changed, ", \"time_us\": ", Milliseconds(1000 * row.ms), "}");
+    json.Line("\n  ").BeginObject().Member("pass", row.name).Member("runs", row.runs).Member("changed", row.changed);
+    json.Key("time_us").Raw() << Milliseconds(1000 * row.ms);
+    json.EndObject();
   }
-  return StrCat("{\"total_us\": ", Milliseconds(1000 * total), ", \"passes\": [", passes, "\n]}\n");
+  json.EndArray("\n").EndObject();
+  out << '\n';
+  out.Flush();
+  return text;
 }
 
 absl::Status PassStatistics::RunBeforePass(const PassRun& run, const Module& module) {
@@ -92,15 +102,19 @@ std::string PassStatistics::Text() const {
 
 std::string PassStatistics::Json() const {
   std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginArray();
   for (const Row& row : table_.rows()) {
-    StrAppend(&text, text.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
-              ", \"changed\": ", row.changed, ", \"instructions\": ", row.instructions, ", \"counts\": {");
-    for (size_t i = 0; i < row.counts.size(); ++i) {
-      StrAppend(&text, i == 0 ? "" : ", ", "\"", row.counts[i].what, "\": ", row.counts[i].count);
-    }
-    text += "}}";
+    json.Line("\n  ").BeginObject().Member("pass", row.name).Member("runs", row.runs).Member("changed", row.changed);
+    json.Member("instructions", row.instructions).Key("counts").BeginObject();
+    for (const Pass::Statistic& count : row.counts) json.Member(count.what, count.count);
+    json.EndObject().EndObject();
   }
-  return StrCat("[", text, "\n]\n");
+  json.EndArray("\n");
+  out << '\n';
+  out.Flush();
+  return text;
 }
 
 bool OptBisect::ShouldRun(const PassRun& run) {

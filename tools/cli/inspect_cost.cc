@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 
