@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/digest/fingerprint_diff.h"
@@ -19,7 +20,6 @@
 #include "tools/cli/inspect_cost.h"
 #include "tools/cli/inspect_memory.h"
 #include "tools/cli/inspect_ops.h"
-#include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit {
@@ -70,7 +70,7 @@ bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions*
 
 // ---- hash ----
 
-void WriteIngredients(const FingerprintOptions& options, cli::JsonWriter* json) {
+void WriteIngredients(const FingerprintOptions& options, JsonWriter* json) {
   json->Key("include").BeginArray();
   for (const KeyComponent& i : kKeyComponents) {
     if (options.*(i.option)) json->Value(i.name);
@@ -92,7 +92,7 @@ void WriteHashText(const HashFlags& flags, const cli::InputPart& part, const Mod
 }
 
 void WriteHashJson(const HashFlags& flags, const cli::InputPart& part, const Module& module,
-                   const FingerprintTable& table, cli::JsonWriter* json) {
+                   const FingerprintTable& table, JsonWriter* json) {
   json->BeginObject();
   json->Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
@@ -120,7 +120,7 @@ void WriteHashJson(const HashFlags& flags, const cli::InputPart& part, const Mod
   json->EndObject();
 }
 
-void WriteStrings(std::string_view key, const std::vector<std::string>& strings, cli::JsonWriter* json) {
+void WriteStrings(std::string_view key, const std::vector<std::string>& strings, JsonWriter* json) {
   json->Key(key).BeginArray();
   for (const std::string& s : strings) json->Value(std::string_view(s));
   json->EndArray();
@@ -128,7 +128,7 @@ void WriteStrings(std::string_view key, const std::vector<std::string>& strings,
 
 void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule& a, const FingerprintedModule& b,
                           TextWriter* out) {
-  cli::JsonWriter json(out);
+  JsonWriter json(out);
   json.BeginObject().Member("same", diff.same);
   json.Key("digests").BeginArray();
   json.Value(ToString(a.table->module())).Value(ToString(b.table->module())).EndArray();
@@ -197,7 +197,7 @@ int RunHash(const HashFlags& flags) {
   if (flags.explain) return RunExplain(flags, options);
   cli::DiagnosticReporter diagnostics(flags.input);
   return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
-    cli::JsonWriter json(&out);
+    JsonWriter json(&out);
     if (flags.json) json.BeginArray();
     cli::ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
       const FingerprintTable table(module, options);
@@ -213,7 +213,7 @@ int RunHash(const HashFlags& flags) {
 
 // ---- stats ----
 
-void WriteCounts(std::string_view key, const std::vector<ModuleStatistics::Count>& counts, cli::JsonWriter* json) {
+void WriteCounts(std::string_view key, const std::vector<ModuleStatistics::Count>& counts, JsonWriter* json) {
   json->Key(key).BeginArray();
   for (const ModuleStatistics::Count& c : counts) {
     json->BeginObject();
@@ -222,7 +222,7 @@ void WriteCounts(std::string_view key, const std::vector<ModuleStatistics::Count
   json->EndArray();
 }
 
-void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, cli::JsonWriter* json) {
+void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, JsonWriter* json) {
   json->BeginObject();
   json->Member("file", part.source->name());
   if (part.count > 1) json->Member("group", part.index + 1);
@@ -262,7 +262,7 @@ void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, cli::
 int RunStats(const StatsFlags& flags) {
   cli::DiagnosticReporter diagnostics(flags.input);
   return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
-    cli::JsonWriter json(&out);
+    JsonWriter json(&out);
     if (flags.json) json.BeginArray();
     bool first = true;
     cli::ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {

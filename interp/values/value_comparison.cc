@@ -5,12 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "interp/values/value_summary.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
 
@@ -158,12 +158,6 @@ void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, co
   }
 }
 
-std::string FourDigits(double v) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4g", v);
-  return text;
-}
-
 std::string Describe(const Literal& actual, const Literal& expected, const Worst& worst) {
   const Shape shape = actual.shape();
   std::string text = StrCat("result ", worst.leaf);
@@ -172,10 +166,10 @@ std::string Describe(const Literal& actual, const Literal& expected, const Worst
             ElementText(shape, actual.data(), worst.element), ", expected ",
             ElementText(shape, expected.data(), worst.element));
   if (ClassOf(shape.element_type()) != ElementClass::kPred && worst.distance.abs < kInfiniteDistance) {
-    StrAppend(&text, " (off by ", FourDigits(worst.distance.abs));
+    StrAppend(&text, " (off by ", DoubleText(worst.distance.abs, 4));
     if (worst.distance.rel < kInfiniteDistance)
-      StrAppend(&text, ", ", FourDigits(worst.distance.rel), " of the expected value");
-    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", FourDigits(worst.distance.ulp), " ulp");
+      StrAppend(&text, ", ", DoubleText(worst.distance.rel, 4), " of the expected value");
+    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", DoubleText(worst.distance.ulp, 4), " ulp");
     StrAppend(&text, ")");
   }
   return text;

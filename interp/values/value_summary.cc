@@ -2,10 +2,10 @@
 #include "interp/values/value_summary.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "ir/text/literal_text.h"
@@ -28,12 +28,6 @@ void AddNumber(double v, ValueSummary* s, double* sum) {
     if (first || v > s->max) s->max = v;
     *sum += v;
   }
-}
-
-std::string SixDigits(double v) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", v);
-  return text;
 }
 
 }  // namespace
@@ -59,7 +53,7 @@ ValueSummary Summarize(Shape array, const std::byte* data) {
 std::string ToString(const ValueSummary& s) {
   std::string text;
   if (s.finite() != 0) {
-    text = StrCat("min ", SixDigits(s.min), " max ", SixDigits(s.max), " mean ", SixDigits(s.mean));
+    text = StrCat("min ", DoubleText(s.min, 6), " max ", DoubleText(s.max, 6), " mean ", DoubleText(s.mean, 6));
   }
   const auto add = [&](int64_t count, const char* what) {
     if (count != 0) StrAppend(&text, text.empty() ? "" : ", ", count, " ", what);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -17,23 +18,6 @@ std::vector<size_t> InOrder(const DiagnosticSink& sink) {
     return sink.diagnostics()[a].range.offset < sink.diagnostics()[b].range.offset;
   });
   return order;
-}
-
-void AppendJsonString(std::string* out, std::string_view s) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out->push_back('"');
-  for (char c : s) {
-    const auto u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (u < 0x20 || u == 0x7f) {
-      StrAppend(out, "\\u00", std::string_view(&kHex[u >> 4], 1), std::string_view(&kHex[u & 15], 1));
-    } else {
-      out->push_back(c);
-    }
-  }
-  out->push_back('"');
 }
 
 std::string Where(const SourceBuffer& source, const Diagnostic& d) {
@@ -76,6 +60,7 @@ std::string_view ToString(DiagnosticKind kind) {
   static constexpr std::string_view kTexts[] = {
 #define DIAGNOSTIC(name, text) text,
 #include "ir/core/diagnostics.def"
+#include "ir/core/text_writer.h"
   };
   return kTexts[static_cast<size_t>(kind)];
 }
@@ -111,28 +96,26 @@ std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source) {
 }
 
 std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source) {
-  std::string out = "[";
-  std::string_view separator = "\n";
+  std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginArray();
   for (size_t i : InOrder(sink)) {
     const Diagnostic& d = sink.diagnostics()[i];
-    StrAppend(&out, separator, "  {\"file\": ");
-    separator = ",\n";
-    AppendJsonString(&out, source.name());
+    json.Line("\n  ").BeginObject().Member("file", source.name());
     if (d.range.offset != SourceRange::kNoOffset) {
       const LineColumn from = LineColumnAt(source.text(), d.range.offset);
       const LineColumn to = LineColumnAt(source.text(), size_t{d.range.offset} + d.range.size);
-      StrAppend(&out, ", \"line\": ", from.line, ", \"column\": ", from.column, ", \"end_line\": ", to.line,
-                ", \"end_column\": ", to.column);
+      json.Member("line", from.line).Member("column", from.column);
+      json.Member("end_line", to.line).Member("end_column", to.column);
     }
-    StrAppend(&out, ", \"severity\": \"", ToString(d.severity), "\", \"kind\": \"", ToString(d.kind),
-              "\", \"message\": ");
-    AppendJsonString(&out, d.message);
-    StrAppend(&out, ", \"hint\": ");
-    AppendJsonString(&out, d.hint);
-    StrAppend(&out, "}");
+    json.Member("severity", ToString(d.severity)).Member("kind", ToString(d.kind));
+    json.Member("message", d.message).Member("hint", d.hint).EndObject();
   }
-  StrAppend(&out, "\n]\n");
-  return out;
+  json.EndArray("\n");
+  out << '\n';
+  out.Flush();
+  return text;
 }
 
 }  // namespace hlokit

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
@@ -283,9 +284,7 @@ std::string HumanBytes(int64_t bytes) {
   double value = static_cast<double>(bytes);
   size_t unit = 0;
   for (value /= 1024; value >= 1024; value /= 1024) ++unit;
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f %s", value, kUnits[unit]);
-  return text;
+  return StrCat(FixedText(value, 1), " ", kUnits[unit]);
 }
 
 std::string RenderText(const ModuleStatistics& s, size_t top) {

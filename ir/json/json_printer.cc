@@ -2,10 +2,13 @@
 #include "ir/json/json_printer.h"
 
 #include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
 #include <vector>
 
+#include "ir/core/json_writer.h"
 #include "ir/graph/metadata_fields.h"
-#include "ir/json/json_text.h"
 #include "ir/text/attribute_text.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/literal_text.h"
@@ -14,6 +17,7 @@
 #include "ir/text/result_accuracy.h"
 #include "ir/text/shape_text.h"
 #include "ir/text/statistics_viz.h"
+#include "ir/types/element_type.h"
 
 namespace hlokit {
 namespace {
@@ -29,7 +33,7 @@ PrintOptions TextOptions() {
 class JsonPrinter {
  public:
   JsonPrinter(TextWriter& out, const Module& module)
-      : out_(out),
+      : json_(&out, JsonLayout::kCompact, JsonInvalidUtf8::kEscape),
         module_(module),
         context_(module.context()),
         options_(TextOptions()),
@@ -38,33 +42,22 @@ class JsonPrinter {
   void Print();
 
  private:
-  // An object or array being printed: adds commas between its members or elements.
-  class List {
-   public:
-    List(TextWriter& out, char open) : out_(out), close_(open == '{' ? '}' : ']') { out_ << open; }
-    ~List() { out_ << close_; }
-    List(const List&) = delete;
-    List& operator=(const List&) = delete;
-    // Starts an element; `line` begins an indented line of its own.
-    void Next(std::string_view line = "") {
-      if (!first_) out_ << ',';
-      first_ = false;
-      out_ << line;
+  void String(std::string_view s) { json_.Value(s); }
+  void String(StringId id) { json_.Value(context_.str(id)); }
+  // Prints the shortest digits that parse to the same value of the type. Non-finite values are strings as in literals:
+  // "inf", "-inf", "nan", "nan(0x1)".
+  template <typename T>
+  void Number(T value, ElementType type) {
+    if (std::isfinite(value)) {
+      char digits[32];
+      json_.Raw() << std::string_view(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+      return;
     }
-    // Starts a member. Keys are words and need no escapes.
-    TextWriter& Key(std::string_view key, std::string_view line = "") {
-      Next(line);
-      return out_ << '"' << key << "\":";
-    }
-
-   private:
-    TextWriter& out_;
-    char close_;
-    bool first_ = true;
-  };
-
-  void String(std::string_view s) { PrintJsonString(out_, s); }
-  void String(StringId id) { PrintJsonString(out_, context_.str(id)); }
+    TextWriter& out = json_.Raw();
+    out << '"';
+    AppendScalar(out, type, reinterpret_cast<const std::byte*>(&value));
+    out << '"';
+  }
   // Prints a string of the output of `print` to text_.
   template <typename Print>
   void Text(Print print) {
@@ -74,38 +67,37 @@ class JsonPrinter {
     String(buffer_);
   }
   // Prints texts of shapes, literals and names, which need no escapes.
-  void PlainString(std::string_view s) { out_ << '"' << s << '"'; }
+  void PlainString(std::string_view s) { json_.Raw() << '"' << s << '"'; }
   void ShapeText(ShapeId id) { PlainString(shapes_.Get(context_.shape(id), /*with_layout=*/true)); }
   void InstructionName(InstructionId id) { String(module_.record(id).name); }
   void ComputationName(ComputationId id) { String(module_.record(id).name); }
   template <typename Element>
   void Elements(absl::Span<const int64_t> list, Element element) {
-    List elements(out_, '[');
-    for (int64_t v : list) {
-      elements.Next();
-      element(v);
-    }
+    json_.BeginArray();
+    for (int64_t v : list) element(v);
+    json_.EndArray();
   }
   void Integers(absl::Span<const int64_t> list) {
-    Elements(list, [this](int64_t v) { out_ << v; });
+    Elements(list, [this](int64_t v) { json_.Value(v); });
   }
   void Bools(absl::Span<const int64_t> list) {
-    Elements(list, [this](int64_t v) { out_ << (v != 0 ? "true" : "false"); });
+    Elements(list, [this](int64_t v) { json_.Value(v != 0); });
   }
   void Names(absl::Span<const StringId> names, std::string_view line) {
-    List elements(out_, '[');
+    json_.BeginArray();
     for (StringId name : names) {
-      elements.Next(line);
+      json_.Line(line);
       String(name);
     }
+    json_.EndArray();
   }
   template <typename Entries>
   void UnknownAttributes(const Entries& entries);
-  void OriginalArrayMembers(List& object, ListId array);
+  void OriginalArrayMembers(ListId array);
 
   void Header();
-  void AliasMembers(List& header);
-  void OriginMembers(List& header);
+  void AliasMembers();
+  void OriginMembers();
   void StackFramesObject();
   void ComputationObject(Computation c);
   void InstructionObject(Instruction i);
@@ -119,7 +111,7 @@ class JsonPrinter {
   void ResultAccuracyObject(ListId id);
   void StatisticsObject(ListId id);
 
-  TextWriter& out_;
+  JsonWriter json_;
   const Module& module_;
   const Context& context_;
   const PrintOptions options_;
@@ -132,260 +124,251 @@ class JsonPrinter {
 // Prints pairs rather than members, since a name may come twice.
 template <typename Entries>
 void JsonPrinter::UnknownAttributes(const Entries& entries) {
-  List list(out_, '[');
+  json_.BeginArray();
   for (size_t i = 0; i + 1 < entries.size(); i += 2) {
-    list.Next();
-    List pair(out_, '[');
+    json_.BeginArray();
     for (size_t k = i; k < i + 2; ++k) {
-      pair.Next();
       String(StringId(static_cast<uint32_t>(entries[k])));
     }
+    json_.EndArray();
   }
+  json_.EndArray();
 }
 
-void JsonPrinter::OriginalArrayMembers(List& object, ListId id) {
+void JsonPrinter::OriginalArrayMembers(ListId id) {
   const OriginalArray array = DecodeOriginalArray(context_, id);
-  object.Key("instruction");
+  json_.Key("instruction");
   String(array.instruction);
   if (array.index.empty()) return;
-  object.Key("index");
+  json_.Key("index");
   Integers(array.index);
 }
 
 // ---- header ----
 
-void JsonPrinter::AliasMembers(List& header) {
+void JsonPrinter::AliasMembers() {
   const ModuleHeader& h = module_.header();
   if (!h.input_output_alias.empty()) {
-    header.Key("input_output_alias");
-    List aliases(out_, '[');
+    json_.Key("input_output_alias").BeginArray();
     for (const InputOutputAlias& alias : h.input_output_alias) {
-      aliases.Next();
-      List object(out_, '{');
-      object.Key("output_index");
+      json_.BeginObject();
+      json_.Key("output_index");
       Integers(context_.list(alias.output_index));
-      object.Key("parameter") << alias.parameter;
-      object.Key("parameter_index");
+      json_.Member("parameter", alias.parameter);
+      json_.Key("parameter_index");
       Integers(context_.list(alias.parameter_index));
-      object.Key("must_alias") << (alias.must_alias ? "true" : "false");
+      json_.Member("must_alias", alias.must_alias);
+      json_.EndObject();
     }
+    json_.EndArray();
   }
   if (!h.buffer_donor.empty()) {
-    header.Key("buffer_donor");
-    List donors(out_, '[');
+    json_.Key("buffer_donor").BeginArray();
     for (const BufferDonor& donor : h.buffer_donor) {
-      donors.Next();
-      List object(out_, '{');
-      object.Key("parameter") << donor.parameter;
-      object.Key("parameter_index");
+      json_.BeginObject();
+      json_.Member("parameter", donor.parameter);
+      json_.Key("parameter_index");
       Integers(context_.list(donor.parameter_index));
+      json_.EndObject();
     }
+    json_.EndArray();
   }
 }
 
-void JsonPrinter::OriginMembers(List& header) {
+void JsonPrinter::OriginMembers() {
   const ModuleHeader& h = module_.header();
   if (!h.origin_recovery_table.empty()) {
-    header.Key("origin_recovery_table");
-    List entries(out_, '[');
+    json_.Key("origin_recovery_table").BeginArray();
     for (const OriginRecoveryEntry& entry : h.origin_recovery_table) {
-      entries.Next("\n      ");
-      List object(out_, '{');
+      json_.Line("\n      ").BeginObject();
       for (const auto& [key, array] :
            {std::pair{"removed", entry.removed}, std::pair{"replacement", entry.replacement}}) {
-        object.Key(key);
-        List members(out_, '{');
-        OriginalArrayMembers(members, array);
+        json_.Key(key).BeginObject();
+        OriginalArrayMembers(array);
+        json_.EndObject();
       }
       if (entry.module_text.valid()) {
-        object.Key("module");
+        json_.Key("module");
         String(entry.module_text);
       }
+      json_.EndObject();
     }
+    json_.EndArray();
   }
   if (!h.debug_attributes.empty()) {
     constexpr size_t kRecordSize = 4;
-    header.Key("debug_attributes");
-    List entries(out_, '[');
+    json_.Key("debug_attributes").BeginArray();
     for (const DebugAttribute& attribute : h.debug_attributes) {
-      entries.Next("\n      ");
-      List object(out_, '{');
-      OriginalArrayMembers(object, attribute.array);
-      object.Key("records");
-      List list(out_, '[');
+      json_.Line("\n      ").BeginObject();
+      OriginalArrayMembers(attribute.array);
+      json_.Key("records").BeginArray();
       const absl::Span<const int64_t> records = context_.list(attribute.records);
       for (size_t at = 0; at + kRecordSize <= records.size(); at += kRecordSize) {
-        list.Next();
-        List record(out_, '{');
+        json_.BeginObject();
         switch (static_cast<DebugLogMode>(records[at])) {
           case DebugLogMode::kUnset:
             break;
           case DebugLogMode::kDefault:
-            record.Key("log_mode") << "\"default\"";
+            json_.Member("log_mode", "default");
             break;
           case DebugLogMode::kFusionDebugger:
-            record.Key("log_mode") << "\"fusion_debugger\"";
+            json_.Member("log_mode", "fusion_debugger");
             break;
         }
-        if (records[at + 1] != 0) record.Key("callback_id") << records[at + 1];
-        if (records[at + 2] != 0) record.Key("partitioned") << "true";
-        if (records[at + 3] != 0) record.Key("op_id") << records[at + 3];
+        if (records[at + 1] != 0) json_.Member("callback_id", records[at + 1]);
+        if (records[at + 2] != 0) json_.Member("partitioned", true);
+        if (records[at + 3] != 0) json_.Member("op_id", records[at + 3]);
+        json_.EndObject();
       }
+      json_.EndArray();
+      json_.EndObject();
     }
+    json_.EndArray();
   }
 }
 
 void JsonPrinter::Header() {
   const ModuleHeader& h = module_.header();
-  List header(out_, '{');
-  if (h.is_scheduled) header.Key("is_scheduled") << "true";
-  AliasMembers(header);
-  if (h.alias_passthrough_params) header.Key("alias_passthrough_params") << "true";
+  json_.BeginObject();
+  if (h.is_scheduled) json_.Member("is_scheduled", true);
+  AliasMembers();
+  if (h.alias_passthrough_params) json_.Member("alias_passthrough_params", true);
   if (h.entry_layout) {
-    header.Key("entry_computation_layout");
-    List layout(out_, '{');
-    layout.Key("parameters");
-    {
-      List parameters(out_, '[');
-      for (Shape shape : h.entry_layout->parameters) {
-        parameters.Next();
-        ShapeText(shape.id());
-      }
-    }
-    layout.Key("result");
+    json_.Key("entry_computation_layout").BeginObject();
+    json_.Key("parameters").BeginArray();
+    for (Shape shape : h.entry_layout->parameters) ShapeText(shape.id());
+    json_.EndArray();
+    json_.Key("result");
     ShapeText(h.entry_layout->result.id());
+    json_.EndObject();
   }
   const auto bools = [&](std::string_view key, ListId id) {
     if (!id.valid()) return;
-    header.Key(key);
+    json_.Key(key);
     Bools(context_.list(id));
   };
   bools("allow_spmd_sharding_propagation_to_parameters", h.allow_spmd_sharding_propagation_to_parameters);
   bools("allow_spmd_sharding_propagation_to_output", h.allow_spmd_sharding_propagation_to_output);
-  if (h.replica_count != 1) header.Key("replica_count") << h.replica_count;
-  if (h.num_partitions != 1) header.Key("num_partitions") << h.num_partitions;
+  if (h.replica_count != 1) json_.Member("replica_count", h.replica_count);
+  if (h.num_partitions != 1) json_.Member("num_partitions", h.num_partitions);
   if (h.frontend_attributes.valid()) {
-    header.Key("frontend_attributes");
+    json_.Key("frontend_attributes");
     FrontendAttributesObject(h.frontend_attributes);
   }
-  OriginMembers(header);
+  OriginMembers();
   if (!h.unknown_attributes.empty()) {
-    header.Key("unknown_attributes");
+    json_.Key("unknown_attributes");
     std::vector<int64_t> ids;
     for (StringId id : h.unknown_attributes) ids.push_back(id.value);
     UnknownAttributes(ids);
   }
+  json_.EndObject();
 }
 
 void JsonPrinter::StackFramesObject() {
   constexpr std::string_view kLine = "\n      ";
   const StackFrames& s = module_.header().stack_frames;
-  List tables(out_, '{');
-  tables.Key("file_names", "\n    ");
+  json_.BeginObject();
+  json_.Line("\n    ").Key("file_names");
   Names(s.file_names, kLine);
-  tables.Key("function_names", "\n    ");
+  json_.Line("\n    ").Key("function_names");
   Names(s.function_names, kLine);
-  tables.Key("file_locations", "\n    ");
-  {
-    List locations(out_, '[');
-    for (const FileLocation& l : s.file_locations) {
-      locations.Next(kLine);
-      List object(out_, '{');
-      object.Key("file_name_id") << l.file_name_id;
-      object.Key("function_name_id") << l.function_name_id;
-      object.Key("line") << l.line;
-      object.Key("end_line") << l.end_line;
-      object.Key("column") << l.column;
-      object.Key("end_column") << l.end_column;
-    }
+  json_.Line("\n    ").Key("file_locations").BeginArray();
+  for (const FileLocation& l : s.file_locations) {
+    json_.Line(kLine).BeginObject();
+    json_.Member("file_name_id", l.file_name_id);
+    json_.Member("function_name_id", l.function_name_id);
+    json_.Member("line", l.line);
+    json_.Member("end_line", l.end_line);
+    json_.Member("column", l.column);
+    json_.Member("end_column", l.end_column);
+    json_.EndObject();
   }
-  tables.Key("stack_frames", "\n    ");
-  List frames(out_, '[');
+  json_.EndArray();
+  json_.Line("\n    ").Key("stack_frames").BeginArray();
   for (const StackFrame& f : s.stack_frames) {
-    frames.Next(kLine);
-    List object(out_, '{');
-    object.Key("file_location_id") << f.file_location_id;
-    object.Key("parent_frame_id") << f.parent_frame_id;
+    json_.Line(kLine).BeginObject();
+    json_.Member("file_location_id", f.file_location_id);
+    json_.Member("parent_frame_id", f.parent_frame_id);
+    json_.EndObject();
   }
+  json_.EndArray();
+  json_.EndObject();
 }
 
 void JsonPrinter::Print() {
-  {
-    constexpr std::string_view kLine = "\n  ";
-    List module(out_, '{');
-    module.Key("format", kLine) << '"' << kJsonFormat << '"';
-    module.Key("version", kLine) << kJsonVersion;
-    module.Key("name", kLine);
-    String(module_.name());
-    module.Key("header", kLine);
-    Header();
-    if (!module_.header().stack_frames.empty()) {
-      module.Key("stack_frames", kLine);
-      StackFramesObject();
-    }
-    if (module_.entry().valid()) {
-      module.Key("entry", kLine);
-      ComputationName(module_.entry().id());
-    }
-    module.Key("computations", kLine);
-    {
-      List computations(out_, '[');
-      for (Computation c : module_.computations()) {
-        computations.Next("\n    ");
-        ComputationObject(c);
-      }
-    }
-    out_ << '\n';
+  constexpr std::string_view kLine = "\n  ";
+  json_.BeginObject();
+  json_.Line(kLine).Member("format", kJsonFormat);
+  json_.Line(kLine).Member("version", kJsonVersion);
+  json_.Line(kLine).Key("name");
+  String(module_.name());
+  json_.Line(kLine).Key("header");
+  Header();
+  if (!module_.header().stack_frames.empty()) {
+    json_.Line(kLine).Key("stack_frames");
+    StackFramesObject();
   }
-  out_ << '\n';
+  if (module_.entry().valid()) {
+    json_.Line(kLine).Key("entry");
+    ComputationName(module_.entry().id());
+  }
+  json_.Line(kLine).Key("computations").BeginArray();
+  for (Computation c : module_.computations()) {
+    json_.Line("\n    ");
+    ComputationObject(c);
+  }
+  json_.EndArray();
+  json_.EndObject("\n");
 }
 
 // ---- computations and instructions ----
 
 void JsonPrinter::ComputationObject(Computation c) {
-  List object(out_, '{');
-  object.Key("name");
+  json_.BeginObject();
+  json_.Key("name");
   ComputationName(c.id());
   if (c.record().execution_thread.valid()) {
-    object.Key("execution_thread");
+    json_.Key("execution_thread");
     String(c.record().execution_thread);
   }
-  object.Key("root");
+  json_.Key("root");
   InstructionName(c.record().root);
-  object.Key("instructions");
-  List instructions(out_, '[');
+  json_.Key("instructions").BeginArray();
   for (Instruction i : c.instructions()) {
-    instructions.Next("\n      ");
+    json_.Line("\n      ");
     InstructionObject(i);
   }
+  json_.EndArray();
+  json_.EndObject();
 }
 
 void JsonPrinter::InstructionObject(Instruction i) {
   const InstructionRecord& r = i.record();
-  List object(out_, '{');
-  object.Key("name");
+  json_.BeginObject();
+  json_.Key("name");
   String(r.name);
-  object.Key("opcode");
+  json_.Key("opcode");
   String(i.opcode_text());
-  object.Key("shape");
+  json_.Key("shape");
   ShapeText(r.shape);
   if (r.operand_count != 0) {
-    object.Key("operands");
-    List operands(out_, '[');
+    json_.Key("operands").BeginArray();
     for (Instruction operand : i.operands()) {
-      operands.Next();
       String(operand.record().name);
     }
+    json_.EndArray();
   }
   if (r.opcode == Opcode::kParameter) {
-    object.Key("parameter") << i.parameter_number();
+    json_.Member("parameter", i.parameter_number());
   } else if (r.opcode == Opcode::kConstant) {
     if (i.literal().elided) {
-      object.Key("elided") << "true";
+      json_.Member("elided", true);
     } else {
-      object.Key("literal") << '"';
-      PrintLiteral(out_, context_, i.literal_id());
-      out_ << '"';
+      TextWriter& out = json_.Key("literal").Raw();
+      out << '"';
+      PrintLiteral(out, context_, i.literal_id());
+      out << '"';
     }
   }
   bool any = false;
@@ -398,53 +381,55 @@ void JsonPrinter::InstructionObject(Instruction i) {
     }
   }
   if (any) {
-    object.Key("attributes");
+    json_.Key("attributes");
     Attributes(i);
   }
   if (!unknown.empty()) {
-    object.Key("unknown_attributes");
+    json_.Key("unknown_attributes");
     UnknownAttributes(unknown);
   }
   if (r.metadata.valid()) {
-    object.Key("metadata");
+    json_.Key("metadata");
     MetadataObject(i.metadata());
   }
+  json_.EndObject();
 }
 
 void JsonPrinter::Attributes(Instruction i) {
-  List object(out_, '{');
+  json_.BeginObject();
   for (const AttrValue& value : i.attrs()) {
     if (value.attr == Attr::kUnknownAttributes || value.attr == Attr::kUnknownOpcode) continue;
-    object.Key(ToString(value.attr));
+    json_.Key(ToString(value.attr));
     Value(value);
   }
+  json_.EndObject();
 }
 
 void JsonPrinter::MetadataObject(const Metadata& m) {
-  List object(out_, '{');
+  json_.BeginObject();
   for (const MetadataField& field : kMetadataFields) {
     if (field.string != nullptr && (m.*field.string).valid()) {
-      object.Key(field.name);
+      json_.Key(field.name);
       String(m.*field.string);
     } else if (field.number != nullptr && m.*field.number != 0) {
-      object.Key(field.name) << m.*field.number;
+      json_.Member(field.name, m.*field.number);
     } else if (field.list != nullptr && (m.*field.list).valid()) {
-      object.Key(field.name);
+      json_.Key(field.name);
       Integers(context_.list(m.*field.list));
     } else if (field.flag != nullptr && m.*field.flag) {
-      object.Key(field.name) << "true";
+      json_.Member(field.name, true);
     }
   }
+  json_.EndObject();
 }
 
 void JsonPrinter::FrontendAttributesObject(ListId id) {
-  List object(out_, '{');
+  json_.BeginObject();
   for (const auto& [key, value] : DecodeFrontendAttributes(context_, id)) {
-    object.Next();
-    String(key);
-    out_ << ':';
+    json_.Key(context_.str(key));
     String(value);
   }
+  json_.EndObject();
 }
 
 void JsonPrinter::Value(AttrValue value) {
@@ -469,13 +454,13 @@ void JsonPrinter::Value(AttrValue value) {
 void JsonPrinter::PlainValue(AttrType type, uint32_t payload) {
   switch (InfoOf(type).payload) {
     case PayloadKind::kBool:
-      out_ << (payload != 0 ? "true" : "false");
+      json_.Value(payload != 0);
       return;
     case PayloadKind::kInt64:
-      out_ << module_.DecodeInt64(payload);
+      json_.Value(module_.DecodeInt64(payload));
       return;
     case PayloadKind::kFloat:
-      PrintJsonNumber(out_, std::bit_cast<float>(payload));
+      Number(std::bit_cast<float>(payload), ElementType::kF32);
       return;
     case PayloadKind::kString:
       String(StringId(payload));
@@ -503,11 +488,11 @@ void JsonPrinter::ListValue(ElementKind kind, absl::Span<const int64_t> list) {
       Integers(list);
       return;
     case ElementKind::kIntegerList: {
-      List lists(out_, '[');
+      json_.BeginArray();
       for (size_t i = 0; i < list.size(); i += 1 + static_cast<size_t>(list[i])) {
-        lists.Next();
         Integers(list.subspan(i + 1, static_cast<size_t>(list[i])));
       }
+      json_.EndArray();
       return;
     }
     case ElementKind::kBool:
@@ -537,36 +522,40 @@ void JsonPrinter::ListValue(ElementKind kind, absl::Span<const int64_t> list) {
 void JsonPrinter::ResultAccuracyObject(ListId id) {
   // HLO text has six digits of the tolerances; JSON has them exactly.
   const ResultAccuracy accuracy = DecodeResultAccuracy(context_, id);
-  List object(out_, '{');
-  object.Key("mode");
+  json_.BeginObject();
+  json_.Key("mode");
   PlainString(EnumTexts(EnumType::kResultAccuracyMode)[static_cast<size_t>(accuracy.mode)]);
-  if (accuracy.mode != ResultAccuracyMode::kTolerance) return;
-  object.Key("atol");
-  PrintJsonNumber(out_, accuracy.atol);
-  object.Key("rtol");
-  PrintJsonNumber(out_, accuracy.rtol);
-  object.Key("ulps") << accuracy.ulps;
+  if (accuracy.mode == ResultAccuracyMode::kTolerance) {
+    json_.Key("atol");
+    Number(accuracy.atol, ElementType::kF64);
+    json_.Key("rtol");
+    Number(accuracy.rtol, ElementType::kF64);
+    json_.Member("ulps", accuracy.ulps);
+  }
+  json_.EndObject();
 }
 
 void JsonPrinter::StatisticsObject(ListId id) {
   const StatisticsViz statistics = DecodeStatisticsViz(context_, id);
-  List object(out_, '{');
-  object.Key("visualizing_index") << statistics.visualizing_index;
-  object.Key("values");
-  List values(out_, '[');
+  json_.BeginObject();
+  json_.Member("visualizing_index", statistics.visualizing_index);
+  json_.Key("values").BeginArray();
   for (const auto& [name, number] : statistics.values) {
-    values.Next();
-    List pair(out_, '[');
-    pair.Next();
+    json_.BeginArray();
     String(name);
-    pair.Next();
-    PrintJsonNumber(out_, number);
+    Number(number, ElementType::kF64);
+    json_.EndArray();
   }
+  json_.EndArray();
+  json_.EndObject();
 }
 
 }  // namespace
 
-void PrintJson(TextWriter& out, const Module& module) { JsonPrinter(out, module).Print(); }
+void PrintJson(TextWriter& out, const Module& module) {
+  JsonPrinter(out, module).Print();
+  out << '\n';
+}
 
 std::string ToJson(const Module& module) {
   std::string text;

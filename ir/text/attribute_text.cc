@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/sharding/replica_groups.h"
 #include "ir/sharding/sharding.h"
 #include "ir/text/frontend_attributes.h"
@@ -75,9 +75,7 @@ void AttributePrinter::PrintInteger(AttrValue value) { out_ << module_.DecodeInt
 void AttributePrinter::PrintKeyword(AttrValue value) { out_ << EnumTexts(InfoOf(value.attr).enum_type)[value.payload]; }
 
 void AttributePrinter::PrintNumber(AttrValue value) {
-  char buffer[40];
-  const int n = std::snprintf(buffer, sizeof(buffer), "%g", static_cast<double>(std::bit_cast<float>(value.payload)));
-  out_ << std::string_view(buffer, static_cast<size_t>(n));
+  out_ << DoubleText(static_cast<double>(std::bit_cast<float>(value.payload)), 6);
 }
 
 void AttributePrinter::PrintIdentifier(AttrValue value) { out_ << context_.str(StringId(value.payload)); }

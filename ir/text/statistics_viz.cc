@@ -3,15 +3,14 @@
 
 #include <bit>
 #include <charconv>
-#include <string_view>
+#include <string>
+
+#include "ir/core/double_text.h"
 
 namespace hlokit {
 namespace {
 
-std::string_view ShortText(double value, char (&buffer)[32]) {
-  const char* end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 6).ptr;
-  return {buffer, static_cast<size_t>(end - buffer)};
-}
+std::string ShortText(double value) { return DoubleText(value, 6); }
 
 }  // namespace
 
@@ -47,14 +46,10 @@ void PrintStatisticsViz(TextWriter& out, const Context& context, ListId id) {
   out << '}';
 }
 
-void PrintShortDouble(TextWriter& out, double value) {
-  char buffer[32];
-  out << ShortText(value, buffer);
-}
+void PrintShortDouble(TextWriter& out, double value) { out << ShortText(value); }
 
 double ShortDouble(double value) {
-  char buffer[32];
-  const std::string_view text = ShortText(value, buffer);
+  const std::string text = ShortText(value);
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }

@@ -80,7 +80,8 @@ bool JsonCursor::Decode(const char*& p, const char* end, std::string* out) {
       uint32_t unit;
       if (!ReadHex4(p, end, &unit)) return false;
       if (unit >= 0xdc80 && unit <= 0xdcff) {
-        out->push_back(static_cast<char>(unit - 0xdc00));  // a byte of invalid UTF-8: see json_text.h
+        // A byte of invalid UTF-8: JsonInvalidUtf8::kEscape in ir/core/json_writer.h.
+        out->push_back(static_cast<char>(unit - 0xdc00));
         return true;
       }
       if (unit >= 0xd800 && unit < 0xe000) {

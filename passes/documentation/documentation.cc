@@ -2,9 +2,9 @@
 #include "passes/documentation/documentation.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
@@ -86,9 +86,8 @@ std::string Section(const PassInfo& info) {
   if (!info.preconditions.empty()) StrAppend(&text, "Needs: ", info.preconditions, "\n\n");
   if (!info.preserves.empty()) StrAppend(&text, "Keeps: ", info.preserves, "\n\n");
   if (info.tolerance > 0) {
-    char number[32];
-    std::snprintf(number, sizeof(number), "%g", info.tolerance);
-    StrAppend(&text, "Rounding: floats may differ by ", number, " of the largest value of their array.\n\n");
+    StrAppend(&text, "Rounding: floats may differ by ", DoubleText(info.tolerance, 6),
+              " of the largest value of their array.\n\n");
   }
   if (!info.options.empty()) {
     text += "| option | default | |\n|---|---|---|\n";

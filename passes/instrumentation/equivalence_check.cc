@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "ir/core/diagnostic.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit {
 namespace {
-
-std::string Number(double value) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof(buffer), "%.17g", value);
-  return buffer;
-}
 
 bool Close(double a, double b, double relative, double least) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return true;
@@ -48,8 +42,8 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       const double least = relative * std::max<double>({std::abs(a[i]), std::abs(b[i]), largest});
       if (Close(a[i].real(), b[i].real(), relative, least) && Close(a[i].imag(), b[i].imag(), relative, least))
         continue;
-      x = StrCat(Number(a[i].real()), "+", Number(a[i].imag()), "i");
-      y = StrCat(Number(b[i].real()), "+", Number(b[i].imag()), "i");
+      x = StrCat(DoubleText(a[i].real(), 17), "+", DoubleText(a[i].imag(), 17), "i");
+      y = StrCat(DoubleText(b[i].real(), 17), "+", DoubleText(b[i].imag(), 17), "i");
     } else if constexpr (std::is_integral_v<T>) {
       if (a[i] == b[i]) continue;
       x = StrCat(static_cast<int64_t>(a[i])), y = StrCat(static_cast<int64_t>(b[i]));
@@ -64,7 +58,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
         least = std::max(least, 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min()));
       }
       if (Close(p, q, relative, least)) continue;
-      x = Number(p), y = Number(q);
+      x = DoubleText(p, 17), y = DoubleText(q, 17);
     }
     return StrCat("element ", i, " of ", ToString(before.shape(), false), ": expected ", x, ", found ", y);
   }

@@ -2,18 +2,16 @@
 #include "passes/instrumentation/reports.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/text_writer.h"
 
 namespace hlokit {
 namespace {
 
-std::string Milliseconds(double ms) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.3f", ms);
-  return buffer;
-}
+std::string Milliseconds(double ms) { return FixedText(ms, 3); }
 
 std::string Padded(std::string_view text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + std::string(text);
@@ -39,8 +37,7 @@ std::string TimePasses::Text() const {
   for (const Row& row : rows) total += row.ms;
   std::string text = "        ms      %  runs  changed  pass\n";
   for (const Row& row : rows) {
-    char share[16];
-    std::snprintf(share, sizeof(share), "%.1f", total > 0 ? 100 * row.ms / total : 0);
+    const std::string share = FixedText(total > 0 ? 100 * row.ms / total : 0, 1);
     StrAppend(&text, Padded(Milliseconds(row.ms), 10), Padded(share, 7), Padded(StrCat(row.runs), 6),
               Padded(StrCat(row.changed), 9), "  ", row.name, "\n");
   }
@@ -50,13 +47,21 @@ std::string TimePasses::Text() const {
 
 std::string TimePasses::Json() const {
   double total = 0;
-  std::string passes;
+  for (const Row& row : table_.rows()) total += row.ms;
+  std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginObject().Key("total_us").Raw() << Milliseconds(1000 * total);
+  json.Key("passes").BeginArray();
   for (const Row& row : table_.rows()) {
-    total += row.ms;
-    StrAppend(&passes, passes.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
-              ", \"changed\": ", row.changed, ", \"time_us\": ", Milliseconds(1000 * row.ms), "}");
+    json.Line("\n  ").BeginObject().Member("pass", row.name).Member("runs", row.runs).Member("changed", row.changed);
+    json.Key("time_us").Raw() << Milliseconds(1000 * row.ms);
+    json.EndObject();
   }
-  return StrCat("{\"total_us\": ", Milliseconds(1000 * total), ", \"passes\": [", passes, "\n]}\n");
+  json.EndArray("\n").EndObject();
+  out << '\n';
+  out.Flush();
+  return text;
 }
 
 absl::Status PassStatistics::RunBeforePass(const PassRun& run, const Module& module) {
@@ -97,15 +102,19 @@ std::string PassStatistics::Text() const {
 
 std::string PassStatistics::Json() const {
   std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginArray();
   for (const Row& row : table_.rows()) {
-    StrAppend(&text, text.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
-              ", \"changed\": ", row.changed, ", \"instructions\": ", row.instructions, ", \"counts\": {");
-    for (size_t i = 0; i < row.counts.size(); ++i) {
-      StrAppend(&text, i == 0 ? "" : ", ", "\"", row.counts[i].what, "\": ", row.counts[i].count);
-    }
-    text += "}}";
+    json.Line("\n  ").BeginObject().Member("pass", row.name).Member("runs", row.runs).Member("changed", row.changed);
+    json.Member("instructions", row.instructions).Key("counts").BeginObject();
+    for (const Pass::Statistic& count : row.counts) json.Member(count.what, count.count);
+    json.EndObject().EndObject();
   }
-  return StrCat("[", text, "\n]\n");
+  json.EndArray("\n");
+  out << '\n';
+  out.Flush();
+  return text;
 }
 
 bool OptBisect::ShouldRun(const PassRun& run) {

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "ir/builder/builder.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/text_writer.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
 
@@ -25,7 +27,11 @@ void ForgetElementNumbers(Module& module, InstructionId loop) {
   const std::optional<int64_t> trips = TripCount(i);
   module.RemoveAttr(loop, Attr::kBackendConfig);
   if (!trips) return;
-  const std::string config = StrCat("{\"known_trip_count\":{\"n\":\"", *trips, "\"}}");
+  std::string config;
+  TextWriter out(&config);
+  JsonWriter json(&out, JsonLayout::kCompact);
+  json.BeginObject().Key("known_trip_count").BeginObject().Member("n", StrCat(*trips)).EndObject().EndObject();
+  out.Flush();
   module.SetAttr(loop, Attr::kBackendConfig, module.context().strings.Intern(config).value);
 }
 

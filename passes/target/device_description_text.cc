@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "passes/target/device_description.h"
@@ -77,11 +78,6 @@ std::string UnitsOf(UnitKind dimension) {
     }
   }
   return list;
-}
-
-std::string Number(double value) {
-  char buffer[40];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
 }
 
 class DeviceDescriptionReader {
@@ -203,11 +199,12 @@ class DeviceDescriptionReader {
       value *= unit->factor;
     }
     if (value < field->minimum || value > field->maximum) {
-      sink_.Error(DiagnosticKind::kNumberOutOfRange, RangeOf(number),
-                  StrCat("`", key, "` must be between ", Number(field->minimum), " and ", Number(field->maximum),
-                         field->unit == UnitKind::kCount || field->unit == UnitKind::kFraction
-                             ? std::string_view()
-                             : std::string_view(" in SI units")));
+      sink_.Error(
+          DiagnosticKind::kNumberOutOfRange, RangeOf(number),
+          StrCat("`", key, "` must be between ", DoubleText(field->minimum), " and ", DoubleText(field->maximum),
+                 field->unit == UnitKind::kCount || field->unit == UnitKind::kFraction
+                     ? std::string_view()
+                     : std::string_view(" in SI units")));
       return;
     }
     machine_.*field->member = value;
@@ -229,11 +226,11 @@ std::string Figure(double value, UnitKind dimension) {
     if (unit.dimension != dimension) continue;
     smallest = &unit;
     const double scaled = value / unit.factor;
-    if (scaled >= 1 && scaled * unit.factor == value) return StrCat(Number(scaled), " ", unit.text);
+    if (scaled >= 1 && scaled * unit.factor == value) return StrCat(DoubleText(scaled), " ", unit.text);
   }
-  if (smallest == nullptr) return Number(value);
-  if (dimension == UnitKind::kTime) return StrCat(Number(value), " s");
-  return StrCat(Number(value / smallest->factor), " ", smallest->text);
+  if (smallest == nullptr) return DoubleText(value);
+  if (dimension == UnitKind::kTime) return StrCat(DoubleText(value), " s");
+  return StrCat(DoubleText(value / smallest->factor), " ", smallest->text);
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/core/text_writer.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
-#include "tools/cli/json_writer.h"
 #include "tools/cli/version.h"
 
 namespace hlokit::cli {
@@ -265,8 +266,13 @@ void DiagnosticReporter::ShowError(std::string_view where, std::string_view mess
     PrintError(StrCat(ToolName(), ": error: ", where, where.empty() ? "" : ": ", message, "\n"));
     return;
   }
-  AppendJson(StrCat("{\"file\": ", JsonQuoted(where), ", \"severity\": \"error\", \"kind\": \"tool\", \"message\": ",
-                    JsonQuoted(message), ", \"hint\": \"\"}"));
+  std::string object;
+  TextWriter out(&object);
+  JsonWriter json(&out, JsonLayout::kSpaced);
+  json.BeginObject().Member("file", where).Member("severity", "error").Member("kind", "tool");
+  json.Member("message", message).Member("hint", "").EndObject();
+  out.Flush();
+  AppendJson(object);
 }
 
 void DiagnosticReporter::AppendJson(std::string_view objects) {

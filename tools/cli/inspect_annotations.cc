@@ -7,6 +7,7 @@
 #include <string>
 
 #include "interp/exact/instruction_evaluator.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tools/cli/cli.h"
-#include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::cli {

@@ -2,12 +2,13 @@
 #include "tools/cli/inspect_cost.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 
@@ -26,12 +27,8 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"line", CostKey::kSourceLine},
                                               {"scope", CostKey::kScope}};
 
-// Formats like C's %.9g, which distinguishes all floats.
-std::string Digits(float value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));
-  return text;
-}
+// Returns nine digits, which distinguish all floats.
+std::string Digits(float value) { return DoubleText(static_cast<double>(value), 9); }
 
 void WriteMembers(const Cost& cost, JsonWriter* json) {
   json->Member("flops", cost.flops).Member("transcendentals", cost.transcendentals);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/core/json_writer.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"

@@ -2,6 +2,7 @@
 #include "tools/cli/inspect_ops.h"
 
 #include "ir/core/diagnostic.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/ops/op_reference.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
-#include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::run {
@@ -41,7 +41,7 @@ void PrintTable(TextWriter& out, std::string_view heading,
   if (entries.size() > kMaxRows) out << StrCat("             (", entries.size() - kMaxRows, " more)\n");
 }
 
-void WriteEntries(cli::JsonWriter& json, std::string_view key, const Module& module,
+void WriteEntries(JsonWriter& json, std::string_view key, const Module& module,
                   const std::vector<interp::InstructionProfiler::Entry>& entries, bool by_opcode) {
   json.Key(key).BeginArray();
   for (const interp::InstructionProfiler::Entry& e : entries) {
@@ -119,7 +119,7 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags_.profile_json);
   absl::Status status = file.status();
   if (status.ok()) {
-    cli::JsonWriter json(&(*file)->writer());
+    JsonWriter json(&(*file)->writer());
     json.BeginObject()
         .Member("module", module_.name())
         .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))

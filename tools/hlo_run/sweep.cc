@@ -10,6 +10,7 @@
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/simulator.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/verify/verifier.h"
@@ -93,8 +94,8 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
       const double examples = std::strtod(row.value.c_str(), nullptr);
       tpu::PrintCell(examples > 0 ? tpu::TimeText(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
     }
-    tpu::PrintCell(tpu::Fixed(100 * row.busy, 1), 8, &writer);
-    tpu::PrintCell(tpu::Fixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
+    tpu::PrintCell(FixedText(100 * row.busy, 1), 8, &writer);
+    tpu::PrintCell(FixedText(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
     tpu::PrintCell(row.fits ? "yes" : "no", 8, &writer);
     std::string bound = row.bound;
     bound.resize(std::max<size_t>(bound.size(), 14), ' ');

@@ -2,11 +2,11 @@
 #include "tools/ir_dump/session.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/text/literal_text.h"
@@ -291,10 +291,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   if (emit.values) {
     Json list = Json::object();
     for (const lazy::models::TrainingMetric& figure : *figures) {
-      char number[40];
-      std::snprintf(number, sizeof(number), "%.9g", figure.value);
       list[figure.key] = figure.value;
-      if (!json) out_ << figure.key << " " << number << "\n";
+      if (!json) out_ << figure.key << " " << DoubleText(figure.value, 9) << "\n";
     }
     if (json) object_["values"] = std::move(list);
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/op.h"
 #include "tracer/graph/schema.h"
@@ -74,9 +75,7 @@ std::string DefaultText(const ArgSpec& spec) {
   if (const Scalar* s = value.get<Scalar>()) {
     if (s->kind() == Scalar::Kind::kBool || spec.type == ArgType::kBool) return s->ToBool() ? "true" : "false";
     if (!s->is_float()) return StrCat(s->ToInt());
-    char text[40];
-    std::snprintf(text, sizeof(text), "%.17g", s->ToDouble());
-    return text;
+    return DoubleText(s->ToDouble(), 17);
   }
   if (const std::string* text = value.get<std::string>()) return StrCat("\"", *text, "\"");
   return "{}";

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "ir/types/shape.h"
@@ -31,12 +31,6 @@ bool ParseIndices(std::string_view text, std::vector<size_t>* out) {
     if (!text.empty()) text.remove_prefix(1);
   }
   return true;
-}
-
-std::string NumberText(double v) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof(buffer), "%.9g", v);
-  return buffer;
 }
 
 }  // namespace
@@ -223,7 +217,7 @@ absl::Status CompareLiterals(const Literal& got, const Literal& want, double rel
     }
     if (!same) {
       return absl::InternalError(
-          StrCat("element ", i, " is ", NumberText(a.ToDouble()), ", expected ", NumberText(b.ToDouble())));
+          StrCat("element ", i, " is ", DoubleText(a.ToDouble(), 9), ", expected ", DoubleText(b.ToDouble(), 9)));
     }
   }
   return absl::OkStatus();

@@ -2,11 +2,11 @@
 #include "tracer/step/debug_analysis.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
@@ -36,11 +36,7 @@ class Block {
   std::string out_;
 };
 
-std::string Gigabytes(int64_t bytes) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.6f GB", static_cast<double>(bytes) / (1 << 30));
-  return text;
-}
+std::string Gigabytes(int64_t bytes) { return StrCat(FixedText(static_cast<double>(bytes) / (1 << 30), 6), " GB"); }
 
 // Returns the most frequent origin of the executions that `counts` accepts: "; most often item of aten::sum at
 // f@x.script:3 (5 of 8)".

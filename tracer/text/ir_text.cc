@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/text/ir_text.h"
 
-#include <cstdio>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/encoded_args.h"
 #include "tracer/graph/grad_function.h"
@@ -17,12 +17,6 @@ namespace hlokit::lazy {
 namespace {
 
 using Tag = std::pair<std::string, std::string>;
-
-std::string FloatText(double v) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof(buffer), "%g", v);
-  return buffer;
-}
 
 // Returns torch's number of an element type, as in dumps.
 int AtenType(ElementType t) {
@@ -48,14 +42,14 @@ std::string AttrText(Op op, const EncodedArg& arg) {
     case ArgTag::kBool:
       return StrCat(*arg.payload);
     case ArgTag::kFloat:
-      return FloatText(arg.scalar().ToDouble());
+      return DoubleText(arg.scalar().ToDouble(), 6);
     case ArgTag::kInts:
       out = "(";
       for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", arg.payload[i]);
       return out + ")";
     case ArgTag::kFloats:
       out = "(";
-      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", FloatText(arg.float_at(i)));
+      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", DoubleText(arg.float_at(i), 6));
       return out + ")";
     case ArgTag::kString:
       return arg.string();

@@ -4,6 +4,9 @@
 // Lengths of a power of two use the iterative radix-2 algorithm, others Bluestein's, which turns them into a
 // convolution of a power of two. c64 and f32 are computed in double, c128 and f64 in long double, so that what remains
 // of rounding is the one at the end.
+//
+// kissfft, which Eigen's FFT is too, takes n^2 steps for a prime (10007: 2.6 s, here 1 ms) and 1.3 to 2 times as long
+// for powers of two (c64, up to 4096); only lengths like 1000 are faster (4 times). Eigen's roots are doubles.
 #include <algorithm>
 #include <complex>
 #include <cstring>

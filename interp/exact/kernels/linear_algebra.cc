@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cholesky decomposition and triangular solve, of batches of matrices, in double.
+// Cholesky decomposition and triangular solve, of batches of matrices, in double: the bits of interp/reference. Eigen's
+// are up to 4 times as fast (real, 512 rows), but refuse pivots of zero, multiply by reciprocals (49 / 49 is not 1) and
+// sum in blocks (46 ulps off at 512 rows of c128).
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -100,6 +102,12 @@ void RunCholesky(const ThunkParams* plan, const std::byte* const* in, std::byte*
   }
 }
 
+// Subtracts c * y from x, element by element.
+template <typename N>
+void SubtractMultiple(N c, const N* __restrict y, int64_t n, N* __restrict x) {
+  for (int64_t i = 0; i < n; ++i) x[i] -= c * y[i];
+}
+
 struct TriangularSolvePlan : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;     // of the triangular matrix
@@ -133,7 +141,19 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
                             return p.conjugate ? Conjugate(v) : v;
                           };
                           const bool forward = p.lower != transposed;  // the first equation has one unknown
-                          const int64_t systems = p.left_side ? p.columns : p.rows;
+                          // Many right-hand sides are solved together, row by row: rows are contiguous.
+                          constexpr int64_t kManyColumns = 16;
+                          const bool by_row = p.left_side && p.columns >= kManyColumns;
+                          for (int64_t t = 0; by_row && t < n; ++t) {
+                            const int64_t i = forward ? t : n - 1 - t;
+                            N* const x = b.data() + i * p.columns;
+                            for (int64_t u = 0; u < t; ++u) {
+                              const int64_t j = forward ? u : n - 1 - u;
+                              SubtractMultiple(element(i, j), b.data() + j * p.columns, p.columns, x);
+                            }
+                            for (int64_t s = 0; !p.unit_diagonal && s < p.columns; ++s) x[s] = x[s] / element(i, i);
+                          }
+                          const int64_t systems = by_row ? 0 : p.left_side ? p.columns : p.rows;
                           const int64_t first = p.left_side ? 1 : p.columns;  // from one system to the next
                           const int64_t step = p.left_side ? p.columns : 1;   // from one unknown to the next
                           for (int64_t s = 0; s < systems; ++s) {

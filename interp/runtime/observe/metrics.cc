@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -28,7 +29,7 @@ std::string Format(const char* format, A... args) {
 std::string FormatSample(MetricKind kind, double value) {
   switch (kind) {
     case MetricKind::kValue:
-      return Format("%.2f", value);
+      return FixedText(value, 2);
     case MetricKind::kBytes:
       return FormatBytes(value);
     case MetricKind::kTime:
@@ -51,7 +52,7 @@ double AtPercentile(const std::vector<double>& sorted, double p) {
 }
 
 // Returns six significant digits, like an output stream.
-std::string FormatRate(double rate) { return Format("%g", rate); }
+std::string FormatRate(double rate) { return DoubleText(rate, 6); }
 
 // Rates per second of the samples kept: of their sum and of their number. Nullopt if no time passed.
 struct Rates {
@@ -110,7 +111,7 @@ std::string FormatBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return Format("%.2f%s", bytes, kUnits[unit]);
+  return StrCat(FixedText(bytes, 2), kUnits[unit]);
 }
 
 void Metrics::Add(std::string_view counter, int64_t n) {

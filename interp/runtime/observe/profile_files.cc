@@ -5,15 +5,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "interp/runtime/observe/trace_event_json.h"
 #include "interp/runtime/observe/xplane.pb.h"
+#include "ir/core/double_text.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -28,41 +27,39 @@ std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
   return found->second.display_name().empty() ? found->second.name() : found->second.display_name();
 }
 
-std::string Fixed(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
-}
+// Significant digits of times and values: they keep a picosecond in an hour.
+constexpr int kDigits = 15;
 
 class TraceWriter {
  public:
-  TraceWriter(const proto::XSpace& space, TextWriter* out) : space_(space), out_(*out) {}
+  TraceWriter(const proto::XSpace& space, TextWriter* out)
+      : space_(space), out_(*out), json_(out, JsonLayout::kSpaced) {}
 
   void Write(size_t max_events) {
     ComputeStart();
     ComputeEnd(max_events);
-    out_ << "{\"displayTimeUnit\": \"ns\", \"metadata\": {\"highres-ticks\": true}, \"traceEvents\": [";
+    json_.BeginObject().Member("displayTimeUnit", "ns");
+    json_.Key("metadata").BeginObject().Member("highres-ticks", true).EndObject();
+    json_.Key("traceEvents").BeginArray();
     int64_t process = 0;
     for (const proto::XPlane& plane : space_.planes()) {
       ++process;
       if (plane.lines_size() == 0) continue;
-      Begin();
-      out_ << "{\"ph\": \"M\", \"pid\": " << process
-           << ", \"name\": \"process_name\", \"args\": {\"name\": " << TraceString(plane.name()) << "}}";
-      Begin();
-      out_ << "{\"ph\": \"M\", \"pid\": " << process
-           << ", \"name\": \"process_sort_index\", \"args\": {\"sort_index\": " << plane.id() << "}}";
+      BeginEvent("M").Member("pid", process).Member("name", "process_name");
+      json_.Key("args").BeginObject().Member("name", plane.name()).EndObject().EndObject();
+      BeginEvent("M").Member("pid", process).Member("name", "process_sort_index");
+      json_.Key("args").BeginObject().Member("sort_index", plane.id()).EndObject().EndObject();
       for (const proto::XLine& line : plane.lines()) {
-        Begin();
-        out_ << "{\"ph\": \"M\", \"pid\": " << process << ", \"tid\": " << line.id()
-             << ", \"name\": \"thread_name\", \"args\": {\"name\": " << TraceString(line.name()) << "}}";
+        BeginEvent("M").Member("pid", process).Member("tid", line.id()).Member("name", "thread_name");
+        json_.Key("args").BeginObject().Member("name", line.name()).EndObject().EndObject();
         for (const proto::XEvent& event : line.events()) {
           const double start = StartOf(line, event);
           if (start <= last_) WriteEvent(plane, process, line, event, start);
         }
       }
     }
-    out_ << "\n]}\n";
+    json_.EndArray("\n").EndObject();
+    out_ << '\n';
   }
 
  private:
@@ -103,11 +100,10 @@ class TraceWriter {
 
   void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
                   double start) {
-    const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", TraceNumber(start));
-    Begin();
-    out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << TraceNumber(static_cast<double>(event.duration_ps()) * 1e-6)
-         << ", \"name\": " << TraceString(EventName(plane, event)) << ", \"args\": {";
-    bool first = true;
+    BeginEvent("X");
+    WritePlace(process, line, start);
+    json_.Key("dur").Rounded(static_cast<double>(event.duration_ps()) * 1e-6, kDigits);
+    json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
     int64_t producer = 0;
     int64_t consumer = 0;
     const auto write = [&](const proto::XStat& stat) {
@@ -115,61 +111,58 @@ class TraceWriter {
       if (found == plane.stat_metadata().end() || stat.value_case() == proto::XStat::kBytesValue) return;
       if (found->second.name() == "_p") producer = stat.int64_value();
       if (found->second.name() == "_c") consumer = stat.int64_value();
-      out_ << (first ? "" : ", ") << TraceString(found->second.name()) << ": ";
-      first = false;
+      json_.Key(found->second.name());
       WriteValue(plane, stat);
     };
     for (const proto::XStat& stat : event.stats()) write(stat);
     if (const auto found = plane.event_metadata().find(event.metadata_id()); found != plane.event_metadata().end()) {
       for (const proto::XStat& stat : found->second.stats()) write(stat);
     }
-    out_ << "}}";
+    json_.EndObject().EndObject();
     for (const auto& [id, phase] : {std::pair(producer, "s"), std::pair(consumer, "f")}) {
       if (id == 0) continue;
-      Begin();
-      out_ << "{\"ph\": \"" << phase << "\", \"bp\": \"e\", \"cat\": \"execute\", \"name\": \"execute\", \"id\": " << id
-           << ", " << where << "}";
+      BeginEvent(phase).Member("bp", "e").Member("cat", "execute").Member("name", "execute").Member("id", id);
+      WritePlace(process, line, start);
+      json_.EndObject();
     }
   }
 
   void WriteValue(const proto::XPlane& plane, const proto::XStat& stat) {
     switch (stat.value_case()) {
       case proto::XStat::kDoubleValue:
-        // JSON has no infinity.
-        out_ << (stat.double_value() - stat.double_value() == 0 ? TraceNumber(stat.double_value())
-                                                                : std::string("null"));
+        json_.Rounded(stat.double_value(), kDigits);
         return;
       case proto::XStat::kUint64Value:
-        out_ << std::to_string(stat.uint64_value());
+        json_.Value(stat.uint64_value());
         return;
       case proto::XStat::kInt64Value:
-        out_ << stat.int64_value();
+        json_.Value(stat.int64_value());
         return;
       case proto::XStat::kStrValue:
-        out_ << TraceString(stat.str_value());
+        json_.Value(stat.str_value());
         return;
       case proto::XStat::kRefValue: {
         const auto found = plane.stat_metadata().find(static_cast<int64_t>(stat.ref_value()));
-        out_ << TraceString(found == plane.stat_metadata().end() ? std::string() : found->second.name());
+        json_.Value(found == plane.stat_metadata().end() ? std::string_view() : std::string_view(found->second.name()));
         return;
       }
       case proto::XStat::kBytesValue:
       case proto::XStat::VALUE_NOT_SET:
         break;
     }
-    out_ << "null";
+    json_.Null();
   }
 
-  void Begin() {
-    out_ << (first_ ? "\n" : ",\n");
-    first_ = false;
+  JsonWriter& BeginEvent(std::string_view phase) { return json_.Line("\n").BeginObject().Member("ph", phase); }
+  void WritePlace(int64_t process, const proto::XLine& line, double start) {
+    json_.Member("pid", process).Member("tid", line.id()).Key("ts").Rounded(start, kDigits);
   }
 
   const proto::XSpace& space_;
   TextWriter& out_;
+  JsonWriter json_;
   int64_t start_ns_ = 0;
   double last_ = std::numeric_limits<double>::infinity();
-  bool first_ = true;
 };
 
 }  // namespace
@@ -200,12 +193,12 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
         end = std::max(end,
                        static_cast<double>(event.offset_ps()) * 1e-6 + static_cast<double>(event.duration_ps()) * 1e-6);
       }
-      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << Fixed(end, 1) << " us\n";
+      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << FixedText(end, 1) << " us\n";
       std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(sums.begin(), sums.end());
       std::stable_sort(order.begin(), order.end(),
                        [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
       for (size_t k = 0; k < std::min(order.size(), top); ++k) {
-        const std::string us = Fixed(order[k].second.second, 2);
+        const std::string us = FixedText(order[k].second.second, 2);
         const std::string times = StrCat(order[k].second.first);
         *out << std::string(us.size() < 16 ? 16 - us.size() : 1, ' ') << us << " us"
              << std::string(times.size() < 9 ? 9 - times.size() : 1, ' ') << times << " times  " << order[k].first

@@ -2,23 +2,26 @@
 #include "interp/tpu/export/timeline.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "interp/runtime/observe/trace_event_json.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
 
 namespace {
 
+// Significant digits of times and counts: they keep a picosecond in an hour.
+constexpr int kDigits = 15;
+
 class ChromeWriter {
  public:
-  ChromeWriter(const ReportInput& input, TextWriter* out) : input_(input), out_(*out) {}
+  ChromeWriter(const ReportInput& input, TextWriter* out)
+      : input_(input), out_(*out), json_(out, JsonLayout::kSpaced) {}
 
   void Begin(int64_t devices) {
-    out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
+    json_.BeginObject().Member("displayTimeUnit", "ns").Key("traceEvents").BeginArray();
     for (int64_t d = 0; d < devices; ++d) {
       Meta("process_name", d, 0, StrCat("/device:TPU:", d, " (", input_.options.machine.name, ")"));
       for (TimelineLine line : {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps,
@@ -27,7 +30,10 @@ class ChromeWriter {
       }
     }
   }
-  void End() { out_ << "\n]}\n"; }
+  void End() {
+    json_.EndArray("\n").EndObject();
+    out_ << '\n';
+  }
 
   void Write(const TimelineEvent& e) {
     std::string name;
@@ -43,43 +49,40 @@ class ChromeWriter {
     } else {
       name = std::string(input_.module.instruction(e.name).name());
     }
-    Separate();
-    out_ << "{\"ph\": \"X\", \"pid\": " << e.device + 1 << ", \"tid\": " << static_cast<int64_t>(e.line)
-         << ", \"name\": " << runtime::TraceString(name) << ", \"ts\": " << runtime::TraceNumber(e.start * 1e6)
-         << ", \"dur\": " << runtime::TraceNumber(e.duration * 1e6);
+    BeginEvent("X", e.device, static_cast<int>(e.line), name);
+    json_.Key("ts").Rounded(e.start * 1e6, kDigits).Key("dur").Rounded(e.duration * 1e6, kDigits);
     if (e.step != nullptr) Arguments(e);
-    out_ << "}";
+    json_.EndObject();
   }
 
  private:
   void Arguments(const TimelineEvent& e) {
     const Instruction i = input_.module.instruction(e.name);
-    out_ << ", \"args\": {\"opcode\": " << runtime::TraceString(i.opcode_text())
-         << ", \"bound_by\": " << runtime::TraceString(ToString(e.step->bound))
-         << ", \"flops\": " << runtime::TraceNumber(e.step->flops)
-         << ", \"hbm_bytes\": " << runtime::TraceNumber(e.step->hbm_bytes);
-    if (e.step->wire_bytes > 0) out_ << ", \"interconnect_bytes\": " << runtime::TraceNumber(e.step->wire_bytes);
-    if (e.step->trips != 1) out_ << ", \"iterations\": " << runtime::TraceNumber(e.step->trips);
-    if (const std::string_view scope = ScopeOf(i); !scope.empty())
-      out_ << ", \"tf_op\": " << runtime::TraceString(scope);
-    if (const std::string source = SourceOf(i); !source.empty())
-      out_ << ", \"source\": " << runtime::TraceString(source);
-    out_ << "}";
+    json_.Key("args").BeginObject();
+    json_.Member("opcode", i.opcode_text()).Member("bound_by", ToString(e.step->bound));
+    json_.Key("flops").Rounded(e.step->flops, kDigits).Key("hbm_bytes").Rounded(e.step->hbm_bytes, kDigits);
+    if (e.step->wire_bytes > 0) json_.Key("interconnect_bytes").Rounded(e.step->wire_bytes, kDigits);
+    if (e.step->trips != 1) json_.Key("iterations").Rounded(e.step->trips, kDigits);
+    if (const std::string_view scope = ScopeOf(i); !scope.empty()) json_.Member("tf_op", scope);
+    if (const std::string source = SourceOf(i); !source.empty()) json_.Member("source", source);
+    json_.EndObject();
   }
   void Meta(std::string_view what, int64_t device, int tid, std::string_view name) {
-    Separate();
-    out_ << "{\"ph\": \"M\", \"pid\": " << device + 1 << ", \"tid\": " << tid
-         << ", \"name\": " << runtime::TraceString(what) << ", \"args\": {\"name\": " << runtime::TraceString(name)
-         << "}}";
+    BeginEvent("M", device, tid, what);
+    json_.Key("args").BeginObject().Member("name", name).EndObject().EndObject();
   }
-  void Separate() {
-    if (!first_) out_ << ",\n";
-    first_ = false;
+  void BeginEvent(std::string_view phase, int64_t device, int tid, std::string_view name) {
+    json_.Line("\n")
+        .BeginObject()
+        .Member("ph", phase)
+        .Member("pid", device + 1)
+        .Member("tid", tid)
+        .Member("name", name);
   }
 
   const ReportInput& input_;
   TextWriter& out_;
-  bool first_ = true;
+  JsonWriter json_;
 };
 
 }  // namespace

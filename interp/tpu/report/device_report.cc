@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interp/tpu/report/number_text.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
@@ -79,7 +80,7 @@ void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
   *out << "collective\n";
   for (const CollectiveTotals& t : devices.collectives) {
     PrintCell(TimeText(t.seconds), kWidth, out);
-    PrintCell(Fixed(t.runs, 0), kWidth, out);
+    PrintCell(FixedText(t.runs, 0), kWidth, out);
     PrintCell(FormatSignificant(t.bytes / 1e6), kWidth, out);
     PrintCell(FormatSignificant(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
     PrintCell(Percent(t.ideal, t.seconds) + " %", kWidth, out);

@@ -9,6 +9,7 @@
 
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/number_text.h"
+#include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
@@ -52,7 +53,7 @@ void PrintGroups(std::string_view title, const std::vector<LiveBytesGroup>& grou
   *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
     *out << "    " << FormatBytes(static_cast<double>(groups[k].bytes)) << "  "
-         << Fixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
+         << FixedText(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
          << (groups[k].name.empty() ? std::string_view("(none)") : std::string_view(groups[k].name)) << "\n";
   }
   if (groups.size() > kListedGroups) {
@@ -97,7 +98,7 @@ std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
   }
   if (parameters > limit) {
     ways.push_back(StrCat("The parameters alone do not fit: shard them over more devices (",
-                          Fixed(devices * parameters / limit, 0), " or more instead of ", Fixed(devices, 0),
+                          FixedText(devices * parameters / limit, 0), " or more instead of ", FixedText(devices, 0),
                           "), or use narrower types."));
     return ways;
   }
@@ -124,14 +125,14 @@ std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
   }
   if (between > 0) {
     ways.push_back(StrCat("If everything except parameters scales with the batch, a batch of ",
-                          Fixed(100 * (limit - parameters) / between, 0), " % of this one fits."));
+                          FixedText(100 * (limit - parameters) / between, 0), " % of this one fits."));
   }
-  ways.push_back(StrCat("Sharded evenly over ", Fixed(std::ceil(devices * peak / limit), 0), " devices instead of ",
-                        Fixed(devices, 0), " it fits."));
+  ways.push_back(StrCat("Sharded evenly over ", FixedText(std::ceil(devices * peak / limit), 0), " devices instead of ",
+                        FixedText(devices, 0), " it fits."));
   if (static_cast<double>(memory.padding_bytes) > 0.05 * peak) {
     ways.push_back(StrCat(FormatBytes(static_cast<double>(memory.padding_bytes)),
                           " at the peak are padding: minor dimensions that are multiples of ",
-                          Fixed(input.options.machine.lanes, 0), " have none."));
+                          FixedText(input.options.machine.lanes, 0), " have none."));
   }
   return ways;
 }

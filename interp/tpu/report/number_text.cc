@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/report/number_text.h"
 
-#include <cstdio>
 #include <iterator>
 #include <utility>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
 
-std::string Fixed(double value, int digits) {
-  char buffer[400];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
-}
-
 std::string FormatSignificant(double value) {
   const double size = value < 0 ? -value : value;
-  return Fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
+  return FixedText(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
 }
 
 std::string TimeText(double seconds) {
@@ -29,10 +23,10 @@ std::string TimeText(double seconds) {
   while (unit + 1 != std::end(kUnits) && size < 0.99995 * unit->first) ++unit;
   const double value = seconds / unit->first;
   const double digits = size / unit->first;
-  return StrCat(Fixed(value, digits >= 999.95   ? 0
-                             : digits >= 99.995 ? 1
-                             : digits >= 9.9995 ? 2
-                                                : 3),
+  return StrCat(FixedText(value, digits >= 999.95   ? 0
+                                 : digits >= 99.995 ? 1
+                                 : digits >= 9.9995 ? 2
+                                                    : 3),
                 " ", unit->second);
 }
 
@@ -43,7 +37,7 @@ std::string FormatBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return StrCat(unit == 0 ? Fixed(bytes, 0) : Fixed(bytes, 2), " ", kUnits[unit]);
+  return StrCat(unit == 0 ? FixedText(bytes, 0) : FixedText(bytes, 2), " ", kUnits[unit]);
 }
 
 void PrintCell(std::string_view text, size_t width, TextWriter* out) {

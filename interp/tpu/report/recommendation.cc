@@ -2,7 +2,6 @@
 #include "interp/tpu/report/recommendation.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/verify/verifier.h"
@@ -34,15 +34,9 @@ std::string_view Plural(int64_t count, std::string_view one, std::string_view ma
 std::string PercentText(double part, double whole) { return Percent(part, whole) + " %"; }
 
 std::string Time(double seconds) {
-  char buffer[40];
-  if (seconds >= 1) {
-    std::snprintf(buffer, sizeof(buffer), "%.2f s", seconds);
-  } else if (seconds >= 1e-3) {
-    std::snprintf(buffer, sizeof(buffer), "%.2f ms", seconds * 1e3);
-  } else {
-    std::snprintf(buffer, sizeof(buffer), "%.1f us", seconds * 1e6);
-  }
-  return buffer;
+  if (seconds >= 1) return StrCat(FixedText(seconds, 2), " s");
+  if (seconds >= 1e-3) return StrCat(FixedText(seconds * 1e3, 2), " ms");
+  return StrCat(FixedText(seconds * 1e6, 1), " us");
 }
 
 double StepOf(const Simulation& simulation, const HostModel& host) {

@@ -9,6 +9,7 @@
 #include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "passes/target/aliases.h"
@@ -147,14 +148,15 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
        << TimeText(s.stall) << "\n";
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
        << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
-       << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
+       << FixedText(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
   *out << "HBM traffic  " << FormatBytes(s.hbm_bytes) << ", "
        << FormatSignificant(Share(s.hbm_bytes, s.device_seconds) / 1e9) << " GB/s, "
-       << Fixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
+       << FixedText(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
   *out << "busy         ";
   for (size_t r = 0; r < kResourceCount; ++r) {
     if (s.busy[r] <= 0 || Share(s.busy[r], s.device_seconds) < 0.0005) continue;
-    *out << ToString(static_cast<Resource>(r)) << " " << Fixed(100 * Share(s.busy[r], s.device_seconds), 1) << " %  ";
+    *out << ToString(static_cast<Resource>(r)) << " " << FixedText(100 * Share(s.busy[r], s.device_seconds), 1)
+         << " %  ";
   }
   *out << "\n";
   PrintMemory(input, memory_details, out);
@@ -171,8 +173,8 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
                    [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   for (const auto& [name, t] : categories) {
     cell(TimeText(t.seconds), 10);
-    cell(Fixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
-    cell(Fixed(t.runs, 0), 10);
+    cell(FixedText(100 * Share(t.seconds, s.device_seconds), 1), 10);
+    cell(FixedText(t.runs, 0), 10);
     cell(FormatSignificant(t.flops / 1e9), 10);
     cell(FormatSignificant(t.hbm_bytes / 1e6), 10);
     cell(FormatSignificant(t.wire_bytes / 1e6), 10);
@@ -185,8 +187,8 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     const OpRow& row = s.rows[k];
     const Instruction i = input.module.instruction(row.name);
     cell(TimeText(row.seconds), 10);
-    cell(Fixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
-    cell(Fixed(row.runs, 0), 10);
+    cell(FixedText(100 * Share(row.seconds, s.device_seconds), 1), 10);
+    cell(FixedText(row.runs, 0), 10);
     cell(TimeText(row.stall), 10);
     cell(ToString(row.bound), 10);
     *out << i.name();

@@ -13,7 +13,6 @@
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/json/json_printer.h"
-#include "ir/json/json_text.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 #include "parser/json/json_parser.h"

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/json/json_text.h"
+#include "ir/core/json_writer.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <cstring>
 
-#include "ir/text/literal_text.h"
-#include "ir/types/element_type.h"
+#include "ir/core/double_text.h"
 
 namespace hlokit {
 namespace {
@@ -23,6 +21,25 @@ struct PlainTable {
   }
 };
 constexpr PlainTable kPlain;
+
+// Returns false if any of the eight bytes at `p` may not stand for itself.
+bool EightPlain(const char* p) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHigh = kOnes << 7;
+  uint64_t bytes;
+  std::memcpy(&bytes, p, sizeof(bytes));
+  // A difference has a high bit where a byte is below the blank, or is the quote or the backslash.
+  const uint64_t control = bytes - kOnes * ' ';
+  const uint64_t quote = (bytes ^ kOnes * '"') - kOnes;
+  const uint64_t backslash = (bytes ^ kOnes * '\\') - kOnes;
+  return ((bytes | control | quote | backslash) & kHigh) == 0;
+}
+
+// Returns the first byte from `i` on that may not stand for itself.
+size_t PlainEnd(std::string_view s, size_t i) {
+  while (i + 8 <= s.size() && EightPlain(s.data() + i)) i += 8;
+  while (i < s.size() && kPlain.plain[static_cast<unsigned char>(s[i])]) ++i;
+  return i;
+}
 
 // Bytes of the UTF-8 sequence that `s` begins with; 0 if it is none (overlong forms, surrogates, past U+10FFFF).
 size_t Utf8Length(std::string_view s) {
@@ -43,35 +60,22 @@ size_t Utf8Length(std::string_view s) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
-void PrintEscape(TextWriter& out, unsigned char c) {
+void PrintEscape(TextWriter& out, unsigned char c, JsonInvalidUtf8 invalid) {
+  if (c >= 0x80 && invalid == JsonInvalidUtf8::kReplace) {
+    out << "\xef\xbf\xbd";
+    return;
+  }
   const char* prefix = c < 0x80 ? "\\u00" : "\\udc";
   out << prefix << kHex[c >> 4] << kHex[c & 15];
 }
 
-template <typename T>
-void PrintNumber(TextWriter& out, T value, ElementType type) {
-  if (!std::isfinite(value)) {
-    out << '"';
-    AppendScalar(out, type, reinterpret_cast<const std::byte*>(&value));
-    out << '"';
-    return;
-  }
-  char buffer[40];
-  const char* end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  out << std::string_view(buffer, static_cast<size_t>(end - buffer));
-}
-
 }  // namespace
 
-void PrintJsonString(TextWriter& out, std::string_view s) {
+void PrintJsonString(TextWriter& out, std::string_view s, JsonInvalidUtf8 invalid) {
   out << '"';
   size_t begin = 0;  // of the run that is copied as it stands
-  for (size_t i = 0; i < s.size();) {
+  for (size_t i = PlainEnd(s, 0); i < s.size(); i = PlainEnd(s, i)) {
     const auto c = static_cast<unsigned char>(s[i]);
-    if (kPlain.plain[c]) {
-      ++i;
-      continue;
-    }
     if (c >= 0x80) {
       if (const size_t length = Utf8Length(s.substr(i)); length != 0) {
         i += length;
@@ -97,14 +101,33 @@ void PrintJsonString(TextWriter& out, std::string_view s) {
         out << "\\t";
         break;
       default:
-        PrintEscape(out, c);
+        PrintEscape(out, c, invalid);
     }
   }
   out.Append(s.substr(begin));
   out << '"';
 }
 
-void PrintJsonNumber(TextWriter& out, float value) { PrintNumber(out, value, ElementType::kF32); }
-void PrintJsonNumber(TextWriter& out, double value) { PrintNumber(out, value, ElementType::kF64); }
+JsonWriter& JsonWriter::Value(double value) {
+  if (!std::isfinite(value)) return Null();
+  Raw() << DoubleText(value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Rounded(double value, int digits) {
+  if (!std::isfinite(value)) return Null();
+  Raw() << DoubleText(value, digits);
+  return *this;
+}
+
+void JsonWriter::BeginLine() {
+  if (!empty_) out_ << ',';
+  Indent();
+}
+
+void JsonWriter::Indent() {
+  out_ << '\n';
+  for (int i = 0; i < depth_; ++i) out_ << "  ";
+}
 
 }  // namespace hlokit
