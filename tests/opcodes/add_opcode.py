@@ -22,7 +22,7 @@ ELEMENTWISE = {
         '"two to the power of the operand",)\n')],
     'interp/reference/elementwise.cc': [(
         '    {Opcode::kExpm1, REAL', '    {Opcode::kExp2, REAL(std::exp2(a))},\n')],
-    'interp/exact/kernels/element_math.cc': [
+    'interp/exact/kernels/elementwise/element_math.cc': [
         ('template <typename T>\nvoid Register(ElementFnTable* t, ElementType type) {',
          'struct Exp2 {\n  template <typename T>\n  static T Apply(T a) {\n    return std::exp2(a);\n  }\n};\n\n'),
         ('  t->Set(Opcode::kErf, type,', '  t->Set(Opcode::kExp2, type, UnaryLoop<Exp2, T>, 8);\n')],
@@ -59,7 +59,7 @@ STRUCTURAL = {
         '  MoveElements(op, op.in(0), [&](Index index) {\n'
         '    for (int64_t d : op.instruction.list_attr(Attr::kDimensions)) index[static_cast<size_t>(d)] *= 2;\n'
         '    return index;\n  });\n}\n\n')],
-    'interp/exact/kernels/views.cc': [(
+    'interp/exact/kernels/movement/views.cc': [(
         'void PrepareReverse(',
         'void PrepareDecimate(CompiledComputationBuilder& b) {\n'
         '  View view = b.operand(0);\n'

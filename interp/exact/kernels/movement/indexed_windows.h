@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of an array at computed indices, shared by gather and scatter.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_INDEXED_WINDOWS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_INDEXED_WINDOWS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_MOVEMENT_INDEXED_WINDOWS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_MOVEMENT_INDEXED_WINDOWS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -75,4 +75,4 @@ struct IndexedWindows {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_INDEXED_WINDOWS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_MOVEMENT_INDEXED_WINDOWS_H_

@@ -9,11 +9,11 @@
 
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
+#include "interp/exact/kernels/contractions/matrix_product.h"
+#include "interp/exact/kernels/contractions/packed_operands.h"
+#include "interp/exact/kernels/contractions/strided_source.h"
 #include "interp/exact/kernels/emit.h"
-#include "interp/exact/kernels/matrix_product.h"
-#include "interp/exact/kernels/packed_operands.h"
 #include "interp/exact/kernels/reshape_view.h"
-#include "interp/exact/kernels/strided_source.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {

@@ -15,7 +15,7 @@
 #include "interp/exact/element_width.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
-#include "interp/exact/kernels/sort_keys.h"
+#include "interp/exact/kernels/reductions/sort_keys.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/kernels/indexed_windows.h"
+#include "interp/exact/kernels/movement/indexed_windows.h"
 
 #include "absl/algorithm/container.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectorized mathematical functions of f32.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENTWISE_ELEMENT_VECTOR_MATH_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_ELEMENTWISE_ELEMENT_VECTOR_MATH_H_
 
 #include "interp/exact/element_op.h"
 
@@ -12,4 +12,4 @@ void RegisterVectorMath(ElementFnTable* table);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_ELEMENTWISE_ELEMENT_VECTOR_MATH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/kernels/sort_keys.h"
+#include "interp/exact/kernels/reductions/sort_keys.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of ReductionKernels for one function, value type and accumulator type.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_LOOPS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_LOOPS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_LOOPS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_LOOPS_H_
 
 #include <algorithm>
 #include <cstdint>
 
 #include "interp/exact/kernels/element_loop.h"
-#include "interp/exact/kernels/reduction_kernels.h"
+#include "interp/exact/kernels/reductions/reduction_kernels.h"
 
 namespace hlokit::interp {
 
@@ -70,4 +70,4 @@ ReductionKernels MakeReductionKernels() {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_LOOPS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_LOOPS_H_

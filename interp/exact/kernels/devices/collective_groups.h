@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Participants of collectives, shared by their kernels.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_COLLECTIVE_GROUPS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_COLLECTIVE_GROUPS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_DEVICES_COLLECTIVE_GROUPS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_DEVICES_COLLECTIVE_GROUPS_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ void SetPermuteResults(CompiledComputationBuilder& builder, absl::Span<const Vie
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_COLLECTIVE_GROUPS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_DEVICES_COLLECTIVE_GROUPS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/kernels/matrix_product.h"
+#include "interp/exact/kernels/contractions/matrix_product.h"
 
 #include <algorithm>
 #include <complex>

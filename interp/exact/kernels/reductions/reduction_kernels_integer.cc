@@ -2,8 +2,8 @@
 #include <type_traits>
 
 #include "interp/exact/kernels/arithmetic.h"
-#include "interp/exact/kernels/reduction_kernels.h"
-#include "interp/exact/kernels/reduction_kernels_loops.h"
+#include "interp/exact/kernels/reductions/reduction_kernels.h"
+#include "interp/exact/kernels/reductions/reduction_kernels_loops.h"
 
 namespace hlokit::interp {
 namespace {

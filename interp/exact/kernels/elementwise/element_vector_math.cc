@@ -4,7 +4,7 @@
 // Computed in double to about 2^-38 relative error and rounded once, so that all but a few in many thousands are
 // correctly rounded. The loops have no branches and no calls, so that compilers vectorize them; compiled for several
 // instruction sets, they give the same bits on all, since none fuses operations.
-#include "interp/exact/kernels/element_vector_math.h"
+#include "interp/exact/kernels/elementwise/element_vector_math.h"
 
 #include <bit>
 #include <cmath>

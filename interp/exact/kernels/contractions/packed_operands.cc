@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/kernels/packed_operands.h"
+#include "interp/exact/kernels/contractions/packed_operands.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,7 +13,7 @@
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/reduction_kernels.h"
+#include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"

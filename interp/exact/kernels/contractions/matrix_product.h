@@ -5,8 +5,8 @@
 // Each element of C is a sum over k in ascending order, with one rounding for each product and each sum. More than 128
 // products are summed in runs of 64, each from 0 and then added to C, which is more accurate than one long sum. Order
 // and rounding are those of the plain loops, independent of tiles, vectors and threads.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_MATRIX_PRODUCT_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_MATRIX_PRODUCT_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_MATRIX_PRODUCT_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_MATRIX_PRODUCT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ void GatherConvert(const OperandConversion& conversion, const std::byte* base, c
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_MATRIX_PRODUCT_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_MATRIX_PRODUCT_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders elements by unsigned integer keys.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_SORT_KEYS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_SORT_KEYS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_SORT_KEYS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_SORT_KEYS_H_
 
 #include <array>
 #include <cstddef>
@@ -43,4 +43,4 @@ class KeySorter {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_SORT_KEYS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_SORT_KEYS_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Panels of a matrix that is a strided array: groups of its dimensions are batch, lines and contraction.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_STRIDED_SOURCE_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_STRIDED_SOURCE_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_STRIDED_SOURCE_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_STRIDED_SOURCE_H_
 
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "interp/exact/kernels/matrix_product.h"
+#include "interp/exact/kernels/contractions/matrix_product.h"
 #include "interp/exact/view.h"
 
 namespace hlokit::interp {
@@ -65,4 +65,4 @@ class StridedPanels : public PanelSource {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_STRIDED_SOURCE_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_STRIDED_SOURCE_H_

@@ -8,7 +8,7 @@
 
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/collective_groups.h"
+#include "interp/exact/kernels/devices/collective_groups.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"

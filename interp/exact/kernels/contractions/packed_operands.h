@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unpacks operands of dot and convolution.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_PACKED_OPERANDS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_PACKED_OPERANDS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_PACKED_OPERANDS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_PACKED_OPERANDS_H_
 
 #include <cstdint>
 #include <optional>
@@ -32,4 +32,4 @@ std::optional<View> EmitDensified(CompiledComputationBuilder& builder, const Vie
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_PACKED_OPERANDS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_CONTRACTIONS_PACKED_OPERANDS_H_

@@ -7,7 +7,7 @@
 
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/indexed_windows.h"
+#include "interp/exact/kernels/movement/indexed_windows.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/strided_copy.h"
 #include "ir/graph/attribute_views.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed inner loops of reductions with a recognized function, shared by reduce, reduce-window and scan.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_H_
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_H_
 
 #include <cstdint>
 
@@ -36,4 +36,4 @@ ReductionKernels FloatReductionKernels(ScalarFunction::RecognizedOp known, Eleme
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_REDUCTION_KERNELS_H_
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_REDUCTION_KERNELS_H_

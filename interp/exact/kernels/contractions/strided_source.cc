@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/kernels/strided_source.h"
+#include "interp/exact/kernels/contractions/strided_source.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/exact/kernels/arithmetic.h"
-#include "interp/exact/kernels/reduction_kernels.h"
-#include "interp/exact/kernels/reduction_kernels_loops.h"
+#include "interp/exact/kernels/reductions/reduction_kernels.h"
+#include "interp/exact/kernels/reductions/reduction_kernels_loops.h"
 
 namespace hlokit::interp {
 namespace {

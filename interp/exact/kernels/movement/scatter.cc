@@ -9,7 +9,7 @@
 
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/indexed_windows.h"
+#include "interp/exact/kernels/movement/indexed_windows.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
