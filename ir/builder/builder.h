@@ -39,7 +39,7 @@ class Builder {
   using Operands = absl::Span<const InstructionId>;
   using Dims = absl::Span<const int64_t>;
 
-  // Adds before `position`, or at the end of the computation if there is none.
+  // Inserts before `position`, or at the end of the computation if it is invalid.
   explicit Builder(Module* module, ComputationId computation, InstructionId position = InstructionId())
       : module_(module), computation_(computation), position_(position) {}
   Builder(Module* module, InstructionId position) : Builder(module, module->record(position).parent, position) {}
@@ -52,9 +52,9 @@ class Builder {
 
   void SetRoot(InstructionId root) { module_->SetRoot(computation_, root); }
 
-  // ---- where ----
-  // Sets the insertion point before `position`, which may be in another computation and must not be erased meanwhile;
-  // if it is invalid, at the end of the current computation.
+  // ---- insertion point ----
+  // Sets the insertion point before `position`, which may be in another computation and must not be erased while it is
+  // in use; if it is invalid, at the end of the current computation.
   void SetInsertionPoint(InstructionId position) {
     position_ = position;
     if (position.valid()) computation_ = module_->record(position).parent;
@@ -80,20 +80,20 @@ class Builder {
     return previous;
   }
 
-  // ---- as given ----
+  // ---- unchecked ----
   // Adds any instruction. `payload` is the number of a parameter, the LiteralId of a constant.
   InstructionId Make(Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs = {},
                      uint32_t payload = 0) {
     return Insert(TakeName(), opcode, shape, operands, attrs, payload);
   }
-  // Adds an instruction of the shape that inference gives. Returns none if the operands do not fit.
+  // Adds an instruction with the inferred shape. Returns an invalid id if the operands are incompatible.
   InstructionId MakeInferred(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {});
-  // Adds a copy of `source`, which may be of another computation, with its attributes and metadata. Its name is made
-  // from that of `source` unless WithName gave one.
+  // Adds a clone of `source`, which may be in another computation, with its attributes and metadata. The name derives
+  // from that of `source` unless WithName sets one.
   InstructionId MakeClone(InstructionId source, Operands operands);
   InstructionId MakeElement(InstructionId tuple, int64_t index);
   InstructionId MakeTuple(Operands elements);
-  // Return the operand itself where it has the type or shape.
+  // Return the operand itself if it has the type or shape already.
   InstructionId MakeConvert(InstructionId operand, ElementType type);
   InstructionId MakeReshape(InstructionId operand, Shape shape);
   // Adds an instruction of the shape of the first operand.
@@ -101,9 +101,9 @@ class Builder {
   InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);
   InstructionId MakeReduce(InstructionId operand, InstructionId init, Dims dimensions, ComputationId reducer);
   InstructionId MakeConstant(const Literal& value);
-  // Adds the scalar `value`, which `type` must hold.
+  // Adds the scalar constant `value`. Requires: `type` can represent it.
   InstructionId MakeScalarConstant(ElementType type, double value);
-  // Adds a scalar constant of one element's bytes.
+  // Adds a scalar constant from the bytes of one element.
   InstructionId MakeScalar(ElementType type, const std::byte* data);
   // Returns an array of `shape` with all elements equal to the scalar `value`.
   InstructionId MakeSplat(Shape shape, InstructionId value);
@@ -187,10 +187,10 @@ class Builder {
   // Checks that `opcode` may have these attributes, each once.
   absl::Status CheckAttrs(Opcode opcode, absl::Span<const AttrValue> given) const;
   absl::Status CheckOperands(Operands operands) const;
-  // Adds at the insertion point, with a unique name made from `name`, or from the opcode if it is empty.
+  // Inserts at the insertion point, with a unique name derived from `name`, or from the opcode if it is empty.
   InstructionId Insert(std::string_view name, Opcode opcode, Shape shape, Operands operands,
                        absl::Span<const AttrValue> attrs, uint32_t payload);
-  // Moves what was just added to the end of the computation to the insertion point.
+  // Moves the last instruction of the computation to the insertion point.
   void Place(InstructionId id);
   std::string TakeName() { return std::exchange(next_name_, std::string()); }
   // Returns an array shape with the element type of `a`; invalid if `a` is not an array or invalid.

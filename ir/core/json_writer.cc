@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kHex[] = "0123456789abcdef";
 
-// True for bytes that stand for themselves: printable ASCII other than the quote and the backslash.
+// True for bytes that need no escape: printable ASCII other than the quote and the backslash.
 struct PlainTable {
   bool plain[256] = {};
   constexpr PlainTable() {
@@ -22,19 +22,19 @@ struct PlainTable {
 };
 constexpr PlainTable kPlain;
 
-// Returns false if any of the eight bytes at `p` may not stand for itself.
+// Returns false if any of the eight bytes at `p` may need an escape.
 bool EightPlain(const char* p) {
   constexpr uint64_t kOnes = 0x0101010101010101, kHigh = kOnes << 7;
   uint64_t bytes;
   std::memcpy(&bytes, p, sizeof(bytes));
-  // A difference has a high bit where a byte is below the blank, or is the quote or the backslash.
+  // A difference has a high bit where a byte is below the space, or is the quote or the backslash.
   const uint64_t control = bytes - kOnes * ' ';
   const uint64_t quote = (bytes ^ kOnes * '"') - kOnes;
   const uint64_t backslash = (bytes ^ kOnes * '\\') - kOnes;
   return ((bytes | control | quote | backslash) & kHigh) == 0;
 }
 
-// Returns the first byte from `i` on that may not stand for itself.
+// Returns the first byte from `i` on that may need an escape.
 size_t PlainEnd(std::string_view s, size_t i) {
   while (i + 8 <= s.size() && EightPlain(s.data() + i)) i += 8;
   while (i < s.size() && kPlain.plain[static_cast<unsigned char>(s[i])]) ++i;
@@ -73,7 +73,7 @@ void PrintEscape(TextWriter& out, unsigned char c, JsonInvalidUtf8 invalid) {
 
 void PrintJsonString(TextWriter& out, std::string_view s, JsonInvalidUtf8 invalid) {
   out << '"';
-  size_t begin = 0;  // of the run that is copied as it stands
+  size_t begin = 0;  // of the run that is copied verbatim
   for (size_t i = PlainEnd(s, 0); i < s.size(); i = PlainEnd(s, i)) {
     const auto c = static_cast<unsigned char>(s[i]);
     if (c >= 0x80) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON without keeping it in memory, for texts with millions of lines. The writer places commas, colons and
-// spaces; the caller balances Begin and End and writes a key for each member of an object.
+// Streaming JSON writer, for texts with millions of lines. The writer adds commas, colons and spaces; the caller
+// balances Begin and End and writes a key for each member of an object.
 #ifndef HLOKIT_IR_CORE_JSON_WRITER_H_
 #define HLOKIT_IR_CORE_JSON_WRITER_H_
 
@@ -14,17 +14,17 @@
 
 namespace hlokit {
 
-// How invalid UTF-8 is written.
+// Representation of invalid UTF-8.
 enum class JsonInvalidUtf8 : uint8_t {
   kReplace,  // each byte becomes U+FFFD
-  kEscape,   // lone surrogates \udc80 to \udcff, one a byte: "surrogateescape" of Python, which loses nothing
+  kEscape,   // lone surrogates \udc80 to \udcff, one per byte: Python's "surrogateescape", lossless
 };
 
 // Prints `s` in quotes.
 void PrintJsonString(TextWriter& out, std::string_view s, JsonInvalidUtf8 invalid = JsonInvalidUtf8::kReplace);
 
 enum class JsonLayout : uint8_t {
-  kIndented,  // every member and element on a line of its own; a line break ends the text
+  kIndented,  // one line for each member and element; a line break ends the text
   kSpaced,    // {"a": 1, "b": [2, 3]}
   kCompact,   // {"a":1,"b":[2,3]}
 };
@@ -37,7 +37,7 @@ class JsonWriter {
 
   JsonWriter& BeginObject() { return Begin('{'); }
   JsonWriter& BeginArray() { return Begin('['); }
-  // Closes an object or array, with `before`, a line break, in front of the bracket.
+  // Closes an object or array, with `before`, a line break, before the bracket.
   JsonWriter& EndObject(std::string_view before = "") { return End('}', before); }
   JsonWriter& EndArray(std::string_view before = "") { return End(']', before); }
   // Starts the next member or element with `line`, a line break and indentation, instead of the layout's spaces.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The depth-first walk along calls that is behind each order in which callees come before callers. Iterative.
+// Depth-first traversal of the call graph: the basis of all orders with callees before callers. Iterative.
 #ifndef HLOKIT_IR_GRAPH_CALL_WALK_H_
 #define HLOKIT_IR_GRAPH_CALL_WALK_H_
 
@@ -13,27 +13,27 @@
 
 namespace hlokit {
 
-// `callee_at(ComputationId, uint32_t)`: the callee of this number of a computation; none behind the last. A callee may
-// come more than once.
+// `callee_at(ComputationId, uint32_t)` returns the callee of a computation by index, an invalid id after the last.
+// Callees may repeat.
 template <typename CalleeAt>
 class CallWalk {
  public:
   struct Frame {
     ComputationId id;
-    uint32_t next = 0;  // number of the callee to look at
+    uint32_t next = 0;  // index of the next callee
   };
 
   CallWalk(size_t computation_id_bound, CalleeAt callee_at)
       : callee_at_(std::move(callee_at)), states_(computation_id_bound, kNew) {}
 
-  // Calls `visit(ComputationId)` for `root` and each computation that it reaches, callees before callers. Those visited
-  // before are left out.
+  // Calls `visit(ComputationId)` for `root` and each reachable computation, callees before callers, except those
+  // visited before.
   template <typename Visit>
   void From(ComputationId root, Visit visit) {
     From(root, visit, [](ComputationId) { return true; });
   }
-  // The same; `on_cycle(callee)` says whether to go on where the last computation of path() calls one that is on it.
-  // False if the walk ended so.
+  // As above, with cycles: when the last computation of path() calls one on the path, `on_cycle(callee)` returns
+  // whether to continue. Returns false if the traversal stopped.
   template <typename Visit, typename OnCycle>
   bool From(ComputationId root, Visit visit, OnCycle on_cycle) {
     if (states_[root.value] != kNew) return true;
@@ -54,7 +54,8 @@ class CallWalk {
     return true;
   }
 
-  // Returns the way from the root to the computation at hand; `next` of each is one behind the call that leads on.
+  // Returns the path from the root to the current computation; `next` of each frame is one past the call that continues
+  // the path.
   absl::Span<const Frame> path() const { return path_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form in which attributes are stored, whoever makes an instruction: what the opcode implies is there, what says no
-// more than its absence is not.
+// Canonical form of stored attributes, independent of the creator of the instruction: defaulted ones are present,
+// default values are elided.
 #ifndef HLOKIT_IR_GRAPH_COMPLETE_ATTRIBUTES_H_
 #define HLOKIT_IR_GRAPH_COMPLETE_ATTRIBUTES_H_
 
@@ -14,15 +14,15 @@
 
 namespace hlokit {
 
-// Returns true for a value that is not stored, since its absence says the same (DefaultElision).
+// Returns true for a value that is not stored, since its absence has the same meaning (DefaultElision).
 bool IsElided(const Module& module, AttrValue value);
 
-// Brings the attributes of an `opcode`, `attrs` from number `begin` on, into that form. Returns the first required one
-// that is missing; then only some of it is done.
+// Brings the attributes of an `opcode`, `attrs` from index `begin` on, into canonical form. Returns the first missing
+// required one; the form is then incomplete.
 std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size_t begin,
                                        std::vector<AttrValue>* attrs);
 
-// Returns how a compare that does not say so compares elements of a type.
+// Returns the default comparison type of an element type.
 ComparisonType DefaultComparison(ElementType type);
 
 }  // namespace hlokit

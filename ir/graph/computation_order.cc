@@ -153,7 +153,7 @@ std::vector<ComputationId> ComputationPostOrder(const Module& module, const Pote
 }
 
 std::vector<ComputationId> ReachableComputations(const Module& module, absl::Span<const ComputationId> roots) {
-  // The callees of a computation are collected when the walk gets to it.
+  // The callees of a computation are collected when the traversal reaches it.
   struct Place {
     uint32_t begin = 0, end = 0;
     bool known = false;

@@ -136,7 +136,7 @@ class Instruction {
   // Calls `visit(Computation)` for each computation that the instruction calls, in attribute order.
   template <typename Visit>
   void ForEachCallee(Visit visit) const;
-  // Returns the same as a list, to be asked by number: a conditional has its branches in this order.
+  // Returns the called computations as a list, for access by index: a conditional has its branches in this order.
   std::vector<Computation> called_computations() const;
 
   int64_t parameter_number() const { return record().payload; }
@@ -268,7 +268,7 @@ class Module {
   void SetAttr(InstructionId id, Attr attr, uint32_t payload);
   void RemoveAttr(InstructionId id, Attr attr);
   void SetAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
-  // Makes the instruction call `replace(ComputationId)` instead of each computation that it calls; true if that changed
+  // Replaces each computation that the instruction calls by `replace(ComputationId)`. Returns true if that changed
   // anything. `replace` may add to the module.
   template <typename Replace>
   bool ReplaceCallees(InstructionId id, Replace replace);
@@ -479,7 +479,7 @@ bool Module::ReplaceCallees(InstructionId id, Replace replace) {
     if (!HoldsList(InfoOf(value.attr).type)) {
       payload = replace(ComputationId(payload)).value;
     } else {
-      // `replace` may move the lists of the context.
+      // `replace` may reallocate the lists of the context.
       const absl::Span<const int64_t> list = context_->list(ListId(payload));
       callees.assign(list.begin(), list.end());
       for (int64_t& callee : callees) callee = replace(ComputationId(static_cast<uint32_t>(callee))).value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of what a library knows of opcodes, checked at compile time: each opcode has one row, or takes the value that
-// all elementwise opcodes (or all others) have without one.
+// Tables of opcode properties of a library, checked at compile time: each opcode has one row, or takes the default of
+// all elementwise opcodes (or of all others).
 #ifndef HLOKIT_IR_OPS_OPCODE_TABLE_H_
 #define HLOKIT_IR_OPS_OPCODE_TABLE_H_
 

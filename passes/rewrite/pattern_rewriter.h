@@ -54,8 +54,8 @@ enum class RewriteScope : uint8_t {
   kSequential,  // not those applied to elements: reducers, comparators
 };
 
-// A builder that makes instructions before the one being rewritten, with its metadata; what a rule made that then
-// replaced nothing goes again.
+// A builder that inserts before the matched instruction, with its metadata; new instructions that replace nothing are
+// erased.
 class PatternRewriter : public Builder {
  public:
   using Attrs = absl::Span<const AttrValue>;

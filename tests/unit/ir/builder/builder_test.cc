@@ -21,7 +21,7 @@ class BuilderTest : public ::testing::Test {
   Instruction At(InstructionId id) { return module_.instruction(id); }
   std::string ShapeText(InstructionId id) { return ToString(At(id).shape()); }
 
-  // Names of the instructions of main, as they stand.
+  // Returns the names of the instructions of main, in order.
   std::string Order() {
     std::string names;
     for (Instruction i : module_.computation(b_.computation()).instructions()) {
@@ -98,7 +98,7 @@ TEST_F(BuilderTest, AnInsertionPointMayBeInAnotherComputation) {
   EXPECT_EQ(At(y).parent(), At(sum).parent());
   EXPECT_EQ(module_.record(y).next, sum);
   EXPECT_EQ(Builder(&module_, sum).Make(Opcode::kNegate, S("f32[]"), {x}), module_.record(sum).previous);
-  // An operand has to be of the computation at hand.
+  // An operand must be in the current computation.
   Builder main(&module_, NewComputation("other"));
   const InstructionId p = main.Parameter(0, S("f32[]"), "p").value();
   EXPECT_FALSE(b_.Unary(Opcode::kNegate, p).ok());

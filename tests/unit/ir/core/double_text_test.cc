@@ -15,7 +15,7 @@
 namespace hlokit {
 namespace {
 
-// Zeros, the limits of the type, what is no number, powers of ten and random bits.
+// Zeros, the limits of the type, non-finite values, powers of ten and random bits.
 std::vector<double> Values() {
   using Limits = std::numeric_limits<double>;
   std::vector<double> values = {0,

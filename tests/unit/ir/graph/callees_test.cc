@@ -89,7 +89,7 @@ TEST_F(CalleesTest, AreReplacedOneByOne) {
   EXPECT_FALSE(module_.ReplaceCallees(Find("sum").id(), swap));
 }
 
-// What replaces a callee may be made on the way: storage of attributes and lists moves.
+// The replacement of a callee may be created on the way: storage of attributes and lists is reallocated.
 TEST_F(CalleesTest, AreReplacedByCopiesMadeMeanwhile) {
   const auto copy = [&](ComputationId id) {
     for (int k = 0; k < 99; ++k) module_.ListPayload({k, 1000 + id.value, k});
