@@ -50,11 +50,11 @@ bool HasSize(Group& group, int64_t size) {
 // PieceElement returns the position of element i of chunk `piece` in an array divided into `pieces` along a dimension.
 // PieceOf is its inverse: the chunk of element i of the whole, and the position in it.
 int64_t PieceElement(const Array& whole, int64_t dim, int64_t pieces, int64_t piece, int64_t i) {
-  const int64_t inner = MatmulShapeOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return i / part * inner + piece * part + i % part;
 }
 std::pair<int64_t, int64_t> PieceOf(const Array& whole, int64_t dim, int64_t pieces, int64_t i) {
-  const int64_t inner = MatmulShapeOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return {i % inner / part, i / inner * part + i % part};
 }
 
@@ -344,7 +344,7 @@ void RaggedAllToAll(Group& group) {
     return group.run.Fail(StrCat(first[2]->count(), " offsets cannot be divided among the ", n, " devices of a group"));
   }
   if (!AllocateResults(group, {first[1]->shape()})) return;
-  const int64_t row = MatmulShapeOf(first[0]->dims().subspan(1)), per_member = first[2]->count() / n;
+  const int64_t row = ElementCount(first[0]->dims().subspan(1)), per_member = first[2]->count() / n;
   for (size_t m = 0; m < group.devices.size(); ++m) group.results[m][0]->CopyBytes(*group.operands[m][1]);
   for (int64_t s = 0; s < n; ++s) {
     for (int64_t at = 0; at < n * per_member; ++at) {

@@ -427,7 +427,7 @@ void Convolution(Op& op) {
   }
   Index sizes;  // of the kernel
   for (int64_t d : dims.kernel_spatial) sizes.push_back(kernel->dim(d));
-  const int64_t products = MatmulShapeOf(sizes) * features;
+  const int64_t products = ElementCount(sizes) * features;
   const ElementType type = op.out().type();
   const bool saturates = IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64;
   if (op.out().count() == 0) return;

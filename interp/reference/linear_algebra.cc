@@ -110,7 +110,7 @@ void ForEachFeature(const Op& op, Body body) {
     if (d != feature) others.push_back(d);
   }
   const std::vector<int64_t> positions = op.in(0).count() == 0 ? std::vector<int64_t>() : GroupPositions(dims, others);
-  const int64_t stride = MatmulShapeOf(dims.subspan(static_cast<size_t>(feature) + 1));
+  const int64_t stride = ElementCount(dims.subspan(static_cast<size_t>(feature) + 1));
   op.ForEach(dims[static_cast<size_t>(feature)], [&](int64_t f) {
     std::vector<int64_t> of_feature = positions;
     for (int64_t& p : of_feature) p += f * stride;
@@ -166,7 +166,7 @@ void TransformOne(const Op& op, const Index& lengths, const Index& in_dims, cons
   // A real result is computed from the first half of its spectrum; the other half is the conjugate.
   Index dims = lengths;
   if (real_out) dims[last] = lengths[last] / 2 + 1;
-  std::vector<std::complex<Real>> data(static_cast<size_t>(MatmulShapeOf(dims)));
+  std::vector<std::complex<Real>> data(static_cast<size_t>(ElementCount(dims)));
   // Pads with zeros or truncates where sizes of operand or result differ from the lengths.
   const auto has = [](const Index& sizes, const Index& index) {
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -181,7 +181,7 @@ void TransformOne(const Op& op, const Index& lengths, const Index& in_dims, cons
   });
   for (size_t d = 0; d < last; ++d) TransformAlong(op, dims, d, inverse, &data);
   if (real_out) {
-    std::vector<std::complex<Real>> whole(static_cast<size_t>(MatmulShapeOf(lengths)));
+    std::vector<std::complex<Real>> whole(static_cast<size_t>(ElementCount(lengths)));
     op.ForEachIndex(lengths, [&](const Index& index) {
       Index half = index;
       const bool mirrored = index[last] >= dims[last];
@@ -276,14 +276,14 @@ void Fft(Op& op) {
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && n >= 0 && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
   if (!op.Require(fits && work <= op.run.options.limits.max_bytes / 64, "fft_length does not fit the operand") ||
-      op.out().count() == 0 || MatmulShapeOf(lengths) == 0) {
+      op.out().count() == 0 || ElementCount(lengths) == 0) {
     return;
   }
   const Dims in = op.in(0).dims().subspan(outer), out = op.shape.dims().subspan(outer);
   const Index in_dims(in.begin(), in.end()), out_dims(out.begin(), out.end());
   const bool wide = BitsOf(ComponentType(op.out().type())) == 64;
-  op.ForEach(MatmulShapeOf(op.shape.dims().first(outer)), [&](int64_t batch) {
-    const int64_t from = batch * MatmulShapeOf(in_dims), to = batch * MatmulShapeOf(out_dims);
+  op.ForEach(ElementCount(op.shape.dims().first(outer)), [&](int64_t batch) {
+    const int64_t from = batch * ElementCount(in_dims), to = batch * ElementCount(out_dims);
     wide ? TransformOne<long double>(op, lengths, in_dims, out_dims, from, to)
          : TransformOne<double>(op, lengths, in_dims, out_dims, from, to);
   });

@@ -103,8 +103,8 @@ void RngBitGenerator(Op& op) {
       if (dim < 0 || out.dim(d) > out.dim(dim)) dim = d;
     }
     const int64_t size = dim < 0 ? 1 : out.dim(dim), half = (size + 1) / 2;
-    const int64_t after = dim < 0 ? 1 : MatmulShapeOf(out.dims().subspan(static_cast<size_t>(dim) + 1));
-    const int64_t before = dim < 0 ? 1 : MatmulShapeOf(out.dims().first(static_cast<size_t>(dim)));
+    const int64_t after = dim < 0 ? 1 : ElementCount(out.dims().subspan(static_cast<size_t>(dim) + 1));
+    const int64_t before = dim < 0 ? 1 : ElementCount(out.dims().first(static_cast<size_t>(dim)));
     op.ForEach(before * half * after, [&](int64_t i) {
       const Words2 r = ThreeFry(low + blocks++, key);
       const int64_t pair = i / after % half;

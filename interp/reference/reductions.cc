@@ -26,10 +26,10 @@ PlainFunction PlainFunctionOf(Computation function) {
 
 // Accumulates one element of each result. Plain sums and products of floats are accumulated in double and rounded at
 // the end; other functions are applied as function(accumulators..., elements...) step by step.
-class AccumulateGrad {
+class Accumulator {
  public:
   // The initial values are operands [count, 2 count).
-  AccumulateGrad(const Op& op, Computation function, bool may_be_plain)
+  Accumulator(const Op& op, Computation function, bool may_be_plain)
       : op_(op),
         function_(function),
         count_(op.operands.size() / 2),
@@ -125,7 +125,7 @@ void Reduce(Op& op) {
   const std::vector<int64_t> begins = empty ? std::vector<int64_t>() : GroupPositions(dims, kept);
   const std::vector<int64_t> steps = empty ? std::vector<int64_t>() : GroupPositions(dims, order);
   op.ForEach(op.out().count(), [&](int64_t i) {
-    AccumulateGrad accumulator(op, function, /*may_be_plain=*/true);
+    Accumulator accumulator(op, function, /*may_be_plain=*/true);
     op.ForEach(static_cast<int64_t>(steps.size()),
                [&](int64_t s) { accumulator.Add(begins[static_cast<size_t>(i)] + steps[static_cast<size_t>(s)]); });
     accumulator.Store(i);
@@ -143,7 +143,7 @@ void ReduceWindow(Op& op) {
   }
   int64_t to = 0;
   op.ForEachIndex(op.out().dims(), [&](const Index& position) {
-    AccumulateGrad accumulator(op, function, /*may_be_plain=*/BitsOf(op.in(0).type()) >= 32);
+    Accumulator accumulator(op, function, /*may_be_plain=*/BitsOf(op.in(0).type()) >= 32);
     ForEachUnderWindow(op, window, dims, position, [&](int64_t i) { accumulator.Add(i); });
     accumulator.Store(to++);
   });
@@ -167,7 +167,7 @@ void Scan(Op& op) {
   const bool reverse = op.instruction.bool_attr(Attr::kIsReverse);
   // Returns the position of element j of slice i of an array.
   const auto position = [&](const Array& array, int64_t i, int64_t j) {
-    const int64_t inner = MatmulShapeOf(array.dims().subspan(static_cast<size_t>(dim) + 1));
+    const int64_t inner = ElementCount(array.dims().subspan(static_cast<size_t>(dim) + 1));
     return (j / inner * array.dim(dim) + i) * inner + j % inner;
   };
   op.ForEach(length, [&](int64_t step) {

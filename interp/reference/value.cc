@@ -129,7 +129,7 @@ int64_t IndexAt(const Array& indices, int64_t i) {
   return indices.type() == ElementType::kU64 && v < 0 ? std::numeric_limits<int64_t>::max() : v;
 }
 
-int64_t MatmulShapeOf(Dims dims) {
+int64_t ElementCount(Dims dims) {
   uint64_t product = 1;  // wraps if a dimension of size 0 is among large ones
   for (int64_t d : dims) product *= static_cast<uint64_t>(d);
   return static_cast<int64_t>(product);
@@ -154,7 +154,7 @@ bool Contains(Dims list, int64_t value) { return std::find(list.begin(), list.en
 std::vector<int64_t> GroupPositions(Dims dims, Dims group) {
   std::vector<int64_t> positions = {0};
   for (int64_t g : group) {
-    const int64_t stride = MatmulShapeOf(dims.subspan(static_cast<size_t>(g) + 1));
+    const int64_t stride = ElementCount(dims.subspan(static_cast<size_t>(g) + 1));
     std::vector<int64_t> longer;
     for (int64_t position : positions) {
       for (int64_t i = 0; i < dims[static_cast<size_t>(g)]; ++i) longer.push_back(position + i * stride);

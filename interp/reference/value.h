@@ -86,7 +86,7 @@ std::vector<Shape> LeafShapes(Shape shape);
 int64_t IndexAt(const Array& indices, int64_t i);
 inline bool IsIndexType(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8; }
 
-int64_t MatmulShapeOf(Dims dims);
+int64_t ElementCount(Dims dims);
 // Returns the row-major position of an index.
 int64_t PositionOf(Dims index, Dims dims);
 // Advances to the next index in row-major order. Returns false after the last.

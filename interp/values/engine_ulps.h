@@ -41,9 +41,9 @@ inline constexpr EngineUlps kEngineUlps[] = {
 };
 
 // The row of an opcode; 0 if not listed.
-inline constexpr std::array<EngineUlps, kOpcodeCount> kEngineUlpsOf = [] {
-  std::array<EngineUlps, kOpcodeCount> all{};
-  for (size_t i = 0; i < kOpcodeCount; ++i) all[i] = {static_cast<Opcode>(i), 0};
+inline constexpr std::array<EngineUlps, kOpcodeCount + 1> kEngineUlpsOf = [] {
+  std::array<EngineUlps, kOpcodeCount + 1> all{};
+  for (size_t i = 0; i <= kOpcodeCount; ++i) all[i] = {static_cast<Opcode>(i), 0};
   for (const EngineUlps& row : kEngineUlps) all[static_cast<size_t>(row.opcode)] = row;
   return all;
 }();

@@ -2,6 +2,7 @@
 #include "ir/builder/builder.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
@@ -33,6 +34,7 @@ std::vector<InstructionId> Joined(Builder::Operands a, Builder::Operands b) {
 }  // namespace
 
 void Builder::Place(InstructionId id) {
+  assert(!position_.valid() || module_->record(position_).parent == computation_);  // not erased
   if (position_.valid()) module_->MoveBefore(id, position_);
   if (added_ != nullptr) added_->push_back(id);
 }
@@ -163,12 +165,12 @@ Builder::Result Builder::Clamp(InstructionId min, InstructionId value, Instructi
 }
 
 Builder::Result Builder::AddTyped(Opcode opcode, InstructionId a, ElementType type) {
-  if (!Exists(a)) return Error("operand 0 is not an instruction of the computation being built");
+  if (!Exists(a)) return Reject(Error("operand 0 is not an instruction of the computation being built"));
   // Inference takes the element type of the declared shape and infers the rest.
   const Shape operand = shape_of(a);
   const Shape typed = shapes().Scalar(type);
   absl::StatusOr<Shape> shape = InferShape({module_, opcode, absl::MakeConstSpan(&operand, 1), {}, typed});
-  if (!shape.ok()) return shape.status();
+  if (!shape.ok()) return Reject(shape.status());
   return Add(opcode, {a}, {}, *shape);
 }
 
@@ -206,7 +208,7 @@ Builder::Result Builder::Reverse(InstructionId a, Dims dimensions) {
 
 Builder::Result Builder::Slice(InstructionId a, Dims starts, Dims limits, Dims strides) {
   if (limits.size() != starts.size() || (!strides.empty() && strides.size() != starts.size())) {
-    return Error("a slice must have as many starts as limits and strides");
+    return Reject(Error("a slice must have as many starts as limits and strides"));
   }
   std::vector<int64_t> ranges;
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -229,7 +231,7 @@ Builder::Result Builder::Concatenate(Operands arrays, int64_t dimension) {
 
 Builder::Result Builder::Pad(InstructionId a, InstructionId value, Dims low, Dims high, Dims interior) {
   if (high.size() != low.size() || (!interior.empty() && interior.size() != low.size())) {
-    return Error("padding must have as many low as high and interior sizes");
+    return Reject(Error("padding must have as many low as high and interior sizes"));
   }
   std::vector<int64_t> padding;
   for (size_t i = 0; i < low.size(); ++i) {
@@ -258,10 +260,10 @@ Builder::Result Builder::Dot(InstructionId lhs, InstructionId rhs, const DotNumb
       List(Attr::kRhsBatchDims, dims.rhs_batch), List(Attr::kRhsContractingDims, dims.rhs_contracting)};
   const InstructionId operands[] = {lhs, rhs};
   if (!type) return Add(Opcode::kDot, operands, attrs);
-  if (absl::Status status = CheckOperands(operands); !status.ok()) return status;
+  if (absl::Status status = CheckOperands(operands); !status.ok()) return Reject(std::move(status));
   const Shape shapes_of[] = {shape_of(lhs), shape_of(rhs)};
   absl::StatusOr<Shape> shape = InferShape({module_, Opcode::kDot, shapes_of, attrs, shapes().Scalar(*type)});
-  if (!shape.ok()) return shape.status();
+  if (!shape.ok()) return Reject(shape.status());
   return Add(Opcode::kDot, operands, attrs, *shape);
 }
 
@@ -279,7 +281,9 @@ Builder::Result Builder::Conditional(InstructionId index, absl::Span<const Compu
                                      Operands arguments) {
   const std::vector<InstructionId> operands = Joined({index}, arguments);
   if (Exists(index) && shape_of(index).element_type() == ElementType::kPred) {
-    if (branches.size() != 2) return Error("expected two branches in a conditional on a pred, found ", branches.size());
+    if (branches.size() != 2) {
+      return Reject(Error("expected two branches in a conditional on a pred, found ", branches.size()));
+    }
     return Add(Opcode::kConditional, operands,
                {Calls(Attr::kTrueComputation, branches[0]), Calls(Attr::kFalseComputation, branches[1])});
   }

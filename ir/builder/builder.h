@@ -192,6 +192,16 @@ class Builder {
                        absl::Span<const AttrValue> attrs, uint32_t payload);
   // Moves the last instruction of the computation to the insertion point.
   void Place(InstructionId id);
+  // Returns an operand that is the result as it is. The name for a new instruction is dropped.
+  InstructionId WithoutName(InstructionId operand) {
+    TakeName();
+    return operand;
+  }
+  // Returns the error of an instruction that is not made, whose name is dropped.
+  Result Reject(absl::Status status) {
+    TakeName();
+    return status;
+  }
   std::string TakeName() { return std::exchange(next_name_, std::string()); }
   // Returns an array shape with the element type of `a`; invalid if `a` is not an array or invalid.
   Shape ShapeLike(InstructionId a, Dims sizes);

@@ -15,7 +15,9 @@ InstructionId Builder::MakeInferred(Opcode opcode, Operands operands, absl::Span
   absl::InlinedVector<Shape, 4> operand_shapes;
   for (InstructionId operand : operands) operand_shapes.push_back(shape_of(operand));
   const absl::StatusOr<Shape> shape = InferShape({module_, opcode, operand_shapes, attrs, Shape()});
-  return shape.ok() ? Make(opcode, *shape, operands, attrs) : InstructionId();
+  if (shape.ok()) return Make(opcode, *shape, operands, attrs);
+  TakeName();
+  return InstructionId();
 }
 
 InstructionId Builder::MakeClone(InstructionId source, Operands operands) {
@@ -39,12 +41,12 @@ InstructionId Builder::MakeTuple(Operands elements) {
 
 InstructionId Builder::MakeConvert(InstructionId operand, ElementType type) {
   const Shape shape = shape_of(operand);
-  if (shape.element_type() == type) return operand;
+  if (shape.element_type() == type) return WithoutName(operand);
   return Make(Opcode::kConvert, shapes().WithElementType(shape, type), {operand});
 }
 
 InstructionId Builder::MakeReshape(InstructionId operand, Shape shape) {
-  if (shape_of(operand) == shape) return operand;
+  if (shape_of(operand) == shape) return WithoutName(operand);
   return Make(Opcode::kReshape, shape, {operand});
 }
 
@@ -85,7 +87,7 @@ InstructionId Builder::MakeScalar(ElementType type, const std::byte* data) {
 }
 
 InstructionId Builder::MakeSplat(Shape shape, InstructionId value) {
-  if (shape.IsScalar()) return value;
+  if (shape.IsScalar()) return WithoutName(value);
   return Make(Opcode::kBroadcast, shape, {value}, {List(Attr::kDimensions, {})});
 }
 

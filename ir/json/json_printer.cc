@@ -432,6 +432,18 @@ void JsonPrinter::FrontendAttributesObject(ListId id) {
   json_.EndObject();
 }
 
+// Returns true if the types with JsonForm::kObject are those that Value and the JSON parser know.
+constexpr bool KnowsObjects() {
+  for (size_t i = 0; i < kAttrTypeCount; ++i) {
+    const auto type = static_cast<AttrType>(i);
+    const bool known =
+        type == AttrType::kFrontendAttributes || type == AttrType::kResultAccuracy || type == AttrType::kStatistics;
+    if ((kAttrTypeInfo[i].json == JsonForm::kObject) != known) return false;
+  }
+  return true;
+}
+static_assert(KnowsObjects(), "a type written as an object needs functions here and in parser/json");
+
 void JsonPrinter::Value(AttrValue value) {
   const AttrType type = InfoOf(value.attr).type;
   switch (InfoOf(type).json) {

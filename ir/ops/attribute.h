@@ -107,6 +107,8 @@ inline constexpr AttrTypeInfo kAttrTypeInfo[] = {
 #include "ir/ops/attribute_type_columns.inc"
 };
 
+inline constexpr size_t kAttrTypeCount = sizeof(kAttrTypeInfo) / sizeof(kAttrTypeInfo[0]);
+
 constexpr const AttrTypeInfo& InfoOf(AttrType type) { return kAttrTypeInfo[static_cast<size_t>(type)]; }
 
 enum class EnumType : uint8_t {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/opcode.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/core/hashing.h"
@@ -51,6 +53,21 @@ constexpr OpcodeInfo kInfo[] = {
 #undef O
 #undef I
 #undef X
+
+// Returns true if the columns of each attribute type agree with each other.
+constexpr bool AttrTypesAreConsistent() {
+  for (const AttrTypeInfo& type : kAttrTypeInfo) {
+    const bool list = type.payload == PayloadKind::kList;
+    if (list == (type.elements == ElementKind::kNone)) return false;
+    if (type.json == JsonForm::kValue &&
+        (type.elements == ElementKind::kMixed || type.payload == PayloadKind::kEnum ||
+         type.payload == PayloadKind::kLiteral || type.payload == PayloadKind::kMetadata)) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(AttrTypesAreConsistent());
 
 constexpr AttrSpec kCommonSpecs[] = {
 #define ATTRIBUTE(name, ...) {Attr::k##name, AttrSpec::kOptional, 0},

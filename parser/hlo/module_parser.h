@@ -112,6 +112,15 @@ class ModuleParser {
   bool ParseHead(Frame& f);
   bool ParseOpcode(Frame& f);
   FrameStatus ParseOperands(size_t frame);
+  bool Recover();
+  void PushInstruction(ComputationId computation);
+  bool ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id);
+  bool ParseTupleElements(InstructionId* id, ComputationId computation);
+  InstructionId Lookup(StringId name, ComputationId computation) const;
+  void Define(StringId name, InstructionId id, ComputationId computation);
+  StringId AnonymousName(Opcode opcode);
+
+  // ---- attributes of an instruction (instruction_attributes.cc) ----
   FrameStatus ParseAttributes(size_t frame);
   FrameStatus ParseAttribute(size_t frame);
   FrameStatus ParseComputationValue(size_t frame, Attr attr);
@@ -120,13 +129,6 @@ class ModuleParser {
   FrameStatus ContinueComputationList(size_t frame);
   bool ParseInstructionList(ComputationId computation, uint32_t* payload);
   void OnComputationParsed(ComputationId id);
-  bool Recover();
-  void PushInstruction(ComputationId computation);
-  bool ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id);
-  bool ParseTupleElements(InstructionId* id, ComputationId computation);
-  InstructionId Lookup(StringId name, ComputationId computation) const;
-  void Define(StringId name, InstructionId id, ComputationId computation);
-  StringId AnonymousName(Opcode opcode);
 
   // ---- finishing an instruction (finish_instruction.cc) ----
   FrameStatus FinishInstruction(size_t frame);

@@ -15,7 +15,7 @@
 namespace hlokit {
 namespace {
 
-bool IsDefaultSpace(Shape array) { return !array.has_layout() || array.layout()->memory_space() == 0; }
+bool IsDefaultSpace(Shape array) { return tpu::MemorySpaceOf(array) == tpu::kDefaultMemorySpace; }
 
 class LayoutAssigner {
  public:

@@ -12,8 +12,7 @@ class LayoutAssignment : public Pass {
   absl::StatusOr<bool> Run(Module& module) override {
     std::optional<tpu::VectorTile> tile;
     if (options().String("target") == "tpu") {
-      tile = tpu::TileOf(context().target != nullptr ? context().target->machine
-                                                     : *tpu::BuiltinDeviceDescription(options().String("device")));
+      tile = tpu::TileOf(tpu::TargetOf(*this, module).machine);
     }
     const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
     if (!counts.ok()) return counts.status();
@@ -54,11 +53,7 @@ void RegisterLayoutPasses(PassRegistry* registry) {
                     .default_text = "plain",
                     .doc = "`plain`, or `tpu` for tiled layouts",
                     .choices = {"plain", "tpu"}},
-                   {.name = "device",
-                    .type = OptionInfo::Type::kString,
-                    .default_text = "v5e",
-                    .doc = "TPU generation of the tiles, if the tool has no --device",
-                    .choices = tpu::BuiltinDeviceDescriptions()}},
+                   tpu::DeviceOption()},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<LayoutAssignment>});
 }

@@ -100,9 +100,11 @@ bool PatternRewriter::Run() {
     bool mixes = false;
     for (Instruction operand : i.operands()) mixes |= MixesTypes(operand);
     if (mixes) continue;
-    SetInsertionPoint(id);
-    SetMetadata(i.metadata_id());
     for (uint16_t rule : rules_.of(i.opcode())) {
+      // A rule that did not apply may have changed these.
+      SetInsertionPoint(id);
+      SetMetadata(i.metadata_id());
+      WithName("");
       made_.clear();
       if (!dropped_metadata_.empty()) dropped_metadata_.clear();
       if (rules_[rule].apply(*this, i)) {

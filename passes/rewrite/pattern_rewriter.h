@@ -84,9 +84,10 @@ class PatternRewriter : public Builder {
     for (int64_t k = first; k < instruction.operand_count(); ++k) DropMetadataOf(instruction.operand(k));
   }
 
-  // Replaces the matched instruction by `by`. Returns false, changes nothing and erases the new instructions if the
-  // shapes differ or control edges prevent it. `absorbed`: further instructions whose metadata the replacement carries,
-  // even if they have other users. A new instruction with the opcode of an absorbed one takes its op_name.
+  // Replaces the matched instruction by `by`. Returns false and changes nothing if the shapes differ or control edges
+  // prevent it; the new instructions go once the rule returns false. `absorbed`: further instructions whose metadata
+  // the replacement carries, even if they have other users. A new instruction with the opcode of an absorbed one takes
+  // its op_name.
   bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
   // As Replace, for an instruction with a side effect that the new instructions have too.
   bool ReplaceEffect(Instruction old, InstructionId by);
@@ -101,8 +102,6 @@ class PatternRewriter : public Builder {
                       std::initializer_list<Instruction> absorbed = {});
   // Revisits an instruction and its users after other changes in place.
   void NotifyModified(Instruction instruction);
-  // Revisits the users of `instruction` and their operands.
-  void AddToWorklist(Instruction instruction) { PushToWorklist(instruction.id()); }
   bool IsReplaceable(Instruction instruction) const;
 
  private:

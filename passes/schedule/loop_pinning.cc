@@ -10,6 +10,7 @@
 #include "passes/analysis/loop.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/schedule/vector_memory.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit {
 namespace {
@@ -70,7 +71,7 @@ absl::Status Pinner::Run() {
   const InstructionId before = is_own ? init : loop_id;
   for (const LoopVariantElement& element : pinned_) {
     InstructionId& operand = operands[static_cast<size_t>(element.index)];
-    if (MemorySpaceOf(module_.instruction(operand).shape()) == tpu::kVectorMemorySpace) continue;
+    if (tpu::MemorySpaceOf(module_.instruction(operand).shape()) == tpu::kVectorMemorySpace) continue;
     const absl::StatusOr<InstructionId> copy =
         AddAsyncCopy(module_, operand, InVmem(shapes, module_.instruction(operand).shape()), before, before);
     if (!copy.ok()) return copy.status();
@@ -161,7 +162,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
 
 bool CanPin(const LoopVariantElement& element, Computation body) {
   const auto stays = [&](Instruction value) {
-    if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
+    if (!value.shape().IsArray() || value.shape().IsScalar() || tpu::MemorySpaceOf(value.shape()) != 0) return false;
     const std::vector<InstructionId> names = NamesOf(value);
     for (InstructionId name : names) {
       for (const auto use : body.module().instruction(name).uses()) {

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/builder/builder.h"
-#include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -295,7 +293,8 @@ void Assigner::ChooseLoopState() {
 }
 
 Instruction Assigner::MakerOf(Instruction value) const {
-  if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return Instruction();
+  if (!value.shape().IsArray() || value.shape().IsScalar() || tpu::MemorySpaceOf(value.shape()) != 0)
+    return Instruction();
   if (value.opcode() != Opcode::kGetTupleElement) {
     return IsKernel(value) && !IsLayoutBitcast(value) && InPlaceOperands(value).empty() ? value : Instruction();
   }
@@ -479,7 +478,7 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
     for (int64_t k = 0; k < reader.operand_count(); ++k) {
       if (!CanReadFromVmem(reader, k)) continue;
       const Instruction source = reader.operand(k);
-      if (!source.shape().IsArray() || source.shape().IsScalar() || MemorySpaceOf(source.shape()) != 0) continue;
+      if (!source.shape().IsArray() || source.shape().IsScalar() || tpu::MemorySpaceOf(source.shape()) != 0) continue;
       if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
       const int64_t bytes = PaddedBytes(source.shape());
       if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
@@ -591,7 +590,7 @@ absl::Status Assigner::Move() {
 bool UsesVmem(const Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == tpu::kVectorMemorySpace) return true;
+      if (i.shape().IsArray() && tpu::MemorySpaceOf(i.shape()) == tpu::kVectorMemorySpace) return true;
     }
   }
   return false;

@@ -16,12 +16,6 @@ namespace {
 
 int64_t ToBytes(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 1.0, 1e18)); }
 
-// Returns the target of the pass context, or the one that the option `device` selects.
-tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
-  if (pass.context().target != nullptr) return *pass.context().target;
-  return tpu::TargetFor(pass.options().String("device"), module);
-}
-
 // Returns the option `hbm-bytes`, or the HBM capacity of the target's devices for the module.
 int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
   const int64_t given = pass.options().Int("hbm-bytes");
@@ -45,7 +39,7 @@ class LatencyHidingScheduler : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     if (module.header().is_scheduled) return false;
-    const tpu::TpuTarget target = TargetOf(*this, module);
+    const tpu::TpuTarget target = tpu::TargetOf(*this, module);
     const std::vector<Latency> latencies = tpu::EstimateLatencies(module, target);
     ScheduleOptions schedule;
     schedule.memory_bytes = HbmBytes(*this, target);
@@ -61,7 +55,7 @@ class LatencyHidingScheduler : public Pass {
 class MemorySpaceAssignment : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const tpu::TpuTarget target = TargetOf(*this, module);
+    const tpu::TpuTarget target = tpu::TargetOf(*this, module);
     MemorySpaceOptions assignment{.vmem_bytes = options().Int("vmem-bytes"), .prefetch = options().Bool("prefetch")};
     if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
     const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
@@ -78,7 +72,7 @@ class Rematerialization : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     const absl::StatusOr<RematerializationCounts> counts =
-        Rematerialize(module, HbmBytes(*this, TargetOf(*this, module)));
+        Rematerialize(module, HbmBytes(*this, tpu::TargetOf(*this, module)));
     if (!counts.ok()) return counts.status();
     if (counts->instructions == 0) return false;
     Count("instructions computed again", counts->instructions);
@@ -102,7 +96,7 @@ class CollectivePipeliner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     const absl::StatusOr<PipelinedCounts> made =
-        PipelineCollectives(module, HbmBytes(*this, TargetOf(*this, module)), Direction());
+        PipelineCollectives(module, HbmBytes(*this, tpu::TargetOf(*this, module)), Direction());
     if (!made.ok()) return made.status();
     if (made->backward > 0) Count("collectives issued an iteration ahead", made->backward);
     if (made->forward > 0) Count("collectives issued an iteration later", made->forward);
@@ -213,14 +207,6 @@ ENTRY main {
 
 constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
 
-// Shared by several passes, so that `tpu{device=v6e}` sets it for all.
-OptionInfo Device() {
-  return {.name = "device",
-          .type = OptionInfo::Type::kString,
-          .default_text = "v5e",
-          .doc = "TPU generation to compile for, if the tool has no --device",
-          .choices = tpu::BuiltinDeviceDescriptions()};
-}
 const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .type = OptionInfo::Type::kInt,
                               .default_text = "-1",
@@ -241,7 +227,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
            "such as the reduce-scatter of a layer's gradient, moves to the next iteration, the last one after the "
            "loop. For loops with a known trip count, if there is memory for the additional loop state.",
        .example = kLayers,
-       .options = {Device(),
+       .options = {tpu::DeviceOption(),
                    kHbmBytes,
                    {.name = "direction",
                     .type = OptionInfo::Type::kString,
@@ -256,7 +242,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .summary = "order the instructions to overlap communication with computation",
        .doc = "As `schedule`, with estimated latencies of instructions on a target: collectives and copies start as "
               "early as possible, and their done operations come when the work in between takes as long.",
-       .options = {Device(), kHbmBytes},
+       .options = {tpu::DeviceOption(), kHbmBytes},
        .create = MakePass<LatencyHidingScheduler>});
   registry->Add(
       {.name = "memory-space-assignment",
@@ -271,7 +257,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                     .default_text = "-1",
                     .doc = "VMEM for arrays, without the tiles of kernels; -1: that of the device",
                     .min = -1},
-                   Device(),
+                   tpu::DeviceOption(),
                    {.name = "prefetch",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
@@ -285,7 +271,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                         "use, those with the lowest cost per saved byte first, until the peak is below the limit or "
                         "there is no candidate left.",
                  .example = kAgain,
-                 .options = {Device(), kHbmBytes},
+                 .options = {tpu::DeviceOption(), kHbmBytes},
                  .preconditions = kScheduled,
                  .create = MakePass<Rematerialization>});
   registry->Add({.name = "schedule",

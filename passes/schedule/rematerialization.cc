@@ -28,8 +28,8 @@ bool CanRematerialize(Instruction i) {
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
   constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
   if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;
-  return opcode != Opcode::kRng && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
-         opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
+  return opcode != Opcode::kParameter && opcode != Opcode::kConstant && opcode != Opcode::kCustomCall &&
+         opcode != Opcode::kUnknown;
 }
 
 // Reduces the peak of one computation.

@@ -94,8 +94,6 @@ std::vector<InstructionId> NamesOf(Instruction value) {
   return names;
 }
 
-int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
-
 Shape InVmem(ShapeTable& shapes, Shape array) {
   const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
   LayoutExtras extras;

@@ -31,8 +31,6 @@ bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand);
 // Empty if there are more than 64.
 std::vector<InstructionId> NamesOf(Instruction value);
 
-int64_t MemorySpaceOf(Shape array);
-
 // Returns `array` with a layout in VMEM.
 Shape InVmem(ShapeTable& shapes, Shape array);
 

@@ -19,10 +19,6 @@ constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, beside
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
 
-bool IsIn(Shape array, int64_t space) {
-  return array.IsArray() && array.has_layout() && array.layout()->memory_space() == space;
-}
-
 }  // namespace
 
 Resource BoundOf(const ResourceTimes& times) {
@@ -38,13 +34,13 @@ void AddTimes(const ResourceTimes& from, double scale, ResourceTimes* to) {
 }
 
 double FractionInVmem(const DeviceDescription& machine, Shape shape) {
-  if (shape.IsArray()) return IsIn(shape, kVectorMemorySpace) ? 1 : 0;
+  if (shape.IsArray()) return MemorySpaceOf(shape) == kVectorMemorySpace ? 1 : 0;
   double bytes = 0, in_vmem = 0;
   for (Shape leaf : Leaves(shape)) {
     if (!leaf.IsArray()) continue;
     const double size = static_cast<double>(PaddedBytes(machine, leaf));
     bytes += size;
-    if (IsIn(leaf, kVectorMemorySpace)) in_vmem += size;
+    if (MemorySpaceOf(leaf) == kVectorMemorySpace) in_vmem += size;
   }
   return bytes > 0 ? in_vmem / bytes : 0;
 }
@@ -121,7 +117,7 @@ void CostModel::Copy(Instruction i, OpTime* time) const {
   const DeviceDescription& machine = target_.machine;
   double bytes = 0;
   bool host = i.opcode() != Opcode::kCopyStart;
-  for (Shape leaf : Leaves(i.shape())) host = host || IsIn(leaf, kHostMemorySpace);
+  for (Shape leaf : Leaves(i.shape())) host = host || MemorySpaceOf(leaf) == kHostMemorySpace;
   for (Instruction operand : i.operands()) bytes += static_cast<double>(PaddedBytes(machine, operand.shape()));
   if (i.operand_count() == 0 || bytes == 0) bytes = static_cast<double>(PaddedBytes(machine, i.shape()));
   bytes *= scale_;

@@ -17,10 +17,6 @@
 
 namespace hlokit::tpu {
 
-// Memory spaces of layouts, S(n).
-inline constexpr int64_t kVectorMemorySpace = 1;
-inline constexpr int64_t kHostMemorySpace = 5;
-
 // Link groups that collectives share: one for each axis of the mesh, and one between slices.
 inline constexpr size_t kLinkGroups = 4;
 inline constexpr size_t kDcnLinkGroup = 3;

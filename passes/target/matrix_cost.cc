@@ -120,7 +120,6 @@ MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction i) {
   }
   p.lhs_bytes = static_cast<double>(PaddedBytes(machine, i.operand(0).shape()));
   p.rhs_bytes = static_cast<double>(PaddedBytes(machine, i.operand(1).shape()));
-  p.out_bytes = static_cast<double>(PaddedBytes(machine, i.shape()));
   p.passes = PassesOf(i);
   p.speedup = SpeedupOf(machine, i.operand(0).shape().element_type(), i.operand(1).shape().element_type());
   return p;
@@ -139,7 +138,6 @@ MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& p, bool l
                              machine.clock * static_cast<double>(machine.cores_per_device());
   const double flops = 2 * p.batch * p.m * p.n * p.k;
   time.mxu = std::min(time.mxu, flops * 2 / vector_rate + machine.mxu_overhead);
-  time.ideal = flops * p.passes / p.speedup / machine.PeakFlops();
   time.refetched_bytes = RereadBytes(machine, p, lhs_in_vmem, rhs_in_vmem);
   return time;
 }

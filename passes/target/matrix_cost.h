@@ -16,9 +16,8 @@ struct MatmulShape {
   double m = 1;
   double n = 1;
   double k = 1;
-  double lhs_bytes = 0;  // of operands and result, padded
+  double lhs_bytes = 0;  // of the operands, padded
   double rhs_bytes = 0;
-  double out_bytes = 0;
   double passes = 1;   // through the matrix unit, for the operand precision
   double speedup = 1;  // of the operand type over bf16
   // Arrays outside the kernel from which the operands are computed; invalid if there are none.
@@ -32,7 +31,6 @@ MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction instruct
 
 struct MatmulTime {
   double mxu = 0;              // in seconds, including efficiency losses
-  double ideal = 0;            // in seconds at the peak rate, without padding
   double refetched_bytes = 0;  // bytes that tiles read from HBM again, beyond one read of each operand
 };
 // `lhs_in_vmem`, `rhs_in_vmem`: operands that tiles need not fetch from HBM.

@@ -20,6 +20,15 @@ inline int64_t SizeOf(Shape array, int64_t d) { return array.is_unbounded(d) ? 1
 
 namespace hlokit::tpu {
 
+// Memory spaces of layouts, S(n).
+inline constexpr int64_t kDefaultMemorySpace = 0;
+inline constexpr int64_t kVectorMemorySpace = 1;
+inline constexpr int64_t kHostMemorySpace = 5;
+// Returns the memory space of an array; that of all other shapes is the default one.
+inline int64_t MemorySpaceOf(Shape array) {
+  return array.IsArray() && array.has_layout() ? array.layout()->memory_space() : kDefaultMemorySpace;
+}
+
 // A register of the vector unit, in elements of 32 bits.
 struct VectorTile {
   int64_t sublanes = 1;

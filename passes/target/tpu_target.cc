@@ -52,4 +52,17 @@ TpuTarget TargetFor(std::string_view device, const Module& module) {
   return target;
 }
 
+OptionInfo DeviceOption() {
+  return {.name = "device",
+          .type = OptionInfo::Type::kString,
+          .default_text = "v5e",
+          .doc = "TPU generation to compile for, if the tool has no --device",
+          .choices = BuiltinDeviceDescriptions()};
+}
+
+TpuTarget TargetOf(const Pass& pass, const Module& module) {
+  if (pass.context().target != nullptr) return *pass.context().target;
+  return TargetFor(pass.options().String("device"), module);
+}
+
 }  // namespace hlokit::tpu

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ir/graph/module.h"
+#include "passes/core/pass.h"
 #include "passes/target/device_description.h"
 #include "passes/target/topology.h"
 
@@ -33,6 +34,11 @@ int64_t DevicesOf(const Module& module);
 
 // Returns a slice of this generation (a built-in description) with one device for each device of the module.
 TpuTarget TargetFor(std::string_view device, const Module& module);
+
+// The option `device` of passes that compile for a TPU.
+OptionInfo DeviceOption();
+// Returns the target of the pass context, or the one that the option `device` selects.
+TpuTarget TargetOf(const Pass& pass, const Module& module);
 
 }  // namespace hlokit::tpu
 

@@ -203,7 +203,10 @@ std::string Definitions(const std::vector<Method>& methods) {
   return text + "\n}  // namespace hlokit::lazy\n";
 }
 
+// Leaves a file alone that has this text, so that nothing compiles again.
 bool WriteFile(const char* path, const std::string& text) {
+  std::ifstream existing(path, std::ios::binary);
+  if (existing && std::string(std::istreambuf_iterator<char>(existing), {}) == text) return true;
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();

@@ -30,9 +30,7 @@ double BytesOf(const TpuTarget& target, Shape shape) {
   return static_cast<double>(PaddedBytes(target.machine, shape)) / target.parts;
 }
 
-bool IsInVmem(Shape array) {
-  return array.IsArray() && array.has_layout() && array.layout()->memory_space() == kVectorMemorySpace;
-}
+bool IsInVmem(Shape array) { return MemorySpaceOf(array) == kVectorMemorySpace; }
 
 // Returns the get-tuple-elements of `tuple` by index, without indices that are read twice. Returns none if the tuple
 // has any other use.

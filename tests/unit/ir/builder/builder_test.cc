@@ -67,6 +67,9 @@ TEST_F(BuilderTest, NamesAreUnique) {
   EXPECT_EQ(At(b_.WithName("x").Unary(Opcode::kNegate, x).value()).name(), "x.1");
   // A name applies to one call, even if the call fails.
   EXPECT_FALSE(b_.WithName("lost").Unary(Opcode::kNot, x).ok());
+  EXPECT_FALSE(b_.WithName("lost").Convert(InstructionId(), ElementType::kF32).ok());
+  EXPECT_FALSE(b_.WithName("lost").Slice(x, {0}, {1, 2}).ok());
+  EXPECT_EQ(b_.WithName("lost").MakeConvert(x, ElementType::kF32), x);
   EXPECT_EQ(At(b_.Unary(Opcode::kNegate, x).value()).name(), "negate");
 }
 

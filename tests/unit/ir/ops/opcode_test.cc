@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace hlokit {
 namespace {
 
@@ -32,6 +34,46 @@ TEST(OpcodeTest, OnlyWhatKeepsElementsMovesThem) {
   EXPECT_FALSE(MovesElements(Opcode::kConvert));
   EXPECT_FALSE(MovesElements(Opcode::kPad));
   EXPECT_FALSE(MovesElements(Opcode::kIota));
+}
+
+TEST(OpcodeTest, HalvesOfCollectivesHaveASynchronousOpcode) {
+  EXPECT_EQ(SynchronousOpcode(Opcode::kAllGatherStart), Opcode::kAllGather);
+  EXPECT_EQ(SynchronousOpcode(Opcode::kAllReduceDone), Opcode::kAllReduce);
+  EXPECT_EQ(SynchronousOpcode(Opcode::kCollectivePermuteStart), Opcode::kCollectivePermute);
+  for (Opcode opcode :
+       {Opcode::kAllGather, Opcode::kAsyncStart, Opcode::kCopyStart, Opcode::kSendDone, Opcode::kUnknown}) {
+    EXPECT_EQ(SynchronousOpcode(opcode), opcode) << ToString(opcode);
+  }
+  // Every start or done of a collective has one.
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    const auto opcode = static_cast<Opcode>(i);
+    const bool half = HasTrait(opcode, kCollective) && HasTrait(opcode, kStartsAsync);
+    EXPECT_EQ(half, half && SynchronousOpcode(opcode) != opcode) << ToString(opcode);
+  }
+}
+
+TEST(OpcodeTest, TraitsOfFamilies) {
+  const auto with = [](OpTrait trait) {
+    std::string names;
+    for (size_t i = 0; i < kOpcodeCount; ++i) {
+      const auto opcode = static_cast<Opcode>(i);
+      if (HasTrait(opcode, trait)) names += std::string(names.empty() ? "" : " ") + std::string(ToString(opcode));
+    }
+    return names;
+  };
+  EXPECT_EQ(with(kForwards), "add-dependency bitcast domain get-tuple-element opt-barrier tuple");
+  EXPECT_EQ(with(kIdentity), "add-dependency copy domain opt-barrier");
+  EXPECT_EQ(with(kGenericAsync), "async-done async-start async-update");
+  EXPECT_EQ(with(kOwnsCallee), "async-start fusion");
+  EXPECT_EQ(with(kAppliesComputation), "map reduce reduce-window");
+  EXPECT_EQ(with(kImpure), "custom-call partition-id replica-id");
+  std::string sequential;
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    if (CallsSequentialCode(static_cast<Opcode>(i))) sequential += std::string(ToString(static_cast<Opcode>(i))) + " ";
+  }
+  EXPECT_EQ(sequential, "call conditional while ");
+  EXPECT_TRUE(HasTrait(Opcode::kUnknown, kSideEffect));
+  EXPECT_TRUE(MightHaveCalledComputations(Opcode::kUnknown));
 }
 
 }  // namespace
