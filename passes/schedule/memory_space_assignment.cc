@@ -15,6 +15,7 @@
 #include "passes/analysis/trip_count.h"
 #include "passes/schedule/loop_pinning.h"
 #include "passes/schedule/loop_state.h"
+#include "passes/schedule/module_memory_state.h"
 #include "passes/schedule/vector_memory.h"
 #include "passes/schedule/vmem_interval_selection.h"
 #include "passes/target/aliases.h"
@@ -30,55 +31,10 @@ constexpr int32_t kMaxPrefetchInterval = 128;  // positions between the start of
 constexpr size_t kMaxPrefetchUses = 64;        // of a prefetched array
 constexpr size_t kMaxAliases = 16;             // of an array, under other shapes
 
-// State shared by the computations of a module.
-struct Shared {
-  Shared(Module* module_in, const tpu::TpuTarget& target_in, const MemorySpaceOptions& options_in)
-      : module(*module_in),
-        target(target_in),
-        tile(TileOf(target_in.machine)),
-        options(options_in),
-        calls(*module_in),
-        model(*module_in, target_in),
-        callers(CountCallers(*module_in)),
-        loops(module_in->computation_id_bound(), 0),
-        loop_of(module_in->computation_id_bound()),
-        held(module_in->computation_id_bound(), 0),
-        outside(module_in->computation_id_bound(), 0) {
-    CollectLoops();
-  }
-
-  Module& module;
-  const tpu::TpuTarget& target;
-  const tpu::VectorTile tile;
-  const MemorySpaceOptions options;
-  const CallGraph calls;
-  const tpu::CostModel model;
-  const std::vector<uint32_t> callers;  // by ComputationId: CountCallers
-  std::vector<uint8_t> loops;           // by ComputationId: it runs a loop
-  std::vector<InstructionId> loop_of;   // by ComputationId, of bodies: the while instruction
-  std::vector<int64_t> held;            // by ComputationId: peak VMEM allocated by the computation and its callees
-  std::vector<int64_t> outside;         // by ComputationId: peak VMEM that its callers hold during a call
-  MemorySpaceCounts counts;
-
- private:
-  void CollectLoops() {
-    for (ComputationId id : calls.PostOrder()) {
-      for (Instruction i : module.computation(id).instructions()) {
-        if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-        if (i.opcode() == Opcode::kWhile) {
-          loops[id.value] = 1;
-          loop_of[i.computation_attr(Attr::kBody).id().value] = i.id();
-        }
-        i.ForEachCallee([&](Computation callee) { loops[id.value] |= loops[callee.id().value]; });
-      }
-    }
-  }
-};
-
 // Assigns memory spaces in one computation.
 class Assigner {
  public:
-  Assigner(Shared* shared, Computation computation)
+  Assigner(ModuleMemoryState* shared, Computation computation)
       : shared_(*shared),
         module_(shared->module),
         options_(shared->options),
@@ -146,7 +102,7 @@ class Assigner {
     return place < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(place)] : InstructionId();
   }
 
-  Shared& shared_;
+  ModuleMemoryState& shared_;
   Module& module_;
   const MemorySpaceOptions& options_;
   MemorySpaceCounts& counts_;
@@ -601,7 +557,7 @@ bool UsesVmem(const Module& module) {
 absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::TpuTarget& target,
                                                      const MemorySpaceOptions& options) {
   if (!module.header().is_scheduled || !module.entry().valid() || UsesVmem(module)) return MemorySpaceCounts();
-  Shared shared(&module, target, options);
+  ModuleMemoryState shared(&module, target, options);
   const ComputationRoles roles = RolesOf(module);
   std::vector<Assigner> assigners;
   for (ComputationId id : shared.calls.PostOrder()) {
