@@ -295,7 +295,6 @@ int Run(int argc, char** argv) {
       return cli::UsageError("ir-dump", "--profiler-port requires --model or --program");
     }
     session.options.debug = true;
-    session.train_only = emit_list.empty();
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
     server = cli::ServeProfiles(profile, &diagnostics);
     if (server == nullptr) return diagnostics.exit_code();
@@ -306,7 +305,6 @@ int Run(int argc, char** argv) {
     }
     // Scopes connect the host's spans with the programs.
     session.options.debug = true;
-    session.train_only = emit_list.empty();
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
@@ -337,9 +335,9 @@ int Run(int argc, char** argv) {
                        !model.save.empty() || profile.wanted() || profile.port >= 0;
     if (steps_option->count() > 0 && !shown) session.emit.metrics = true;
     // Options that observe a run require running the model.
-    session.train_only |=
-        explain || options.debug_level > 0 || !options.save_graphs_file.empty() || !options.metrics_file.empty();
-    if (!shown && !session.emit.any() && !session.train_only) {
+    session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
+                        !options.save_graphs_file.empty() || !options.metrics_file.empty();
+    if (!shown && !session.emit.any() && !session.run_steps) {
       return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect or --save");
     }
     session.RunModel(model);

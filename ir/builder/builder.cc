@@ -86,6 +86,7 @@ Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const 
   if (absl::Status status = CheckOperands(operands); !status.ok()) return status;
   if (absl::Status status = CheckAttrs(opcode, attrs); !status.ok()) return status;
   std::vector<AttrValue> complete(attrs.begin(), attrs.end());
+  NormalizeAttributes(module_, opcode, operands, 0, &complete);
   if (const std::optional<Attr> missing = CompleteAttributes(*module_, opcode, 0, &complete)) {
     return Error("missing attribute `", ToString(*missing), "` for ", ToString(opcode));
   }
@@ -149,10 +150,7 @@ Builder::Result Builder::Binary(Opcode opcode, InstructionId a, InstructionId b)
 Builder::Result Builder::Compare(InstructionId a, InstructionId b, ComparisonDirection direction,
                                  std::optional<ComparisonType> type) {
   std::vector<AttrValue> attrs = {Enum(Attr::kDirection, direction)};
-  // The default type is omitted, as in the parser.
-  if (type && (!Exists(a) || *type != DefaultComparison(shape_of(a).element_type()))) {
-    attrs.push_back(Enum(Attr::kCompareType, *type));
-  }
+  if (type) attrs.push_back(Enum(Attr::kCompareType, *type));
   return Add(Opcode::kCompare, Operands({a, b}), attrs);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <numeric>
 
 namespace hlokit {
 namespace {
@@ -41,6 +43,50 @@ bool IsElided(const Module& module, AttrValue value) {
     }
   }
   return false;
+}
+
+void NormalizeAttributes(Module* module, Opcode opcode, absl::Span<const InstructionId> operands, size_t begin,
+                         std::vector<AttrValue>* attrs) {
+  const bool has_rule = opcode == Opcode::kCompare || opcode == Opcode::kBroadcast || opcode == Opcode::kMap ||
+                        opcode == Opcode::kCustomCall || opcode == Opcode::kOutfeed;
+  if (!has_rule) return;
+  const auto find = [&](Attr attr) {
+    return std::find_if(attrs->begin() + static_cast<ptrdiff_t>(begin), attrs->end(),
+                        [&](const AttrValue& v) { return v.attr == attr; });
+  };
+  const Shape operand = operands.empty() ? Shape() : module->instruction(operands[0]).shape();
+  if (opcode == Opcode::kCompare) {
+    const auto type = find(Attr::kCompareType);
+    if (type != attrs->end() && operand.valid() && operand.IsArray() &&
+        type->payload == static_cast<uint32_t>(DefaultComparison(operand.element_type()))) {
+      attrs->erase(type);
+    }
+  } else if (opcode == Opcode::kBroadcast) {
+    const bool scalar = operand.valid() && operand.IsScalar();
+    if (scalar && find(Attr::kDimensions) == attrs->end()) attrs->push_back({Attr::kDimensions, 0});
+  } else if (opcode == Opcode::kMap) {
+    if (!operand.valid() || !operand.IsArray()) return;
+    std::vector<int64_t> dimensions(static_cast<size_t>(operand.rank()));
+    std::iota(dimensions.begin(), dimensions.end(), 0);
+    const AttrValue all = {Attr::kDimensions, module->ListPayload(dimensions)};
+    if (const auto given = find(Attr::kDimensions); given != attrs->end()) {
+      *given = all;
+    } else {
+      attrs->push_back(all);
+    }
+  } else if (opcode == Opcode::kCustomCall) {
+    if (const auto to_apply = find(Attr::kToApply); to_apply != attrs->end()) {
+      *to_apply = {Attr::kCalledComputations, module->ListPayload({int64_t{to_apply->payload}})};
+    }
+    const auto version = find(Attr::kApiVersion);
+    if (version != attrs->end() && version->payload == static_cast<uint32_t>(CustomCallApiVersion::kOriginal)) {
+      attrs->erase(version);
+    }
+  } else if (opcode == Opcode::kOutfeed) {
+    if (operand.valid() && find(Attr::kOutfeedShape) == attrs->end()) {
+      attrs->push_back({Attr::kOutfeedShape, operand.id().value});
+    }
+  }
 }
 
 std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size_t begin,

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/op_reference.h"
 
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -89,22 +94,34 @@ std::string_view DescribeAttrType(AttrType type) {
   return kDescriptions[static_cast<size_t>(type)];
 }
 
+// Every trait; without a name, if the op reference does not list it.
+constexpr std::pair<OpTrait, std::string_view> kTraitNames[] = {
+    {kElementwise, "elementwise"},
+    {kCommutative, "commutative"},
+    {kSideEffect, "side effect"},
+    {kCollective, "collective"},
+    {kControlFlow, "control flow"},
+    {kStartsAsync, "starts an asynchronous chain"},
+    {kUpdatesAsync, "continues an asynchronous chain"},
+    {kEndsAsync, "ends an asynchronous chain"},
+    {kInferable, "shape may be left out"},
+    {kKeepsDimensions, "dimensions of the operands"},
+    {kForwards, ""},
+    {kIdentity, ""},
+    {kGenericAsync, ""},
+    {kUniformTypes, ""},
+    {kAppliesComputation, ""},
+    {kOwnsCallee, ""},
+    {kImpure, ""},
+    {kCalls, ""},
+};
+static_assert(std::accumulate(std::begin(kTraitNames), std::end(kTraitNames), uint32_t{0},
+                              [](uint32_t all, const auto& row) { return all | row.first; }) == 2 * kLastTrait - 1);
+
 std::vector<std::string_view> TraitNames(Opcode opcode) {
-  static constexpr std::pair<OpTrait, std::string_view> kNames[] = {
-      {kElementwise, "elementwise"},
-      {kCommutative, "commutative"},
-      {kSideEffect, "side effect"},
-      {kCollective, "collective"},
-      {kControlFlow, "control flow"},
-      {kStartsAsync, "starts an asynchronous chain"},
-      {kUpdatesAsync, "continues an asynchronous chain"},
-      {kEndsAsync, "ends an asynchronous chain"},
-      {kInferable, "shape may be left out"},
-      {kKeepsDimensions, "dimensions of the operands"},
-  };
   std::vector<std::string_view> names;
-  for (const auto& [trait, name] : kNames) {
-    if (HasTrait(opcode, trait)) names.push_back(name);
+  for (const auto& [trait, name] : kTraitNames) {
+    if (!name.empty() && HasTrait(opcode, trait)) names.push_back(name);
   }
   return names;
 }
@@ -147,7 +164,9 @@ void WriteOpReference(TextWriter& out) {
          "last\n"
          "column says whether the attribute counts in a fingerprint, or which `--with` of `hlo-inspect hash` lets it "
          "count.\n"
-         "The last eight may stand on any instruction.\n\n"
+         "The last "
+      << static_cast<int64_t>(kAttrCount - static_cast<size_t>(Attr::kParameterReplication))
+      << " may stand on any instruction.\n\n"
          "| attribute | values | left out | fingerprint |\n| --- | --- | --- | --- |\n";
   for (size_t i = 0; i < kAttrCount; ++i) {
     const Attr attr = static_cast<Attr>(i);

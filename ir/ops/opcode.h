@@ -42,6 +42,7 @@ enum OpTrait : uint32_t {
   kOwnsCallee = 1 << 15,
   kImpure = 1 << 16,
   kCalls = 1 << 17,  // has attributes that name computations, by its row. An unknown opcode might
+  kLastTrait = kCalls,
 };
 
 // How a result shape is inferred from operands and attributes (opcodes.def).

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/core/parser.h"
 
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "parser/core/foreign_format.h"
 #include "parser/core/text_cursor.h"
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/shape_parser.h"

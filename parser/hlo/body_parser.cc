@@ -8,44 +8,6 @@
 
 namespace hlokit {
 
-// ---- names ----
-
-InstructionId ModuleParser::Lookup(StringId name, ComputationId computation) const {
-  if (name.value >= instruction_of_name_.size()) return InstructionId();
-  const InstructionId id = instruction_of_name_[name.value];
-  // A name last defined in another computation is not visible here.
-  if (!id.valid() || module_->record(id).parent != computation) return InstructionId();
-  return id;
-}
-
-void ModuleParser::Define(StringId name, InstructionId id, ComputationId computation) {
-  if (name.value >= instruction_of_name_.size()) {
-    instruction_of_name_.resize(context_->strings.size() + context_->strings.size() / 2 + 64);
-  }
-  InstructionId& slot = instruction_of_name_[name.value];
-  if (slot.valid()) {
-    duplicate_names_ = true;
-    // An enclosing body that is still open gets its own instruction back at the end of this one.
-    if (frames_.size() > 1 && module_->record(slot).parent != computation) shadowed_.push_back({name, slot});
-  }
-  slot = id;
-  const std::string_view text = context_->str(name);
-  // Numeric suffixes compare as numbers, so that "x.0" and "x.01" collide with "x" and "x.1".
-  const size_t dot = text.rfind('.');
-  if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
-  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->GetUniqueName(name);
-}
-
-StringId ModuleParser::AnonymousName(Opcode opcode) {
-  if (anonymous_ == nullptr) {
-    anonymous_ = std::make_unique<NameUniquer>(&context_->strings);
-    for (uint32_t i = 0; i < module_->instruction_id_bound(); ++i) {
-      anonymous_->GetUniqueName(module_->record(InstructionId(i)).name);
-    }
-  }
-  return anonymous_->GetUniqueName(StrCat(ToString(opcode), ".anon"));
-}
-
 // ---- frames ----
 
 bool ModuleParser::RunFrames() {
@@ -76,13 +38,13 @@ bool ModuleParser::Recover() {
     return false;
   }
   Frame& body = frames_.back();
-  if (has_broken && broken.name.valid() && !broken.nested && !Lookup(broken.name, body.computation).valid()) {
+  if (has_broken && broken.name.valid() && !broken.nested && !names_.Find(broken.name, body.computation).valid()) {
     // Placeholder for the erroneous instruction, so that its users are not reported too.
     const Shape shape = broken.shape.valid() ? broken.shape : context_->shapes.Token();
     const InstructionId id = module_->AddInstruction(body.computation, Opcode::kUnknown, shape, broken.name, {});
     module_->SetFlag(id, kErrorPlaceholder);
     if (broken.is_root) body.root = id;
-    Define(broken.name, id, body.computation);
+    names_.Define(broken.name, id, frames_.size() > 1);
   }
   // The error may have been detected at the beginning of the next line.
   const char* back = in_.cursor();
@@ -158,42 +120,14 @@ void ModuleParser::PushInstruction(ComputationId computation) {
 ModuleParser::FrameStatus ModuleParser::FinishBody(size_t frame) {
   const Frame body = frames_[frame];
   const ComputationId id = body.computation;
-  const ComputationRecord& c = module_->record(id);
-  if (!c.first.valid()) {
+  if (!module_->record(id).first.valid()) {
     Error(DiagnosticKind::kUnexpectedToken, {in_.Here() - 1, 1},
           "expected at least one instruction in the computation");
     frames_.pop_back();
-    if (frames_.empty()) return FrameStatus::kFailed;
     return FrameStatus::kFailed;
   }
-  module_->SetRoot(id, body.root.valid() ? body.root : c.last);
-  // Parameters may come in any order, but their numbers must be dense.
-  std::vector<InstructionId> parameters;
-  for (InstructionId i = c.first; i.valid(); i = module_->record(i).next) {
-    if (module_->record(i).opcode == Opcode::kParameter) parameters.push_back(i);
-  }
-  std::vector<InstructionId> by_number(parameters.size());
-  bool ok = true;
-  for (InstructionId p : parameters) {
-    const InstructionRecord& r = module_->record(p);
-    const SourceRange range{r.source_offset, static_cast<uint32_t>(context_->str(r.name).size())};
-    if (r.payload >= by_number.size()) {
-      Error(DiagnosticKind::kBadParameter, range,
-            StrCat("parameter number ", r.payload, " is out of range: the computation has ", parameters.size(),
-                   " parameters, numbered from 0"));
-      ok = false;
-    } else if (by_number[r.payload].valid()) {
-      Error(DiagnosticKind::kBadParameter, range, StrCat("duplicate parameter number ", r.payload));
-      ok = false;
-    } else {
-      by_number[r.payload] = p;
-    }
-  }
-  if (ok) module_->SetParameters(id, std::move(by_number));
-  while (shadowed_.size() > body.shadowed_begin) {
-    instruction_of_name_[shadowed_.back().first.value] = shadowed_.back().second;
-    shadowed_.pop_back();
-  }
+  rules_.FinishComputation(id, body.root);
+  names_.Leave(body.shadowed_begin);
   frames_.pop_back();
   finished_.push_back(id);
   if (!frames_.empty()) OnComputationParsed(id);
@@ -281,12 +215,12 @@ bool ModuleParser::ParseOpcode(Frame& f) {
 bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id) {
   const StringId string = InternView(name);
   const ComputationId computation = frames_.back().computation;
-  *id = Lookup(string, computation);
+  *id = names_.Find(string, computation);
   if (!id->valid()) {
     if (single_instruction_ && declared.valid() && frames_.front().computation == computation) {
       const auto number = static_cast<uint32_t>(module_->record(computation).parameters.size());
       *id = module_->AddInstruction(computation, Opcode::kParameter, declared, string, {}, {}, number);
-      Define(string, *id, computation);
+      names_.Define(string, *id, frames_.size() > 1);
       return true;
     }
     std::vector<std::string_view> names;
@@ -325,7 +259,7 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
           StrCat("`", module_->instruction(*id).name(), "` of shape ", ToString(shape), " has no element ", index));
     }
     const StringId name = context_->strings.Intern(StrCat(module_->instruction(*id).name(), '_', index));
-    const InstructionId known = Lookup(name, computation);
+    const InstructionId known = names_.Find(name, computation);
     if (known.valid() && module_->record(known).opcode == Opcode::kGetTupleElement) {
       *id = known;
       continue;
@@ -333,7 +267,7 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
     const AttrValue attr{Attr::kIndex, module_->EncodeInt64(index)};
     const InstructionId element =
         module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
-    Define(name, element, computation);
+    names_.Define(name, element, frames_.size() > 1);
     *id = element;
   }
   return true;
@@ -390,7 +324,7 @@ ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
       const auto number = static_cast<uint32_t>(module_->record(computation).parameters.size());
       const StringId generated = context_->strings.Intern(StrCat('_', number));
       id = module_->AddInstruction(computation, Opcode::kParameter, declared, generated, {}, {}, number);
-      Define(generated, id, computation);
+      names_.Define(generated, id, frames_.size() > 1);
     } else if (*in_.cursor() == '(' || (*in_.cursor() == ' ' && in_.Peek() == '(')) {
       // The name was an opcode: a nested instruction.
       if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {

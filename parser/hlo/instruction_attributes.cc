@@ -65,7 +65,7 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
       sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
                      StrCat("unknown attribute `", name, "` for ", ToString(f.opcode), "; preserved"), hint);
       list_.clear();
-      if (AttrValue* known = FindAttr(f, Attr::kUnknownAttributes)) {
+      if (AttrValue* known = AttrsOf(f).Find(Attr::kUnknownAttributes)) {
         const absl::Span<const int64_t> old = context_->list(ListId(known->payload));
         list_.assign(old.begin(), old.end());
       } else {
@@ -73,7 +73,7 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
       }
       list_.push_back(InternView(name).value);
       list_.push_back(InternView(text).value);
-      FindAttr(frames_[frame], Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
+      AttrsOf(frames_[frame]).Find(Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
       return FrameStatus::kDone;
     }
     Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown attribute `", name, "` for ", ToString(f.opcode)),
@@ -91,7 +91,7 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
     Remember(attr, repeated, f.metadata.value);
     return FrameStatus::kDone;
   }
-  if (FindAttr(f, attr) != nullptr) {
+  if (AttrsOf(f).Find(attr) != nullptr) {
     Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
     return FrameStatus::kFailed;
   }
@@ -125,7 +125,7 @@ bool ModuleParser::ParseInstructionList(ComputationId computation, uint32_t* pay
       std::string_view name;
       if (!in_.ExpectName(&name, "an instruction name")) return false;
       const StringId id = context_->strings.Find(name);
-      const InstructionId found = id.valid() ? Lookup(id, computation) : InstructionId();
+      const InstructionId found = id.valid() ? names_.Find(id, computation) : InstructionId();
       if (!found.valid()) {
         return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"));
       }
@@ -188,7 +188,7 @@ ModuleParser::FrameStatus ModuleParser::ParseComputationValue(size_t frame, Attr
     body.kind = Frame::kBody;
     body.inline_body = true;
     duplicate_names_ = true;  // all are called "_"
-    body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
+    body.shadowed_begin = static_cast<uint32_t>(names_.shadowed());
     body.computation = module_->AddComputation(context_->strings.Intern("_"));
     return FrameStatus::kPushed;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
 #include "ir/inference/shape_inference.h"
 
@@ -18,7 +19,9 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
       module_(std::make_unique<Module>(context_)),
       in_(text, sink, static_cast<uint32_t>(text.data() - source_->text().data())),
       shapes_(&in_, context_.get(), options_.max_nesting),
-      attribute_parser_(&in_, context_.get(), &shapes_, &literal_budget_) {
+      attribute_parser_(&in_, context_.get(), &shapes_, &literal_budget_),
+      names_(module_.get()),
+      rules_(module_.get(), sink) {
   literal_budget_.bytes = options_.max_literal_bytes;
   // Dumps have about 200 bytes, 2 operands and 2 attributes per instruction.
   const size_t guess = text.size() / 220;
@@ -117,7 +120,7 @@ bool ModuleParser::ParseTopComputation() {
   const StringId string = InternView(name);
   Frame& body = frames_.emplace_back();
   body.kind = Frame::kBody;
-  body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
+  body.shadowed_begin = static_cast<uint32_t>(names_.shadowed());
   const ComputationId id = module_->AddComputation(string);
   body.computation = id;
   module_->SetSource(id, name_offset);
@@ -208,7 +211,7 @@ bool ModuleParser::FinishModule() {
     h.entry_layout = std::move(layout);
   }
   AppendDeferredOperands();
-  if (duplicate_names_) UniquifyNames();
+  if (duplicate_names_ || names_.may_collide()) UniquifyNames();
   module_->ShrinkToFit();
   return true;
 }

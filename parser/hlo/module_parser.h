@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/core/name_uniquer.h"
 #include "ir/graph/async.h"
 #include "ir/graph/module.h"
+#include "parser/core/instruction_names.h"
+#include "parser/core/instruction_rules.h"
 #include "parser/core/parser.h"
 #include "parser/core/stack_frame_numbering.h"
 #include "parser/core/text_cache.h"
@@ -38,39 +39,24 @@ class ModuleParser {
   std::unique_ptr<Module> Run();
 
  private:
-  // Parses attribute values of the JSON form, and uses this class to check and add instructions.
-  friend class JsonModuleParser;
-
-  struct Frame {
+  // An open computation body, or an open instruction. Of a body, the draft has the computation alone.
+  struct Frame : InstructionDraft {
     enum Kind : uint8_t { kBody, kInstruction };
     enum Phase : uint8_t { kHead, kOperands, kAttributes };
 
     Kind kind = kInstruction;
     Phase phase = kHead;
-    bool is_root = false;      // instruction marked ROOT
-    bool nested = false;       // instruction as an operand: no name, no attributes
-    bool inline_body = false;  // body as an attribute value
-    bool sugar = false;        // the opcode is wrapped in an async one
-    bool in_list = false;      // the current computation is an element of a list
-    bool has_error = false;    // an operand had an error: suppress further errors
-    Opcode opcode = Opcode::kUnknown;
-    Opcode wrapped = Opcode::kUnknown;
+    bool is_root = false;                 // instruction marked ROOT
+    bool nested = false;                  // instruction as an operand: no name, no attributes
+    bool inline_body = false;             // body as an attribute value
+    bool in_list = false;                 // the current computation is an element of a list
     Attr pending = Attr::kUnknownOpcode;  // attribute with the current inline computation
-    ComputationId computation;            // body: its own; instruction: its parent
-    StringId name;
-    uint32_t name_offset = 0;
-    uint32_t name_size = 0;
-    uint32_t opcode_offset = 0;
-    uint32_t opcode_size = 0;
-    uint32_t operands_begin = 0;  // index into operands_
-    uint32_t attrs_begin = 0;     // index into attrs_
-    uint32_t list_begin = 0;      // index into computation_list_
-    uint32_t shadowed_begin = 0;  // body: index into shadowed_
-    uint32_t payload = 0;
-    InstructionId root;  // body: the instruction marked ROOT
+    uint32_t operands_begin = 0;          // index into operands_
+    uint32_t attrs_begin = 0;             // index into attrs_
+    uint32_t list_begin = 0;              // index into computation_list_
+    uint32_t shadowed_begin = 0;          // body: InstructionNames::shadowed at its start
+    InstructionId root;                   // body: the instruction marked ROOT
     bool has_root = false;
-    MetadataId metadata;
-    Shape shape;
     uint64_t seen_common = 0;  // attributes so far, to report duplicates
   };
 
@@ -116,9 +102,6 @@ class ModuleParser {
   void PushInstruction(ComputationId computation);
   bool ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id);
   bool ParseTupleElements(InstructionId* id, ComputationId computation);
-  InstructionId Lookup(StringId name, ComputationId computation) const;
-  void Define(StringId name, InstructionId id, ComputationId computation);
-  StringId AnonymousName(Opcode opcode);
 
   // ---- attributes of an instruction (instruction_attributes.cc) ----
   FrameStatus ParseAttributes(size_t frame);
@@ -132,20 +115,16 @@ class ModuleParser {
 
   // ---- finishing an instruction (finish_instruction.cc) ----
   FrameStatus FinishInstruction(size_t frame);
-  bool CheckOperandCount(const Frame& f);
-  bool CompleteAttributes(const Frame& f, Opcode opcode);
-  bool NormalizeAttributes(Frame& f);
-  bool NormalizeShape(Frame& f, Opcode opcode);
-  void DropLegacyAttributes(const Frame& f);
   void SetThread(ComputationId computation, StringId thread);
   void CopyToWrapped(InstructionId async);
   bool InferResult(Frame& f);
-  bool AdjustAttributesToShape(Frame& f);
   bool FinishAsync(Frame& f);
   bool BindDeferredOperands(const Frame& f, InstructionId start);
   void AppendDeferredOperands();
-  AttrValue* FindAttr(const Frame& f, Attr attr);
-  void RemoveAttr(const Frame& f, Attr attr);
+  AttrTail AttrsOf(const Frame& f) { return AttrTail(&attrs_, f.attrs_begin); }
+  absl::Span<const InstructionId> OperandsOf(const Frame& f) const {
+    return absl::MakeConstSpan(operands_).subspan(f.operands_begin);
+  }
 
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     return in_.Error(kind, range, std::move(message), std::move(hint));
@@ -169,17 +148,14 @@ class ModuleParser {
   std::vector<InstructionId> operands_;
   std::vector<AttrValue> attrs_;
   std::vector<int64_t> computation_list_;
-  // The innermost visible instruction (computation) of each name, by StringId.
-  std::vector<InstructionId> instruction_of_name_;
-  std::vector<ComputationId> computation_of_name_;
-  // Names shadowed by an inline body, restored at its end.
-  std::vector<std::pair<StringId, InstructionId>> shadowed_;
+  InstructionNames names_;
+  InstructionRules rules_;
+  std::vector<ComputationId> computation_of_name_;  // by StringId
   // Computations in the order in which their bodies ended, which is the order in which XLA makes their names unique.
   std::vector<ComputationId> finished_;
   ComputationId entry_;
   bool single_instruction_ = false;
   bool duplicate_names_ = false;
-  std::unique_ptr<NameUniquer> anonymous_;
   std::vector<AttrValue> wrapped_attrs_;
   std::unique_ptr<Values> values_ = std::make_unique<Values>();
   StackFrameNumbering frame_numbering_{StackFrames()};

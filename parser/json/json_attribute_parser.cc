@@ -38,7 +38,7 @@ bool JsonModuleParser::ReadAttributes(PendingInstruction* d) {
 }
 
 bool JsonModuleParser::ReadAttribute(const JsonString& key, PendingInstruction* d) {
-  const Opcode opcode = d->frame.opcode;
+  const Opcode opcode = d->draft.opcode;
   Attr attr = Attr::kUnknownAttributes;
   for (Attr candidate : AttrsFromText(key.value)) {
     const bool apart = candidate == Attr::kMetadata || candidate == Attr::kUnknownOpcode;
@@ -69,7 +69,7 @@ bool JsonModuleParser::ReadAttribute(const JsonString& key, PendingInstruction* 
 bool JsonModuleParser::ReadTextValue(Attr attr, uint32_t* payload) {
   JsonString s;
   if (!in_.String(&s, StrCat("the HLO text of `", ToString(attr), "` in a string"))) return false;
-  return ReadText(s, KeepsViews(InfoOf(attr).type), [&] { return engine_.attribute_parser_.Parse(attr, payload); });
+  return ReadText(s, KeepsViews(InfoOf(attr).type), [&] { return attribute_parser_.Parse(attr, payload); });
 }
 
 bool JsonModuleParser::ReadValue(Attr attr, uint32_t* payload) {
@@ -165,7 +165,7 @@ bool JsonModuleParser::ReadListValue(ElementKind kind, std::vector<int64_t>* lis
         JsonString s;
         uint32_t value = 0;
         if (!in_.String(&s, "a precision in a string") || !ReadText(s, /*keeps_views=*/false, [&] {
-              return engine_.attribute_parser_.ParseEnum(EnumType::kPrecision, "operand_precision", &value);
+              return attribute_parser_.ParseEnum(EnumType::kPrecision, "operand_precision", &value);
             })) {
           return false;
         }
@@ -227,7 +227,7 @@ bool JsonModuleParser::ReadResultAccuracy(ListId* id) {
         JsonString mode;
         uint32_t value = 0;
         ok = in_.String(&mode, "an accuracy mode") && ReadText(mode, /*keeps_views=*/false, [&] {
-               return engine_.attribute_parser_.ParseEnum(EnumType::kResultAccuracyMode, kKeys[0], &value);
+               return attribute_parser_.ParseEnum(EnumType::kResultAccuracyMode, kKeys[0], &value);
              });
         accuracy.mode = static_cast<ResultAccuracyMode>(value);
         break;
@@ -299,7 +299,7 @@ bool JsonModuleParser::ReadUnknownText(StringId* text) {
   *text = InternString(s);
   // Must read back as one value.
   return ReadText(s, /*keeps_views=*/false, [this] {
-    engine_.in_.RawValue();
+    text_in_.RawValue();
     return true;
   });
 }

@@ -31,7 +31,7 @@ SourceRange InsideQuotes(SourceRange range) { return {range.offset + 1, range.si
 }  // namespace
 
 void JsonModuleParser::PendingInstruction::Reset() {
-  frame = ModuleParser::Frame();
+  draft = InstructionDraft();
   attrs.clear();
   unknown.clear();
   operands.clear();
@@ -51,7 +51,7 @@ bool JsonModuleParser::ReadInstruction(PendingInstruction* d) {
   }
   if (!object.ok()) return false;
   const uint32_t end = in_.Offset();
-  if (d->literal_at != SourceRange::kNoOffset && d->frame.shape.valid()) {
+  if (d->literal_at != SourceRange::kNoOffset && d->draft.shape.valid()) {
     in_.Seek(d->literal_at);
     if (!Member(&d->broken, [&] { return ReadLiteral(d); })) return false;
   }
@@ -65,7 +65,7 @@ bool JsonModuleParser::ReadInstruction(PendingInstruction* d) {
 }
 
 bool JsonModuleParser::ReadInstructionMember(const JsonString& key, PendingInstruction* d) {
-  ModuleParser::Frame& f = d->frame;
+  InstructionDraft& f = d->draft;
   bool ok;
   switch (FindKey(key, "an instruction", kKeys, &d->seen, &ok)) {
     case kName: {
@@ -108,7 +108,7 @@ bool JsonModuleParser::ReadInstructionMember(const JsonString& key, PendingInstr
 }
 
 bool JsonModuleParser::ReadOpcode(PendingInstruction* d) {
-  ModuleParser::Frame& f = d->frame;
+  InstructionDraft& f = d->draft;
   Reference word;
   if (!ReadName(&word, "an opcode")) return false;
   const std::string_view text = context().str(word.name);
@@ -141,7 +141,7 @@ bool JsonModuleParser::ReadParameterNumber(PendingInstruction* d) {
   if (number < 0 || number > INT32_MAX) {
     return Error(DiagnosticKind::kBadParameter, range, StrCat("parameter number ", number, " is out of range"));
   }
-  d->frame.payload = static_cast<uint32_t>(number);
+  d->draft.payload = static_cast<uint32_t>(number);
   return true;
 }
 
@@ -149,10 +149,10 @@ bool JsonModuleParser::ReadLiteral(PendingInstruction* d) {
   JsonString s;
   return in_.String(&s, "a literal in a string") && ReadText(s, /*keeps_views=*/false, [&] {
            LiteralLimits limits;
-           limits.budget = &engine_.literal_budget_;
+           limits.budget = &literal_budget_;
            LiteralId literal;
-           if (!ParseLiteral(engine_.in_, &context(), d->frame.shape, limits, &literal)) return false;
-           d->frame.payload = literal.value;
+           if (!ParseLiteral(text_in_, &context(), d->draft.shape, limits, &literal)) return false;
+           d->draft.payload = literal.value;
            return true;
          });
 }
@@ -167,7 +167,7 @@ bool JsonModuleParser::ReadReferences(std::vector<Reference>* out, std::string_v
 
 // Checks that the members are valid for this opcode, and that none is missing.
 bool JsonModuleParser::CheckMembers(PendingInstruction* d) {
-  ModuleParser::Frame& f = d->frame;
+  InstructionDraft& f = d->draft;
   const auto has = [d](Key key) { return (d->seen >> key & 1) != 0; };
   const auto missing = [&](Key key) {
     return Error(DiagnosticKind::kMissingAttribute, d->place,
@@ -253,12 +253,12 @@ bool JsonModuleParser::ReadMetadataField(const JsonString& key, Metadata* m, uin
 // ---- adding to the module ----
 
 InstructionId JsonModuleParser::AddPlaceholder(const PendingInstruction& d) {
-  const ModuleParser::Frame& f = d.frame;
-  if (!f.name.valid() || engine_.Lookup(f.name, f.computation).valid()) return InstructionId();
+  const InstructionDraft& f = d.draft;
+  if (!f.name.valid() || names_.Find(f.name, f.computation).valid()) return InstructionId();
   const Shape shape = f.shape.valid() ? f.shape : context().shapes.Token();
   const InstructionId id = module().AddInstruction(f.computation, Opcode::kUnknown, shape, f.name, {});
   module().SetFlag(id, kErrorPlaceholder);
-  engine_.Define(f.name, id, f.computation);
+  names_.Define(f.name, id, /*nested=*/false);
   return id;
 }
 
@@ -268,29 +268,30 @@ InstructionId JsonModuleParser::Add(PendingInstruction& d) {
     Error(DiagnosticKind::kTooLarge, d.place, "the module has too many instructions");
     return InstructionId();
   }
-  ModuleParser::Frame& f = d.frame;
+  InstructionDraft& f = d.draft;
   if (d.broken) {
     computation_broken_ = true;
     return AddPlaceholder(d);
   }
   const auto resolve = [&](const Reference& r) {
-    const InstructionId id = engine_.Lookup(r.name, f.computation);
+    const InstructionId id = names_.Find(r.name, f.computation);
     if ((module().record(id).flags & kErrorPlaceholder) != 0) f.has_error = true;
     return id;
   };
-  engine_.operands_.clear();
-  for (const Reference& r : d.operands) engine_.operands_.push_back(resolve(r));
-  engine_.attrs_.assign(d.attrs.begin(), d.attrs.end());
+  operands_.clear();
+  for (const Reference& r : d.operands) operands_.push_back(resolve(r));
+  attrs_.assign(d.attrs.begin(), d.attrs.end());
   if (!d.predecessors.empty()) {
     list_.clear();
     for (const Reference& r : d.predecessors) list_.push_back(resolve(r).value);
-    engine_.attrs_.push_back({Attr::kControlPredecessors, module().ListPayload(list_)});
+    attrs_.push_back({Attr::kControlPredecessors, module().ListPayload(list_)});
   }
   // The rules of HLO text, but without XLA's additions to parsed text: JSON specifies the module as it is.
-  bool ok = engine_.CheckOperandCount(f) && engine_.NormalizeAttributes(f) && engine_.CompleteAttributes(f, f.opcode) &&
-            engine_.AdjustAttributesToShape(f);
+  AttrTail attrs(&attrs_, 0);
+  bool ok = rules_.CheckOperandCount(f, operands_) && rules_.NormalizeAttributes(f, operands_, &attrs) &&
+            rules_.CompleteAttributes(f, f.opcode, &attrs) && rules_.AdjustAttributesToShape(f, &attrs);
   ForwardDiagnostics();
-  if (ok && engine_.Lookup(f.name, f.computation).valid()) {
+  if (ok && names_.Find(f.name, f.computation).valid()) {
     ok = Error(DiagnosticKind::kDuplicateName, d.place,
                StrCat("redefinition of instruction `", context().str(f.name), "`"));
   }
@@ -299,13 +300,13 @@ InstructionId JsonModuleParser::Add(PendingInstruction& d) {
     computation_broken_ = true;
     return AddPlaceholder(d);
   }
-  engine_.DropLegacyAttributes(f);
+  rules_.DropLegacyAttributes(f, &attrs);
   const InstructionId id =
-      module().AddInstruction(f.computation, f.opcode, f.shape, f.name, engine_.operands_, engine_.attrs_, f.payload);
+      module().AddInstruction(f.computation, f.opcode, f.shape, f.name, operands_, attrs_, f.payload);
   module().SetMetadata(id, f.metadata);
   module().SetSource(id, f.name_offset);
   if (f.has_error) module().SetFlag(id, kErrorPlaceholder);
-  engine_.Define(f.name, id, f.computation);
+  names_.Define(f.name, id, /*nested=*/false);
   return id;
 }
 
@@ -314,7 +315,7 @@ const JsonModuleParser::Reference* JsonModuleParser::FirstUndefined(const Pendin
   const size_t operands = d.operands.size();
   for (size_t i = from; i < operands + d.predecessors.size(); ++i) {
     const Reference& r = i < operands ? d.operands[i] : d.predecessors[i - operands];
-    if (engine_.Lookup(r.name, d.frame.computation).valid()) continue;
+    if (names_.Find(r.name, d.draft.computation).valid()) continue;
     *index = i;
     return &r;
   }
@@ -352,12 +353,12 @@ void JsonModuleParser::AddDeferredTree(size_t root) {
     } else if (found != deferred_by_name_.end()) {
       top.pending.broken = true;
       Error(DiagnosticKind::kCyclicOperands, missing->range,
-            StrCat("cyclic definition: `", context().str(top.pending.frame.name), "` depends on itself through `", name,
+            StrCat("cyclic definition: `", context().str(top.pending.draft.name), "` depends on itself through `", name,
                    "`"));
     } else {
       top.pending.broken = true;
       std::vector<std::string_view> names;
-      for (Instruction i : module().computation(top.pending.frame.computation).instructions()) {
+      for (Instruction i : module().computation(top.pending.draft.computation).instructions()) {
         names.push_back(i.name());
         if (names.size() == 4096) break;
       }
@@ -369,7 +370,7 @@ void JsonModuleParser::AddDeferredTree(size_t root) {
 
 void JsonModuleParser::AddDeferred() {
   deferred_by_name_.clear();
-  for (size_t i = 0; i < deferred_.size(); ++i) deferred_by_name_.insert({deferred_[i].pending.frame.name.value, i});
+  for (size_t i = 0; i < deferred_.size(); ++i) deferred_by_name_.insert({deferred_[i].pending.draft.name.value, i});
   for (size_t i = 0; i < deferred_.size() && !stopped_; ++i) {
     if (deferred_[i].state == DeferredInstruction::kWaiting) AddDeferredTree(i);
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implementation of json_parser.h. One object parses one module.
 //
-// This class assembles instructions; ModuleParser parses values that are HLO text and checks the instructions, so that
-// both formats have one set of rules. A module has operands before their users, while JSON lists instructions in any
-// order: those that refer to a later one are deferred until the end of the computation, which then restores the order
-// of the list.
+// Values that are HLO text are parsed as in HLO text, and InstructionRules are those of both forms. A module has
+// operands before their users, while JSON lists instructions in any order: those that refer to a later one are deferred
+// until the end of the computation, which then restores the order of the list.
 #ifndef HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
 #define HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
 
@@ -18,7 +17,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/original_value.h"
-#include "parser/hlo/module_parser.h"
+#include "parser/core/instruction_names.h"
+#include "parser/core/instruction_rules.h"
+#include "parser/core/parser.h"
+#include "parser/core/text_cursor.h"
+#include "parser/hlo/attribute_parser.h"
+#include "parser/hlo/literal_parser.h"
+#include "parser/hlo/shape_parser.h"
 #include "parser/json/json_cursor.h"
 
 namespace hlokit {
@@ -40,7 +45,7 @@ class JsonModuleParser {
 
   // An instruction being parsed.
   struct PendingInstruction {
-    ModuleParser::Frame frame;  // with a name, an opcode and a shape once they are parsed
+    InstructionDraft draft;  // with a name, an opcode and a shape once they are parsed
     std::vector<AttrValue> attrs;
     std::vector<int64_t> unknown;  // attributes, as Attr::kUnknownAttributes
     std::vector<Reference> operands;
@@ -52,7 +57,7 @@ class JsonModuleParser {
     uint32_t attributes_at = SourceRange::kNoOffset;
     uint32_t literal_at = SourceRange::kNoOffset;
 
-    bool has_opcode() const { return frame.opcode_size != 0; }
+    bool has_opcode() const { return draft.opcode_size != 0; }
     void Reset();
   };
 
@@ -134,7 +139,7 @@ class JsonModuleParser {
   bool ReadUnknownText(StringId* text);
 
   // ---- values and errors (json_value_parser.cc) ----
-  // Parses the string `s` as HLO text: `read` parses with engine_, and must consume all of it. With `keeps_views`, the
+  // Parses the string `s` as HLO text: `read` parses text_in_, and must consume all of it. With `keeps_views`, the
   // value refers to the text, which is then kept as long as the context.
   template <typename Read>
   bool ReadText(const JsonString& s, bool keeps_views, Read read);
@@ -158,7 +163,7 @@ class JsonModuleParser {
   // value. Returns false if parsing must stop.
   template <typename Read>
   bool Member(bool* broken, Read read);
-  // Forwards the diagnostics of engine_. `s`, if given, is the string that their locations refer to.
+  // Forwards the diagnostics of local_. `s`, if given, is the string that their locations refer to.
   void ForwardDiagnostics(const JsonString* s = nullptr);
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     failed_ = true;
@@ -173,14 +178,22 @@ class JsonModuleParser {
   size_t FindKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known, uint32_t* seen,
                  bool* ok);
 
-  Context& context() { return *engine_.context_; }
-  Module& module() { return *engine_.module_; }
+  Context& context() { return *context_; }
+  Module& module() { return *module_; }
 
   DiagnosticSink* sink_;
-  DiagnosticSink local_;  // of engine_
+  DiagnosticSink local_;  // of values in HLO text and of rules_
   ParseOptions options_;
   JsonCursor in_;
-  ModuleParser engine_;
+  std::shared_ptr<Context> context_;
+  std::unique_ptr<Module> module_;
+  // Values in HLO text.
+  TextCursor text_in_;
+  ShapeParser shape_parser_;
+  LiteralBudget literal_budget_;
+  AttributeParser attribute_parser_;
+  InstructionNames names_;
+  InstructionRules rules_;
   std::string text_;                                    // a value, followed by a NUL
   std::unordered_map<std::string_view, Shape> shapes_;  // by text, since shapes recur
   std::vector<int64_t> list_;
@@ -192,9 +205,12 @@ class JsonModuleParser {
   absl::flat_hash_map<uint32_t, ComputationId> computations_;
   absl::flat_hash_map<uint32_t, Reference> mentions_;
   Reference entry_;
+  std::vector<ComputationId> finished_;
 
   // State of the current computation.
   PendingInstruction pending_;
+  std::vector<InstructionId> operands_;
+  std::vector<AttrValue> attrs_;
   std::vector<InstructionId> order_;
   std::vector<DeferredInstruction> deferred_;
   absl::flat_hash_map<uint32_t, size_t> deferred_by_name_;
@@ -225,11 +241,11 @@ bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read
     text_.assign(s.value);
     text = text_;
   }
-  engine_.in_ = TextCursor(text, &local_, s.escaped ? 0 : s.range.offset + 1);
+  text_in_ = TextCursor(text, &local_, s.escaped ? 0 : s.range.offset + 1);
   bool ok = read();
-  if (ok && !engine_.in_.AtEnd()) {
-    ok = engine_.in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                               StrCat("expected the end of the string, found ", engine_.in_.DescribeNext()));
+  if (ok && !text_in_.AtEnd()) {
+    ok = text_in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                            StrCat("expected the end of the string, found ", text_in_.DescribeNext()));
   }
   ForwardDiagnostics(&s);
   return ok;

@@ -17,7 +17,15 @@ JsonModuleParser::JsonModuleParser(std::shared_ptr<const SourceBuffer> source, s
     : sink_(sink),
       options_(options),
       in_(text, sink, static_cast<uint32_t>(text.data() - source->text().data()), options.max_nesting),
-      engine_(source, text, options, &local_, std::move(context)) {}
+      context_(std::move(context)),
+      module_(std::make_unique<Module>(context_)),
+      text_in_("", &local_, 0),
+      shape_parser_(&text_in_, context_.get(), options_.max_nesting),
+      attribute_parser_(&text_in_, context_.get(), &shape_parser_, &literal_budget_),
+      names_(module_.get()),
+      rules_(module_.get(), &local_) {
+  literal_budget_.bytes = options_.max_literal_bytes;
+}
 
 std::unique_ptr<Module> JsonModuleParser::Run() {
   bool broken = false;
@@ -28,7 +36,7 @@ std::unique_ptr<Module> JsonModuleParser::Run() {
   }
   if (!ResolveComputations() || !CheckCalls()) return nullptr;
   FinishModule();
-  return failed_ ? nullptr : std::move(engine_.module_);
+  return failed_ ? nullptr : std::move(module_);
 }
 
 bool JsonModuleParser::ReadModule() {
@@ -44,7 +52,7 @@ bool JsonModuleParser::ReadModule() {
     return Error(DiagnosticKind::kMissingAttribute, start, "missing key `format` in the module",
                  StrCat("a module begins with {\"format\":\"", kJsonFormat, "\",\"version\":", kJsonVersion, "}"));
   }
-  if (engine_.finished_.empty() && !failed_) {
+  if (finished_.empty() && !failed_) {
     return Error(DiagnosticKind::kMissingAttribute, start, "expected at least one computation in the module");
   }
   return !broken;
@@ -161,13 +169,10 @@ bool JsonModuleParser::ReadComputation() {
 bool JsonModuleParser::ReadInstructions(ComputationId computation) {
   order_.clear();
   deferred_.clear();
-  engine_.frames_.assign(1, ModuleParser::Frame());
-  engine_.frames_[0].kind = ModuleParser::Frame::kBody;
-  engine_.frames_[0].computation = computation;
   JsonArray array(in_, "a list of instructions");
   while (array.Next()) {
     pending_.Reset();
-    pending_.frame.computation = computation;
+    pending_.draft.computation = computation;
     if (!Member(&pending_.broken, [this] { return ReadInstruction(&pending_); })) return false;
     AddOrDefer();
     if (stopped_) return false;
@@ -184,9 +189,10 @@ void JsonModuleParser::FinishComputation(ComputationId id, const Reference& root
     computation_broken_ = true;
     Error(DiagnosticKind::kUnexpectedToken, range, "expected at least one instruction in the computation");
   }
+  InstructionId root_id;
   if (!computation_broken_ && root.name.valid()) {
-    engine_.frames_[0].root = engine_.Lookup(root.name, id);
-    if (!engine_.frames_[0].root.valid()) {
+    root_id = names_.Find(root.name, id);
+    if (!root_id.valid()) {
       computation_broken_ = true;
       Error(DiagnosticKind::kUndefinedOperand, root.range,
             StrCat("use of undefined instruction `", context().str(root.name), "`"));
@@ -197,7 +203,8 @@ void JsonModuleParser::FinishComputation(ComputationId id, const Reference& root
     // Deferred instructions were appended last; restore the order of the list.
     for (InstructionId instruction : order_) module().MoveBefore(instruction, InstructionId());
   }
-  engine_.FinishBody(0);
+  rules_.FinishComputation(id, root_id);
+  finished_.push_back(id);
   ForwardDiagnostics();
 }
 
@@ -226,10 +233,10 @@ ComputationId JsonModuleParser::ComputationByName(const Reference& reference) {
 // ---- the end ----
 
 bool JsonModuleParser::ResolveComputations() {
-  if (entry_.name.valid()) engine_.entry_ = ComputationByName(entry_);
+  if (entry_.name.valid()) module().SetEntry(ComputationByName(entry_));
   if (mentions_.empty()) return true;
   std::vector<std::string_view> names;
-  for (ComputationId known : engine_.finished_) {
+  for (ComputationId known : finished_) {
     names.push_back(module().computation(known).name());
     if (names.size() == 4096) break;
   }
@@ -250,7 +257,7 @@ bool JsonModuleParser::ResolveComputations() {
 // relies on it; JSON allows any order.
 bool JsonModuleParser::CheckCalls() {
   std::vector<std::vector<ComputationId>> callees(module().computation_id_bound());
-  for (ComputationId caller : engine_.finished_) {
+  for (ComputationId caller : finished_) {
     for (Instruction i : module().computation(caller).instructions()) {
       i.ForEachCallee([&](Computation callee) { callees[caller.value].push_back(callee.id()); });
     }
@@ -267,7 +274,7 @@ bool JsonModuleParser::CheckCalls() {
                  StrCat("recursive calls: computation `", name, "` calls `", module().computation(callee).name(),
                         "`, which calls it"));
   };
-  for (ComputationId root : engine_.finished_) {
+  for (ComputationId root : finished_) {
     if (!walk.From(
             root, [](ComputationId) {}, report))
       return false;
@@ -277,9 +284,8 @@ bool JsonModuleParser::CheckCalls() {
 
 // Completes members that HLO text may omit too.
 void JsonModuleParser::FinishModule() {
-  if (!engine_.entry_.valid()) engine_.entry_ = engine_.finished_.back();
-  module().SetEntry(engine_.entry_);
-  module().SetComputationOrder(engine_.finished_);
+  if (!entry_.name.valid()) module().SetEntry(finished_.back());
+  module().SetComputationOrder(finished_);
   const Computation entry = module().entry();
   ModuleHeader& h = module().header();
   if (!h.name.valid()) h.name = context().strings.Intern(StrCat("module_", entry.name()));

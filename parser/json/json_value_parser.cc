@@ -79,7 +79,7 @@ bool JsonModuleParser::ReadShape(Shape* shape) {
       return true;
     }
   }
-  if (!ReadText(s, /*keeps_views=*/false, [&] { return engine_.shapes_.Parse(shape); })) return false;
+  if (!ReadText(s, /*keeps_views=*/false, [&] { return shape_parser_.Parse(shape); })) return false;
   if (!s.escaped) shapes_.emplace(s.value, *shape);
   return true;
 }
@@ -124,10 +124,9 @@ bool JsonModuleParser::ReadAnyExact(T* value, ElementType type, std::string_view
   JsonString s;
   return in_.String(&s, what) && ReadText(s, /*keeps_views=*/false, [&] {
            LiteralId id;
-           if (!ParseLiteral(engine_.in_, &context(), context().shapes.Scalar(type), LiteralLimits(), &id))
-             return false;
+           if (!ParseLiteral(text_in_, &context(), context().shapes.Scalar(type), LiteralLimits(), &id)) return false;
            const LiteralRecord& literal = context().literals[id];
-           if (literal.elided) return engine_.in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("expected ", what));
+           if (literal.elided) return text_in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("expected ", what));
            std::memcpy(value, literal.data, sizeof(T));
            return true;
          });

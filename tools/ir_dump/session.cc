@@ -214,7 +214,7 @@ bool Session::RunModel(const ModelRequest& request) {
   config->batch /= request.devices;
   // Records the graph in a separate session, so that metrics count executions only.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
-  if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !train_only && request.save.empty()) {
+  if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty()) {
     return true;
   }
   return RunModelSteps(request, *config);

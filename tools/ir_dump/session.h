@@ -54,7 +54,7 @@ class Session {
 
   bool match_torch_xla = false;
   bool gradients = false;
-  bool train_only = false;      // train a model without output
+  bool run_steps = false;       // run the steps of a model even if no output needs them
   bool json = false;            // one object with a member for each output
   lazy::TracerOptions options;  // from the environment and the flags
   EmitOptions emit;

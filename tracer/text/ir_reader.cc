@@ -269,9 +269,8 @@ std::string PrintGraphDot(const TextGraph& graph) {
     StrAppend(&out, "  node", i, " [label=\"", escaped(node.op), "\\n", escaped(LabelShape(node.shape)));
     for (const auto& [name, value] : node.tags) {
       if (name == "NodeType") continue;  // torch's own graphs leave it out
-      std::string text(value);
-      if (text.size() > 63) text = text.substr(0, 64) + "...";
-      StrAppend(&out, "\\n", name, "=", escaped(text));
+      const std::string_view text = value;
+      StrAppend(&out, "\\n", name, "=", escaped(text.substr(0, 64)), text.size() > 63 ? "..." : "");
     }
     out += "\"]\n";
   }

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "ir/digest/fingerprint.h"
 #include "ir/inference/shape_inference.h"
+#include "ir/text/printer.h"
 #include "parser/core/parser.h"
+#include "tests/unit/parsed_module.h"
 
 namespace hlokit {
 namespace {
@@ -242,6 +245,41 @@ TEST_F(BuilderTest, AttributesAreStoredAsTheParserStoresThem) {
                                    .value();
   EXPECT_EQ(At(reduce).attrs().size(), 2u);
   EXPECT_EQ(At(reduce).attrs()[0].attr, Attr::kReplicaGroups);
+}
+
+// Built instructions have the attributes of the same instructions read from their text.
+TEST_F(BuilderTest, AttributesAreThoseOfTheText) {
+  const InstructionId x = b_.Parameter(0, S("f32[4]{0}"), "x").value();
+  const InstructionId zero = b_.ConstantF32(0).value();
+  const InstructionId token = b_.Add(Opcode::kAfterAll, {}).value();
+  const ComputationId adder = Adder();
+  const std::vector<InstructionId> built = {
+      b_.Add(Opcode::kBroadcast, {zero}, {}, S("f32[4]{0}")).value(),
+      b_.Add(Opcode::kMap, {x, x}, {Builder::Calls(Attr::kToApply, adder)}).value(),
+      b_.Add(Opcode::kCustomCall, {x},
+             {b_.String(Attr::kCustomCallTarget, "f"),
+              Builder::Enum(Attr::kApiVersion, CustomCallApiVersion::kOriginal)},
+             S("f32[4]{0}"))
+          .value(),
+      b_.Add(Opcode::kOutfeed, {x, token}, {}, S("token[]")).value(),
+      b_.Add(Opcode::kCompare, {x, x},
+             {Builder::Enum(Attr::kCompareType, ComparisonType::kFloat),
+              Builder::Enum(Attr::kDirection, ComparisonDirection::kLt)})
+          .value()};
+  b_.SetRoot(b_.Tuple(built).value());
+  module_.header().name = module_.context().strings.Intern("m");
+  module_.SetEntry(b_.computation());
+  module_.SetComputationOrder({adder, b_.computation()});
+  const std::unique_ptr<Module> read = Parse(ToString(module_));
+  ASSERT_NE(read, nullptr);
+  for (size_t i = 0; i < built.size(); ++i) {
+    const Instruction same = read->entry().root().operand(static_cast<int64_t>(i));
+    const Instruction made = At(built[i]);
+    EXPECT_EQ(ToString(same), ToString(made));
+    ASSERT_EQ(same.attrs().size(), made.attrs().size()) << ToString(same);
+    for (size_t a = 0; a < same.attrs().size(); ++a) EXPECT_EQ(same.attrs()[a].attr, made.attrs()[a].attr);
+  }
+  EXPECT_EQ(Fingerprint(*read), Fingerprint(module_));
 }
 
 TEST_F(BuilderTest, ErrorsAddNothing) {
