@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit::interp {
 

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/exact/exact_fwd.h"
 #include "interp/exact/program.h"
 
 namespace hlokit::interp {
-
-class RunContext;
 
 // One device of a group: its operands and result buffers.
 struct CollectiveMember {

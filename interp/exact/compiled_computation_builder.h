@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "interp/exact/collective.h"
+#include "interp/exact/exact_fwd.h"
 #include "interp/exact/program.h"
 #include "interp/exact/view.h"
 #include "ir/core/arena.h"
@@ -21,9 +22,6 @@
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {
-
-class ProgramBuilder;
-class ScalarFunction;
 
 // State of an asynchronous operation after one instruction of its chain.
 struct AsyncChain {

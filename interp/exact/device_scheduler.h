@@ -15,7 +15,7 @@
 #include "interp/exact/program.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/virtual_machine.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit::interp {
 

@@ -20,6 +20,7 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/custom_calls.h"
+#include "interp/exact/exact_fwd.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/host_io.h"
 #include "interp/exact/limits.h"
@@ -30,8 +31,6 @@
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
-
-class DeviceScheduler;
 
 struct EvaluatorOptions {
   // Values of constants whose text is elided ("{...}"); unset: they are errors.

@@ -3,11 +3,10 @@
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_H_
 
+#include "interp/exact/exact_fwd.h"
 #include "ir/ops/opcode.h"
 
 namespace hlokit::interp {
-
-class CompiledComputationBuilder;
 
 // Prepares builder.instruction(): sets its result (a view, or a thunk) or reports an error.
 using PrepareFn = void (*)(CompiledComputationBuilder& builder);

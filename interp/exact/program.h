@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "interp/exact/buffer_pool.h"
+#include "interp/exact/exact_fwd.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {
-
-class RunContext;
 
 // Parameters of a kernel that are constant over runs; each kernel has its own type.
 struct ThunkParams {

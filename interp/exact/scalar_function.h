@@ -14,13 +14,11 @@
 #include <vector>
 
 #include "interp/exact/element_op.h"
+#include "interp/exact/exact_fwd.h"
 #include "interp/exact/program.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {
-
-class ProgramBuilder;
-class RunContext;
 
 class ScalarFunction {
  public:

@@ -8,13 +8,12 @@
 #include <memory>
 
 #include "absl/types/span.h"
+#include "interp/exact/exact_fwd.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program.h"
 #include "interp/exact/view.h"
 
 namespace hlokit::interp {
-
-class RunContext;
 
 // A copy of an index space between two arrays that do not overlap.
 class StridedCopy {

@@ -10,7 +10,7 @@
 
 #include "ir/core/source_buffer.h"
 #include "ir/digest/fingerprint.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

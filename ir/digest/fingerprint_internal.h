@@ -9,7 +9,7 @@
 
 #include "ir/digest/content_digest.h"
 #include "ir/digest/fingerprint.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

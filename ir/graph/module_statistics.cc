@@ -9,6 +9,7 @@
 #include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 namespace {

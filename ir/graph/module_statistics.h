@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "ir/core/text_writer.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

@@ -23,7 +23,7 @@
 #define HLOKIT_IR_VERIFY_VERIFIER_H_
 
 #include "ir/core/diagnostic.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

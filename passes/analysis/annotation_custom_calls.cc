@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "ir/graph/module.h"
+
 namespace hlokit {
 namespace {
 

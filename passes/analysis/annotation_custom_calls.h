@@ -3,7 +3,7 @@
 #ifndef HLOKIT_PASSES_ANALYSIS_ANNOTATION_CUSTOM_CALLS_H_
 #define HLOKIT_PASSES_ANALYSIS_ANNOTATION_CUSTOM_CALLS_H_
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

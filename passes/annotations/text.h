@@ -14,7 +14,7 @@
 
 #include <string_view>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

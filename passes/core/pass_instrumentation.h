@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/core/pass.h"
 
 namespace hlokit {

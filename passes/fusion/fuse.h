@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/fusion/fusion_plan.h"
 
 namespace hlokit {

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit {
 

@@ -3,7 +3,7 @@
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "ir/graph/side_effects.h"
 
 namespace hlokit {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/schedule/loop_state.h"
 
 namespace hlokit {

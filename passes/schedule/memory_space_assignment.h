@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/target/tpu_target.h"
 
 namespace hlokit {

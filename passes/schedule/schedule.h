@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/core/pass.h"
 
 namespace hlokit {

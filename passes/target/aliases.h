@@ -3,7 +3,7 @@
 #ifndef HLOKIT_PASSES_TARGET_ALIASES_H_
 #define HLOKIT_PASSES_TARGET_ALIASES_H_
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit::tpu {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/target/device_description.h"
 #include "passes/target/topology.h"
 

@@ -5,7 +5,7 @@
 #ifndef HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
 #define HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/target/device_description.h"
 
 namespace hlokit::tpu {

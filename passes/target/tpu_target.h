@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/core/pass.h"
 #include "passes/target/device_description.h"
 #include "passes/target/topology.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/target/device_description.h"
 #include "passes/target/topology.h"
 #include "tools/cli/cli.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/core/text_writer.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "ir/text/printer.h"
 
 namespace CLI {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interp/tpu/timing/simulator.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
 

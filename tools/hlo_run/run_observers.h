@@ -12,7 +12,7 @@
 #include "interp/exact/observers/observer_list.h"
 #include "interp/exact/observers/value_trace.h"
 #include "ir/core/text_writer.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/flags.h"
 

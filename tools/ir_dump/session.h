@@ -12,11 +12,11 @@
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
 #include "tools/cli/cli.h"
+#include "tools/ir_dump/op_test_case.h"
 #include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/value.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
-#include "tracer/script/op_test_case.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit {

@@ -10,12 +10,9 @@
 #include <string_view>
 #include <vector>
 
-namespace hlokit::lazy {
+#include "tracer/graph/graph_fwd.h"
 
-class OpKernelContext;
-class BackwardContext;
-class LoweringContext;
-struct Schema;
+namespace hlokit::lazy {
 
 enum class Op : uint16_t {
 #define ATEN_OP(id, ...) id,

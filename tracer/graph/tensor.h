@@ -24,14 +24,11 @@
 #include "ir/types/literal.h"
 #include "ir/types/shape.h"
 #include "tracer/graph/dim_list.h"
+#include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/ref_counted.h"
 #include "tracer/graph/scalar.h"
 
 namespace hlokit::lazy {
-
-class DeviceState;
-class Tensor;
-class TensorImpl;
 
 using Tensors = std::vector<Tensor>;
 

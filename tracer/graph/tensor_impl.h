@@ -8,14 +8,13 @@
 #include <memory>
 
 #include "tracer/graph/graph.h"
+#include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/object_pool.h"
 #include "tracer/graph/ref_counted.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
 
 namespace hlokit::lazy {
-
-class Node;
 
 // A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device for its
 // lifetime.

@@ -14,14 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ir/builder/builder.h"
+#include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/scalar.h"
 
 namespace hlokit::lazy {
 
 using Dims = absl::Span<const int64_t>;
 using DimVector = std::vector<int64_t>;
-
-class XlaEmitter;
 
 class XlaOp {
  public:

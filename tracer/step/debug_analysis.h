@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "interp/runtime/observe/metrics.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "tracer/step/execution_log.h"
 
 namespace hlokit::lazy {

@@ -17,6 +17,7 @@
 #include "ir/core/intern_index.h"
 #include "ir/graph/context.h"
 #include "tracer/graph/graph.h"
+#include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/reentrant_mutex.h"
 #include "tracer/graph/scope.h"
 #include "tracer/graph/tensor_impl.h"
@@ -25,8 +26,6 @@
 #include "tracer/step/graph_cache.h"
 
 namespace hlokit::lazy {
-
-class Tracer;
 
 class DeviceState {
  public:

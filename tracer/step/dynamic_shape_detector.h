@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "tracer/graph/graph_fwd.h"
 
 namespace hlokit::lazy {
-
-class DeviceState;
 
 class DynamicShapeDetector {
  public:

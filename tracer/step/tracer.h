@@ -28,6 +28,7 @@
 #include "interp/runtime/observe/metrics.h"
 #include "ir/types/literal.h"
 #include "tracer/graph/graph.h"
+#include "tracer/graph/graph_fwd.h"
 #include "tracer/graph/scope.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
@@ -35,8 +36,6 @@
 #include "tracer/step/execution_log.h"
 
 namespace hlokit::lazy {
-
-class DeviceState;
 
 struct TracerOptions {
   runtime::ClientOptions client;

@@ -10,7 +10,7 @@
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/text_writer.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit::tpu {
 

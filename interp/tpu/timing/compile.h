@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "interp/tpu/timing/simulator.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/core/pass.h"
 #include "passes/target/tpu_target.h"
 

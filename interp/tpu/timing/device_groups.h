@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interp/tpu/timing/simulator.h"
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 
 namespace hlokit::tpu {
 

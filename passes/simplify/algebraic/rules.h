@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/graph/module.h"
+#include "ir/graph/module_fwd.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {

@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "ir/graph/module.h"
+
 namespace hlokit::tpu {
 namespace {
 

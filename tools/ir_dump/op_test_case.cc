@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/script/op_test_case.h"
+#include "tools/ir_dump/op_test_case.h"
 
 #include <algorithm>
 #include <charconv>

@@ -9,8 +9,8 @@
 //   diff_out: 0                  results that get a cotangent, grad_out: their cotangents, grad: expected gradients
 //   tolerance: rel=R abs=A       |got - want| <= A + R |want|
 // schema:, family: and note: are ignored; # begins a comment.
-#ifndef HLOKIT_TRACER_SCRIPT_OP_TEST_CASE_H_
-#define HLOKIT_TRACER_SCRIPT_OP_TEST_CASE_H_
+#ifndef HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
+#define HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
 
 #include <optional>
 #include <string>
@@ -67,4 +67,4 @@ absl::Status CompareLiterals(const Literal& got, const Literal& want, double rel
 
 }  // namespace hlokit::lazy
 
-#endif  // HLOKIT_TRACER_SCRIPT_OP_TEST_CASE_H_
+#endif  // HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares the classes of the exact engine, for headers that only refer to them.
+#ifndef HLOKIT_INTERP_EXACT_EXACT_FWD_H_
+#define HLOKIT_INTERP_EXACT_EXACT_FWD_H_
+
+namespace hlokit::interp {
+
+class CompiledComputationBuilder;
+class DeviceScheduler;
+class ProgramBuilder;
+class RunContext;
+class ScalarFunction;
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_EXACT_FWD_H_
