@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/op_reference.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <numeric>
@@ -151,6 +152,12 @@ void WriteOpSection(TextWriter& out, Opcode opcode) {
   out << '\n';
 }
 
+int64_t CommonAttributeCount() {
+  return std::count_if(std::begin(kAttrInfo), std::end(kAttrInfo), [](const AttrInfo& info) {
+    return !info.text.empty() && IsCommon(static_cast<Attr>(&info - kAttrInfo));
+  });
+}
+
 void WriteOpReference(TextWriter& out) {
   out << "# Operations\n\n"
          "Every opcode of HLO text with its operands, the rule its result shape follows and the attributes it takes, "
@@ -165,7 +172,7 @@ void WriteOpReference(TextWriter& out) {
          "column says whether the attribute counts in a fingerprint, or which `--with` of `hlo-inspect hash` lets it "
          "count.\n"
          "The last "
-      << static_cast<int64_t>(kAttrCount - static_cast<size_t>(Attr::kParameterReplication))
+      << CommonAttributeCount()
       << " may stand on any instruction.\n\n"
          "| attribute | values | left out | fingerprint |\n| --- | --- | --- | --- |\n";
   for (size_t i = 0; i < kAttrCount; ++i) {
