@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_run/values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interp/values/npy.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/literal_text.h"
+#include "tests/unit/captured_stderr.h"
+#include "tests/unit/files.h"
+#include "tests/unit/parsed_module.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace hlokit::run {
+namespace {
+
+class ValuesTest : public ::testing::Test {
+ protected:
+  ValuesTest() { flags_.options.num_replicas = 2; }
+
+  std::optional<std::vector<Literal>> Arguments() {
+    DiagnosticSink sink;
+    const std::unique_ptr<Engine> engine = Engine::Prepare(EngineKind::kExact, *module_, flags_.options, &sink);
+    return ReadRunArguments(flags_, *module_, *engine, &diagnostics_);
+  }
+  float At(const Literal& literal, int64_t i) { return reinterpret_cast<const float*>(literal.data())[i]; }
+
+  const std::unique_ptr<Module> module_ =
+      Parse("HloModule m, replica_count=2\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n");
+  TemporaryFolder folder_;
+  Flags flags_;
+  cli::DiagnosticReporter diagnostics_{cli::InputOptions()};
+};
+
+TEST_F(ValuesTest, ArgumentsOfOneDeviceAreThoseOfAll) {
+  flags_.args = WriteFile(folder_.path() / "one.txt", "f32[2] {1, 2}\n");
+  const std::optional<std::vector<Literal>> values = Arguments();
+  ASSERT_TRUE(values);
+  ASSERT_EQ(values->size(), 2u);
+  EXPECT_EQ(At((*values)[0], 1), 2);
+  EXPECT_EQ(At((*values)[1], 1), 2);
+}
+
+TEST_F(ValuesTest, ArgumentsOfEachDevice) {
+  flags_.args = WriteFile(folder_.path() / "two.txt", "f32[2] {1, 2}\nf32[2] {3, 4}\n");
+  const std::optional<std::vector<Literal>> values = Arguments();
+  ASSERT_TRUE(values);
+  ASSERT_EQ(values->size(), 2u);
+  EXPECT_EQ(At((*values)[0], 0), 1);
+  EXPECT_EQ(At((*values)[1], 0), 3);
+}
+
+TEST_F(ValuesTest, WrongNumberOfArguments) {
+  flags_.args = WriteFile(folder_.path() / "three.txt", "f32[2] {1, 2}\nf32[2] {3, 4}\nf32[2] {5, 6}\n");
+  const std::string text = StderrOf([&] { EXPECT_FALSE(Arguments()); });
+  EXPECT_NE(text.find("three.txt:"), std::string::npos) << text;
+  EXPECT_EQ(diagnostics_.exit_code(), cli::kRejected);
+}
+
+TEST_F(ValuesTest, SeededArgumentsDifferByDevice) {
+  flags_.seed = flags_.options.seed = 7;
+  const std::optional<std::vector<Literal>> first = Arguments(), again = Arguments();
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(At((*first)[0], 0), At((*again)[0], 0));
+  EXPECT_NE(At((*first)[0], 0), At((*first)[1], 0));
+}
+
+TEST_F(ValuesTest, ArgumentsAreRequired) {
+  const std::string text = StderrOf([&] { EXPECT_FALSE(Arguments()); });
+  EXPECT_NE(text.find("the program has 1 arguments: specify --args=FILE, --args-npy=DIR or --seed=N"),
+            std::string::npos);
+  EXPECT_EQ(diagnostics_.exit_code(), cli::kUsage);
+}
+
+// Results written as .npy are read again as arguments.
+TEST_F(ValuesTest, NpyFoldersRoundTrip) {
+  flags_.options.num_replicas = 1;
+  flags_.print_results = false;
+  Literal value = Literal::Zeros(module_->entry().root().shape());
+  reinterpret_cast<float*>(value.data())[1] = -2.5f;
+  flags_.results_npy = (folder_.path() / "results").string();
+  ASSERT_TRUE(WriteResults(flags_, {value}, &diagnostics_));
+  const std::string text = ReadFile(folder_.path() / "results/result0.npy");
+  const absl::StatusOr<Literal> read = interp::ReadNpy(text, value.shape());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(At(*read, 1), -2.5f);
+}
+
+TEST_F(ValuesTest, ResultsOfDevicesHaveHeadings) {
+  flags_.output = (folder_.path() / "results.txt").string();
+  const Literal value = Literal::Zeros(module_->entry().root().shape());
+  ASSERT_TRUE(WriteResults(flags_, {value, value}, &diagnostics_));
+  EXPECT_EQ(ReadFile(flags_.output),
+            "// replica 0, partition 0\nf32[2] {0, 0}\n// replica 1, partition 0\nf32[2] {0, 0}\n");
+}
+
+TEST_F(ValuesTest, SyntheticArgumentsThatLeadToNansAreReported) {
+  Literal value = Literal::Zeros(module_->entry().root().shape());
+  reinterpret_cast<float*>(value.data())[0] = std::nanf("");
+  DiagnosticSink sink;
+  WarnOfNonfinite(flags_, *module_, {value}, &sink);
+  EXPECT_TRUE(sink.diagnostics().empty());  // arguments of the user
+  flags_.seed = 1;
+  WarnOfNonfinite(flags_, *module_, {value}, &sink);
+  ASSERT_EQ(sink.diagnostics().size(), 1u);
+  EXPECT_EQ(sink.diagnostics()[0].message, "the results of these synthetic arguments have 1 NaN and 0 infinite values");
+}
+
+}  // namespace
+}  // namespace hlokit::run
