@@ -2,21 +2,17 @@
 #include "interp/exact/run_context.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 #include "interp/exact/virtual_machine.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
 namespace {
 
 // Returns "10 s", "0.5 s".
-std::string Seconds(double seconds) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%g s", seconds);
-  return text;
-}
+std::string Seconds(double seconds) { return StrCat(DoubleText(seconds, 6), " s"); }
 
 }  // namespace
 

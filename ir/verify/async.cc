@@ -261,10 +261,9 @@ class ChainCheck {
         // A consumer outside of the list was skipped because of another error.
         if (IsConsumer(use.user)) return true;
         if (CallsSequentialCode(opcode)) return true;
-        const bool passes_on = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
-                               opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy ||
-                               opcode == Opcode::kAddDependency || opcode == Opcode::kCustomCall;
-        if (passes_on && visited.insert(use.user.id().value).second) stack.push_back(use.user.id());
+        const bool forwards =
+            HasTrait(opcode, kForwards) || HasTrait(opcode, kIdentity) || opcode == Opcode::kCustomCall;
+        if (forwards && visited.insert(use.user.id().value).second) stack.push_back(use.user.id());
       }
     }
     return false;

@@ -136,9 +136,11 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
     shape = module_.instruction(root).shape();
   }
   module_.SetRoot(body, root);
-  const AttrValue attrs[] = {Builder::Enum(Attr::kFusionKind, group.kind), Builder::Calls(Attr::kCalls, body)};
-  const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
-                                                      module_.UniqueInstructionName(fusion_name_), inputs_, attrs);
+  Builder builder(&module_, computation_);
+  const InstructionId fusion =
+      builder.WithName(module_.context().str(fusion_name_))
+          .Make(Opcode::kFusion, shape, inputs_,
+                {Builder::Enum(Attr::kFusionKind, group.kind), Builder::Calls(Attr::kCalls, body)});
   sources_.assign(1, group.metadata_source);
   for (const FusionMember& member : members) sources_.push_back(member.instruction);
   SetMetadataFrom(module_, fusion, sources_);

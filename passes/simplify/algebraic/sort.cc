@@ -56,10 +56,7 @@ bool UnusedOperands(PatternRewriter& rewriter, Instruction sort) {
   for (InstructionId element : elements) {
     const int64_t index = number[static_cast<size_t>(rewriter.at(element).int_attr(Attr::kIndex))];
     InstructionId value = made;
-    if (!single) {
-      const AttrValue index_attr[] = {rewriter.Int(Attr::kIndex, index)};
-      value = rewriter.Make(Opcode::kGetTupleElement, shapes[static_cast<size_t>(index)], {made}, index_attr);
-    }
+    if (!single) value = rewriter.MakeElement(made, index);
     rewriter.Replace(rewriter.at(element), value);
   }
   return true;
