@@ -19,7 +19,8 @@ namespace {
 std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
   std::string text;
   for (const RunContext::LoopPosition& at : loops) {
-    StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.trip, " of ", module.instruction(at.loop).name());
+    StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.iteration, " of ",
+              module.instruction(at.loop).name());
   }
   return text;
 }
@@ -207,7 +208,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   for (const std::unique_ptr<CompiledComputation>& routine : state.program.computations)
     routine->DropFrames(context.pool);
   statistics_.steps = context.steps();
-  statistics_.loop_trips = context.loop_trips;
+  statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();
   statistics_.seconds = context.seconds();
   return results;

@@ -33,7 +33,7 @@ bool RunContext::CheckTime() {
   }
   const double now = seconds();
   if (progress_ != nullptr && now >= next_progress_) {
-    (*progress_)({steps_, loop_trips, pool.bytes_in_use(), now});
+    (*progress_)({steps_, loop_iterations, pool.bytes_in_use(), now});
     next_progress_ = now + kSecondsPerProgress;
   }
   if (now > limits_.max_seconds) {

@@ -255,7 +255,7 @@ bool Run::CheckTime() {
                 " ms (--max-seconds)"));
   }
   if (options.progress && now >= next_progress_) {
-    options.progress({statistics.steps, statistics.loop_trips, memory.used, now});
+    options.progress({statistics.steps, statistics.loop_iterations, memory.used, now});
     next_progress_ = now + kSecondsPerProgress;
   }
   return !failed_;

@@ -149,7 +149,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   };
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CountedLoop> counted = CountLoop(module.instruction(id));
-    if (!counted || counted->trips < 2) continue;
+    if (!counted || counted->trip_count < 2) continue;
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;
     const SideEffects effects(module);

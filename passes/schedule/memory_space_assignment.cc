@@ -181,8 +181,8 @@ void Assigner::ChooseLoopState() {
   if (!loop_id.valid() || room_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
   // In a loop that may run only once, the copies would cost more than they save.
-  const int64_t trips = TripCount(loop).value_or(1);
-  if (trips < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
+  const int64_t trip_count = TripCount(loop).value_or(1);
+  if (trip_count < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
   // The condition reads the induction variable; other elements that it reads stay in HBM.
@@ -195,7 +195,8 @@ void Assigner::ChooseLoopState() {
   std::vector<std::tuple<bool, int64_t, LoopVariantElement>> changing;
   for (const LoopVariantElement& element : LoopVariantElements(c_)) {
     if (in_condition.contains(element.index)) continue;
-    if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
+    if (CanPin(element, c_) &&
+        SavedBy(element) * static_cast<double>(trip_count) > 2 * TransferOf(element.value.shape()))
       changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
   std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {

@@ -113,7 +113,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   }
   tpu::SimulationOptions options;
   options.machine = *std::move(machine);
-  options.default_trip_count = flags.unknown_trips;
+  options.default_trip_count = flags.default_trip_count;
   options.variation.jitter = flags.jitter;
   options.variation.seed = flags.variation_seed;
   for (const std::string& straggler : flags.stragglers) {

@@ -190,7 +190,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "memory-space-assignment is the last of the default ones")
       ->type_name("PASS")
       ->group(group);
-  app->add_option("--default-trip-count", unknown_trips, "trip count of loops that cannot be counted")
+  app->add_option("--default-trip-count", default_trip_count, "trip count of loops that cannot be counted")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str()
       ->group(group);

@@ -207,8 +207,8 @@ class TimelineLines {
   void Flush(size_t line, size_t depth, Bucket* bucket) {
     const TimelineEvent& e = bucket->event;
     std::string name;
-    if (e.skipped_trips > 0) {
-      name = StrCat(e.skipped_trips, " more iterations");
+    if (e.skipped_iterations > 0) {
+      name = StrCat(e.skipped_iterations, " more iterations");
     } else if (e.line == TimelineLine::kWaits) {
       name = "wait";
       if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
@@ -231,7 +231,7 @@ class TimelineLines {
 
 Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const ReportDocumentOptions& options) {
   TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
-  WalkTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
+  VisitTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
   Json timeline = Json::object();
   timeline["lines"] = {std::string(ToString(TimelineLine::kOps)), std::string(ToString(TimelineLine::kAsyncOps)),
                        std::string(ToString(TimelineLine::kWaits))};

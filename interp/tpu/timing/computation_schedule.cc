@@ -110,11 +110,12 @@ class Scheduler {
 
   CalledTime TimeLoop(Instruction i, StepTime* time) {
     CalledTime called;
-    const std::optional<int64_t> trips = TripCount(i);
-    if (!trips) RecordUnmodeled(StrCat("trips of a loop: ", context_.options.default_trip_count, " assumed"));
-    time->trips = static_cast<double>(std::max<int64_t>(trips.value_or(context_.options.default_trip_count), 0));
-    Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trips + 1, time, &called);
-    Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trips, time, &called);
+    const std::optional<int64_t> trip_count = TripCount(i);
+    if (!trip_count) RecordUnmodeled(StrCat("trip count of a loop: ", context_.options.default_trip_count, " assumed"));
+    time->trip_count =
+        static_cast<double>(std::max<int64_t>(trip_count.value_or(context_.options.default_trip_count), 0));
+    Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trip_count + 1, time, &called);
+    Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trip_count, time, &called);
     time->bound = BoundOf(time->times);
     return called;
   }
@@ -130,11 +131,11 @@ class Scheduler {
     switch (step.kind) {
       case ScheduleUnitKind::kCollective: {
         context_.model.Collective(NameOf(s), &time);
-        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-          if (time.link_mask >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
+        for (size_t link = 0; link < kLinkGroups; ++link) {
+          if (time.link_mask >> link & 1) time.start = std::max(time.start, link_free_[link]);
         }
-        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-          if (time.link_mask >> lane & 1) lane_free_[lane] = time.start + time.duration;
+        for (size_t link = 0; link < kLinkGroups; ++link) {
+          if (time.link_mask >> link & 1) link_free_[link] = time.start + time.duration;
         }
         break;
       }
@@ -263,7 +264,7 @@ class Scheduler {
   double end_ = 0;                               // end of all steps so far
   double copy_free_ = 0;                         // when the DMA engines are free
   double fetched_ = 0;                           // prefetched bytes that no kernel has read
-  std::array<double, kLinkGroups> lane_free_{};  // when the links of each axis are free
+  std::array<double, kLinkGroups> link_free_{};  // when the links of each axis are free
 };
 
 }  // namespace

@@ -113,7 +113,7 @@ class Simulator {
           const int64_t at = plan_.PlanOf(callee.id());
           if (at < 0 || at >= static_cast<int64_t>(c)) continue;
           if (i.opcode() == Opcode::kConditional && callee.id() != caller.steps[s].branch) continue;
-          double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trips : 1;
+          double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trip_count : 1;
           if (step.kind == ScheduleUnitKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
           result_.computations[at].runs += caller.runs * runs;
           if (i.opcode() == Opcode::kConditional) break;

@@ -38,7 +38,7 @@ inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module
 struct StepTime : OpTime {
   double start = 0;      // since the start of its computation
   double stall = 0;      // core stall before the start, for operands from other resources
-  double trips = 1;      // for loops: trip count
+  double trip_count = 1;  // for loops
   ComputationId branch;  // for conditionals and calls: the computation that runs
   bool on_core = true;
 };
