@@ -16,7 +16,7 @@ namespace hlokit::interp {
 namespace {
 
 // Returns "in iteration 5 of while.3, in iteration 2 of while.1".
-std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
+std::string LoopsToString(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
   std::string text;
   for (const RunContext::LoopPosition& at : loops) {
     StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.iteration, " of ",
@@ -34,7 +34,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
     if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
-  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsText(module, context.error_loops));
+  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsToString(module, context.error_loops));
 }
 
 }  // namespace

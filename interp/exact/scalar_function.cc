@@ -102,7 +102,7 @@ struct ScalarFunction::Compiler {
         op.in[i] = registers[operand.id().value][0];
       }
       std::string error;
-      std::optional<ElementOp> made = ElementOp::Make(opcode, at, types, at.shape().element_type(), &error);
+      std::optional<ElementOp> made = ElementOp::Create(opcode, at, types, at.shape().element_type(), &error);
       if (!made) return false;
       if (made->identity()) {
         result.push_back(op.in[0]);
@@ -171,8 +171,8 @@ ScalarFunction::RecognizedOp KnownOf(Opcode opcode) {
 
 }  // namespace
 
-std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Computation computation,
-                                                     CompiledComputation* routine) {
+std::unique_ptr<ScalarFunction> ScalarFunction::Create(ProgramBuilder& program, Computation computation,
+                                                       CompiledComputation* routine) {
   auto f = std::make_unique<ScalarFunction>();
   f->routine_ = routine;
   std::vector<Shape> parameters;

@@ -139,7 +139,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   const auto fits = [&](int64_t bytes) -> absl::StatusOr<bool> {
     if (memory_bytes <= 0) return true;
     if (!left) {
-      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
       if (!memory.ok()) return memory.status();
       left = memory_bytes - memory->OfModule().peak_bytes;
     }

@@ -29,7 +29,7 @@ struct Candidate {
 
 // Completions of a word, or of the value in it.
 struct Completion {
-  enum class Paths { kNone, kFiles, kFolders };
+  enum class Paths { kNone, kFiles, kDirectories };
 
   std::vector<Candidate> candidates;  // complete words; those without the typed prefix are dropped
   bool open = false;

@@ -180,7 +180,7 @@ int Run(const MemoryFlags& flags) {
     if (flags.json) json.BeginArray();
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
-      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
       if (!memory.ok()) {
         diagnostics.ShowError(part.label(), std::string(memory.status().message()), kRejected);
         return;

@@ -91,7 +91,7 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
 
 void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled) {
-  compiled->text = GraphText(device, slice);
+  compiled->text = GraphToString(device, slice);
   compiled->force = options.force;
   for (NodeId id : slice.order) {
     if (device.graph().node(id).op == Op::device_data) {

@@ -130,8 +130,8 @@ class Planner {
         if (invariant) ValuesBelow(element, &kept);
       }
       for (Instruction value : kept) {
-        const uint32_t maker = plan_.StepOf(value.id());
-        if (maker != ComputationPlan::kNoStep && maker < s) last[maker] = std::max(last[maker], last[s]);
+        const uint32_t producer = plan_.StepOf(value.id());
+        if (producer != ComputationPlan::kNoStep && producer < s) last[producer] = std::max(last[producer], last[s]);
       }
     }
     std::vector<std::vector<uint32_t>> dies(n + 1);
@@ -267,11 +267,11 @@ class Planner {
     int64_t reused = 0;
     const int64_t most = MadeBytes(plan.steps[s].kind, root);
     for (Instruction value : operands) {
-      const uint32_t maker = plan_.StepOf(value.id());
+      const uint32_t producer = plan_.StepOf(value.id());
       const int64_t size = Bytes(value.shape());
       if (SaturatingAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
-      if (maker != ComputationPlan::kNoStep) {
-        if (maker >= s || last[maker] != s) continue;
+      if (producer != ComputationPlan::kNoStep) {
+        if (producer >= s || last[producer] != s) continue;
         // Freed at `s` with the operand's step, and held by the result from then on.
         (*held)[s] = SaturatingAdd((*held)[s], size);
         reused = SaturatingAdd(reused, size);

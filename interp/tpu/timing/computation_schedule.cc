@@ -215,8 +215,8 @@ class Scheduler {
   bool IsPrefetchable(InstructionId value, uint32_t s) const {
     Instruction v = module_.instruction(value);
     if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
-    const uint32_t maker = context_.plan.StepOf(v.id());
-    return maker == ComputationPlan::kNoStep || maker + 2 < s;
+    const uint32_t producer = context_.plan.StepOf(v.id());
+    return producer == ComputationPlan::kNoStep || producer + 2 < s;
   }
 
   void Finish() {

@@ -191,7 +191,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     // Conversions do not use module attributes.
     static const Module* const no_module = new Module();
     const std::optional<ElementOp> made =
-        ElementOp::Make(Opcode::kConvert, AttrReader(*no_module, {}), {&accumulator, 1}, result_type, &error);
+        ElementOp::Create(Opcode::kConvert, AttrReader(*no_module, {}), {&accumulator, 1}, result_type, &error);
     if (!made) return context.Fail(std::move(error));
     convert = *made;
   }
@@ -260,7 +260,7 @@ bool OperandConversion::Init(ElementType operand, ElementType result) {
     const bool same_bytes = at == next || (IsInteger(at) && IsInteger(next) && BitsOf(at) == BitsOf(next));
     if (!same_bytes) {
       const std::optional<ElementOp> op =
-          ElementOp::Make(Opcode::kConvert, AttrReader(*no_module, {}), {&at, 1}, next, &error);
+          ElementOp::Create(Opcode::kConvert, AttrReader(*no_module, {}), {&at, 1}, next, &error);
       if (!op) return false;
       ops_[count_++] = *op;
     }

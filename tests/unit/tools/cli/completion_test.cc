@@ -71,7 +71,7 @@ TEST_F(CompletionTest, MembersOfAFewValues) {
 
 TEST_F(CompletionTest, ArgumentsAreFiles) {
   EXPECT_EQ(Of({"mod"}).paths, Completion::Paths::kFiles);
-  EXPECT_EQ(Of({"--out="}).paths, Completion::Paths::kFolders);
+  EXPECT_EQ(Of({"--out="}).paths, Completion::Paths::kDirectories);
   EXPECT_EQ(Of({"--out=a/b"}).path_begin, 6u);
   // A second argument is not taken.
   EXPECT_EQ(Of({"module.hlo", "mod"}).paths, Completion::Paths::kNone);
