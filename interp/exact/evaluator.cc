@@ -138,10 +138,10 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
         take(*at);
         continue;
       }
-      size_t room = first;
-      while (room < end && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
-      if (room < end) {
-        take(room);
+      size_t slot = first;
+      while (slot < end && (given[slot] == nullptr || users[slot] != 0 || !fits(slot))) ++slot;
+      if (slot < end) {
+        take(slot);
       } else {
         results.push_back(Literal::Zeros(result_shapes_[r]));
       }

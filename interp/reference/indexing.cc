@@ -36,13 +36,13 @@ struct WindowNumbers {
 
 // For an element of `windows`, in each dimension of the array: the start of its window, the element's offset from it,
 // and the window's size.
-struct WindowPlace {
+struct WindowPosition {
   Index start, offset, size;
 };
 
 // Returns the position of the element of `windows` at `index`; starts are not clamped.
-WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
-  WindowPlace place;
+WindowPosition PositionOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
+  WindowPosition place;
   place.start.assign(array.size(), 0);
   place.offset.assign(array.size(), 0);
   place.size.assign(array.size(), 1);
@@ -110,7 +110,7 @@ void Gather(Op& op) {
   if (from.count() == 0) return;  // windows of size 0 in a collapsed dimension: the result is zeros
   int64_t to = 0;
   op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
-    const WindowPlace place = PlaceOf(numbers, from.dims(), indices, op.shape.dims(), index);
+    const WindowPosition place = PositionOf(numbers, from.dims(), indices, op.shape.dims(), index);
     Index source(place.start.size());
     for (size_t d = 0; d < source.size(); ++d) {
       const int64_t limit = std::max<int64_t>(from.dims()[d] - place.size[d], 0);
@@ -144,7 +144,7 @@ void Scatter(Op& op) {
   op.ForEachIndex(sizes, [&](const Index& ordered) {
     Index index(ordered.size());
     for (size_t d = 0; d < order.size(); ++d) index[static_cast<size_t>(order[d])] = ordered[d];
-    const WindowPlace place = PlaceOf(numbers, input, indices, updates, index);
+    const WindowPosition place = PositionOf(numbers, input, indices, updates, index);
     Index at(input.size());
     for (size_t d = 0; d < at.size(); ++d) {
       if (place.start[d] < 0 || place.start[d] > input[d] - place.size[d]) return;

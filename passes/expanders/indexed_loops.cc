@@ -257,11 +257,11 @@ bool ExpandGather(PatternRewriter& rewriter, Instruction gather) {
                   return state;
                 });
   const InstructionId rows = loop.ResultOf(loop_state, 2);
-  std::vector<int64_t> apart = indexing.BatchSizes();
+  std::vector<int64_t> row_sizes = indexing.BatchSizes();
   for (int64_t d = 0; d < indexing.array.shape().rank(); ++d) {
-    if (indexing.IsKept(d)) apart.push_back(sizes[static_cast<size_t>(d)]);
+    if (indexing.IsKept(d)) row_sizes.push_back(sizes[static_cast<size_t>(d)]);
   }
-  const InstructionId result = rewriter.MakeReshape(rows, loop.Array(type, apart));
+  const InstructionId result = rewriter.MakeReshape(rows, loop.Array(type, row_sizes));
   return rewriter.Replace(gather, loop.Transpose(result, loop.Order()));
 }
 

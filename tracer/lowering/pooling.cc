@@ -72,7 +72,7 @@ int64_t SpatialOf(Op op) {
 }
 
 // Returns indices in the flattened spatial dimensions.
-XlaOp FlatPlaces(XlaOp x, int64_t first) {
+XlaOp FlatIndices(XlaOp x, int64_t first) {
   DimVector spatial;
   int64_t count = 1;
   for (int64_t d = first; d < x.rank(); ++d) {
@@ -119,7 +119,7 @@ void MaxPool(LoweringContext& n) {
   XlaEmitter& e = n.emitter();
   const XlaOp init = Number(x, IdentityElement(Opcode::kMaximum, x.type()));
   const XlaOp values = ReduceWindow(Opcode::kMaximum, x, init, p.window);
-  const XlaOp places = FlatPlaces(x, p.first);
+  const XlaOp places = FlatIndices(x, p.first);
   const XlaOp last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
   if (!x.ok() || !places.ok()) return n.Return(x, places);
   const XlaOp pairs = e.Take(

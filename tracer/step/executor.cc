@@ -362,9 +362,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
 absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause) {
   Tracer& tracer = *device.tracer();
   const TracerOptions& options = tracer.options();
-  const bool say = options.debug_level >= 1;
+  const bool report = options.debug_level >= 1;
   const bool keep = options.log_executions || options.auto_analysis;
-  if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
+  if (!report && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
   ExecutionRecord e{device.steps + 1,
                     cause,
@@ -382,7 +382,7 @@ absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause)
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
     return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
   }
-  if (say && found.how == ExecutionRecord::ProgramOrigin::kCompiled) {
+  if (report && found.how == ExecutionRecord::ProgramOrigin::kCompiled) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kCompilation, e, options.debug_max_frames));
     tracer.Warn(PostCompilationBlock(graph.executable->module()));
   }

@@ -211,8 +211,8 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
     } else {
       TextNode node;
       node.line_offset = static_cast<uint32_t>(begin);
-      const size_t blanks = std::min(line.find_first_not_of(' '), line.size());
-      LineReader reader(text, line.substr(blanks), sink);
+      const size_t whitespace = std::min(line.find_first_not_of(' '), line.size());
+      LineReader reader(text, line.substr(whitespace), sink);
       if (reader.Node(ids, &node)) {
         if (!ids.emplace(node.id, static_cast<uint32_t>(graph->nodes.size())).second) {
           sink->Error(DiagnosticKind::kDuplicateName,

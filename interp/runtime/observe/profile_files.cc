@@ -101,7 +101,7 @@ class TraceWriter {
   void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
                   double start) {
     BeginEvent("X");
-    WritePlace(process, line, start);
+    WriteLocation(process, line, start);
     json_.Key("dur").Rounded(static_cast<double>(event.duration_ps()) * 1e-6, kDigits);
     json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
     int64_t producer = 0;
@@ -122,7 +122,7 @@ class TraceWriter {
     for (const auto& [id, phase] : {std::pair(producer, "s"), std::pair(consumer, "f")}) {
       if (id == 0) continue;
       BeginEvent(phase).Member("bp", "e").Member("cat", "execute").Member("name", "execute").Member("id", id);
-      WritePlace(process, line, start);
+      WriteLocation(process, line, start);
       json_.EndObject();
     }
   }
@@ -154,7 +154,7 @@ class TraceWriter {
   }
 
   JsonWriter& BeginEvent(std::string_view phase) { return json_.Line("\n").BeginObject().Member("ph", phase); }
-  void WritePlace(int64_t process, const proto::XLine& line, double start) {
+  void WriteLocation(int64_t process, const proto::XLine& line, double start) {
     json_.Member("pid", process).Member("tid", line.id()).Key("ts").Rounded(start, kDigits);
   }
 

@@ -45,8 +45,8 @@ std::string_view ToString(TimeKind kind) {
   return "";
 }
 
-std::string_view ToString(Track lane) {
-  switch (lane) {
+std::string_view ToString(Track track) {
+  switch (track) {
     case Track::kProgram:
       return "program";
     case Track::kLoader:
@@ -275,7 +275,7 @@ Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
       if (bytes[order[k]] > bytes[most]) most = order[k];
     }
     points.push_back({ToMicroseconds(steps[most].start), bytes[most],
-                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
+                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].root).name())});
   }
   return points;
 }

@@ -79,7 +79,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
   const Computation body = module.computation(plan.computation);
   std::vector<Candidate> assigned;
   absl::flat_hash_map<uint32_t, size_t> position;  // index into assigned, by value
-  const auto meet = [&](InstructionId value, uint32_t step) {
+  const auto add_access = [&](InstructionId value, uint32_t step) {
     if (const auto found = position.find(value.value); found != position.end()) {
       assigned[found->second].to = step;
       return;
@@ -93,25 +93,25 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
   };
   for (uint32_t s = 0; s < works.size(); ++s) {
     if (plan.steps[s].kind == ScheduleUnitKind::kCopy) {
-      const Instruction start = module.instruction(plan.steps[s].name);
+      const Instruction start = module.instruction(plan.steps[s].root);
       for (Instruction operand : start.operands()) {
         const Instruction value = ValueOf(operand);
-        if (IsInVmem(value.shape())) meet(value.id(), s);
+        if (IsInVmem(value.shape())) add_access(value.id(), s);
       }
       for (Instruction done : start.users()) {
-        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) meet(done.id(), s);
+        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) add_access(done.id(), s);
       }
     }
     // The source of an asynchronous copy is live until its copy-done.
     if (plan.steps[s].kind == ScheduleUnitKind::kDone) {
-      const Instruction done = module.instruction(plan.steps[s].name);
+      const Instruction done = module.instruction(plan.steps[s].root);
       if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
         const Instruction value = ValueOf(done.operand(0).operand(0));
-        if (IsInVmem(value.shape())) meet(value.id(), s);
+        if (IsInVmem(value.shape())) add_access(value.id(), s);
       }
     }
     for (const MemoryAccess& access : works[s].reads) {
-      meet(access.value, s);
+      add_access(access.value, s);
       // Elements of the loop state are live from the start of the body.
       if (const auto found = position.find(access.value.value);
           found != position.end() && body.parameter_count() == 1 &&
@@ -139,7 +139,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         }
         if (position.contains(written.id().value)) result->part[written.id().value] = 1;
       }
-      meet(access.value, s);
+      add_access(access.value, s);
     }
   }
   // Results of the computation are live until its end.
@@ -175,7 +175,7 @@ double FindReuse(const Module& module, const TpuTarget& target, Computation body
 
 }  // namespace
 
-std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target) {
+std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& target) {
   std::vector<double> outside(module.computation_id_bound(), 0);
   const CallGraph calls(module);
   const absl::Span<const ComputationId> callees_first = calls.PostOrder();

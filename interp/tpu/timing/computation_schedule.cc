@@ -25,7 +25,7 @@ class Scheduler {
     FindWorks();
     residency_ = FindResidency(module_, context_.model.target(), plan_, works_,
                                context_.loop_of_body[plan_.computation.value].valid(), FindCalled(),
-                               context_.held_by_callers[plan_.computation.value]);
+                               context_.reserved_by_callers[plan_.computation.value]);
     RunInOrder();
     Finish();
     return std::move(result_);
@@ -33,7 +33,7 @@ class Scheduler {
 
  private:
   void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
-  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
+  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].root); }
 
   // Returns, by step, the vector memory that arrays of its callees occupy.
   std::vector<double> FindCalled() {
@@ -42,7 +42,7 @@ class Scheduler {
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       NameOf(s).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
-        if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
+        if (time != nullptr) called[s] = std::max(called[s], time->vmem_reserved);
       });
     }
     return called;
@@ -53,10 +53,10 @@ class Scheduler {
     for (size_t s = 0; s < works_.size(); ++s) {
       const ScheduleUnit& step = plan_.steps[s];
       if (step.kind != ScheduleUnitKind::kKernel) continue;
-      works_[s] = context_.model.KernelCostOf(module_.instruction(step.name));
+      works_[s] = context_.model.KernelCostOf(module_.instruction(step.root));
       if (!works_[s].opaque) continue;
       RecordUnmodeled(StrCat("work of custom call ",
-                             module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
+                             module_.instruction(step.root).string_attr(Attr::kCustomCallTarget),
                              ": only its operands and results are counted"));
     }
   }
@@ -239,14 +239,14 @@ class Scheduler {
     for (size_t s = 0; s < result_.vmem.size(); ++s) {
       const double streamed = works_[s].vmem_bytes / context_.model.target().parts;
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
-      result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
+      result_.vmem_reserved = std::max(result_.vmem_reserved, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       NameOf(static_cast<uint32_t>(s)).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
         if (time == nullptr || time->vmem.empty()) return;
         const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
         result_.vmem[s] = std::max(result_.vmem[s], residency_.used_bytes[s] + most);
-        result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s] + time->vmem_held);
+        result_.vmem_reserved = std::max(result_.vmem_reserved, residency_.used_bytes[s] + time->vmem_reserved);
       });
     }
     result_.vmem_arrays = std::move(residency_.residents);

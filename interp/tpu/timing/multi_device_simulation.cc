@@ -131,7 +131,7 @@ class MultiDeviceSimulator {
     facts.groups.assign(steps.size(), nullptr);
     facts.kind.assign(steps.size(), kNone);
     for (uint32_t s = 0; s < steps.size(); ++s) {
-      const Instruction name = module_.instruction(steps[s].name);
+      const Instruction name = module_.instruction(steps[s].root);
       for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
       facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
       facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
@@ -341,7 +341,7 @@ class MultiDeviceSimulator {
     const ScheduleUnit& step = plan_.computations()[frame.plan].steps[s];
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
-    const Instruction i = module_.instruction(step.name);
+    const Instruction i = module_.instruction(step.root);
     const bool showing = shown_ > 0 && events_shown_ < multi_device_.max_shown;
     // On homogeneous devices the time of a loop or call is known before its steps run.
     if (alike_) {
@@ -520,7 +520,7 @@ class MultiDeviceSimulator {
              .start = start,
              .duration = duration,
              .step = &time,
-             .name = plan_.computations()[frame.plan].steps[s].name});
+             .name = plan_.computations()[frame.plan].steps[s].root});
   }
 
   void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
@@ -530,8 +530,8 @@ class MultiDeviceSimulator {
     Show(d, {.line = TimelineLine::kWaits,
              .start = start,
              .duration = duration,
-             .name = steps[s].name,
-             .waited_for = last == kNone ? InstructionId() : steps[last].name});
+             .name = steps[s].root,
+             .waited_for = last == kNone ? InstructionId() : steps[last].root});
   }
 
   const Module& module_;

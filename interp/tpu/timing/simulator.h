@@ -54,7 +54,7 @@ struct ComputationTime {
   double wire_bytes = 0;
   double runs = 0;                    // per execution of the entry
   std::vector<double> vmem;           // by step: vector memory in use, including the kernel's tiles
-  double vmem_held = 0;               // peak of arrays in vector memory, including callees
+  double vmem_reserved = 0;           // peak of arrays in vector memory, including callees
   std::vector<Resident> vmem_arrays;  // arrays that stay in vector memory between kernels
 };
 

@@ -20,7 +20,7 @@ namespace hlokit {
 namespace {
 
 // Returns the trip count if it is known to be zero or one.
-std::optional<int64_t> FewTrips(Instruction loop) {
+std::optional<int64_t> TripCountUpToOne(Instruction loop) {
   const auto condition = SplatOf(loop.computation_attr(Attr::kCondition).root());
   if (condition && condition->IsZero()) return 0;
   const std::optional<CountedLoop> counted = CountLoop(loop);
@@ -157,8 +157,8 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
     if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
-    const std::optional<int64_t> few = FewTrips(loop);
-    if (few && *few == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
+    const std::optional<int64_t> trip_count = TripCountUpToOne(loop);
+    if (trip_count && *trip_count == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
         loop.operand(0).shape() == loop.shape()) {
       CarryCount(module, loop, /*ran=*/false, loop.operand(0).id());
       Replace(module, id, loop.operand(0).id());
@@ -167,7 +167,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
       continue;
     }
     const Computation body = loop.computation_attr(Attr::kBody);
-    if (few && *few == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
+    if (trip_count && *trip_count == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
         !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
         body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
       const InstructionId argument = loop.operand(0).id();

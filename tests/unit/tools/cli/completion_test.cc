@@ -136,9 +136,9 @@ TEST_F(CompletionTest, CommandsComeFirstAndHaveFlagsOfTheirOwn) {
 }
 
 TEST_F(CompletionTest, TextHasALineForEachCandidate) {
-  EXPECT_EQ(CompletionText(app_, {"--print="}, {}), "--print=short\t\n--print=json\t\n");
-  EXPECT_EQ(CompletionText(app_, {"--q"}, {}), "--quiet\tprint nothing\n");
-  EXPECT_EQ(CompletionText(app_, {"--out=a"}, CommonValueKinds()), ":folders --out=\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--print="}, {}), "--print=short\t\n--print=json\t\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--q"}, {}), "--quiet\tprint nothing\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--out=a"}, CommonValueKinds()), ":folders --out=\n");
 }
 
 TEST(CompleteListTest, NamesThatAreListedAreNotOfferedAgain) {
