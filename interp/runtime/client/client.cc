@@ -173,7 +173,7 @@ class Arguments {
     buffers_ = std::move(buffers);
     given_.resize(buffers_.size());
     absl::flat_hash_set<const DeviceBuffer*> consumed;
-    for (int64_t i : consumed) {
+    for (int64_t i : donated) {
       DeviceBuffer* const buffer = buffers_[static_cast<size_t>(i)].get();
       if (!consumed.insert(buffer).second) {
         return absl::InvalidArgumentError(
@@ -187,7 +187,7 @@ class Arguments {
       DeviceBuffer& buffer = *buffers_[begun_];
       if (!given_[begun_] && consumed.contains(&buffer)) {
         return absl::InvalidArgumentError(
-            StrCat("Attempt to use a buffer that was previously consumed in the same call "
+            StrCat("Attempt to use a buffer that was previously donated in the same call "
                    "to Execute() (second use: flattened argument ",
                    begun_, ", replica ", replica, ")."));
       }
