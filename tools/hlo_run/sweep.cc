@@ -88,11 +88,11 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
   double longest = 0;
   for (const Row& row : rows) {
     longest = std::max(longest, row.step_us);
-    tpu::PrintCell(tpu::FormatTime(row.step_us * 1e-6), 15, &writer);
-    tpu::PrintCell(tpu::FormatTime(row.device_us * 1e-6), 15, &writer);
+    tpu::PrintCell(tpu::FormatSeconds(row.step_us * 1e-6), 15, &writer);
+    tpu::PrintCell(tpu::FormatSeconds(row.device_us * 1e-6), 15, &writer);
     if (each) {
       const double examples = std::strtod(row.value.c_str(), nullptr);
-      tpu::PrintCell(examples > 0 ? tpu::FormatTime(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
+      tpu::PrintCell(examples > 0 ? tpu::FormatSeconds(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
     }
     tpu::PrintCell(FormatFixed(100 * row.busy, 1), 8, &writer);
     tpu::PrintCell(FormatFixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
@@ -108,7 +108,7 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
     tpu::PrintCell(row.value, width, &writer);
     const double part = longest > 0 ? row.step_us / longest : 0;
     writer << "|" << std::string(static_cast<size_t>(std::lround(part * static_cast<double>(kPlotWidth))), '#') << " "
-           << tpu::FormatTime(row.step_us * 1e-6) << (row.fits ? "" : "  does not fit") << "\n";
+           << tpu::FormatSeconds(row.step_us * 1e-6) << (row.fits ? "" : "  does not fit") << "\n";
   }
   writer.Flush();
   return out;

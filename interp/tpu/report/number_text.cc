@@ -14,7 +14,7 @@ std::string FormatSignificant(double value) {
   return FormatFixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
 }
 
-std::string FormatTime(double seconds) {
+std::string FormatSeconds(double seconds) {
   const double size = seconds < 0 ? -seconds : seconds;
   if (size == 0) return "0 us";
   constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};

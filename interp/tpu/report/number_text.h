@@ -16,7 +16,7 @@ namespace hlokit::tpu {
 // Returns `value` with about four significant digits.
 std::string FormatSignificant(double value);
 // Returns "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
-std::string FormatTime(double seconds);
+std::string FormatSeconds(double seconds);
 // Returns "1.50 GiB".
 std::string FormatBytes(double bytes);
 // Prints `text` right-aligned in a column of this width, then two spaces.

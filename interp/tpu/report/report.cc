@@ -143,9 +143,9 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n\n";
-  *out << "step time    " << FormatTime(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
-  *out << "device time  " << FormatTime(s.device_seconds) << ": core busy " << FormatTime(s.core_busy) << ", stalled "
-       << FormatTime(s.stall) << "\n";
+  *out << "step time    " << FormatSeconds(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
+  *out << "device time  " << FormatSeconds(s.device_seconds) << ": core busy " << FormatSeconds(s.core_busy)
+       << ", stalled " << FormatSeconds(s.stall) << "\n";
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
        << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
        << FormatFixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
@@ -172,7 +172,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   std::stable_sort(categories.begin(), categories.end(),
                    [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   for (const auto& [name, t] : categories) {
-    cell(FormatTime(t.seconds), 10);
+    cell(FormatSeconds(t.seconds), 10);
     cell(FormatFixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
     cell(FormatFixed(t.runs, 0), 10);
     cell(FormatSignificant(t.flops / 1e9), 10);
@@ -186,10 +186,10 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   for (size_t k = 0; k < std::min(s.rows.size(), top); ++k) {
     const OpRow& row = s.rows[k];
     const Instruction i = input.module.instruction(row.name);
-    cell(FormatTime(row.seconds), 10);
+    cell(FormatSeconds(row.seconds), 10);
     cell(FormatFixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
     cell(FormatFixed(row.runs, 0), 10);
-    cell(FormatTime(row.stall), 10);
+    cell(FormatSeconds(row.stall), 10);
     cell(ToString(row.bound), 10);
     *out << i.name();
     if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;

@@ -143,11 +143,11 @@ int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
 // C in blocks of m x n, as even as tiles allow, and enough of them for all threads if the work is worth the dispatch.
 // The block boundaries do not change the order of an element's sum, so they may depend on the number of threads.
-struct Blocks {
+struct BlockSizes {
   int64_t m;
   int64_t n;
 };
-Blocks PartitionIntoBlocks(const ProductShape& shape, const MicroKernel& kernel, int threads) {
+BlockSizes PartitionIntoBlocks(const ProductShape& shape, const MicroKernel& kernel, int threads) {
   constexpr double kWorthwhile = 3e6;  // in products
   const double products = static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
                           static_cast<double>(shape.n) * static_cast<double>(shape.k);
@@ -179,7 +179,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   const int64_t out_bytes = BytesOf(result_type);
   const MicroKernel kernel = KernelFor(accumulator);
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
-  const Blocks block = PartitionIntoBlocks(shape, kernel, context.threads());
+  const BlockSizes block = PartitionIntoBlocks(shape, kernel, context.threads());
   const int64_t blocks_m = (shape.m + block.m - 1) / block.m;
   const int64_t blocks_n = (shape.n + block.n - 1) / block.n;
   const int64_t max_k = std::min(shape.k, kBlockK);
