@@ -232,7 +232,7 @@ void ScalarFunction::MatchComparison(Instruction root) {
   std::vector<bool> needed(ops_.size(), false);
   bool swapped = false;
   const RegisterOp& compare = ops_.back();
-  const auto walk = [&](uint32_t first, uint32_t second) {
+  const auto match_chain = [&](uint32_t first, uint32_t second) {
     pending = {{first, second}};
     std::fill(needed.begin(), needed.end(), false);
     size_t visited = 0;
@@ -260,9 +260,9 @@ void ScalarFunction::MatchComparison(Instruction root) {
     }
     return true;
   };
-  if (!walk(compare.in[0], compare.in[1])) {
+  if (!match_chain(compare.in[0], compare.in[1])) {
     swapped = true;
-    if (!walk(compare.in[1], compare.in[0])) return;
+    if (!match_chain(compare.in[1], compare.in[0])) return;
   }
   auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
   if (swapped) {

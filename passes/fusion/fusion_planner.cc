@@ -144,7 +144,7 @@ void FusionPlanner::CollectUsers(Node n) {
     if (user == previous) continue;
     previous = user;
     const NodeInfo& info = info_[user];
-    const Node home = info.stays ? group_order_.Find(user) : kNone;
+    const Node home = info.remains ? group_order_.Find(user) : kNone;
     if (home != kNone) add_consumer(user, home, info.role);
     ForEachCopy(user, [&](const CopyLocation& copy) {
       if (const Node group = group_order_.Find(copy.member); group != home) add_consumer(user, group, copy.role);
@@ -375,7 +375,7 @@ void FusionPlanner::Place(Node n) {
   for (const FusionCandidate& fit : fits_) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
-  if (vanishes) info.stays = false;
+  if (vanishes) info.remains = false;
 }
 
 void FusionPlanner::Finish(Node representative) {
@@ -399,7 +399,7 @@ void FusionPlanner::Finish(Node representative) {
     bool result = entry.exclusive && (n == root_ || UsersOf(n).empty());
     if (entry.exclusive && !result) {
       for (Node user : UsersOf(n)) {
-        result |= info_[user].stays && is_outside(user);
+        result |= info_[user].remains && is_outside(user);
         ForEachCopy(user, [&](const CopyLocation& copy) { result |= is_outside(copy.member); });
         if (result) break;
       }
@@ -435,7 +435,7 @@ bool FusionPlanner::LeavesCandidates() {
   bool any = false;
   for (Node n = 0; n < order_.size(); ++n) {
     NodeInfo& info = info_[n];
-    if (info.fusion_class == FusionClass::kOpaque || !info.stays) continue;
+    if (info.fusion_class == FusionClass::kOpaque || !info.remains) continue;
     const NodeInfo& group = info_[group_order_.Find(n)];
     if (group.group >= 0 && groups_[static_cast<size_t>(group.group)].planned) continue;
     info.mark = round_;
@@ -463,12 +463,12 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
       JoinReaders(n);
       if (may_move) Place(n);
     }
-    const bool alone = info_[n].stays && group_order_.Find(n) == n;
+    const bool alone = info_[n].remains && group_order_.Find(n) == n;
     if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
   }
   representatives_.clear();
   for (Node n = 0; n < order_.size(); ++n) {
-    if (group_order_.Find(n) != n || info_[n].group < 0 || !info_[n].stays) continue;
+    if (group_order_.Find(n) != n || info_[n].group < 0 || !info_[n].remains) continue;
     Group& group = GroupOf(n);
     group.planned = group.size_in_all() >= 2;
     if (group.planned) representatives_.push_back(n);

@@ -72,7 +72,7 @@ class FusionPlanner {
     FusionClass fusion_class = FusionClass::kOpaque;
     bool plain = false;                // plain, for its shape
     bool reads_independently = false;  // reads its operand separately from other members of the fusion
-    bool stays = true;                 // stays an instruction, or that of its group
+    bool remains = true;               // remains an instruction, its own or that of its group
     int32_t group = -1;                // by representative in the order: index into groups_
     uint32_t mark = 0;                 // last round that visited the instruction
     uint32_t first_copy = kNone;

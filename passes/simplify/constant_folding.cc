@@ -209,11 +209,11 @@ class ConstantFolder {
 
 absl::StatusOr<bool> ConstantFolding::Run(Module& module) {
   if (!context().evaluate) return false;
-  ConstantFolder folder(module, options(), context());
-  folder.Run();
-  if (folder.folded != 0) Count("instructions folded", folder.folded);
-  if (folder.failed != 0) Count("instructions without a value", folder.failed);
-  return folder.folded != 0;
+  ConstantFolder constant_folder(module, options(), context());
+  constant_folder.Run();
+  if (constant_folder.folded != 0) Count("instructions folded", constant_folder.folded);
+  if (constant_folder.failed != 0) Count("instructions without a value", constant_folder.failed);
+  return constant_folder.folded != 0;
 }
 
 }  // namespace hlokit

@@ -15,7 +15,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr double kSmall = 4096;         // bytes whose transfer is part of the kernel launch
-constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, beside the links of axes and slices
+constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, in addition to the links of axes and slices
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
 

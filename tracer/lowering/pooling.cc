@@ -46,11 +46,11 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
       n.emitter().Fail("padding must be at least 0 and at most half of kernel_size");
       return false;
     }
-    const int64_t room = in + 2 * p->padding[i] - k;
-    int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
+    const int64_t span = in + 2 * p->padding[i] - k;
+    int64_t out = (span + (ceil ? s - 1 : 0)) / s + 1;
     // The last window starts inside of the input or of its left padding.
     if (ceil && (out - 1) * s >= in + p->padding[i]) --out;
-    if (room + (ceil ? s - 1 : 0) < 0 || out < 1) {
+    if (span + (ceil ? s - 1 : 0) < 0 || out < 1) {
       n.emitter().Fail("the output size is too small: a window is larger than the padded input");
       return false;
     }

@@ -115,11 +115,11 @@ PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* cons
 absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   const Graph& graph = device.graph();
   const bool debug = device.tracer()->options().debug;
-  std::vector<uint32_t>& room = device.key_words();
+  std::vector<uint32_t>& words = device.key_words();
   const size_t most = 4 + slice.order.size() * (debug ? 6 : 4) + 2 * graph.operand_count() + 2 * slice.roots.size() +
                       slice.donated.size();
-  if (room.size() < most) room.resize(most);
-  uint32_t* at = room.data();
+  if (words.size() < most) words.resize(most);
+  uint32_t* at = words.data();
   *at++ = options.force;
   for (NodeId id : slice.order) {
     const NodeRecord& node = graph.node(id);
@@ -151,7 +151,7 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& sli
       *at++ = FrameKey(device, graph.node(id).frame);
     }
   }
-  return {room.data(), static_cast<size_t>(at - room.data())};
+  return {words.data(), static_cast<size_t>(at - words.data())};
 }
 
 std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
