@@ -41,7 +41,8 @@ struct WindowPosition {
 };
 
 // Returns the position of the element of `windows` at `index`; starts are not clamped.
-WindowPosition WindowPositionOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
+WindowPosition WindowPositionOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows,
+                                const Index& index) {
   WindowPosition position;
   position.start.assign(array.size(), 0);
   position.offset.assign(array.size(), 0);
