@@ -50,8 +50,8 @@ int Measure(int argc, char** argv) {
     if (argument.starts_with("--rounds=")) rounds = std::max(1, std::atoi(argv[i] + 9));
     if (argument.starts_with("--layers=")) layers = std::max(1, std::atoi(argv[i] + 9));
   }
-  std::string folder = (std::filesystem::temp_directory_path() / "hlokit-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
+  std::string directory = (std::filesystem::temp_directory_path() / "hlokit-bench-XXXXXX").string();
+  if (mkdtemp(directory.data()) == nullptr) return 1;
   std::vector<double> key, stored, prepared, memory;
   double compiled = 0;
   int64_t instructions = 0;
@@ -59,7 +59,7 @@ int Measure(int argc, char** argv) {
   for (int round = 0; ok && round < rounds + 1; ++round) {
     TracerOptions options;
     options.client.evaluator.num_threads = 1;
-    options.persistent_cache.folder = folder;
+    options.persistent_cache.directory = directory;
     options.warn_pending_nodes = int64_t{1} << 40;
     Tracer tracer(options);
     const DeviceGuard guard(tracer.device());
@@ -95,7 +95,7 @@ int Measure(int argc, char** argv) {
     prepared.push_back(Milliseconds() - before_prepare);
   }
   std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  std::filesystem::remove_all(directory, ignored);
   if (!ok) return 1;
   std::printf(
       "%lld instructions   hit in memory %.3f ms   hit in the folder %.3f ms (target 1), its contents %.3f ms   "

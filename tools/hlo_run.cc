@@ -116,12 +116,12 @@ int Run(int argc, char** argv) {
   }
   // Passes may rely on verified properties.
   if (!flags.verify) flags.simulation.pipeline.clear();
-  const size_t place = flags.path.find(kSweepPlace);
+  const size_t place = flags.path.find(kSweepPlaceholder);
   if (!flags.simulation.sweep.empty() && place != std::string::npos) {
     const SweepPrograms read = [&](const std::string& value) {
       std::string path = flags.path;
       std::optional<Input> one =
-          ReadModule(path.replace(place, kSweepPlace.size(), value), flags, nullptr, &diagnostics);
+          ReadModule(path.replace(place, kSweepPlaceholder.size(), value), flags, nullptr, &diagnostics);
       return one ? std::move(one->module) : nullptr;
     };
     SweepModules(flags.simulation, read, true, &diagnostics);

@@ -270,7 +270,7 @@ int Run(int argc, char** argv) {
     options.debug_level = 100;
     options.auto_analysis = true;
   }
-  if (!cache.empty()) options.persistent_cache.folder = cache;
+  if (!cache.empty()) options.persistent_cache.directory = cache;
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
 
   cli::DiagnosticReporter diagnostics(input);

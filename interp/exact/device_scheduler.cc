@@ -40,15 +40,15 @@ bool DeviceScheduler::Run() {
       device.rng_state = context_.rng_state;
     }
     bool waiting = false;
-    bool met = false;
+    bool progressed = false;
     for (int64_t d = 0; d < size(); ++d) {
       if (devices_[static_cast<size_t>(d)]->machine.state() != VirtualMachine::State::kWaiting) continue;
       waiting = true;
-      met = TryRunCollective(d) || met;
+      progressed = TryRunCollective(d) || progressed;
       if (context_.failed()) return false;
     }
     if (!waiting) return true;
-    if (!met) {
+    if (!progressed) {
       ReportDeadlock();
       return false;
     }

@@ -52,8 +52,9 @@ void GatherElements(std::byte* to, const std::byte* from, int64_t stride, int64_
 
 }  // namespace
 
-std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs, absl::Span<const ElementType> operands,
-                                         ElementType result, std::string* error) {
+std::optional<ElementOp> ElementOp::Create(Opcode opcode, const AttrReader& attrs,
+                                           absl::Span<const ElementType> operands, ElementType result,
+                                           std::string* error) {
   ElementOp op;
   const auto fail = [&]() -> std::optional<ElementOp> {
     *error = TypeError(opcode, operands, result);

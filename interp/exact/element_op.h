@@ -41,8 +41,8 @@ class ElementOp {
   static constexpr int64_t kBlock = 512;
 
   // Creates the operation of an elementwise opcode. Returns nullopt and sets `error` if these types are unsupported.
-  static std::optional<ElementOp> Make(Opcode opcode, const AttrReader& attrs, absl::Span<const ElementType> operands,
-                                       ElementType result, std::string* error);
+  static std::optional<ElementOp> Create(Opcode opcode, const AttrReader& attrs, absl::Span<const ElementType> operands,
+                                         ElementType result, std::string* error);
 
   int arity() const { return arity_; }
   // Applies the operation. Operand i begins at in[i] with stride strides[i] (in elements, 0 allowed); the result is

@@ -16,10 +16,11 @@ namespace hlokit::interp {
 namespace {
 
 // Returns "in iteration 5 of while.3, in iteration 2 of while.1".
-std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
+std::string LoopsToString(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
   std::string text;
   for (const RunContext::LoopPosition& at : loops) {
-    StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.trip, " of ", module.instruction(at.loop).name());
+    StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.iteration, " of ",
+              module.instruction(at.loop).name());
   }
   return text;
 }
@@ -33,7 +34,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
     if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
-  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsText(module, context.error_loops));
+  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsToString(module, context.error_loops));
 }
 
 }  // namespace
@@ -137,10 +138,10 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
         take(*at);
         continue;
       }
-      size_t room = first;
-      while (room < end && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
-      if (room < end) {
-        take(room);
+      size_t slot = first;
+      while (slot < end && (given[slot] == nullptr || users[slot] != 0 || !fits(slot))) ++slot;
+      if (slot < end) {
+        take(slot);
       } else {
         results.push_back(Literal::Zeros(result_shapes_[r]));
       }
@@ -207,7 +208,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   for (const std::unique_ptr<CompiledComputation>& routine : state.program.computations)
     routine->DropFrames(context.pool);
   statistics_.steps = context.steps();
-  statistics_.loop_trips = context.loop_trips;
+  statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();
   statistics_.seconds = context.seconds();
   return results;

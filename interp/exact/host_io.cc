@@ -14,8 +14,8 @@
 namespace hlokit::interp {
 
 std::string FileHostIo::PathOf(std::string_view queue, int64_t device) const {
-  if (devices_ == 1) return StrCat(folder_, "/", queue, ".txt");
-  return StrCat(folder_, "/", queue, ".", device, ".txt");
+  if (devices_ == 1) return StrCat(directory_, "/", queue, ".txt");
+  return StrCat(directory_, "/", queue, ".", device, ".txt");
 }
 
 absl::Status FileHostIo::Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) {

@@ -33,8 +33,8 @@ class HostIo {
 class FileHostIo : public HostIo {
  public:
   // `context`: the module's.
-  FileHostIo(std::string folder, Context* context, int64_t devices)
-      : folder_(std::move(folder)), context_(context), devices_(devices) {}
+  FileHostIo(std::string directory, Context* context, int64_t devices)
+      : directory_(std::move(directory)), context_(context), devices_(devices) {}
 
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
   absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) override;
@@ -48,7 +48,7 @@ class FileHostIo : public HostIo {
   };
   std::string PathOf(std::string_view queue, int64_t device) const;
 
-  const std::string folder_;
+  const std::string directory_;
   Context* const context_;
   const int64_t devices_;
   std::map<std::string, Input> inputs_;         // by path

@@ -101,7 +101,7 @@ bool ProgramBuilder::Build(Computation entry) {
     CompiledComputationBuilder builder(*this, routine.get());
     if (!builder.Build()) return false;
     compiled_computation_of_[computation.id().value] = routine.get();
-    std::unique_ptr<ScalarFunction> function = ScalarFunction::Make(*this, computation, routine.get());
+    std::unique_ptr<ScalarFunction> function = ScalarFunction::Create(*this, computation, routine.get());
     program_->computations.push_back(std::move(routine));
     if (function != nullptr) {
       function_of_[computation.id().value] = function.get();

@@ -29,7 +29,7 @@ bool RunContext::CheckTime() {
   }
   const double now = seconds();
   if (progress_ != nullptr && now >= next_progress_) {
-    (*progress_)({steps_, loop_trips, pool.bytes_in_use(), now});
+    (*progress_)({steps_, loop_iterations, pool.bytes_in_use(), now});
     next_progress_ = now + kSecondsPerProgress;
   }
   if (now > limits_.max_seconds) {
@@ -52,10 +52,10 @@ void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(
   if (count <= 0) return;
   // A chunk should outweigh the cost of dispatching it to a thread (some microseconds), and be short enough for a
   // prompt stop.
-  constexpr double kPiece = 3e4;
+  constexpr double kChunk = 3e4;
   constexpr double kBetweenChecks = 1e8;
   const double per_item = std::max(cost, 0.01);
-  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(std::min(kPiece / per_item, 1e15)));
+  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(std::min(kChunk / per_item, 1e15)));
   const double per_check = std::min(kBetweenChecks * threads() / per_item, 1e15);
   const int64_t between_checks = std::max<int64_t>(grain * 4 * threads(), static_cast<int64_t>(per_check));
   for (int64_t begin = 0; begin < count; begin += between_checks) {

@@ -49,7 +49,7 @@ class RunContext {
   InstructionId error_instruction;
   struct LoopPosition {
     InstructionId loop;
-    int64_t trip;  // from 1
+    int64_t iteration;  // from 1
   };
   std::vector<LoopPosition> error_loops;
 
@@ -60,7 +60,7 @@ class RunContext {
   }
   int64_t steps() const { return steps_; }
   const Limits& limits() const { return limits_; }
-  int64_t loop_trips = 0;  // of all loops
+  int64_t loop_iterations = 0;  // of all loops
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   // Fails if the run was canceled or is out of time, and reports progress periodically. Called in long loops.

@@ -102,7 +102,7 @@ struct ScalarFunction::Compiler {
         op.in[i] = registers[operand.id().value][0];
       }
       std::string error;
-      std::optional<ElementOp> made = ElementOp::Make(opcode, at, types, at.shape().element_type(), &error);
+      std::optional<ElementOp> made = ElementOp::Create(opcode, at, types, at.shape().element_type(), &error);
       if (!made) return false;
       if (made->identity()) {
         result.push_back(op.in[0]);
@@ -171,8 +171,8 @@ ScalarFunction::RecognizedOp KnownOf(Opcode opcode) {
 
 }  // namespace
 
-std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Computation computation,
-                                                     CompiledComputation* routine) {
+std::unique_ptr<ScalarFunction> ScalarFunction::Create(ProgramBuilder& program, Computation computation,
+                                                       CompiledComputation* routine) {
   auto f = std::make_unique<ScalarFunction>();
   f->routine_ = routine;
   std::vector<Shape> parameters;
@@ -232,7 +232,7 @@ void ScalarFunction::MatchComparison(Instruction root) {
   std::vector<bool> needed(ops_.size(), false);
   bool swapped = false;
   const RegisterOp& compare = ops_.back();
-  const auto walk = [&](uint32_t first, uint32_t second) {
+  const auto match_chain = [&](uint32_t first, uint32_t second) {
     pending = {{first, second}};
     std::fill(needed.begin(), needed.end(), false);
     size_t visited = 0;
@@ -260,9 +260,9 @@ void ScalarFunction::MatchComparison(Instruction root) {
     }
     return true;
   };
-  if (!walk(compare.in[0], compare.in[1])) {
+  if (!match_chain(compare.in[0], compare.in[1])) {
     swapped = true;
-    if (!walk(compare.in[1], compare.in[0])) return;
+    if (!match_chain(compare.in[1], compare.in[0])) return;
   }
   auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
   if (swapped) {

@@ -29,8 +29,8 @@ class ScalarFunction {
 
   // Creates the function. `routine`: the prepared form of the same computation. Returns null, after an error report, if
   // parameters or results are not scalars.
-  static std::unique_ptr<ScalarFunction> Make(ProgramBuilder& program, Computation computation,
-                                              CompiledComputation* routine);
+  static std::unique_ptr<ScalarFunction> Create(ProgramBuilder& program, Computation computation,
+                                                CompiledComputation* routine);
 
   size_t parameter_count() const { return parameters_.size(); }
   size_t result_count() const { return results_.size(); }

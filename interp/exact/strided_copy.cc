@@ -134,10 +134,10 @@ void StridedCopy::Run(std::byte* to, const std::byte* from, RunContext& context)
   if (kind_ == Kind::kNothing) return;
   if (rows_ == 1 && kind_ == Kind::kRuns && bytes_ > (int64_t{1} << 20)) {
     // Splits one long run.
-    constexpr int64_t kPiece = int64_t{1} << 18;
-    context.ParallelFor((bytes_ + kPiece - 1) / kPiece, 4e4, [&](int64_t begin, int64_t end) {
-      const int64_t first = begin * kPiece;
-      std::memcpy(to + first, from + first, static_cast<size_t>(std::min(end * kPiece, bytes_) - first));
+    constexpr int64_t kChunk = int64_t{1} << 18;
+    context.ParallelFor((bytes_ + kChunk - 1) / kChunk, 4e4, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * kChunk;
+      std::memcpy(to + first, from + first, static_cast<size_t>(std::min(end * kChunk, bytes_) - first));
     });
     return;
   }

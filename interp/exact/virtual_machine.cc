@@ -249,7 +249,7 @@ bool VirtualMachine::Enter(Frame& frame, const Thunk& step) {
         if (slot < step.result_begin || slot >= step.result_begin + step.result_count) ReleaseSlot(frame.slots[slot]);
       }
       frame.phase = Phase::kCondition;
-      frame.trips = 0;
+      frame.iterations = 0;
       return PushState(frame, step, static_cast<const WhilePlan*>(step.plan)->condition, /*move=*/false);
     }
     case ThunkKind::kConditional: {
@@ -293,13 +293,13 @@ bool VirtualMachine::Continue(Frame& frame, const Thunk& step) {
         ++frame.next;
         return true;
       }
-      if (frame.trips >= context_.limits().max_loop_iterations) {
+      if (frame.iterations >= context_.limits().max_loop_iterations) {
         context_.Fail(StrCat("a loop exceeded the limit of ", context_.limits().max_loop_iterations,
                              " iterations (--max-loop-trips)"));
         return false;
       }
-      ++frame.trips;
-      ++context_.loop_trips;
+      ++frame.iterations;
+      ++context_.loop_iterations;
       if (!context_.CountStep()) return false;
       if (observer_ != nullptr) observer_->OnInstructionBegin(step.instruction);
       frame.phase = Phase::kBody;
@@ -355,7 +355,8 @@ void VirtualMachine::RecordPosition() {
     if (!context_.error_instruction.valid()) context_.error_instruction = step.instruction;
     if (step.kind != ThunkKind::kWhile || frame.phase == Phase::kThunk) continue;
     if (context_.error_loops.size() < kMaxFrames) {
-      context_.error_loops.push_back({step.instruction, frame.phase == Phase::kBody ? frame.trips : frame.trips + 1});
+      context_.error_loops.push_back(
+          {step.instruction, frame.phase == Phase::kBody ? frame.iterations : frame.iterations + 1});
     }
   }
 }

@@ -56,7 +56,7 @@ class VirtualMachine {
     SlotValue* slots;
     uint32_t next;  // step
     Phase phase;    // what the callee's frame runs for `next`
-    int64_t trips;  // of the loop at `next`
+    int64_t iterations;  // of the loop at `next`
   };
 
   // `arguments[i]`: with a reference for each that has an owner.

@@ -47,14 +47,14 @@ bool HasSize(Group& group, int64_t size) {
   return false;
 }
 
-// PieceElement returns the position of element i of chunk `piece` in an array divided into `pieces` along a dimension.
-// PieceOf is its inverse: the chunk of element i of the whole, and the position in it.
-int64_t PieceElement(const Array& whole, int64_t dim, int64_t pieces, int64_t piece, int64_t i) {
-  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
-  return i / part * inner + piece * part + i % part;
+// ChunkElement returns the position of element i of chunk `chunk` in an array divided into `chunks` along a dimension.
+// ChunkOf is its inverse: the chunk of element i of the whole, and the position in it.
+int64_t ChunkElement(const Array& whole, int64_t dim, int64_t chunks, int64_t chunk, int64_t i) {
+  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / chunks;
+  return i / part * inner + chunk * part + i % part;
 }
-std::pair<int64_t, int64_t> PieceOf(const Array& whole, int64_t dim, int64_t pieces, int64_t i) {
-  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+std::pair<int64_t, int64_t> ChunkOf(const Array& whole, int64_t dim, int64_t chunks, int64_t i) {
+  const int64_t inner = ElementCount(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / chunks;
   return {i % inner / part, i / inner * part + i % part};
 }
 
@@ -243,7 +243,7 @@ void AllGather(Group& group) {
   }
   Exchange(group, shapes, [&](int64_t m, int64_t k, int64_t i) {
     const Array& whole = *group.results[static_cast<size_t>(m)][static_cast<size_t>(k)];
-    const auto [member, element] = PieceOf(whole, dims[0], MemberCount(group), i);
+    const auto [member, element] = ChunkOf(whole, dims[0], MemberCount(group), i);
     return Source{member, k, element};
   });
 }
@@ -264,15 +264,15 @@ void ReduceScatter(Group& group) {
   if (dims.size() != 1) return group.run.Fail("the dimension does not fit the operands");
   if (!AllocateResults(group, LeafShapes(group.instruction.shape()))) return;
   for (size_t k = 0; k < group.results[0].size(); ++k) {
-    const Shape piece = group.results[0][k]->shape();
+    const Shape chunk = group.results[0][k]->shape();
     const Leaf total = Combined(group, k);
     if (total == nullptr) return;
-    if (piece.dim(dims[0]) != 0 && !HasSize(group, total->dim(dims[0]) / piece.dim(dims[0]))) return;
-    const Leaf converted = Converted(group.run, total, piece.element_type());
+    if (chunk.dim(dims[0]) != 0 && !HasSize(group, total->dim(dims[0]) / chunk.dim(dims[0]))) return;
+    const Leaf converted = Converted(group.run, total, chunk.element_type());
     for (int64_t m = 0; converted != nullptr && m < MemberCount(group); ++m) {
       Array& out = *group.results[static_cast<size_t>(m)][k];
       for (int64_t i = 0; i < out.count() && group.run.Tick(); ++i) {
-        out.CopyElement(i, *converted, PieceElement(*converted, dims[0], MemberCount(group), m, i));
+        out.CopyElement(i, *converted, ChunkElement(*converted, dims[0], MemberCount(group), m, i));
       }
     }
   }
@@ -289,8 +289,8 @@ void AllToAll(Group& group) {
   }
   Exchange(group, LeafShapes(group.instruction.shape()), [&](int64_t m, int64_t k, int64_t i) {
     if (tuple) return Source{k, m, i};
-    const auto [member, element] = PieceOf(*group.results[static_cast<size_t>(m)][0], dims[0], n, i);
-    return Source{member, 0, PieceElement(*group.operands[0][0], dims[0], n, m, element)};
+    const auto [member, element] = ChunkOf(*group.results[static_cast<size_t>(m)][0], dims[0], n, i);
+    return Source{member, 0, ChunkElement(*group.operands[0][0], dims[0], n, m, element)};
   });
 }
 

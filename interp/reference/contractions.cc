@@ -210,8 +210,8 @@ Leaf KernelOf(const Op& op) {
                                                                                            : nullptr;
   }
   const bool pair = op.operands.size() == 2 && op.operands[1].size() == 2;
-  const bool apart = op.operands.size() == 3 && op.operands[1].size() == 1;
-  if (!op.Require(!config->lhs && (pair || apart), "XLA defines values for a sparse kernel with its places only") ||
+  const bool separate = op.operands.size() == 3 && op.operands[1].size() == 1;
+  if (!op.Require(!config->lhs && (pair || separate), "XLA defines values for a sparse kernel with its places only") ||
       !op.Require(config->rhs->dimension == ConvolutionDims::Of(op.instruction).kernel_input_feature,
                   "a kernel can be sparse along its input features only")) {
     return nullptr;

@@ -38,7 +38,7 @@ class Devices {
 
   bool InvokeOpMultiOutput() {
     while (!run_.failed()) {
-      bool waiting = false, met = false;
+      bool waiting = false, progressed = false;
       for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
         run_.device = &devices_[d];
         if (machines_[d]->state() == VirtualMachine::State::kRunning) machines_[d]->Advance();
@@ -46,10 +46,10 @@ class Devices {
       for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
         if (machines_[d]->state() != VirtualMachine::State::kWaiting) continue;
         waiting = true;
-        met = TryRunCollective(static_cast<int64_t>(d)) || met;
+        progressed = TryRunCollective(static_cast<int64_t>(d)) || progressed;
       }
       if (!waiting) break;
-      if (!met && !run_.failed()) ReportDeadlock();
+      if (!progressed && !run_.failed()) ReportDeadlock();
     }
     return !run_.failed();
   }

@@ -36,23 +36,24 @@ struct WindowNumbers {
 
 // For an element of `windows`, in each dimension of the array: the start of its window, the element's offset from it,
 // and the window's size.
-struct WindowPlace {
+struct WindowPosition {
   Index start, offset, size;
 };
 
 // Returns the position of the element of `windows` at `index`; starts are not clamped.
-WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
-  WindowPlace place;
-  place.start.assign(array.size(), 0);
-  place.offset.assign(array.size(), 0);
-  place.size.assign(array.size(), 1);
+WindowPosition WindowPositionOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows,
+                                const Index& index) {
+  WindowPosition position;
+  position.start.assign(array.size(), 0);
+  position.offset.assign(array.size(), 0);
+  position.size.assign(array.size(), 1);
   size_t next = 0;
   for (size_t d = 0; d < array.size(); ++d) {
     const int64_t dim = static_cast<int64_t>(d);
     if (Contains(n.collapsed_dims, dim) || Contains(n.array_batching, dim) || next >= n.window_dims.size()) continue;
     const size_t w = static_cast<size_t>(n.window_dims[next++]);
-    place.offset[d] = index[w];
-    place.size[d] = windows[w];
+    position.offset[d] = index[w];
+    position.size[d] = windows[w];
   }
   // The other dimensions of `windows` correspond to those of the indices other than the index vector's.
   Index at(indices.dims().size(), 0);
@@ -64,12 +65,12 @@ WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Di
   }
   for (size_t c = 0; c < n.index_map.size(); ++c) {
     if (n.index_vector_dim < indices.rank()) at[static_cast<size_t>(n.index_vector_dim)] = static_cast<int64_t>(c);
-    place.start[static_cast<size_t>(n.index_map[c])] = IndexAt(indices, PositionOf(at, indices.dims()));
+    position.start[static_cast<size_t>(n.index_map[c])] = IndexAt(indices, PositionOf(at, indices.dims()));
   }
   for (size_t b = 0; b < n.array_batching.size(); ++b) {
-    place.start[static_cast<size_t>(n.array_batching[b])] = at[static_cast<size_t>(n.index_batching[b])];
+    position.start[static_cast<size_t>(n.array_batching[b])] = at[static_cast<size_t>(n.index_batching[b])];
   }
-  return place;
+  return position;
 }
 
 }  // namespace
@@ -110,11 +111,11 @@ void Gather(Op& op) {
   if (from.count() == 0) return;  // windows of size 0 in a collapsed dimension: the result is zeros
   int64_t to = 0;
   op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
-    const WindowPlace place = PlaceOf(numbers, from.dims(), indices, op.shape.dims(), index);
-    Index source(place.start.size());
+    const WindowPosition position = WindowPositionOf(numbers, from.dims(), indices, op.shape.dims(), index);
+    Index source(position.start.size());
     for (size_t d = 0; d < source.size(); ++d) {
-      const int64_t limit = std::max<int64_t>(from.dims()[d] - place.size[d], 0);
-      source[d] = std::clamp<int64_t>(place.start[d], 0, limit) + place.offset[d];
+      const int64_t limit = std::max<int64_t>(from.dims()[d] - position.size[d], 0);
+      source[d] = std::clamp<int64_t>(position.start[d], 0, limit) + position.offset[d];
     }
     op.out().CopyElement(to++, from, PositionOf(source, from.dims()));
   });
@@ -144,11 +145,11 @@ void Scatter(Op& op) {
   op.ForEachIndex(sizes, [&](const Index& ordered) {
     Index index(ordered.size());
     for (size_t d = 0; d < order.size(); ++d) index[static_cast<size_t>(order[d])] = ordered[d];
-    const WindowPlace place = PlaceOf(numbers, input, indices, updates, index);
+    const WindowPosition position = WindowPositionOf(numbers, input, indices, updates, index);
     Index at(input.size());
     for (size_t d = 0; d < at.size(); ++d) {
-      if (place.start[d] < 0 || place.start[d] > input[d] - place.size[d]) return;
-      at[d] = place.start[d] + place.offset[d];
+      if (position.start[d] < 0 || position.start[d] > input[d] - position.size[d]) return;
+      at[d] = position.start[d] + position.offset[d];
     }
     const int64_t to = PositionOf(at, input), from = PositionOf(index, updates);
     SlotValue arguments;

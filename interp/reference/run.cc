@@ -13,7 +13,7 @@
 namespace hlokit::reference {
 namespace {
 
-constexpr size_t kNoPlace = ~size_t{0};
+constexpr size_t kNoPosition = ~size_t{0};
 
 // Reports an error at an instruction.
 bool Refuse(Instruction at, DiagnosticKind kind, std::string message, DiagnosticSink* sink, std::string hint = "") {
@@ -43,7 +43,7 @@ class Preparation {
               PreparedProgram* program)
       : module_(module), options_(options), sink_(sink), program_(*program), effects_(module) {
     program_.module = &module;
-    program_.places.assign(module.instruction_id_bound(), kNoPlace);
+    program_.places.assign(module.instruction_id_bound(), kNoPosition);
   }
 
   bool Prepare(Computation entry) {
@@ -85,12 +85,12 @@ class Preparation {
       while (!stack.empty()) {
         const Instruction at = stack.back().first;
         const std::vector<Instruction> needed = NeededBy(at);
-        if (stack.back().second == 0 && program_.places[at.id().value] != kNoPlace) {
+        if (stack.back().second == 0 && program_.places[at.id().value] != kNoPosition) {
           stack.pop_back();
         } else if (stack.back().second < needed.size()) {
           open.insert(at.id().value);
           const Instruction next = needed[stack.back().second++];
-          if (program_.places[next.id().value] != kNoPlace) continue;
+          if (program_.places[next.id().value] != kNoPosition) continue;
           if (open.contains(next.id().value)) {
             return Refuse(next, DiagnosticKind::kCyclicOperands, "this instruction depends on its own result", sink_);
           }
@@ -255,7 +255,7 @@ bool Run::CheckTime() {
                 " ms (--max-seconds)"));
   }
   if (options.progress && now >= next_progress_) {
-    options.progress({statistics.steps, statistics.loop_trips, memory.used, now});
+    options.progress({statistics.steps, statistics.loop_iterations, memory.used, now});
     next_progress_ = now + kSecondsPerProgress;
   }
   return !failed_;

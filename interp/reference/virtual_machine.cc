@@ -135,7 +135,7 @@ void VirtualMachine::Enter(Instruction at, Control control) {
     }
     case Control::kWhile:
       frame.phase = Phase::kCondition;
-      frame.trips = 0;
+      frame.iterations = 0;
       frame.state = ValueOf(at.operand(0));
       return Push(at.computation_attr(Attr::kCondition), frame.state);
     case Control::kConditional: {
@@ -204,12 +204,12 @@ void VirtualMachine::Continue(Instruction at) {
     case Phase::kCondition:
       if (!IsScalarPred(returned_)) return run_.Fail("the condition of the loop gives no pred");
       if (returned_[0]->Integer(0) == 0) return Finish(std::move(frame.state));
-      if (frame.trips >= run_.options.limits.max_loop_iterations) {
+      if (frame.iterations >= run_.options.limits.max_loop_iterations) {
         return run_.Fail(StrCat("a loop exceeded the limit of ", run_.options.limits.max_loop_iterations,
                                 " iterations (--max-loop-trips)"));
       }
-      ++frame.trips;
-      ++run_.statistics.loop_trips;
+      ++frame.iterations;
+      ++run_.statistics.loop_iterations;
       if (!applied_ && !run_.CountStep()) return;
       if (run_.options.observer != nullptr && !applied_) run_.options.observer->OnInstructionBegin(at.id());
       frame.phase = Phase::kBody;
@@ -265,8 +265,8 @@ void VirtualMachine::RecordPosition() {
     const Instruction at = frame.schedule->order[frame.next];
     if (!run_.error_instruction.valid()) run_.error_instruction = at.id();
     if (at.opcode() != Opcode::kWhile || frame.phase == Phase::kNext || run_.error_loops.size() >= kMaxLoops) continue;
-    const int64_t trip = frame.phase == Phase::kBody ? frame.trips : frame.trips + 1;
-    run_.error_loops.push_back(StrCat("in iteration ", trip, " of ", at.name()));
+    const int64_t iteration = frame.phase == Phase::kBody ? frame.iterations : frame.iterations + 1;
+    run_.error_loops.push_back(StrCat("in iteration ", iteration, " of ", at.name()));
   }
 }
 

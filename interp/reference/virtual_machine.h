@@ -44,7 +44,7 @@ class VirtualMachine {
     std::vector<SlotValue> values;  // by position in the schedule
     size_t next = 0;
     Phase phase = Phase::kNext;  // what the callee's frame runs for instruction `next`
-    int64_t trips = 0;           // of the loop at `next`
+    int64_t iterations = 0;      // of the loop at `next`
     SlotValue state;             // state of that loop, or operands bound to that asynchronous operation
   };
 

@@ -151,7 +151,7 @@ void CopyTransposed(std::byte* to, const std::byte* from, absl::Span<const int64
   }
 }
 
-std::string DimsText(absl::Span<const int64_t> dims) {
+std::string DimsToString(absl::Span<const int64_t> dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ",", dims[i]);
   return text + "]";
@@ -212,7 +212,7 @@ absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
   }
   if (absl::Span<const int64_t>(header->dims) != shape.dims()) {
     return absl::InvalidArgumentError(
-        StrCat("the array has dimensions ", DimsText(header->dims), ", expected ", DimsText(shape.dims())));
+        StrCat("the array has dimensions ", DimsToString(header->dims), ", expected ", DimsToString(shape.dims())));
   }
   const std::string_view elements = bytes.substr(header_begin + length);
   const int64_t size = LiteralBytes(shape);

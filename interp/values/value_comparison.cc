@@ -161,15 +161,15 @@ void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, co
 std::string Describe(const Literal& actual, const Literal& expected, const Worst& worst) {
   const Shape shape = actual.shape();
   std::string text = StrCat("result ", worst.leaf);
-  if (shape.rank() != 0) StrAppend(&text, ", element ", IndexText(shape, worst.element));
+  if (shape.rank() != 0) StrAppend(&text, ", element ", IndexToString(shape, worst.element));
   StrAppend(&text, " of ", ToString(shape, /*with_layout=*/false), ": ",
-            ElementText(shape, actual.data(), worst.element), ", expected ",
-            ElementText(shape, expected.data(), worst.element));
+            ElementToString(shape, actual.data(), worst.element), ", expected ",
+            ElementToString(shape, expected.data(), worst.element));
   if (ClassOf(shape.element_type()) != ElementClass::kPred && worst.distance.abs < kInfiniteDistance) {
-    StrAppend(&text, " (off by ", DoubleText(worst.distance.abs, 4));
+    StrAppend(&text, " (off by ", FormatDouble(worst.distance.abs, 4));
     if (worst.distance.rel < kInfiniteDistance)
-      StrAppend(&text, ", ", DoubleText(worst.distance.rel, 4), " of the expected value");
-    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", DoubleText(worst.distance.ulp, 4), " ulp");
+      StrAppend(&text, ", ", FormatDouble(worst.distance.rel, 4), " of the expected value");
+    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", FormatDouble(worst.distance.ulp, 4), " ulp");
     StrAppend(&text, ")");
   }
   return text;

@@ -53,7 +53,7 @@ ValueSummary Summarize(Shape array, const std::byte* data) {
 std::string ToString(const ValueSummary& s) {
   std::string text;
   if (s.finite() != 0) {
-    text = StrCat("min ", DoubleText(s.min, 6), " max ", DoubleText(s.max, 6), " mean ", DoubleText(s.mean, 6));
+    text = StrCat("min ", FormatDouble(s.min, 6), " max ", FormatDouble(s.max, 6), " mean ", FormatDouble(s.mean, 6));
   }
   const auto add = [&](int64_t count, const char* what) {
     if (count != 0) StrAppend(&text, text.empty() ? "" : ", ", count, " ", what);
@@ -64,7 +64,7 @@ std::string ToString(const ValueSummary& s) {
   return StrCat(text, " of ", s.elements);
 }
 
-std::string ValueText(Shape leaf, const std::byte* data, int64_t max_elements) {
+std::string ValueToString(Shape leaf, const std::byte* data, int64_t max_elements) {
   if (!leaf.IsArray()) return "";
   if (leaf.element_count() > max_elements) return ToString(Summarize(leaf, data));
   Literal literal = Literal::Zeros(leaf);
@@ -72,7 +72,7 @@ std::string ValueText(Shape leaf, const std::byte* data, int64_t max_elements) {
   return ToString(literal);
 }
 
-std::string IndexText(Shape array, int64_t element) {
+std::string IndexToString(Shape array, int64_t element) {
   std::vector<int64_t> index(static_cast<size_t>(array.rank()));
   for (size_t d = index.size(); d-- > 0;) {
     index[d] = element % array.dim(static_cast<int64_t>(d));
@@ -83,7 +83,7 @@ std::string IndexText(Shape array, int64_t element) {
   return text + "}";
 }
 
-std::string ElementText(Shape array, const std::byte* data, int64_t element) {
+std::string ElementToString(Shape array, const std::byte* data, int64_t element) {
   std::string text;
   {
     TextWriter writer(&text);

@@ -32,12 +32,12 @@ std::string ToString(const ValueSummary& summary);
 
 // Returns the value in literal syntax if it has at most `max_elements`, else its summary; "" for leaves other than
 // arrays.
-std::string ValueText(Shape leaf, const std::byte* data, int64_t max_elements);
+std::string ValueToString(Shape leaf, const std::byte* data, int64_t max_elements);
 
 // Returns the index of a row-major element number: "{1, 2}".
-std::string IndexText(Shape array, int64_t element);
+std::string IndexToString(Shape array, int64_t element);
 // Returns one element in scalar syntax.
-std::string ElementText(Shape array, const std::byte* data, int64_t element);
+std::string ElementToString(Shape array, const std::byte* data, int64_t element);
 
 }  // namespace hlokit::interp
 

@@ -50,8 +50,8 @@ void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
   for (char c : line) out->push_back(static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c);
   StrAppend(out, tail, "\n  ", std::string(lead.size(), ' '));
   for (size_t i = 0; i < column && i < line.size(); ++i) out->push_back(line[i] == '\t' ? '\t' : ' ');
-  const size_t room = line.size() > column ? line.size() - column : 1;
-  StrAppend(out, "^", std::string(std::min<size_t>(range.size > 0 ? range.size - 1 : 0, room - 1), '~'), "\n");
+  const size_t remaining = line.size() > column ? line.size() - column : 1;
+  StrAppend(out, "^", std::string(std::min<size_t>(range.size > 0 ? range.size - 1 : 0, remaining - 1), '~'), "\n");
 }
 
 }  // namespace

@@ -5,18 +5,18 @@
 
 namespace hlokit {
 
-std::string DoubleText(double value) {
+std::string FormatDouble(double value) {
   char buffer[32];
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
 }
 
-std::string DoubleText(double value, int digits) {
+std::string FormatDouble(double value, int digits) {
   char buffer[32];
   return std::string(buffer,
                      std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits).ptr);
 }
 
-std::string FixedText(double value, int decimals) {
+std::string FormatFixed(double value, int decimals) {
   char buffer[336];  // the sign, the 309 digits of the largest double, the point and 17 decimals fit
   return std::string(buffer,
                      std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed, decimals).ptr);

@@ -8,13 +8,13 @@
 namespace hlokit {
 
 // Returns the shortest text that reads back as `value`.
-std::string DoubleText(double value);
+std::string FormatDouble(double value);
 
 // Returns `value` rounded to at most `digits` significant digits (1 to 17), as "%.*g" of C prints it.
-std::string DoubleText(double value, int digits);
+std::string FormatDouble(double value, int digits);
 
 // Returns `value` with exactly `decimals` digits (0 to 17) after the point, as "%.*f" of C prints it.
-std::string FixedText(double value, int decimals);
+std::string FormatFixed(double value, int decimals);
 
 }  // namespace hlokit
 

@@ -110,13 +110,13 @@ void PrintJsonString(TextWriter& out, std::string_view s, JsonInvalidUtf8 invali
 
 JsonWriter& JsonWriter::Value(double value) {
   if (!std::isfinite(value)) return Null();
-  Raw() << DoubleText(value);
+  Raw() << FormatDouble(value);
   return *this;
 }
 
 JsonWriter& JsonWriter::Rounded(double value, int digits) {
   if (!std::isfinite(value)) return Null();
-  Raw() << DoubleText(value, digits);
+  Raw() << FormatDouble(value, digits);
   return *this;
 }
 

@@ -38,7 +38,7 @@ std::string Hex(const std::byte* data, size_t size) {
 }
 
 // Returns two different elements. Those with equal text, such as some NaNs, are followed by their bits.
-std::string ElementsText(ElementType type, const std::byte* a, const std::byte* b) {
+std::string ElementsToString(ElementType type, const std::byte* a, const std::byte* b) {
   std::string text_a, text_b;
   {
     TextWriter out_a(&text_a), out_b(&text_b);
@@ -50,13 +50,13 @@ std::string ElementsText(ElementType type, const std::byte* a, const std::byte* 
   return text_a != text_b ? text : StrCat(text, " (", Hex(a, width), " vs ", Hex(b, width), ")");
 }
 
-std::string IndexText(absl::Span<const int64_t> index) {
+std::string IndexToString(absl::Span<const int64_t> index) {
   std::string text = "{";
   for (size_t i = 0; i < index.size(); ++i) StrAppend(&text, i > 0 ? "," : "", index[i]);
   return text + "}";
 }
 
-std::string MetadataText(Instruction i) {
+std::string MetadataToString(Instruction i) {
   if (!i.metadata_id().valid()) return "absent";
   std::string text;
   {
@@ -97,9 +97,9 @@ class Comparison {
   std::vector<Instruction> Unmatched(const std::vector<Instruction>& from,
                                      const std::vector<Instruction>& others) const;
   std::string ShapeText(Shape shape) const { return ToString(shape, options_.layout); }
-  std::string AttrText(Instruction i, const AttrValue& value) const;
-  void Say(std::string text) { diff_.differences.push_back(std::move(text)); }
-  void SayHeader(std::string_view field, std::string_view a, std::string_view b) {
+  std::string AttrToString(Instruction i, const AttrValue& value) const;
+  void Report(std::string text) { diff_.differences.push_back(std::move(text)); }
+  void ReportHeader(std::string_view field, std::string_view a, std::string_view b) {
     if (a != b) diff_.header.push_back(StrCat(field, ": ", Versus(a, b)));
   }
 
@@ -111,31 +111,31 @@ class Comparison {
 
 // ---- header ----
 
-std::string AliasText(const Module& module) {
+std::string AliasesToString(const Module& module) {
   const Context& context = module.context();
   std::string text = "{";
   for (const InputOutputAlias& alias : module.header().input_output_alias) {
-    StrAppend(&text, " ", IndexText(context.list(alias.output_index)), ": (", alias.parameter, ", ",
-              IndexText(context.list(alias.parameter_index)), alias.must_alias ? ", must-alias)" : ", may-alias)");
+    StrAppend(&text, " ", IndexToString(context.list(alias.output_index)), ": (", alias.parameter, ", ",
+              IndexToString(context.list(alias.parameter_index)), alias.must_alias ? ", must-alias)" : ", may-alias)");
   }
   return text + " }";
 }
 
-std::string DonorText(const Module& module) {
+std::string DonorsToString(const Module& module) {
   std::string text = "{";
   for (const BufferDonor& donor : module.header().buffer_donor) {
-    StrAppend(&text, " (", donor.parameter, ", ", IndexText(module.context().list(donor.parameter_index)), ")");
+    StrAppend(&text, " (", donor.parameter, ", ", IndexToString(module.context().list(donor.parameter_index)), ")");
   }
   return text + " }";
 }
 
-std::string UnknownText(const Module& module) {
+std::string UnknownAttributesToString(const Module& module) {
   std::string text;
   for (StringId s : module.header().unknown_attributes) StrAppend(&text, module.context().str(s), " ");
   return text;
 }
 
-std::string EntryLayoutText(const Module& module) {
+std::string EntryLayoutToString(const Module& module) {
   if (!module.header().entry_layout.has_value()) return "none";
   std::string text = "(";
   for (Shape shape : module.header().entry_layout->parameters) {
@@ -146,11 +146,11 @@ std::string EntryLayoutText(const Module& module) {
   return result.valid() ? text + ToString(result) : text;
 }
 
-std::string PropagationText(const Module& module, ListId list) {
-  return list.valid() ? IndexText(module.context().list(list)) : "none";
+std::string PropagationToString(const Module& module, ListId list) {
+  return list.valid() ? IndexToString(module.context().list(list)) : "none";
 }
 
-std::string FrontendText(const Module& module) {
+std::string FrontendAttributesToString(const Module& module) {
   const ListId list = module.header().frontend_attributes;
   if (!list.valid()) return "none";
   std::string text;
@@ -167,23 +167,24 @@ void Comparison::CompareHeaders() {
   const Module& ma = *a_.module;
   const Module& mb = *b_.module;
   const auto flag = [](bool value) { return value ? std::string_view("true") : std::string_view("false"); };
-  SayHeader("replica_count", Number(a.replica_count), Number(b.replica_count));
-  SayHeader("num_partitions", Number(a.num_partitions), Number(b.num_partitions));
-  SayHeader("alias_passthrough_params", flag(a.alias_passthrough_params), flag(b.alias_passthrough_params));
-  SayHeader("input_output_alias", AliasText(ma), AliasText(mb));
-  SayHeader("buffer_donor", DonorText(ma), DonorText(mb));
-  SayHeader("unknown attributes", UnknownText(ma), UnknownText(mb));
-  if (options_.layout) SayHeader("entry_computation_layout", EntryLayoutText(ma), EntryLayoutText(mb));
+  ReportHeader("replica_count", Number(a.replica_count), Number(b.replica_count));
+  ReportHeader("num_partitions", Number(a.num_partitions), Number(b.num_partitions));
+  ReportHeader("alias_passthrough_params", flag(a.alias_passthrough_params), flag(b.alias_passthrough_params));
+  ReportHeader("input_output_alias", AliasesToString(ma), AliasesToString(mb));
+  ReportHeader("buffer_donor", DonorsToString(ma), DonorsToString(mb));
+  ReportHeader("unknown attributes", UnknownAttributesToString(ma), UnknownAttributesToString(mb));
+  if (options_.layout) ReportHeader("entry_computation_layout", EntryLayoutToString(ma), EntryLayoutToString(mb));
   if (options_.sharding) {
-    SayHeader("allow_spmd_sharding_propagation_to_parameters",
-              PropagationText(ma, a.allow_spmd_sharding_propagation_to_parameters),
-              PropagationText(mb, b.allow_spmd_sharding_propagation_to_parameters));
-    SayHeader("allow_spmd_sharding_propagation_to_output",
-              PropagationText(ma, a.allow_spmd_sharding_propagation_to_output),
-              PropagationText(mb, b.allow_spmd_sharding_propagation_to_output));
+    ReportHeader("allow_spmd_sharding_propagation_to_parameters",
+                 PropagationToString(ma, a.allow_spmd_sharding_propagation_to_parameters),
+                 PropagationToString(mb, b.allow_spmd_sharding_propagation_to_parameters));
+    ReportHeader("allow_spmd_sharding_propagation_to_output",
+                 PropagationToString(ma, a.allow_spmd_sharding_propagation_to_output),
+                 PropagationToString(mb, b.allow_spmd_sharding_propagation_to_output));
   }
-  if (options_.frontend_attributes) SayHeader("frontend_attributes", FrontendText(ma), FrontendText(mb));
-  if (options_.schedule) SayHeader("is_scheduled", flag(a.is_scheduled), flag(b.is_scheduled));
+  if (options_.frontend_attributes)
+    ReportHeader("frontend_attributes", FrontendAttributesToString(ma), FrontendAttributesToString(mb));
+  if (options_.schedule) ReportHeader("is_scheduled", flag(a.is_scheduled), flag(b.is_scheduled));
 }
 
 // ---- path ----
@@ -229,12 +230,12 @@ bool Comparison::StepIntoComputation(Computation a, Computation b, std::string c
     return diff_.path.back().a.valid() && diff_.path.back().b.valid();
   };
   if (a.execution_thread() != b.execution_thread()) {
-    Say(StrCat("execution thread of ", step.caller, ": ", Versus(a.execution_thread(), b.execution_thread())));
+    Report(StrCat("execution thread of ", step.caller, ": ", Versus(a.execution_thread(), b.execution_thread())));
     return false;
   }
   if (a.parameter_count() != b.parameter_count()) {
-    Say(StrCat("parameters of ", step.caller,
-               " computation: ", Versus(Number(a.parameter_count()), Number(b.parameter_count()))));
+    Report(StrCat("parameters of ", step.caller,
+                  " computation: ", Versus(Number(a.parameter_count()), Number(b.parameter_count()))));
   }
   const int64_t parameters = std::min(a.parameter_count(), b.parameter_count());
   for (int64_t i = 0; i < parameters; ++i) {
@@ -250,11 +251,11 @@ bool Comparison::StepIntoComputation(Computation a, Computation b, std::string c
     const Instruction sa = only_a.empty() ? Instruction() : only_a[0];
     const Instruction sb = only_b.empty() ? Instruction() : only_b[0];
     if (take(FingerprintStep::Via::kSink, 0, sa, sb)) return true;
-    Say(sa.valid() ? "only in the first: unused, but part of the fingerprint"
-                   : "only in the second: unused, but part of the fingerprint");
+    Report(sa.valid() ? "only in the first: unused, but part of the fingerprint"
+                      : "only in the second: unused, but part of the fingerprint");
     return false;
   }
-  Say(StrCat("order of the instructions of ", step.caller, " computation"));
+  Report(StrCat("order of the instructions of ", step.caller, " computation"));
   return false;
 }
 
@@ -273,10 +274,10 @@ bool Comparison::StepIntoUncalled() {
   const std::vector<Computation> only_a = unmatched(a_, b_), only_b = unmatched(b_, a_);
   if (!only_a.empty() && !only_b.empty()) return StepIntoComputation(only_a[0], only_b[0], "uncalled");
   if (!only_a.empty() || !only_b.empty()) {
-    Say(only_a.empty() ? StrCat("uncalled computation only in the second: ", only_b[0].name())
-                       : StrCat("uncalled computation only in the first: ", only_a[0].name()));
+    Report(only_a.empty() ? StrCat("uncalled computation only in the second: ", only_b[0].name())
+                          : StrCat("uncalled computation only in the first: ", only_a[0].name()));
   } else if (ids_a.size() != ids_b.size()) {
-    Say(StrCat("uncalled computations: ", ids_a.size(), " vs ", ids_b.size()));
+    Report(StrCat("uncalled computations: ", ids_a.size(), " vs ", ids_b.size()));
   }
   return false;
 }
@@ -322,16 +323,16 @@ bool Comparison::StepFromPair(Instruction a, Instruction b) {
     return true;
   }
   if (StepToControl(a, b)) return true;
-  const size_t said = diff_.differences.size();
+  const size_t reported = diff_.differences.size();
   if (StepToCallee(a, b)) return true;
   // A difference of the called computation ends the path, unless one of its parameters continues it.
-  if (diff_.differences.size() == said) DescribePair(a, b);
+  if (diff_.differences.size() == reported) DescribePair(a, b);
   return false;
 }
 
 // ---- differences ----
 
-std::string Comparison::AttrText(Instruction i, const AttrValue& value) const {
+std::string Comparison::AttrToString(Instruction i, const AttrValue& value) const {
   PrintOptions print = print_;
   // Lists of shapes exist for their layouts.
   if (InfoOf(value.attr).type == AttrType::kShapeList) print.include_layout_in_shapes = true;
@@ -349,24 +350,27 @@ void Comparison::DescribeAttrs(Instruction a, Instruction b) {
     const std::optional<uint32_t> payload = other.payload(value.attr);
     const bool first = at == a;
     if (!payload.has_value()) {
-      const std::string text = Shorten(AttrText(at, value), kMaxValue);
-      Say(StrCat("attribute ", ToString(value.attr), ": ", first ? text : "absent", " vs ", first ? "absent" : text));
+      const std::string text = Shorten(AttrToString(at, value), kMaxValue);
+      Report(
+          StrCat("attribute ", ToString(value.attr), ": ", first ? text : "absent", " vs ", first ? "absent" : text));
     } else if (!both) {
       return;
     } else if (type == AttrType::kLiteral) {
       DescribeLiterals("literal", LiteralId(value.payload), LiteralId(*payload));
     } else if (type == AttrType::kInstructionList) {
       if (a.control_predecessors().size() != b.control_predecessors().size()) {
-        Say(StrCat("control predecessors: ", a.control_predecessors().size(), " vs ", b.control_predecessors().size()));
+        Report(
+            StrCat("control predecessors: ", a.control_predecessors().size(), " vs ", b.control_predecessors().size()));
       }
     } else if (NamesComputations(value.attr)) {
       if (!HoldsList(type)) return;
       const size_t size_a = at.module().context().list(ListId(value.payload)).size();
       const size_t size_b = other.module().context().list(ListId(*payload)).size();
-      if (size_a != size_b) Say(StrCat("attribute ", ToString(value.attr), ": ", size_a, " computations vs ", size_b));
+      if (size_a != size_b)
+        Report(StrCat("attribute ", ToString(value.attr), ": ", size_a, " computations vs ", size_b));
     } else {
-      const std::string text_a = AttrText(at, value), text_b = AttrText(other, {value.attr, *payload});
-      if (text_a != text_b) Say(StrCat("attribute ", ToString(value.attr), ": ", Versus(text_a, text_b)));
+      const std::string text_a = AttrToString(at, value), text_b = AttrToString(other, {value.attr, *payload});
+      if (text_a != text_b) Report(StrCat("attribute ", ToString(value.attr), ": ", Versus(text_a, text_b)));
     }
   };
   for (const AttrValue& value : a.attrs()) compare(value, a, b, true);
@@ -387,11 +391,11 @@ void Comparison::DescribeLiterals(std::string_view what, LiteralId a, LiteralId 
     const LiteralRecord& lb = b_.module->context().literals[at.b];
     const std::string where = at.index.empty() ? std::string(what) : StrCat(what, " at tuple index ", at.index);
     if (!SameShape(la.shape, lb.shape, /*ignore_layout=*/true)) {
-      Say(StrCat(where, ": ", Versus(ShapeText(la.shape), ShapeText(lb.shape))));
+      Report(StrCat(where, ": ", Versus(ShapeText(la.shape), ShapeText(lb.shape))));
       return;
     }
     if (la.elided != lb.elided) {
-      Say(StrCat(where, ": ", la.elided ? "elided vs known" : "known vs elided"));
+      Report(StrCat(where, ": ", la.elided ? "elided vs known" : "known vs elided"));
       return;
     }
     if (la.elided) continue;
@@ -410,8 +414,8 @@ void Comparison::DescribeLiterals(std::string_view what, LiteralId a, LiteralId 
       ++different;
     }
     if (different == 0) continue;
-    Say(StrCat(where, ": ", different, " of ", count, " elements differ, first at ", first, ": ",
-               ElementsText(la.shape.element_type(), la.data + first * width, lb.data + first * width)));
+    Report(StrCat(where, ": ", different, " of ", count, " elements differ, first at ", first, ": ",
+                  ElementsToString(la.shape.element_type(), la.data + first * width, lb.data + first * width)));
     return;
   }
 }
@@ -419,38 +423,40 @@ void Comparison::DescribeLiterals(std::string_view what, LiteralId a, LiteralId 
 // If one side is an operand of the other, an operation was inserted in between.
 void Comparison::DescribeInsertion(Instruction a, Instruction b) {
   for (int64_t i = 0; i < b.operand_count(); ++i) {
-    if (Of(b.operand(i)) == Of(a)) return Say(StrCat("the second applies ", b.opcode_text(), " to the first's value"));
+    if (Of(b.operand(i)) == Of(a))
+      return Report(StrCat("the second applies ", b.opcode_text(), " to the first's value"));
   }
   for (int64_t i = 0; i < a.operand_count(); ++i) {
-    if (Of(a.operand(i)) == Of(b)) return Say(StrCat("the first applies ", a.opcode_text(), " to the second's value"));
+    if (Of(a.operand(i)) == Of(b))
+      return Report(StrCat("the first applies ", a.opcode_text(), " to the second's value"));
   }
 }
 
 void Comparison::DescribePair(Instruction a, Instruction b) {
   const size_t before = diff_.differences.size();
   if (a.opcode() != b.opcode() || a.opcode_text() != b.opcode_text()) {
-    Say(StrCat("opcode: ", Versus(a.opcode_text(), b.opcode_text())));
+    Report(StrCat("opcode: ", Versus(a.opcode_text(), b.opcode_text())));
   }
   const std::string shape_a = ShapeText(a.shape()), shape_b = ShapeText(b.shape());
-  if (shape_a != shape_b) Say(StrCat("shape: ", Versus(shape_a, shape_b)));
+  if (shape_a != shape_b) Report(StrCat("shape: ", Versus(shape_a, shape_b)));
   if (a.opcode() != b.opcode()) {
     DescribeInsertion(a, b);
     return;
   }
   if (a.operand_count() != b.operand_count()) {
-    Say(StrCat("operands: ", a.operand_count(), " vs ", b.operand_count()));
+    Report(StrCat("operands: ", a.operand_count(), " vs ", b.operand_count()));
   }
   DescribeAttrs(a, b);
   if (a.opcode() == Opcode::kConstant) DescribeLiterals("value", a.literal_id(), b.literal_id());
   if (a.opcode() == Opcode::kParameter && a.parameter_number() != b.parameter_number()) {
-    Say(StrCat("parameter number: ", a.parameter_number(), " vs ", b.parameter_number()));
+    Report(StrCat("parameter number: ", a.parameter_number(), " vs ", b.parameter_number()));
   }
   if (options_.metadata) {
-    const std::string text_a = MetadataText(a), text_b = MetadataText(b);
-    if (text_a != text_b) Say(StrCat("metadata: ", Versus(text_a, text_b)));
+    const std::string text_a = MetadataToString(a), text_b = MetadataToString(b);
+    if (text_a != text_b) Report(StrCat("metadata: ", Versus(text_a, text_b)));
   }
   if (diff_.differences.size() == before) {
-    Say("position among identical instructions with side effects");
+    Report("position among identical instructions with side effects");
   }
 }
 
@@ -510,7 +516,7 @@ FingerprintDiff Comparison::Run() {
   const Computation entry_a = a_.module->entry(), entry_b = b_.module->entry();
   bool found = false;
   if (entry_a.valid() != entry_b.valid()) {
-    Say(entry_a.valid() ? "only the first has an entry computation" : "only the second has an entry computation");
+    Report(entry_a.valid() ? "only the first has an entry computation" : "only the second has an entry computation");
   } else if (entry_a.valid() && Of(entry_a) != Of(entry_b)) {
     found = StepIntoComputation(entry_a, entry_b, "entry");
   } else {
@@ -522,7 +528,7 @@ FingerprintDiff Comparison::Run() {
   while (found) {
     const Instruction a = diff_.path.back().a, b = diff_.path.back().b;
     if (!visited.insert(a.id().value).second) {
-      Say("cycle among operands or calls");
+      Report("cycle among operands or calls");
       break;
     }
     found = StepFromPair(a, b);

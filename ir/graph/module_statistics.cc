@@ -285,7 +285,7 @@ std::string HumanBytes(int64_t bytes) {
   double value = static_cast<double>(bytes);
   size_t unit = 0;
   for (value /= 1024; value >= 1024; value /= 1024) ++unit;
-  return StrCat(FixedText(value, 1), " ", kUnits[unit]);
+  return StrCat(FormatFixed(value, 1), " ", kUnits[unit]);
 }
 
 std::string RenderText(const ModuleStatistics& s, size_t top) {

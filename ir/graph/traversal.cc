@@ -21,7 +21,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
   std::vector<InstructionId> stack;
   stack.reserve(64);
   const bool control_edges = module.may_have_control_edges();
-  const auto walk = [&](InstructionId root) {
+  const auto traverse = [&](InstructionId root) {
     if (state[root.value - low] == kNew) stack.push_back(root);
     while (!stack.empty()) {
       const InstructionId id = stack.back();
@@ -56,11 +56,11 @@ std::vector<InstructionId> PostOrder(Computation computation) {
     }
   };
   for (Instruction i : computation.instructions()) {
-    if (!i.has_users()) walk(i.id());
+    if (!i.has_users()) traverse(i.id());
   }
   // Instructions on cycles have users and are reachable from no root: visit the remaining ones.
   if (order.size() < static_cast<size_t>(computation.instruction_count())) {
-    for (Instruction i : computation.instructions()) walk(i.id());
+    for (Instruction i : computation.instructions()) traverse(i.id());
   }
   return order;
 }

@@ -250,7 +250,7 @@ std::string Text(absl::Span<const int64_t> list) {
   return text + "}";
 }
 
-std::string SizeText(int64_t size) { return size == kUnboundedSize ? "?" : StrCat(size); }
+std::string DimensionSizeToString(int64_t size) { return size == kUnboundedSize ? "?" : StrCat(size); }
 
 absl::Status ExpectArray(Shape shape, std::string_view what) {
   if (shape.IsArray()) return absl::OkStatus();

@@ -94,9 +94,9 @@ absl::Status CheckInputFeatures(const Convolution& c) {
   if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), of_kernel)) {
     return absl::OkStatus();
   }
-  return Error("the input (", Text(c.lhs), ") has ", SizeText(features), " features in ", c.feature_groups,
+  return Error("the input (", Text(c.lhs), ") has ", DimensionSizeToString(features), " features in ", c.feature_groups,
                c.feature_groups == 1 ? " group" : " groups", ", but the kernel (", Text(c.rhs), ") has ",
-               SizeText(of_kernel), " input features");
+               DimensionSizeToString(of_kernel), " input features");
 }
 
 absl::Status CheckWindowIsKernel(const Convolution& c) {

@@ -38,7 +38,7 @@ Classes AllowedBy(OperandTypes types) {
   return kAll;
 }
 
-std::string ClassesText(Classes classes) {
+std::string ClassesToString(Classes classes) {
   std::string text;
   const auto add = [&](Classes part, std::string_view name) {
     if ((classes & part) == part) StrAppend(&text, text.empty() ? "" : " or ", name);
@@ -55,8 +55,8 @@ absl::Status CheckClass(const InferenceContext& in, int64_t operand) {
   const ElementType type = in.operand(operand).element_type();
   const Classes allowed = AllowedBy(InfoOf(in.opcode()).operand_types);
   if ((allowed & Bit(ClassOf(type))) != 0) return absl::OkStatus();
-  return Error("expected ", ClassesText(allowed), " elements for ", ToString(in.opcode()), ", but operand ", operand,
-               " is ", Text(in.operand(operand)));
+  return Error("expected ", ClassesToString(allowed), " elements for ", ToString(in.opcode()), ", but operand ",
+               operand, " is ", Text(in.operand(operand)));
 }
 
 // Infers the common shape of two operands of equal element type, as an array of `type`.

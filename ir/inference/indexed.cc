@@ -67,8 +67,8 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
 absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand,
                            const Indices& indices) {
   if (!SizesFit(indices.vector_size(), static_cast<int64_t>(map.size()))) {
-    return Error(name, " has ", map.size(), " entries, but an index vector has ", SizeText(indices.vector_size()),
-                 " components");
+    return Error(name, " has ", map.size(), " entries, but an index vector has ",
+                 DimensionSizeToString(indices.vector_size()), " components");
   }
   DimSet mapped(operand.rank());
   return mapped.Take(map, name);
@@ -194,8 +194,9 @@ absl::Status InferScatter(const InferenceContext& in, InferredShape* out) {
       }
       const int64_t d = indices.batch_dim(batch++);
       if (!SizesFit(updates.dim(i), indices.dim(d))) {
-        return Error("operand ", n + 1 + k, " (updates) has size ", SizeText(updates.dim(i)), " in dimension ", i,
-                     ", but the indices have ", SizeText(indices.dim(d)), " in dimension ", d);
+        return Error("operand ", n + 1 + k, " (updates) has size ", DimensionSizeToString(updates.dim(i)),
+                     " in dimension ", i, ", but the indices have ", DimensionSizeToString(indices.dim(d)),
+                     " in dimension ", d);
       }
     }
   }

@@ -117,7 +117,7 @@ absl::Status CheckFeatures(const InferenceContext& in, int64_t last, int64_t* fe
     HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, i));
     const Shape b = in.operand(i);
     if (b.rank() != 1 || !SizesFit(b.dim(0), a.dim(*feature))) {
-      return Error("operand ", i, " must have one dimension of size ", SizeText(a.dim(*feature)),
+      return Error("operand ", i, " must have one dimension of size ", DimensionSizeToString(a.dim(*feature)),
                    ", a value for each "
                    "feature of operand 0 (",
                    Text(a), "), found ", Text(b));
@@ -213,8 +213,8 @@ absl::Status InferRaggedDot(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(p.rhs_bound.Take(rhs_groups, "`rhs_group_dims`"));
   for (int64_t d : rhs_groups) {
     if (SizesFit(p.rhs.dim(d), groups.dim(group_dim))) continue;
-    return Error("dimension ", d, " of operand 1 (", Text(p.rhs), ") must have size ", SizeText(groups.dim(group_dim)),
-                 ", the number of groups");
+    return Error("dimension ", d, " of operand 1 (", Text(p.rhs), ") must have size ",
+                 DimensionSizeToString(groups.dim(group_dim)), ", the number of groups");
   }
   out->SetArray(ProductType(in));
   if (is_contracting) out->AddDimOf(groups, group_dim);

@@ -141,7 +141,7 @@ absl::Status Error(const Pieces&... pieces) {
 }
 std::string Text(Shape shape);                     // without layout
 std::string Text(absl::Span<const int64_t> list);  // {1,2}
-std::string SizeText(int64_t size);                // of a dimension
+std::string DimensionSizeToString(int64_t size);   // of a dimension
 
 // Returns OK if `shape` is an array; else an error about `what`, e.g. "operand 0".
 absl::Status ExpectArray(Shape shape, std::string_view what);

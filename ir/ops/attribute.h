@@ -84,7 +84,7 @@ enum class ElementKind : uint8_t {
   kInstruction,
   kShape,
   kString,
-  kMixed,  // records that hold ids beside values: only the functions of the type know which
+  kMixed,  // records that hold ids and values: only the functions of the type know which
 };
 
 // The form of a value in JSON.

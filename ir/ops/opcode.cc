@@ -75,11 +75,11 @@ constexpr AttrSpec kCommonSpecs[] = {
 };
 
 // Index of each attribute among the specs of an opcode.
-struct AttrPlaces {
+struct AttrPositions {
   static constexpr uint8_t kNone = 0xff;
   uint8_t of[kOpcodeCount + 1][kAttrCount];
 
-  constexpr AttrPlaces() : of() {
+  constexpr AttrPositions() : of() {
     for (size_t opcode = 0; opcode <= kOpcodeCount; ++opcode) {
       for (uint8_t& place : of[opcode]) place = kNone;
       const absl::Span<const AttrSpec> specs = kInfo[opcode].attributes;
@@ -87,7 +87,7 @@ struct AttrPlaces {
     }
   }
 };
-constexpr AttrPlaces kPlaces;
+constexpr AttrPositions kPositions;
 
 // A fixed hash table from spelling to row, built once.
 template <typename Row, size_t kSlots>
@@ -236,14 +236,14 @@ std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text) {
 }
 
 const AttrSpec* FindAttrSpec(Opcode opcode, Attr attr) {
-  const uint8_t place = kPlaces.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
-  if (place != AttrPlaces::kNone) return &InfoOf(opcode).attributes[place];
+  const uint8_t place = kPositions.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
+  if (place != AttrPositions::kNone) return &InfoOf(opcode).attributes[place];
   return IsCommon(attr) ? &kCommonSpecs[static_cast<size_t>(attr)] : nullptr;
 }
 
 int AttrOrder(Opcode opcode, Attr attr) {
-  const uint8_t place = kPlaces.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
-  return place != AttrPlaces::kNone ? place : AttrPlaces::kNone + static_cast<int>(attr);
+  const uint8_t place = kPositions.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
+  return place != AttrPositions::kNone ? place : AttrPositions::kNone + static_cast<int>(attr);
 }
 
 absl::Span<const Attr> AttrsFromText(std::string_view text) {

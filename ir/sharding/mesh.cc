@@ -17,7 +17,7 @@ bool IsNumber(std::string_view name) {
 }
 
 // Returns `'x':(1)2`, as printed.
-std::string AxisText(const Context& context, const Mesh& mesh, const AxisRef& ref) {
+std::string AxisToString(const Context& context, const Mesh& mesh, const AxisRef& ref) {
   std::string text;
   {
     TextWriter out(&text);
@@ -91,14 +91,14 @@ std::optional<std::string> AxisUses::AddOne(const AxisRef& ref) {
     int64_t end;
     if (ref.pre_size < 1 || ref.size < 2 || __builtin_mul_overflow(ref.pre_size, ref.size, &end) ||
         axis_size % end != 0 || ref.size >= axis_size) {
-      return StrCat(AxisText(context_, mesh_, ref), " is not a proper sub-axis of an axis of size ", axis_size);
+      return StrCat(AxisToString(context_, mesh_, ref), " is not a proper sub-axis of an axis of size ", axis_size);
     }
   }
   // Few: disjoint sub-axes have sizes of at least two whose product is at most the axis.
   std::vector<AxisRef>& others = uses_[static_cast<size_t>(ref.axis)];
   for (const AxisRef& other : others) {
     if (Overlap(ref, other) || !Nested(ref, other)) {
-      return StrCat(AxisText(context_, mesh_, ref), " and ", AxisText(context_, mesh_, other),
+      return StrCat(AxisToString(context_, mesh_, ref), " and ", AxisToString(context_, mesh_, other),
                     " cannot be used together");
     }
   }
@@ -110,7 +110,7 @@ std::optional<std::string> AxisUses::Add(absl::Span<const AxisRef> axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (std::optional<std::string> error = AddOne(axes[i])) return error;
     if (i != 0 && IsContinuedBy(axes[i - 1], axes[i])) {
-      return StrCat(AxisText(context_, mesh_, axes[i - 1]), ", ", AxisText(context_, mesh_, axes[i]),
+      return StrCat(AxisToString(context_, mesh_, axes[i - 1]), ", ", AxisToString(context_, mesh_, axes[i]),
                     " is one sub-axis; expected it in merged form");
     }
   }

@@ -75,7 +75,7 @@ void AttributePrinter::PrintInteger(AttrValue value) { out_ << module_.DecodeInt
 void AttributePrinter::PrintKeyword(AttrValue value) { out_ << EnumTexts(InfoOf(value.attr).enum_type)[value.payload]; }
 
 void AttributePrinter::PrintNumber(AttrValue value) {
-  out_ << DoubleText(static_cast<double>(std::bit_cast<float>(value.payload)), 6);
+  out_ << FormatDouble(static_cast<double>(std::bit_cast<float>(value.payload)), 6);
 }
 
 void AttributePrinter::PrintIdentifier(AttrValue value) { out_ << context_.str(StringId(value.payload)); }

@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-std::string ShortText(double value) { return DoubleText(value, 6); }
+std::string FormatShort(double value) { return FormatDouble(value, 6); }
 
 }  // namespace
 
@@ -46,10 +46,10 @@ void PrintStatisticsViz(TextWriter& out, const Context& context, ListId id) {
   out << '}';
 }
 
-void PrintShortDouble(TextWriter& out, double value) { out << ShortText(value); }
+void PrintShortDouble(TextWriter& out, double value) { out << FormatShort(value); }
 
 double ShortDouble(double value) {
-  const std::string text = ShortText(value);
+  const std::string text = FormatShort(value);
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }

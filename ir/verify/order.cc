@@ -11,7 +11,7 @@ namespace {
 
 // Formats "`a` -> `b` -> `a`", shortening long cycles in the middle.
 template <typename NameOf>
-std::string CycleText(absl::Span<const uint32_t> ids, const NameOf& name_of) {
+std::string CycleToString(absl::Span<const uint32_t> ids, const NameOf& name_of) {
   constexpr size_t kShown = 6;
   std::string out;
   for (size_t n = 0; n < ids.size(); ++n) {
@@ -89,7 +89,7 @@ class OperandCycles {
     std::reverse(cycle.begin(), cycle.end());
     const auto name_of = [this](uint32_t id) { return v_.module.instruction(InstructionId(id)).name(); };
     v_.Report(v_.module.instruction(again), DiagnosticKind::kCyclicOperands,
-              StrCat("depends on itself: ", CycleText(cycle, name_of)));
+              StrCat("depends on itself: ", CycleToString(cycle, name_of)));
   }
 
   VerifierContext& v_;
@@ -125,7 +125,7 @@ class CallCycles {
       std::reverse(cycle.begin(), cycle.end());
       const auto name_of = [this](uint32_t id) { return v_.module.computation(ComputationId(id)).name(); };
       v_.Report(v_.module.instruction(edge.caller), DiagnosticKind::kCyclicCalls,
-                StrCat("makes a computation recursive: ", CycleText(cycle, name_of)));
+                StrCat("makes a computation recursive: ", CycleToString(cycle, name_of)));
       return false;
     };
     for (uint32_t c = 0; c < bound; ++c) {

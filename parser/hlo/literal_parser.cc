@@ -96,9 +96,9 @@ class ArrayReader {
   size_t size() const { return buffer_.size(); }
 
  private:
-  // Parses elements up to the next brace, at most `room` of them. With `single`, only one.
+  // Parses elements up to the next brace, at most `remaining` of them. With `single`, only one.
   template <typename T>
-  bool ReadRun(int64_t room, bool single);
+  bool ReadRun(int64_t remaining, bool single);
 
   // Parses one element at `p` and advances `p`. Reports errors.
   bool ReadElement(const char*& p, bool* v);
@@ -297,7 +297,7 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
 }
 
 template <typename T>
-bool ArrayReader::ReadRun(int64_t room, bool single) {
+bool ArrayReader::ReadRun(int64_t remaining, bool single) {
   const char* p = in_.cursor();
   for (;;) {
     const char c = *p;
@@ -312,7 +312,7 @@ bool ArrayReader::ReadRun(int64_t room, bool single) {
       p = in_.cursor();
       continue;
     }
-    if (room-- == 0) return FailHere(p, TooMany(static_cast<size_t>(shape_.rank())));
+    if (remaining-- == 0) return FailHere(p, TooMany(static_cast<size_t>(shape_.rank())));
     T v{};
     const char* const start = p;
     if (!ReadElement(p, &v)) return false;
@@ -420,8 +420,8 @@ bool ArrayReader::Read() {
     } else if (level == rank || level == 0) {
       const size_t before = buffer_.size();
       const uint32_t start = in_.Here();
-      const int64_t room = level == 0 ? 1 : shape_.dim(static_cast<int64_t>(rank) - 1) - seen[rank - 1];
-      if (!(this->*read_run)(room, level == 0)) return false;
+      const int64_t remaining = level == 0 ? 1 : shape_.dim(static_cast<int64_t>(rank) - 1) - seen[rank - 1];
+      if (!(this->*read_run)(remaining, level == 0)) return false;
       if (level > 0) {
         seen[rank - 1] += static_cast<int64_t>((buffer_.size() - before) / element_bytes);
       } else if (rank > 0 && !Pad({start, in_.Here() - start})) {

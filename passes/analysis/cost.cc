@@ -522,7 +522,7 @@ void CostCounter::Count(Computation computation, bool fused) {
   const auto push = [&](InstructionId id) {
     if (state_[id.value] == kNew) stack_.push_back(id);
   };
-  const auto walk = [&](InstructionId from) {
+  const auto traverse = [&](InstructionId from) {
     push(from);
     while (!stack_.empty()) {
       const InstructionId id = stack_.back();
@@ -551,11 +551,11 @@ void CostCounter::Count(Computation computation, bool fused) {
     }
   };
   for (Instruction i : computation.instructions()) {
-    if (!i.has_users() && !i.is_root() && (!control_edges || i.control_successors().empty())) walk(i.id());
+    if (!i.has_users() && !i.is_root() && (!control_edges || i.control_successors().empty())) traverse(i.id());
   }
-  if (computation.root().valid()) walk(computation.root().id());
+  if (computation.root().valid()) traverse(computation.root().id());
   if (counted < computation.instruction_count()) {  // only reachable through cycles
-    for (Instruction i : computation.instructions()) walk(i.id());
+    for (Instruction i : computation.instructions()) traverse(i.id());
   }
   result_.computations_[computation.id().value] = total;
   result_.sums_[computation.id().value] = sums;

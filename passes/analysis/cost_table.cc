@@ -83,9 +83,9 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
       const Instruction caller = module.instruction(site.caller);
       int64_t times = here.times;
       if (trip_counts && caller.opcode() == Opcode::kWhile) {
-        const int64_t trips = TripCount(caller).value_or(1);
+        const int64_t trip_count = TripCount(caller).value_or(1);
         const bool is_test = caller.computation_attr(Attr::kCondition).id() == site.callee;
-        times = SaturatingMultiply(times, is_test ? SaturatingAdd(trips, 1) : trips);
+        times = SaturatingMultiply(times, is_test ? SaturatingAdd(trip_count, 1) : trip_count);
       }
       RunCounts& callee = runs[site.callee.value];
       callee.times = SaturatingAdd(callee.times, times);

@@ -25,7 +25,7 @@ absl::Span<const uint32_t> DataflowAnalysis::ValuesOf(Instruction i) const {
   return absl::MakeConstSpan(held_).subspan(range.begin, range.size);
 }
 
-absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Make(const Module& module, absl::Span<const InstructionId> order) {
+absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Create(const Module& module, absl::Span<const InstructionId> order) {
   DataflowAnalysis flow;
   if (order.empty()) return flow;
   const auto [low, high] = std::minmax_element(order.begin(), order.end());

@@ -27,7 +27,7 @@ class DataflowAnalysis {
  public:
   // Analyzes the instructions in `order`, all of one computation, operands first. Returns an error if they have too
   // many leaves.
-  static absl::StatusOr<DataflowAnalysis> Make(const Module& module, absl::Span<const InstructionId> order);
+  static absl::StatusOr<DataflowAnalysis> Create(const Module& module, absl::Span<const InstructionId> order);
 
   const std::vector<DataflowValue>& values() const { return values_; }
   // Returns the values that the leaves of `i` hold, as indices into values().

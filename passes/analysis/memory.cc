@@ -68,7 +68,7 @@ std::vector<std::vector<uint8_t>> ReusableArguments(const Module& module) {
 absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
                                    absl::Span<const int64_t> callee_bytes) {
   const Module& module = computation.module();
-  absl::StatusOr<DataflowAnalysis> made = DataflowAnalysis::Make(module, order);
+  absl::StatusOr<DataflowAnalysis> made = DataflowAnalysis::Create(module, order);
   if (!made.ok()) return made.status();
   const DataflowAnalysis& flow = *made;
   const auto places = static_cast<int32_t>(order.size());
@@ -203,7 +203,7 @@ std::vector<LiveBuffer> MemoryAnalysis::LiveAtPeak(const Module& module) const {
   return live;
 }
 
-absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
+absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Create(const Module& module) {
   MemoryAnalysis result;
   result.uses_.resize(module.computation_id_bound());
   result.entry_ = module.entry().id();

@@ -46,7 +46,7 @@ struct MemoryUse {
 class MemoryAnalysis {
  public:
   // Returns an error if tuples have too many leaves.
-  static absl::StatusOr<MemoryAnalysis> Make(const Module& module);
+  static absl::StatusOr<MemoryAnalysis> Create(const Module& module);
 
   // Returns the use of a computation whose instructions run one by one; empty for others.
   const MemoryUse& Of(Computation computation) const { return uses_[computation.id().value]; }

@@ -114,14 +114,14 @@ ComparisonDirection Mirrored(ComparisonDirection d) {
   return d;
 }
 
-std::optional<Int128> Trips(Int128 start, Int128 step, Int128 limit, ComparisonDirection direction) {
+std::optional<Int128> ComputeTripCount(Int128 start, Int128 step, Int128 limit, ComparisonDirection direction) {
   switch (direction) {
     case ComparisonDirection::kLe:
-      return Trips(start, step, limit + 1, ComparisonDirection::kLt);
+      return ComputeTripCount(start, step, limit + 1, ComparisonDirection::kLt);
     case ComparisonDirection::kGe:
-      return Trips(start, step, limit - 1, ComparisonDirection::kGt);
+      return ComputeTripCount(start, step, limit - 1, ComparisonDirection::kGt);
     case ComparisonDirection::kGt:
-      return Trips(-start, -step, -limit, ComparisonDirection::kLt);
+      return ComputeTripCount(-start, -step, -limit, ComparisonDirection::kLt);
     case ComparisonDirection::kLt:
       if (start >= limit) return 0;
       if (step <= 0) return std::nullopt;
@@ -182,15 +182,15 @@ std::optional<CountedLoop> CountLoop(Instruction loop) {
   const std::optional<int64_t> start = StartOf(loop, *index), step = StepOf(body, *index);
   const std::optional<int64_t> limit = LimitOf(other, loop, condition, body);
   if (!start || !step || !limit) return std::nullopt;
-  const std::optional<Int128> trips = Trips(*start, *step, *limit, direction);
-  if (!trips || *trips > std::numeric_limits<int64_t>::max()) return std::nullopt;
-  if (!Fits(counter.at.shape().element_type(), *start, *start + Int128{*step} * *trips)) return std::nullopt;
-  return CountedLoop{*index, *start, *step, static_cast<int64_t>(*trips)};
+  const std::optional<Int128> trip_count = ComputeTripCount(*start, *step, *limit, direction);
+  if (!trip_count || *trip_count > std::numeric_limits<int64_t>::max()) return std::nullopt;
+  if (!Fits(counter.at.shape().element_type(), *start, *start + Int128{*step} * *trip_count)) return std::nullopt;
+  return CountedLoop{*index, *start, *step, static_cast<int64_t>(*trip_count)};
 }
 
 std::optional<int64_t> TripCount(Instruction loop) {
   if (loop.opcode() != Opcode::kWhile) return std::nullopt;
-  if (const std::optional<CountedLoop> counted = CountLoop(loop)) return counted->trips;
+  if (const std::optional<CountedLoop> counted = CountLoop(loop)) return counted->trip_count;
   const std::string_view config = loop.string_attr(Attr::kBackendConfig);
   if (config.find("known_trip_count") == std::string_view::npos) return std::nullopt;
   const auto json = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);

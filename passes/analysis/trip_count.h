@@ -19,7 +19,7 @@ struct CountedLoop {
   int64_t index;  // of the state tuple
   int64_t start;
   int64_t step;
-  int64_t trips;
+  int64_t trip_count;
 };
 
 // Returns nullopt if the instruction is not a while loop of this form.

@@ -92,9 +92,9 @@ absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
       const ListId list = EncodeReplicaGroups(&module.context(), ReplicaGroups::List(*std::move(both)));
       module.SetAttr(id, Attr::kReplicaGroups, list.value);
       MergeMetadata(module, inner.id(), id);
-      const InstructionId source = inner.operand(0).id(), gone = inner.id();
+      const InstructionId source = inner.operand(0).id(), removed = inner.id();
       module.ReplaceOperand(id, 0, source);
-      module.Erase(gone);
+      module.Erase(removed);
       ++folded;
     }
   }
@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
         continue;
       }
       // The operation gets the operands, and one of the all-reduces its result.
-      const InstructionId keep = a.id(), gone = b.id();
+      const InstructionId keep = a.id(), removed = b.id();
       const InstructionId x = a.operand(0).id(), y = b.operand(0).id();
       Builder builder(&module, c.id());
       const Builder::Result sum = builder.Add(i.opcode(), {x, y}, {}, i.shape());
@@ -129,10 +129,10 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
       const InstructionId sources[] = {id};
       SetMetadataFrom(module, *sum, sources);
       module.ReplaceOperand(keep, 0, *sum);
-      MergeMetadata(module, gone, keep);
+      MergeMetadata(module, removed, keep);
       module.ReplaceAllUses(id, keep);
       module.Erase(id);
-      module.Erase(gone);
+      module.Erase(removed);
       ++moved;
     }
   }

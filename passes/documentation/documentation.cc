@@ -40,7 +40,7 @@ std::string Shortened(std::string_view text) {
                 text.substr(ends[ends.size() - kLast - 1]));
 }
 
-std::string ExampleText(const PassInfo& info) {
+std::string ExampleToString(const PassInfo& info) {
   if (info.example.empty()) return "";
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(info.example);
   if (!module.ok()) return StrCat("The example does not parse: ", std::string(module.status().message()), "\n");
@@ -55,7 +55,7 @@ std::string ExampleText(const PassInfo& info) {
                 "```\n\n");
 }
 
-std::string_view TypeText(OptionInfo::Type type) {
+std::string_view TypeName(OptionInfo::Type type) {
   switch (type) {
     case OptionInfo::Type::kBool:
       return "true or false";
@@ -68,7 +68,7 @@ std::string_view TypeText(OptionInfo::Type type) {
 }
 
 // Returns " (also NAME, NAME)", or "" if the pass or pipeline has only one name.
-std::string AliasesText(std::string_view name, std::string_view quote) {
+std::string AliasesToString(std::string_view name, std::string_view quote) {
   std::string text;
   for (const std::string_view alias : PassRegistry::AliasesOf(name)) {
     StrAppend(&text, text.empty() ? " (also " : ", ", quote, alias, quote);
@@ -80,13 +80,13 @@ std::string Section(const PassInfo& info) {
   std::string text = StrCat("### ", info.name, "\n\n");
   std::string summary(info.summary);
   if (!summary.empty() && summary[0] >= 'a' && summary[0] <= 'z') summary[0] = static_cast<char>(summary[0] - 32);
-  StrAppend(&text, summary, AliasesText(info.name, "`"), ".");
+  StrAppend(&text, summary, AliasesToString(info.name, "`"), ".");
   if (!info.doc.empty()) StrAppend(&text, " ", info.doc);
   text += "\n\n";
   if (!info.preconditions.empty()) StrAppend(&text, "Needs: ", info.preconditions, "\n\n");
   if (!info.preserves.empty()) StrAppend(&text, "Keeps: ", info.preserves, "\n\n");
   if (info.tolerance > 0) {
-    StrAppend(&text, "Rounding: floats may differ by ", DoubleText(info.tolerance, 6),
+    StrAppend(&text, "Rounding: floats may differ by ", FormatDouble(info.tolerance, 6),
               " of the largest value of their array.\n\n");
   }
   if (!info.options.empty()) {
@@ -94,7 +94,7 @@ std::string Section(const PassInfo& info) {
     for (const OptionInfo& option : info.options) {
       StrAppend(&text, "| `", option.name, "` | `", option.default_text, "` | ", option.doc, " (");
       if (option.choices.empty()) {
-        StrAppend(&text, TypeText(option.type));
+        StrAppend(&text, TypeName(option.type));
         if (option.type == OptionInfo::Type::kInt) StrAppend(&text, " from ", option.min);
       }
       for (size_t i = 0; i < option.choices.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", option.choices[i]);
@@ -102,7 +102,7 @@ std::string Section(const PassInfo& info) {
     }
     text += "\n";
   }
-  return text + ExampleText(info);
+  return text + ExampleToString(info);
 }
 
 }  // namespace
@@ -110,9 +110,9 @@ std::string Section(const PassInfo& info) {
 std::string PassesAsText(const PassRegistry& registry) {
   std::string text;
   for (const PassInfo* pass : registry.passes())
-    StrAppend(&text, pass->name, "\t", pass->summary, AliasesText(pass->name, ""), "\n");
+    StrAppend(&text, pass->name, "\t", pass->summary, AliasesToString(pass->name, ""), "\n");
   for (const NamedPipeline& named : registry.pipelines())
-    StrAppend(&text, named.name, "\t", named.summary, AliasesText(named.name, ""), "\n");
+    StrAppend(&text, named.name, "\t", named.summary, AliasesToString(named.name, ""), "\n");
   return text;
 }
 
@@ -126,18 +126,19 @@ std::string PassesAsMarkdown(const PassRegistry& registry) {
       "names `_` for `-`.\n\n"
       "## Named pipelines\n\n| name | what | passes |\n|---|---|---|\n";
   for (const NamedPipeline& named : registry.pipelines()) {
-    StrAppend(&text, "| `", named.name, "` | ", named.summary, AliasesText(named.name, "`"), " | `", named.text,
+    StrAppend(&text, "| `", named.name, "` | ", named.summary, AliasesToString(named.name, "`"), " | `", named.text,
               "` |\n");
   }
-  std::vector<std::string_view> rooms;
+  std::vector<std::string_view> categories;
   for (const PassInfo* pass : registry.passes()) {
-    if (std::find(rooms.begin(), rooms.end(), pass->category) == rooms.end()) rooms.push_back(pass->category);
+    if (std::find(categories.begin(), categories.end(), pass->category) == categories.end())
+      categories.push_back(pass->category);
   }
-  std::sort(rooms.begin(), rooms.end());
-  for (std::string_view room : rooms) {
-    StrAppend(&text, "\n## ", room, "\n\n");
+  std::sort(categories.begin(), categories.end());
+  for (std::string_view category : categories) {
+    StrAppend(&text, "\n## ", category, "\n\n");
     for (const PassInfo* pass : registry.passes()) {
-      if (pass->category == room) text += Section(*pass);
+      if (pass->category == category) text += Section(*pass);
     }
     text.pop_back();
   }

@@ -153,8 +153,8 @@ class IndexedLoop {
     const InstructionId seen = Get(c.Parameter(0, tuple, "state"));
     const InstructionId bound = Get(c.ConstantS32(static_cast<int32_t>(count_)));
     c.SetRoot(Get(c.Compare(Get(c.GetTupleElement(seen, 0)), bound, ComparisonDirection::kLt)));
-    const ComputationId trip = module.AddComputation(module.UniqueComputationName("body"));
-    Builder b(&module, trip);
+    const ComputationId iteration = module.AddComputation(module.UniqueComputationName("body"));
+    Builder b(&module, iteration);
     const MetadataScope body_scope(&b, instruction_.metadata_id());
     const InstructionId parameter = Get(b.Parameter(0, tuple, "state"));
     std::vector<InstructionId> elements;
@@ -167,7 +167,7 @@ class IndexedLoop {
     next.insert(next.begin(), Get(b.Binary(Opcode::kAdd, counter, Get(b.ConstantS32(1)))));
     b.SetRoot(Get(b.Tuple(next)));
     const InstructionId init = rewriter_.MakeTuple(state);
-    const AttrValue attrs[] = {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, trip)};
+    const AttrValue attrs[] = {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, iteration)};
     return rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
   }
   // Returns element `k` of the final state.
@@ -248,20 +248,20 @@ bool ExpandGather(PatternRewriter& rewriter, Instruction gather) {
   const ElementType type = gather.shape().element_type();
   const InstructionId zeros =
       rewriter.MakeSplat(loop.Array(type, loop.ForEach(sizes, loop.count())), rewriter.MakeScalarConstant(type, 0));
-  const InstructionId trips = loop.Loop({loop.Starts(), gather.operand(0).id(), zeros},
-                                        [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
-                                          const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
-                                          const InstructionId window =
-                                              loop.Get(b.DynamicSlice(state[1], starts, sizes));
-                                          state[2] = loop.WriteRow(b, state[2], window, counter, sizes);
-                                          return state;
-                                        });
-  const InstructionId rows = loop.ResultOf(trips, 2);
-  std::vector<int64_t> apart = indexing.BatchSizes();
+  const InstructionId loop_state =
+      loop.Loop({loop.Starts(), gather.operand(0).id(), zeros},
+                [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
+                  const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
+                  const InstructionId window = loop.Get(b.DynamicSlice(state[1], starts, sizes));
+                  state[2] = loop.WriteRow(b, state[2], window, counter, sizes);
+                  return state;
+                });
+  const InstructionId rows = loop.ResultOf(loop_state, 2);
+  std::vector<int64_t> row_sizes = indexing.BatchSizes();
   for (int64_t d = 0; d < indexing.array.shape().rank(); ++d) {
-    if (indexing.IsKept(d)) apart.push_back(sizes[static_cast<size_t>(d)]);
+    if (indexing.IsKept(d)) row_sizes.push_back(sizes[static_cast<size_t>(d)]);
   }
-  const InstructionId result = rewriter.MakeReshape(rows, loop.Array(type, apart));
+  const InstructionId result = rewriter.MakeReshape(rows, loop.Array(type, row_sizes));
   return rewriter.Replace(gather, loop.Transpose(result, loop.Order()));
 }
 
@@ -358,28 +358,29 @@ bool ExpandScatter(PatternRewriter& rewriter, Instruction scatter) {
   for (int64_t k = 0; k < parts.count(); ++k) state.push_back(parts.array(k).id());
   std::vector<int64_t> all(sizes.size());
   std::iota(all.begin(), all.end(), 0);
-  const InstructionId trips = loop.Loop(state, [&](Builder& b, InstructionId counter, std::vector<InstructionId> at) {
-    const std::vector<InstructionId> starts = loop.StartsOf(b, at[0], counter);
-    std::vector<InstructionId> elements(2 * count);  // windows of the arrays, then updates
-    for (size_t k = 0; k < count; ++k) {
-      elements[count + k] = loop.ReadRow(b, at[1 + k], counter, sizes);
-      elements[k] = loop.Get(b.DynamicSlice(at[1 + count + k], starts, sizes));
-    }
-    std::vector<InstructionId> combined;
-    for (ComputationId combine : combines) {
-      const AttrValue attrs[] = {b.List(Attr::kDimensions, all), Builder::Calls(Attr::kToApply, combine)};
-      combined.push_back(loop.Get(b.Add(Opcode::kMap, elements, attrs)));
-    }
-    // Windows that do not fit are dropped as a whole.
-    const InstructionId fits = loop.Get(b.Broadcast(loop.Fits(b, starts), sizes, {}));
-    for (size_t k = 0; k < count; ++k) {
-      const InstructionId after = loop.Get(b.Select(fits, combined[k], elements[k]));
-      at[1 + count + k] = loop.Get(b.DynamicUpdateSlice(at[1 + count + k], after, starts));
-    }
-    return at;
-  });
+  const InstructionId loop_state =
+      loop.Loop(state, [&](Builder& b, InstructionId counter, std::vector<InstructionId> at) {
+        const std::vector<InstructionId> starts = loop.StartsOf(b, at[0], counter);
+        std::vector<InstructionId> elements(2 * count);  // windows of the arrays, then updates
+        for (size_t k = 0; k < count; ++k) {
+          elements[count + k] = loop.ReadRow(b, at[1 + k], counter, sizes);
+          elements[k] = loop.Get(b.DynamicSlice(at[1 + count + k], starts, sizes));
+        }
+        std::vector<InstructionId> combined;
+        for (ComputationId combine : combines) {
+          const AttrValue attrs[] = {b.List(Attr::kDimensions, all), Builder::Calls(Attr::kToApply, combine)};
+          combined.push_back(loop.Get(b.Add(Opcode::kMap, elements, attrs)));
+        }
+        // Windows that do not fit are dropped as a whole.
+        const InstructionId fits = loop.Get(b.Broadcast(loop.Fits(b, starts), sizes, {}));
+        for (size_t k = 0; k < count; ++k) {
+          const InstructionId after = loop.Get(b.Select(fits, combined[k], elements[k]));
+          at[1 + count + k] = loop.Get(b.DynamicUpdateSlice(at[1 + count + k], after, starts));
+        }
+        return at;
+      });
   std::vector<InstructionId> results;
-  for (int64_t k = 0; k < parts.count(); ++k) results.push_back(loop.ResultOf(trips, 1 + parts.count() + k));
+  for (int64_t k = 0; k < parts.count(); ++k) results.push_back(loop.ResultOf(loop_state, 1 + parts.count() + k));
   return rewriter.Replace(scatter, count == 1 ? results[0] : rewriter.Make(Opcode::kTuple, scatter.shape(), results));
 }
 

@@ -54,7 +54,7 @@ class Matrices {
                                                              static_cast<int64_t>(Precision::kHighest)}));
     return rewriter_.Make(Opcode::kDot, Sized(Rows(a), transposed ? Rows(b) : Columns(b)), {a, b}, attrs);
   }
-  InstructionId Beside(InstructionId a, InstructionId b, bool below) {
+  InstructionId Concatenate(InstructionId a, InstructionId b, bool below) {
     const int64_t rows = Rows(a) + (below ? Rows(b) : 0), columns = Columns(a) + (below ? 0 : Columns(b));
     const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, {below ? rank_ - 2 : rank_ - 1})};
     return rewriter_.Make(Opcode::kConcatenate, Sized(rows, columns), {a, b}, attrs);
@@ -132,7 +132,7 @@ bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
       const InstructionId diagonal = m.Spread(m.Slice(a, i, i + 1, i, i + 1), 1, columns, type);
       row = rewriter.MakeLike(Opcode::kDivide, {row, diagonal});
     }
-    x = !x.valid() ? row : lower ? m.Beside(x, row, true) : m.Beside(row, x, true);
+    x = !x.valid() ? row : lower ? m.Concatenate(x, row, true) : m.Concatenate(row, x, true);
   }
   return rewriter.Replace(solve, rewriter.MakeConvert(left ? x : m.Transpose(x), solve.shape().element_type()));
 }
@@ -158,12 +158,12 @@ bool Cholesky(PatternRewriter& rewriter, Instruction cholesky) {
     if (const int64_t rest = n - j - 1; rest > 0) {
       const InstructionId below = m.Slice(left, 1, rest + 1, 0, 1);
       const InstructionId scaled = rewriter.MakeLike(Opcode::kDivide, {below, m.Spread(root, rest, 1, type)});
-      column = m.Beside(root, scaled, true);
+      column = m.Concatenate(root, scaled, true);
       left = rewriter.MakeLike(Opcode::kSubtract,
                                {m.Slice(left, 1, rest + 1, 1, rest + 1), m.Product(scaled, scaled, true)});
     }
-    if (j > 0) column = m.Beside(m.Zeros(j, 1), column, true);
-    factor = j == 0 ? column : m.Beside(factor, column, false);
+    if (j > 0) column = m.Concatenate(m.Zeros(j, 1), column, true);
+    factor = j == 0 ? column : m.Concatenate(factor, column, false);
   }
   if (!lower) factor = m.Transpose(factor);
   const InstructionId nan = rewriter.MakeSplat(m.Sized(n, n), rewriter.MakeScalarConstant(type, std::nan("")));

@@ -16,9 +16,9 @@ namespace hlokit {
 namespace {
 
 // Creates fusions one after another.
-class FusionMaker {
+class FusionBuilder {
  public:
-  explicit FusionMaker(Module* module)
+  explicit FusionBuilder(Module* module)
       : module_(*module),
         fusion_name_(module->context().strings.Intern("fusion")),
         body_name_(module->context().strings.Intern("fused_computation")) {}
@@ -53,7 +53,7 @@ class FusionMaker {
   std::vector<InstructionId> replaced_;  // original instructions
 };
 
-InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId body) {
+InstructionId FusionBuilder::Copy(InstructionId source, bool moved, ComputationId body) {
   operands_.clear();  // originals first: adding parameters reallocates the stored list
   for (Instruction operand : module_.instruction(source).operands()) operands_.push_back(operand.id());
   for (InstructionId& operand : operands_) {
@@ -82,8 +82,8 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
   return module_.CloneInstruction(body, source, name, operands_);
 }
 
-void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group,
-                                 InstructionId fusion) {
+void FusionBuilder::ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group,
+                                   InstructionId fusion) {
   Builder builder(&module_, computation_);
   int64_t number = 0;
   for (const FusionMember& member : members) {
@@ -98,13 +98,13 @@ void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const F
   }
 }
 
-void FusionMaker::Begin(ComputationId computation) {
+void FusionBuilder::Begin(ComputationId computation) {
   computation_ = computation;
   first_base_ = base_ + static_cast<uint32_t>(made_.size()) + 1;
   fusions_.clear();
 }
 
-void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
+void FusionBuilder::Make(const FusionPlan& plan, const FusionGroup& group) {
   const absl::Span<const FusionMember> members = plan.MembersOf(group);
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName(body_name_));
   module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
@@ -152,7 +152,7 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   fusions_.push_back(fusion);
 }
 
-void FusionMaker::Finish(const FusionPlan& plan) {
+void FusionBuilder::Finish(const FusionPlan& plan) {
   // After all fusions, since a member of one may be duplicated in another. First exclusive members without outside
   // uses.
   replaced_.clear();
@@ -199,7 +199,7 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
   const auto starts_async = [&](const CallSite& site) {
     return module.record(site.caller).opcode == Opcode::kAsyncStart;
   };
-  FusionMaker maker(&module);
+  FusionBuilder builder(&module);
   FusionPlanner planner(module, limits);
   for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);
@@ -209,9 +209,9 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
     while (true) {
       const FusionPlan& plan = planner.Plan(computation);
       if (plan.groups.empty()) break;
-      maker.Begin(id);
+      builder.Begin(id);
       for (const FusionGroup& group : plan.groups) {
-        maker.Make(plan, group);
+        builder.Make(plan, group);
         counts.loop += group.kind == FusionKind::kLoop;
         counts.input += group.kind == FusionKind::kInput;
         counts.output += group.kind == FusionKind::kOutput;
@@ -219,7 +219,7 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
       }
       counts.instructions += static_cast<int64_t>(plan.members.size());
       for (const FusionMember& member : plan.members) counts.copies += !member.exclusive;
-      maker.Finish(plan);
+      builder.Finish(plan);
       if (!plan.may_fuse_more) break;
     }
   }

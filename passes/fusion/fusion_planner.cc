@@ -122,7 +122,7 @@ void FusionPlanner::CollectUsers(Node n) {
   users.readers.clear();
   users.others = n == root_;
   ++round_;
-  const auto meet = [&](Node user, Node group, const Role& role) {
+  const auto add_consumer = [&](Node user, Node group, const Role& role) {
     if (info_[group].group < 0) {
       users.others = true;
       return;
@@ -132,11 +132,11 @@ void FusionPlanner::CollectUsers(Node n) {
     Group& g = GroupOf(group);
     if (g.round != round_) {
       g.round = round_;
-      g.met_as = static_cast<uint32_t>(users.groups.size());
+      g.user_group = static_cast<uint32_t>(users.groups.size());
       users.groups.push_back({group, reader, reader});
       return;
     }
-    ConsumerGroup& reading = users.groups[g.met_as];
+    ConsumerGroup& reading = users.groups[g.user_group];
     reading.last = users.readers[reading.last].next = reader;
   };
   Node previous = kNone;
@@ -144,10 +144,10 @@ void FusionPlanner::CollectUsers(Node n) {
     if (user == previous) continue;
     previous = user;
     const NodeInfo& info = info_[user];
-    const Node home = info.stays ? group_order_.Find(user) : kNone;
-    if (home != kNone) meet(user, home, info.role);
-    ForEachCopy(user, [&](const CopyPlace& copy) {
-      if (const Node group = group_order_.Find(copy.member); group != home) meet(user, group, copy.role);
+    const Node home = info.remains ? group_order_.Find(user) : kNone;
+    if (home != kNone) add_consumer(user, home, info.role);
+    ForEachCopy(user, [&](const CopyLocation& copy) {
+      if (const Node group = group_order_.Find(copy.member); group != home) add_consumer(user, group, copy.role);
     });
   }
   if (users.groups.size() < 2) return;
@@ -159,7 +159,7 @@ bool FusionPlanner::Reads(const Group& group, Node n) {
   return std::find(group.inputs.begin(), group.inputs.end(), n) != group.inputs.end();
 }
 
-bool FusionPlanner::HasRoom(const Group& group, Node n) const {
+bool FusionPlanner::HasCapacity(const Group& group, Node n) const {
   if (group.size_in_all() >= limits_.max_instructions) return false;
   const absl::Span<const Node> operands = OperandsOf(n);
   int64_t inputs = static_cast<int64_t>(group.inputs.size()) + group.results;
@@ -217,15 +217,15 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   if (GroupOf(a).size != GroupOf(b).size) {
     inside = GroupOf(a).hero == kNone && GroupOf(a).size == GroupOf(b).reduced_size ? a : b;
   }
-  moved_in_.clear();
-  if (inside != kNone) group_order_.ForEachNode(inside, [&](Node n) { moved_in_.push_back(n); });
+  moved_members_.clear();
+  if (inside != kNone) group_order_.ForEachNode(inside, [&](Node n) { moved_members_.push_back(n); });
   if (!group_order_.Join(a, b)) {
     unmergeable_.insert(pair);
     return false;
   }
-  for (Node n : moved_in_) info_[n].role.zone = LoopRegion::kReduced;
+  for (Node n : moved_members_) info_[n].role.zone = LoopRegion::kReduced;
   if (inside != kNone) {
-    for (const Copy& copy : GroupOf(inside).copies) copy_places_[copy.place].role.zone = LoopRegion::kReduced;
+    for (const Copy& copy : GroupOf(inside).copies) copy_locations_[copy.place].role.zone = LoopRegion::kReduced;
   }
   const Node kept = group_order_.Find(a);
   Group& into = GroupOf(kept);
@@ -242,7 +242,7 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
     const bool known =
         std::any_of(into.copies.begin(), into.copies.end(), [&](const Copy& mine) { return mine.node == copy.node; });
     if (known) {
-      copy_places_[copy.place].member = kNone;
+      copy_locations_[copy.place].member = kNone;
     } else {
       into.copies.push_back(copy);
     }
@@ -314,8 +314,8 @@ bool FusionPlanner::Absorb(Node n, Node group, const Role& role, double recomput
 
 void FusionPlanner::AddCopy(Node n, Node group, const Role& role, double recompute) {
   Group& g = GroupOf(group);
-  const auto place = static_cast<uint32_t>(copy_places_.size());
-  copy_places_.push_back({group, info_[n].first_copy, role});
+  const auto place = static_cast<uint32_t>(copy_locations_.size());
+  copy_locations_.push_back({group, info_[n].first_copy, role});
   info_[n].first_copy = place;
   g.copies.push_back({n, place});
   g.recompute += recompute;
@@ -331,7 +331,8 @@ void FusionPlanner::Place(Node n) {
     const Group& group = GroupOf(users.groups[k].group);
     double recompute = 0;
     const std::optional<Role> role = RoleIn(n, users.groups[k], &recompute);
-    if (role && HasRoom(group, n)) fits_.push_back({users.groups[k].group, *role, recompute, ReadsMissingIn(group)});
+    if (role && HasCapacity(group, n))
+      fits_.push_back({users.groups[k].group, *role, recompute, ReadsMissingIn(group)});
   }
   if (fits_.empty()) return;
   const bool only = users.groups.size() == 1 && !users.others;
@@ -374,7 +375,7 @@ void FusionPlanner::Place(Node n) {
   for (const FusionCandidate& fit : fits_) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
-  if (vanishes) info.stays = false;
+  if (vanishes) info.remains = false;
 }
 
 void FusionPlanner::Finish(Node representative) {
@@ -398,8 +399,8 @@ void FusionPlanner::Finish(Node representative) {
     bool result = entry.exclusive && (n == root_ || UsersOf(n).empty());
     if (entry.exclusive && !result) {
       for (Node user : UsersOf(n)) {
-        result |= info_[user].stays && is_outside(user);
-        ForEachCopy(user, [&](const CopyPlace& copy) { result |= is_outside(copy.member); });
+        result |= info_[user].remains && is_outside(user);
+        ForEachCopy(user, [&](const CopyLocation& copy) { result |= is_outside(copy.member); });
         if (result) break;
       }
     }
@@ -434,7 +435,7 @@ bool FusionPlanner::LeavesCandidates() {
   bool any = false;
   for (Node n = 0; n < order_.size(); ++n) {
     NodeInfo& info = info_[n];
-    if (info.fusion_class == FusionClass::kOpaque || !info.stays) continue;
+    if (info.fusion_class == FusionClass::kOpaque || !info.remains) continue;
     const NodeInfo& group = info_[group_order_.Find(n)];
     if (group.group >= 0 && groups_[static_cast<size_t>(group.group)].planned) continue;
     info.mark = round_;
@@ -451,7 +452,7 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
   groups_.clear();
   groups_.reserve(order_.size());  // reallocation would cost more than reserving the maximum
-  copy_places_.clear();
+  copy_locations_.clear();
   unmergeable_.clear();
   group_order_.Begin(user_begin_, users_);
   for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
@@ -462,12 +463,12 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
       JoinReaders(n);
       if (may_move) Place(n);
     }
-    const bool alone = info_[n].stays && group_order_.Find(n) == n;
+    const bool alone = info_[n].remains && group_order_.Find(n) == n;
     if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
   }
   representatives_.clear();
   for (Node n = 0; n < order_.size(); ++n) {
-    if (group_order_.Find(n) != n || info_[n].group < 0 || !info_[n].stays) continue;
+    if (group_order_.Find(n) != n || info_[n].group < 0 || !info_[n].remains) continue;
     Group& group = GroupOf(n);
     group.planned = group.size_in_all() >= 2;
     if (group.planned) representatives_.push_back(n);

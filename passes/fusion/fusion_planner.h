@@ -43,7 +43,7 @@ class FusionPlanner {
   // An instruction that other groups compute too.
   struct Copy {
     Node node;
-    uint32_t place;  // index into copy_places_
+    uint32_t place;  // index into copy_locations_
   };
   struct Group {
     Node hero = kNone;
@@ -55,7 +55,7 @@ class FusionPlanner {
     int64_t results = 1;
     int64_t members = 1;
     uint32_t round = 0;   // last round that visited the group,
-    uint32_t met_as = 0;  // and its index among the groups around the current value
+    uint32_t user_group = 0;  // and its index among the groups around the current value
     absl::InlinedVector<Copy, 2> copies;
     absl::InlinedVector<Node, 6> inputs;  // distinct inputs, in any order
 
@@ -72,7 +72,7 @@ class FusionPlanner {
     FusionClass fusion_class = FusionClass::kOpaque;
     bool plain = false;                // plain, for its shape
     bool reads_independently = false;  // reads its operand separately from other members of the fusion
-    bool stays = true;                 // stays an instruction, or that of its group
+    bool remains = true;               // remains an instruction, its own or that of its group
     int32_t group = -1;                // by representative in the order: index into groups_
     uint32_t mark = 0;                 // last round that visited the instruction
     uint32_t first_copy = kNone;
@@ -132,7 +132,7 @@ class FusionPlanner {
   // Returns the role of operand `index` of a user with the given role, or nullopt if it must not be fused.
   std::optional<Role> RoleAsOperand(Node n, const Consumer& reader, uint32_t index, const Group& group) const;
   bool MayBeResult(const Group& group, const Role& role) const;
-  bool HasRoom(const Group& group, Node n) const;
+  bool HasCapacity(const Group& group, Node n) const;
   bool MayJoin(const Group& x, const Group& y);
   bool TryJoin(Node a, Node b);
   bool SameReduction(Node a, Node b) const;
@@ -166,16 +166,16 @@ class FusionPlanner {
   std::vector<uint32_t> operand_begin_, operands_;
   std::vector<uint32_t> user_begin_, users_;
   // Group members that duplicate a node: linked lists in one array, by Node where each begins.
-  struct CopyPlace {
+  struct CopyLocation {
     Node member;  // none if another member of the group duplicates it
     uint32_t next;
     Role role;
   };
-  std::vector<CopyPlace> copy_places_;
+  std::vector<CopyLocation> copy_locations_;
   template <typename Visit>
   void ForEachCopy(Node n, Visit visit) const {
-    for (uint32_t k = info_[n].first_copy; k != kNone; k = copy_places_[k].next) {
-      if (copy_places_[k].member != kNone) visit(copy_places_[k]);
+    for (uint32_t k = info_[n].first_copy; k != kNone; k = copy_locations_[k].next) {
+      if (copy_locations_[k].member != kNone) visit(copy_locations_[k]);
     }
   }
   std::vector<Group> groups_;
@@ -186,7 +186,7 @@ class FusionPlanner {
   Users current_users_;
   std::vector<FusionCandidate> fits_;
   std::vector<Read> reads_;
-  std::vector<Node> moved_in_;
+  std::vector<Node> moved_members_;
   struct Entry {
     Node node;
     bool exclusive;

@@ -85,12 +85,12 @@ void IncrementalTopologicalOrder::MoveReachedAfter(uint32_t group) {
   if (found_.empty()) return;
   std::sort(found_.begin(), found_.end(), [&](uint32_t a, uint32_t b) { return nodes_[a].label < nodes_[b].label; });
   for (uint32_t g : found_) Unlink(g);
-  const uint32_t behind = nodes_[group].after;
+  const uint32_t after = nodes_[group].after;
   const auto parts = static_cast<int64_t>(found_.size()) + 1;
-  const int64_t room = behind == kEnd ? parts << (label_bits_ / 2) : nodes_[behind].label - nodes_[group].label;
+  const int64_t gap = after == kEnd ? parts << (label_bits_ / 2) : nodes_[after].label - nodes_[group].label;
   // Close to the next group: later groups may have to go in between.
-  const int64_t step = room / (16 * parts);
-  const int64_t end = nodes_[group].label + room;
+  const int64_t step = gap / (16 * parts);
+  const int64_t end = nodes_[group].label + gap;
   uint32_t at = group;
   for (size_t k = 0; k < found_.size(); ++k) {
     const uint32_t g = found_[k];
@@ -99,9 +99,9 @@ void IncrementalTopologicalOrder::MoveReachedAfter(uint32_t group) {
     nodes_[g].label = end - step * (parts - 1 - static_cast<int64_t>(k));
     at = g;
   }
-  nodes_[at].after = behind;
-  if (behind != kEnd) {
-    nodes_[behind].before = at;
+  nodes_[at].after = after;
+  if (after != kEnd) {
+    nodes_[after].before = at;
   } else {
     last_group_ = at;
   }

@@ -42,8 +42,8 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       const double least = relative * std::max<double>({std::abs(a[i]), std::abs(b[i]), largest});
       if (Close(a[i].real(), b[i].real(), relative, least) && Close(a[i].imag(), b[i].imag(), relative, least))
         continue;
-      x = StrCat(DoubleText(a[i].real(), 17), "+", DoubleText(a[i].imag(), 17), "i");
-      y = StrCat(DoubleText(b[i].real(), 17), "+", DoubleText(b[i].imag(), 17), "i");
+      x = StrCat(FormatDouble(a[i].real(), 17), "+", FormatDouble(a[i].imag(), 17), "i");
+      y = StrCat(FormatDouble(b[i].real(), 17), "+", FormatDouble(b[i].imag(), 17), "i");
     } else if constexpr (std::is_integral_v<T>) {
       if (a[i] == b[i]) continue;
       x = StrCat(static_cast<int64_t>(a[i])), y = StrCat(static_cast<int64_t>(b[i]));
@@ -58,7 +58,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
         least = std::max(least, 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min()));
       }
       if (Close(p, q, relative, least)) continue;
-      x = DoubleText(p, 17), y = DoubleText(q, 17);
+      x = FormatDouble(p, 17), y = FormatDouble(q, 17);
     }
     return StrCat("element ", i, " of ", ToString(before.shape(), false), ": expected ", x, ", found ", y);
   }

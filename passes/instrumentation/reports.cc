@@ -11,7 +11,7 @@
 namespace hlokit {
 namespace {
 
-std::string Milliseconds(double ms) { return FixedText(ms, 3); }
+std::string Milliseconds(double ms) { return FormatFixed(ms, 3); }
 
 std::string Padded(std::string_view text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + std::string(text);
@@ -37,7 +37,7 @@ std::string TimePasses::Text() const {
   for (const Row& row : rows) total += row.ms;
   std::string text = "        ms      %  runs  changed  pass\n";
   for (const Row& row : rows) {
-    const std::string share = FixedText(total > 0 ? 100 * row.ms / total : 0, 1);
+    const std::string share = FormatFixed(total > 0 ? 100 * row.ms / total : 0, 1);
     StrAppend(&text, Padded(Milliseconds(row.ms), 10), Padded(share, 7), Padded(StrCat(row.runs), 6),
               Padded(StrCat(row.changed), 9), "  ", row.name, "\n");
   }

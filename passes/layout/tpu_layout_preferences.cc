@@ -298,20 +298,21 @@ class LayoutSolver {
 
   // ---- constraints ----
 
-  void AddConstraint(LayoutConstraint wish) {
-    const Shape array = shape_[wish.leaf];
-    if (array.IsArray() && array.rank() > 1) constraints_[orders_.class_[wish.leaf]].push_back(std::move(wish));
+  void AddConstraint(LayoutConstraint constraint) {
+    const Shape array = shape_[constraint.leaf];
+    if (array.IsArray() && array.rank() > 1)
+      constraints_[orders_.class_[constraint.leaf]].push_back(std::move(constraint));
   }
 
-  void AskGiven(uint32_t leaf, double weight) {
+  void AddFixed(uint32_t leaf, double weight) {
     const Shape array = shape_[leaf];
     if (!array.IsArray()) return;
-    LayoutConstraint wish{.kind = LayoutConstraint::kFixed, .leaf = leaf, .weight = weight};
-    wish.order = DefaultOrder(array.rank());
+    LayoutConstraint constraint{.kind = LayoutConstraint::kFixed, .leaf = leaf, .weight = weight};
+    constraint.order = DefaultOrder(array.rank());
     if (array.has_layout()) {
-      wish.order.assign(array.layout()->minor_to_major.begin(), array.layout()->minor_to_major.end());
+      constraint.order.assign(array.layout()->minor_to_major.begin(), array.layout()->minor_to_major.end());
     }
-    if (static_cast<int64_t>(wish.order.size()) == array.rank()) AddConstraint(std::move(wish));
+    if (static_cast<int64_t>(constraint.order.size()) == array.rank()) AddConstraint(std::move(constraint));
   }
 
   void CollectConstraints() {
@@ -326,15 +327,15 @@ class LayoutSolver {
         if (!shape_[leaf].IsArray()) continue;
         // Arrays in tuples cannot be copied at the entry's boundary.
         if (!parameter.shape().IsArray()) {
-          AskGiven(leaf, kFixedLayoutWeight);
+          AddFixed(leaf, kFixedLayoutWeight);
         } else if (TpuLayoutPreferences::HasFixedLayout(tile_, shape_[leaf])) {
-          AskGiven(leaf, 2);
+          AddFixed(leaf, 2);
         }
       }
     }
     for (int64_t k = 0; k < entry.root().shape().leaf_count(); ++k) {
       const uint32_t leaf = LeafOf(entry.root(), k);
-      if (shape_[leaf].IsArray() && TpuLayoutPreferences::HasFixedLayout(tile_, shape_[leaf])) AskGiven(leaf, 2);
+      if (shape_[leaf].IsArray() && TpuLayoutPreferences::HasFixedLayout(tile_, shape_[leaf])) AddFixed(leaf, 2);
     }
   }
 
@@ -343,16 +344,16 @@ class LayoutSolver {
     if (opcode == Opcode::kConvolution) {
       const ConvolutionDims dims = ConvolutionDims::Of(AttrReader(i));
       if (!dims.ok() || i.operand_count() < 2) return;
-      AskPair(LeafOf(i.operand(0)), dims.input_feature, dims.input_batch);
-      AskPair(LeafOf(i.operand(1)), dims.kernel_output_feature, dims.kernel_input_feature);
-      AskPair(LeafOf(i), dims.output_feature, dims.output_batch);
+      AddPair(LeafOf(i.operand(0)), dims.input_feature, dims.input_batch);
+      AddPair(LeafOf(i.operand(1)), dims.kernel_output_feature, dims.kernel_input_feature);
+      AddPair(LeafOf(i), dims.output_feature, dims.output_batch);
     } else if (opcode == Opcode::kDot) {
       const DotDims dims = DotDims::Of(AttrReader(i));
-      AskNotMinor(LeafOf(i.operand(0)), dims.lhs_batch);
-      AskNotMinor(LeafOf(i.operand(1)), dims.rhs_batch);
+      AddNotMinor(LeafOf(i.operand(0)), dims.lhs_batch);
+      AddNotMinor(LeafOf(i.operand(1)), dims.rhs_batch);
       MinorToMajor batch;
       for (size_t d = 0; d < dims.lhs_batch.size(); ++d) batch.push_back(static_cast<int64_t>(d));
-      AskNotMinor(LeafOf(i), batch);
+      AddNotMinor(LeafOf(i), batch);
     } else if (opcode == Opcode::kReshape && i.shape().IsArray() && i.operand(0).shape().IsArray()) {
       AddConstraint(
           {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i), .other = LeafOf(i.operand(0)), .weight = 2});
@@ -360,20 +361,20 @@ class LayoutSolver {
           {.kind = LayoutConstraint::kReshape, .leaf = LeafOf(i.operand(0)), .other = LeafOf(i), .weight = 2});
     } else if (opcode == Opcode::kCustomCall || HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) ||
                HasTrait(opcode, kEndsAsync)) {
-      for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AskGiven(LeafOf(i, k), kFixedLayoutWeight);
+      for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AddFixed(LeafOf(i, k), kFixedLayoutWeight);
       for (Instruction operand : i.operands()) {
-        if (operand.shape().IsArray()) AskGiven(LeafOf(operand), 2);
+        if (operand.shape().IsArray()) AddFixed(LeafOf(operand), 2);
       }
     }
   }
 
-  void AskPair(uint32_t leaf, int64_t a, int64_t b) {
+  void AddPair(uint32_t leaf, int64_t a, int64_t b) {
     const Shape array = shape_[leaf];
     if (!array.IsArray() || a < 0 || b < 0 || a >= array.rank() || b >= array.rank() || a == b) return;
     AddConstraint({.kind = LayoutConstraint::kPair, .leaf = leaf, .a = a, .b = b, .weight = kProductMismatch});
   }
 
-  void AskNotMinor(uint32_t leaf, absl::Span<const int64_t> dimensions) {
+  void AddNotMinor(uint32_t leaf, absl::Span<const int64_t> dimensions) {
     uint64_t bits = 0;
     for (int64_t d : dimensions) bits |= d < 64 ? uint64_t{1} << d : 0;
     if (bits != 0)
@@ -419,13 +420,13 @@ class LayoutSolver {
       Propose(leaf, DefaultOrder(shape_[leaf].rank()), &candidates);
     }
     Propose(largest, OrderWithMinor(shape_[largest], {}), &candidates);
-    for (const LayoutConstraint& wish : constraints_[c]) {
-      if (wish.kind == LayoutConstraint::kPair) {
-        const int64_t ab[] = {wish.a, wish.b}, ba[] = {wish.b, wish.a};
-        Propose(wish.leaf, OrderWithMinor(shape_[wish.leaf], ab), &candidates);
-        Propose(wish.leaf, OrderWithMinor(shape_[wish.leaf], ba), &candidates);
-      } else if (wish.kind == LayoutConstraint::kFixed) {
-        Propose(wish.leaf, wish.order, &candidates);
+    for (const LayoutConstraint& constraint : constraints_[c]) {
+      if (constraint.kind == LayoutConstraint::kPair) {
+        const int64_t ab[] = {constraint.a, constraint.b}, ba[] = {constraint.b, constraint.a};
+        Propose(constraint.leaf, OrderWithMinor(shape_[constraint.leaf], ab), &candidates);
+        Propose(constraint.leaf, OrderWithMinor(shape_[constraint.leaf], ba), &candidates);
+      } else if (constraint.kind == LayoutConstraint::kFixed) {
+        Propose(constraint.leaf, constraint.order, &candidates);
       }
     }
     Propose(largest, MinPaddingOrder(tile_, shape_[largest]), &candidates);
@@ -438,41 +439,41 @@ class LayoutSolver {
     for (uint32_t leaf : members_[c]) {
       if (made_[leaf] != 0) cost += made_[leaf] * BytesOf(leaf, FromClass(leaf, order));
     }
-    for (const LayoutConstraint& wish : constraints_[c]) {
-      const MinorToMajor own = FromClass(wish.leaf, order);
-      if (IsSatisfied(wish, own)) continue;
-      double bytes = BytesOf(wish.leaf, own);
-      if (wish.kind == LayoutConstraint::kFixed) bytes = (bytes + BytesOf(wish.leaf, wish.order)) / 2;
-      cost += wish.weight * bytes;
+    for (const LayoutConstraint& constraint : constraints_[c]) {
+      const MinorToMajor own = FromClass(constraint.leaf, order);
+      if (IsSatisfied(constraint, own)) continue;
+      double bytes = BytesOf(constraint.leaf, own);
+      if (constraint.kind == LayoutConstraint::kFixed) bytes = (bytes + BytesOf(constraint.leaf, constraint.order)) / 2;
+      cost += constraint.weight * bytes;
     }
     return cost;
   }
 
-  bool IsSatisfied(const LayoutConstraint& wish, const MinorToMajor& order) const {
-    const Shape array = shape_[wish.leaf];
-    switch (wish.kind) {
+  bool IsSatisfied(const LayoutConstraint& constraint, const MinorToMajor& order) const {
+    const Shape array = shape_[constraint.leaf];
+    switch (constraint.kind) {
       case LayoutConstraint::kPair: {
         size_t seen = 0;
         for (int64_t d : order) {
           if (SizeOf(array, d) == 1) continue;
           if (seen++ == 2) return true;
-          if (d != wish.a && d != wish.b)
-            return SizeOf(array, wish.a) == 1 || SizeOf(array, wish.b) == 1 ? seen > 1 : false;
+          if (d != constraint.a && d != constraint.b)
+            return SizeOf(array, constraint.a) == 1 || SizeOf(array, constraint.b) == 1 ? seen > 1 : false;
         }
         return true;
       }
       case LayoutConstraint::kNotMinor:
         for (int64_t d : order) {
-          if (SizeOf(array, d) != 1) return d >= 64 || (wish.dimensions >> d & 1) == 0;
+          if (SizeOf(array, d) != 1) return d >= 64 || (constraint.dimensions >> d & 1) == 0;
         }
         return true;
       case LayoutConstraint::kFixed:
-        return order == wish.order;
+        return order == constraint.order;
       case LayoutConstraint::kReshape: {
-        const Shape other = shape_[wish.other];
-        if (orders_.class_[wish.other] == orders_.class_[wish.leaf]) return true;
-        MinorToMajor theirs = orders_.order_[orders_.class_[wish.other]];
-        theirs = theirs.empty() ? DefaultOrder(other.rank()) : FromClass(wish.other, theirs);
+        const Shape other = shape_[constraint.other];
+        if (orders_.class_[constraint.other] == orders_.class_[constraint.leaf]) return true;
+        MinorToMajor theirs = orders_.order_[orders_.class_[constraint.other]];
+        theirs = theirs.empty() ? DefaultOrder(other.rank()) : FromClass(constraint.other, theirs);
         return ReshapeIsBitcast(array, order, other, theirs);
       }
     }

@@ -24,13 +24,13 @@ InstructionId MakeElement(Builder& builder, InstructionId tuple, int64_t index) 
 void ForgetElementNumbers(Module& module, InstructionId loop) {
   const Instruction i = module.instruction(loop);
   if (!i.has(Attr::kBackendConfig)) return;
-  const std::optional<int64_t> trips = TripCount(i);
+  const std::optional<int64_t> trip_count = TripCount(i);
   module.RemoveAttr(loop, Attr::kBackendConfig);
-  if (!trips) return;
+  if (!trip_count) return;
   std::string config;
   TextWriter out(&config);
   JsonWriter json(&out, JsonLayout::kCompact);
-  json.BeginObject().Key("known_trip_count").BeginObject().Member("n", StrCat(*trips)).EndObject().EndObject();
+  json.BeginObject().Key("known_trip_count").BeginObject().Member("n", StrCat(*trip_count)).EndObject().EndObject();
   out.Flush();
   module.SetAttr(loop, Attr::kBackendConfig, module.context().strings.Intern(config).value);
 }

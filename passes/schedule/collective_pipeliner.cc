@@ -81,14 +81,14 @@ class LoopPipeliner {
         used |= !use.user.is_root() && !early.contains(use.user.id().value);
       }
       // The value may reach the iteration through instructions computed from it, which then do not move.
-      if (!used) used = ReachesTrip(id, early);
+      if (!used) used = ReachesIteration(id, early);
       if (used) ahead.push_back(id);
     }
     return ahead;
   }
 
  private:
-  bool ReachesTrip(InstructionId from, const absl::flat_hash_set<uint32_t>& early) const {
+  bool ReachesIteration(InstructionId from, const absl::flat_hash_set<uint32_t>& early) const {
     std::vector<InstructionId> open = {from};
     absl::flat_hash_set<uint32_t> seen = {from.value};
     while (!open.empty()) {
@@ -139,7 +139,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   const auto fits = [&](int64_t bytes) -> absl::StatusOr<bool> {
     if (memory_bytes <= 0) return true;
     if (!left) {
-      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
       if (!memory.ok()) return memory.status();
       left = memory_bytes - memory->OfModule().peak_bytes;
     }
@@ -149,7 +149,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   };
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CountedLoop> counted = CountLoop(module.instruction(id));
-    if (!counted || counted->trips < 2) continue;
+    if (!counted || counted->trip_count < 2) continue;
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;
     const SideEffects effects(module);
@@ -162,9 +162,9 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
       for (InstructionId collective : ahead) {
         bytes = SaturatingAdd(bytes, SaturatingMultiply(BufferBytes(module.instruction(collective).shape()), 2));
       }
-      const absl::StatusOr<bool> room = fits(bytes);
-      if (!room.ok()) return room.status();
-      if (*room) {
+      const absl::StatusOr<bool> has_capacity = fits(bytes);
+      if (!has_capacity.ok()) return has_capacity.status();
+      if (*has_capacity) {
         pipeliner.Run(ahead);
         counts.backward += static_cast<int64_t>(ahead.size());
       }
@@ -175,9 +175,9 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     const SideEffects effects_now(module);
     ForwardCollectivePipeliner delayer(&module, *now, counted->index, effects_now, &channel);
     if (delayer.count() == 0) continue;
-    const absl::StatusOr<bool> room = fits(delayer.bytes());
-    if (!room.ok()) return room.status();
-    if (!*room) continue;
+    const absl::StatusOr<bool> has_capacity = fits(delayer.bytes());
+    if (!has_capacity.ok()) return has_capacity.status();
+    if (!*has_capacity) continue;
     if (absl::Status status = delayer.Run(); !status.ok()) return status;
     counts.forward += delayer.count();
   }

@@ -93,9 +93,9 @@ std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const DataflowAna
   for (size_t k = 0; k < held.size(); ++k) {
     const DataflowValue& value = flow.values()[held[k]];
     if (!value.shape.IsArray()) continue;
-    const Instruction maker = module_.instruction(value.defining_instruction);
-    bool copy = !seen.insert(held[k]).second || maker.opcode() == Opcode::kConstant;
-    if (maker.opcode() == Opcode::kParameter) {
+    const Instruction producer = module_.instruction(value.defining_instruction);
+    bool copy = !seen.insert(held[k]).second || producer.opcode() == Opcode::kConstant;
+    if (producer.opcode() == Opcode::kParameter) {
       if (role == Role::kLoopBody) {
         copy |= value.leaf != static_cast<int64_t>(k);
       } else {
@@ -105,7 +105,7 @@ std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const DataflowAna
           for (const InputOutputAlias& alias : module_.header().input_output_alias) {
             const absl::Span<const int64_t> from = module_.context().list(alias.parameter_index);
             const absl::Span<const int64_t> to = module_.context().list(alias.output_index);
-            given |= alias.parameter == maker.parameter_number() && (from.empty() ? 0 : from[0]) == value.leaf &&
+            given |= alias.parameter == producer.parameter_number() && (from.empty() ? 0 : from[0]) == value.leaf &&
                      (to.empty() ? 0 : to[0]) == static_cast<int64_t>(k) && from.size() <= 1 && to.size() <= 1;
           }
         }
@@ -120,7 +120,7 @@ std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const DataflowAna
 absl::Status CopyInserter::Run(Computation c) {
   const Role role = RoleOf(c);
   const std::vector<InstructionId> order = PostOrder(c);
-  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Make(module_, order);
+  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Create(module_, order);
   if (!flow.ok()) return flow.status();
   // Number of instructions that read each value; the root counts as one.
   std::vector<int32_t> readers(flow->values().size(), 0);
@@ -163,9 +163,10 @@ absl::Status CopyInserter::Run(Computation c) {
       for (size_t n = 0; n < held.size(); ++n) {
         const DataflowValue& value = flow->values()[held[n]];
         if (!value.shape.IsArray()) continue;
-        const Opcode maker = module_.record(value.defining_instruction).opcode;
+        const Opcode producer = module_.record(value.defining_instruction).opcode;
         // The parameter of a loop body belongs to the loop.
-        const bool foreign = maker == Opcode::kConstant || (maker == Opcode::kParameter && role != Role::kLoopBody);
+        const bool foreign =
+            producer == Opcode::kConstant || (producer == Opcode::kParameter && role != Role::kLoopBody);
         needed[n] = foreign || readers[held[n]] > 1 || times[held[n]] > 1;
         any |= needed[n] != 0;
       }

@@ -121,10 +121,10 @@ absl::Status ForwardCollectivePipeliner::Run() {
       [this](Instruction element) { return InitElement(module_, loop_, element.int_attr(Attr::kIndex)); },
       &next_channel_);
   for (const Sink& sink : sinks_) {
-    const Instruction handed = module_.instruction(sink.collective).operand(0);
-    const Shape shape = handed.shape();
+    const Instruction operand = module_.instruction(sink.collective).operand(0);
+    const Shape shape = operand.shape();
     Builder builder(&module_, loop_.loop.id());
-    const MetadataScope scope(&builder, handed.record().metadata);
+    const MetadataScope scope(&builder, operand.record().metadata);
     const Builder::Result zero =
         builder.Constant(Literal::Zeros(module_.context().shapes.Scalar(shape.element_type())));
     if (!zero.ok()) return zero.status();
@@ -163,9 +163,9 @@ absl::Status ForwardCollectivePipeliner::Run() {
   const auto after = [&](Instruction seen) {
     return builder.MakeElement(loop_.loop.id(), seen.int_attr(Attr::kIndex));
   };
-  LoopBodyCloner behind(&module_, loop_.body, outer, next, after, &next_channel_);
+  LoopBodyCloner epilogue(&module_, loop_.body, outer, next, after, &next_channel_);
   for (const Sink& sink : sinks_) {
-    const InstructionId last = behind.Clone(sink.update);
+    const InstructionId last = epilogue.Clone(sink.update);
     for (InstructionId reader : readers[static_cast<size_t>(sink.element)]) {
       module_.ReplaceAllUses(reader, last);
     }

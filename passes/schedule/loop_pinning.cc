@@ -161,7 +161,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
 }  // namespace
 
 bool CanPin(const LoopVariantElement& element, Computation body) {
-  const auto stays = [&](Instruction value) {
+  const auto is_pinned = [&](Instruction value) {
     if (!value.shape().IsArray() || value.shape().IsScalar() || tpu::MemorySpaceOf(value.shape()) != 0) return false;
     const std::vector<InstructionId> names = NamesOf(value);
     for (InstructionId name : names) {
@@ -176,9 +176,9 @@ bool CanPin(const LoopVariantElement& element, Computation body) {
     // The previous value of another element moves within the state.
     if (!IsStateElement(element.value, body)) return false;
   }
-  if (!stays(element.value)) return false;
+  if (!is_pinned(element.value)) return false;
   for (const auto use : body.parameter(0).uses()) {
-    if (IsStateElement(use.user, body, element.index) && !stays(use.user)) return false;
+    if (IsStateElement(use.user, body, element.index) && !is_pinned(use.user)) return false;
   }
   return true;
 }

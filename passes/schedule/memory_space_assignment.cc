@@ -71,22 +71,22 @@ class Assigner {
   };
 
   void ComputePositions();
-  int64_t HeldByCallees(Instruction i) const;
+  int64_t BytesHeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
   absl::flat_hash_set<uint32_t> NamesOfState(const LoopVariantElement& element) const;
   double SavedBy(const LoopVariantElement& element);
   void ChooseLoopState();
   // Returns the kernel that defines the array of this value, or an invalid instruction.
-  Instruction MakerOf(Instruction value) const;
+  Instruction DefiningKernel(Instruction value) const;
   void CollectIntervals();
   struct Times {
     double compute = 0;  // in seconds
     double transfer = 0;
   };
   // Returns the cost of the kernel at a position, or null.
-  const tpu::KernelCost* WorkOf(int32_t place);
-  Times TimesOf(int32_t place);
-  std::vector<VmemInterval::SavedTransfer> TransfersSavedBy(const CandidateInterval& stay) const;
+  const tpu::KernelCost* WorkOf(int32_t position);
+  Times TimesOf(int32_t position);
+  std::vector<VmemInterval::SavedTransfer> TransfersSavedBy(const CandidateInterval& interval) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
   void ComputeIdleBandwidth();
@@ -94,12 +94,12 @@ class Assigner {
   void ReserveBandwidth(int32_t from, int32_t to, double seconds);
   void CollectEvictions();
   std::vector<Prefetch> CollectPrefetches();
-  absl::Status Evict(const CandidateInterval& stay);
+  absl::Status Evict(const CandidateInterval& interval);
   absl::Status InsertPrefetch(const Prefetch& prefetch);
 
-  int32_t PlaceOf(InstructionId id) const { return place_of_[id.value - lowest_]; }
-  InstructionId At(int32_t place) const {
-    return place < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(place)] : InstructionId();
+  int32_t PositionOf(InstructionId id) const { return position_of_[id.value - lowest_]; }
+  InstructionId At(int32_t position) const {
+    return position < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(position)] : InstructionId();
   }
 
   ModuleMemoryState& shared_;
@@ -109,9 +109,9 @@ class Assigner {
   const Computation c_;
 
   std::vector<InstructionId> order_;
-  std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
+  std::vector<int32_t> position_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int64_t> room_;                         // by position: free bytes of VMEM
+  std::vector<int64_t> free_bytes_;                   // by position: free bytes of VMEM
   std::vector<uint8_t> closed_;                       // by position: runs a loop, with which no copy overlaps
   std::vector<double> idle_seconds_;                  // by position: seconds in which HBM is idle
   std::vector<std::optional<tpu::KernelCost>> work_;  // by position, computed on demand
@@ -120,7 +120,7 @@ class Assigner {
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
-int64_t Assigner::HeldByCallees(Instruction i) const {
+int64_t Assigner::BytesHeldByCallees(Instruction i) const {
   int64_t held = 0;
   if (i.opcode() == Opcode::kFusion) return held;
   i.ForEachCallee([&](Computation callee) { held = std::max(held, shared_.held[callee.id().value]); });
@@ -135,17 +135,17 @@ void Assigner::ComputePositions() {
     lowest_ = std::min(lowest_, i.id().value);
     highest = std::max(highest, i.id().value);
   }
-  place_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
-  room_.assign(order_.size(), options_.vmem_bytes);
+  position_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
+  free_bytes_.assign(order_.size(), options_.vmem_bytes);
   work_.resize(order_.size());
   closed_.assign(order_.size(), 0);
-  for (size_t place = 0; place < order_.size(); ++place) {
-    place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
-    const Instruction i = module_.instruction(order_[place]);
-    room_[place] -= HeldByCallees(i);
+  for (size_t position = 0; position < order_.size(); ++position) {
+    position_of_[order_[position].value - lowest_] = static_cast<int32_t>(position);
+    const Instruction i = module_.instruction(order_[position]);
+    free_bytes_[position] -= BytesHeldByCallees(i);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-    closed_[place] = i.opcode() == Opcode::kWhile;
-    i.ForEachCallee([&](Computation callee) { closed_[place] |= shared_.loops[callee.id().value]; });
+    closed_[position] = i.opcode() == Opcode::kWhile;
+    i.ForEachCallee([&](Computation callee) { closed_[position] |= shared_.loops[callee.id().value]; });
   }
 }
 
@@ -166,8 +166,8 @@ absl::flat_hash_set<uint32_t> Assigner::NamesOfState(const LoopVariantElement& e
 double Assigner::SavedBy(const LoopVariantElement& element) {
   const absl::flat_hash_set<uint32_t> names = NamesOfState(element);
   double bytes = 0;
-  for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
-    const tpu::KernelCost* work = WorkOf(place);
+  for (int32_t position = 0; position < static_cast<int32_t>(order_.size()); ++position) {
+    const tpu::KernelCost* work = WorkOf(position);
     if (work == nullptr) continue;
     for (const tpu::MemoryAccess& access : work->reads) bytes += names.contains(access.value.value) ? access.bytes : 0;
     for (const tpu::MemoryAccess& access : work->writes) bytes += names.contains(access.value.value) ? access.bytes : 0;
@@ -178,11 +178,11 @@ double Assigner::SavedBy(const LoopVariantElement& element) {
 // Pins loop-variant arrays, smallest first: those that every iteration replaces, then those that it updates in part.
 void Assigner::ChooseLoopState() {
   const InstructionId loop_id = shared_.loop_of[c_.id().value];
-  if (!loop_id.valid() || room_.empty()) return;
+  if (!loop_id.valid() || free_bytes_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
   // In a loop that may run only once, the copies would cost more than they save.
-  const int64_t trips = TripCount(loop).value_or(1);
-  if (trips < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
+  const int64_t trip_count = TripCount(loop).value_or(1);
+  if (trip_count < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
   // The condition reads the induction variable; other elements that it reads stay in HBM.
@@ -195,14 +195,15 @@ void Assigner::ChooseLoopState() {
   std::vector<std::tuple<bool, int64_t, LoopVariantElement>> changing;
   for (const LoopVariantElement& element : LoopVariantElements(c_)) {
     if (in_condition.contains(element.index)) continue;
-    if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
+    if (CanPin(element, c_) &&
+        SavedBy(element) * static_cast<double>(trip_count) > 2 * TransferOf(element.value.shape()))
       changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
   std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
   const int32_t last = static_cast<int32_t>(order_.size()) - 1;
-  const std::vector<int64_t> before = room_;
+  const std::vector<int64_t> before = free_bytes_;
   absl::flat_hash_set<int64_t> kept;
   for (const auto& [in_place, bytes, element] : changing) {
     const bool moves = IsStateElement(element.value, c_);
@@ -211,11 +212,11 @@ void Assigner::ChooseLoopState() {
     for (const auto use : c_.parameter(0).uses()) {
       if (!IsStateElement(use.user, c_, element.index)) continue;
       for (InstructionId name : NamesOf(use.user)) {
-        end = std::max(end, PlaceOf(name));
-        for (const auto read : module_.instruction(name).uses()) end = std::max(end, PlaceOf(read.user.id()));
+        end = std::max(end, PositionOf(name));
+        for (const auto read : module_.instruction(name).uses()) end = std::max(end, PositionOf(read.user.id()));
       }
     }
-    const int32_t made = moves || in_place ? last + 1 : PlaceOf(element.value.id());
+    const int32_t made = moves || in_place ? last + 1 : PositionOf(element.value.id());
     const int64_t over = moves || in_place ? -1 : OperandWrittenOver(element.value, c_);
     const bool itself = over >= 0 && element.value.operand(over).int_attr(Attr::kIndex) == element.index;
     if (itself) end = made - 1;
@@ -241,61 +242,61 @@ void Assigner::ChooseLoopState() {
   }
   if (!closed) {
     pinned_.clear();
-    room_ = before;
+    free_bytes_ = before;
     return;
   }
   in_vmem_.insert(names.begin(), names.end());
   counts_.pinned += static_cast<int64_t>(pinned_.size());
 }
 
-Instruction Assigner::MakerOf(Instruction value) const {
+Instruction Assigner::DefiningKernel(Instruction value) const {
   if (!value.shape().IsArray() || value.shape().IsScalar() || tpu::MemorySpaceOf(value.shape()) != 0)
     return Instruction();
   if (value.opcode() != Opcode::kGetTupleElement) {
     return IsKernel(value) && !IsLayoutBitcast(value) && InPlaceOperands(value).empty() ? value : Instruction();
   }
-  const Instruction maker = value.operand(0);
-  if (!IsKernel(maker) || !IsFlat(maker.shape()) || !InPlaceOperands(maker).empty() || maker.is_root()) {
+  const Instruction kernel = value.operand(0);
+  if (!IsKernel(kernel) || !IsFlat(kernel.shape()) || !InPlaceOperands(kernel).empty() || kernel.is_root()) {
     return Instruction();
   }
-  for (const auto use : maker.uses()) {
+  for (const auto use : kernel.uses()) {
     if (use.user.opcode() != Opcode::kGetTupleElement) return Instruction();
     if (use.user != value && use.user.int_attr(Attr::kIndex) == value.int_attr(Attr::kIndex)) return Instruction();
   }
-  return maker;
+  return kernel;
 }
 
 void Assigner::CollectIntervals() {
-  for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
-    const Instruction i = module_.instruction(At(place));
-    const Instruction maker = MakerOf(i);
-    if (!maker.valid() || in_vmem_.contains(i.id().value)) continue;
+  for (int32_t position = 0; position < static_cast<int32_t>(order_.size()); ++position) {
+    const Instruction i = module_.instruction(At(position));
+    const Instruction kernel = DefiningKernel(i);
+    if (!kernel.valid() || in_vmem_.contains(i.id().value)) continue;
     const auto end = static_cast<int32_t>(order_.size());
-    CandidateInterval stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
-    if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
+    CandidateInterval interval{i.id(), PositionOf(kernel.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
+    if (interval.bytes <= 0 || interval.bytes > options_.vmem_bytes) continue;
     std::vector<Instruction> open = {i};
     bool lost = false;  // has a use in HBM under another shape
     while (!open.empty()) {
       const Instruction value = open.back();
       open.pop_back();
       for (const auto use : value.uses()) {
-        const int32_t at = PlaceOf(use.user.id());
+        const int32_t at = PositionOf(use.user.id());
         const bool same = IsArrayAlias(use.user) || IsUpdatedInPlaceBy(value, use.user, use.operand_index);
-        if (same && !use.user.is_root() && stay.aliases.size() < kMaxAliases) {
-          stay.aliases.push_back(use.user.id());
+        if (same && !use.user.is_root() && interval.aliases.size() < kMaxAliases) {
+          interval.aliases.push_back(use.user.id());
           open.push_back(use.user);
-        } else if (same || !CanReadFromVmem(use.user, use.operand_index) || at - stay.from > kMaxLiveRange) {
-          stay.leaves = true;
+        } else if (same || !CanReadFromVmem(use.user, use.operand_index) || at - interval.from > kMaxLiveRange) {
+          interval.leaves = true;
           // The copy to HBM has the original shape, so only direct users can read it.
           lost |= value != i || (same && !use.user.is_root());
-          stay.first_hbm_use = std::min(stay.first_hbm_use, at);
+          interval.first_hbm_use = std::min(interval.first_hbm_use, at);
         } else {
-          stay.to = std::max(stay.to, at);
+          interval.to = std::max(interval.to, at);
         }
       }
     }
     if (lost) continue;
-    if (stay.to > place) intervals_.push_back(stay);
+    if (interval.to > position) intervals_.push_back(interval);
   }
   // Shortest interval first, ties in schedule order.
   std::stable_sort(intervals_.begin(), intervals_.end(), [](const CandidateInterval& a, const CandidateInterval& b) {
@@ -304,27 +305,27 @@ void Assigner::CollectIntervals() {
 }
 
 bool Assigner::Fits(int32_t from, int32_t to, int64_t bytes) const {
-  for (int32_t place = from; place <= to; ++place) {
-    if (room_[static_cast<size_t>(place)] < bytes) return false;
+  for (int32_t position = from; position <= to; ++position) {
+    if (free_bytes_[static_cast<size_t>(position)] < bytes) return false;
   }
   return true;
 }
 
 void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
-  for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
+  for (int32_t position = from; position <= to; ++position) free_bytes_[static_cast<size_t>(position)] -= bytes;
 }
 
-const tpu::KernelCost* Assigner::WorkOf(int32_t place) {
-  const Instruction i = module_.instruction(At(place));
+const tpu::KernelCost* Assigner::WorkOf(int32_t position) {
+  const Instruction i = module_.instruction(At(position));
   if (!IsKernel(i) || IsLayoutBitcast(i)) return nullptr;
-  std::optional<tpu::KernelCost>& work = work_[static_cast<size_t>(place)];
+  std::optional<tpu::KernelCost>& work = work_[static_cast<size_t>(position)];
   if (!work) work = shared_.model.KernelCostOf(i);
   return &*work;
 }
 
 // Returns the times of computation and of HBM transfers, without arrays in VMEM.
-Assigner::Times Assigner::TimesOf(int32_t place) {
-  const tpu::KernelCost* work = WorkOf(place);
+Assigner::Times Assigner::TimesOf(int32_t position) {
+  const tpu::KernelCost* work = WorkOf(position);
   if (work == nullptr) return {};
   tpu::OpTime time;
   shared_.model.Kernel(*work,
@@ -337,45 +338,45 @@ Assigner::Times Assigner::TimesOf(int32_t place) {
 }
 
 // Returns the transfers saved by the interval: those of the defining kernel and of the readers, under all aliases.
-std::vector<VmemInterval::SavedTransfer> Assigner::TransfersSavedBy(const CandidateInterval& stay) const {
-  const double seconds = static_cast<double>(stay.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
-  std::vector<VmemInterval::SavedTransfer> spared = {{stay.from, seconds}};
+std::vector<VmemInterval::SavedTransfer> Assigner::TransfersSavedBy(const CandidateInterval& interval) const {
+  const double seconds = static_cast<double>(interval.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
+  std::vector<VmemInterval::SavedTransfer> saved = {{interval.from, seconds}};
   const auto add_readers = [&](InstructionId name) {
     for (const auto use : module_.instruction(name).uses()) {
-      if (!IsArrayAlias(use.user)) spared.push_back({PlaceOf(use.user.id()), seconds});
+      if (!IsArrayAlias(use.user)) saved.push_back({PositionOf(use.user.id()), seconds});
     }
   };
-  add_readers(stay.value);
-  for (InstructionId alias : stay.aliases) add_readers(alias);
-  return spared;
+  add_readers(interval.value);
+  for (InstructionId alias : interval.aliases) add_readers(alias);
+  return saved;
 }
 
 void Assigner::AllocatePinned() {
   ComputePositions();
   ChooseLoopState();
   CollectIntervals();
-  std::vector<ScheduleSlot> places;
-  for (size_t place = 0; place < order_.size(); ++place) {
-    const Instruction i = module_.instruction(order_[place]);
-    const Times times = TimesOf(static_cast<int32_t>(place));
-    places.push_back({room_[place], tpu::GeneratesCode(i), times.compute, times.transfer});
+  std::vector<ScheduleSlot> slots;
+  for (size_t position = 0; position < order_.size(); ++position) {
+    const Instruction i = module_.instruction(order_[position]);
+    const Times times = TimesOf(static_cast<int32_t>(position));
+    slots.push_back({free_bytes_[position], tpu::GeneratesCode(i), times.compute, times.transfer});
   }
   std::vector<VmemInterval> candidates;
-  std::vector<const CandidateInterval*> stay_of;
-  for (const CandidateInterval& stay : intervals_) {
-    if (stay.leaves) continue;
-    candidates.push_back({stay.from, stay.to, stay.bytes, TransfersSavedBy(stay)});
-    stay_of.push_back(&stay);
+  std::vector<const CandidateInterval*> interval_of;
+  for (const CandidateInterval& interval : intervals_) {
+    if (interval.leaves) continue;
+    candidates.push_back({interval.from, interval.to, interval.bytes, TransfersSavedBy(interval)});
+    interval_of.push_back(&interval);
   }
-  for (size_t k : SelectVmemIntervals(candidates, places)) {
-    const CandidateInterval& stay = *stay_of[k];
-    Hold(stay.from, stay.to, stay.bytes);
-    in_vmem_.insert(stay.value.value);
-    for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
+  for (size_t k : SelectVmemIntervals(candidates, slots)) {
+    const CandidateInterval& interval = *interval_of[k];
+    Hold(interval.from, interval.to, interval.bytes);
+    in_vmem_.insert(interval.value.value);
+    for (InstructionId alias : interval.aliases) in_vmem_.insert(alias.value);
     ++counts_.pinned;
   }
   int64_t least = options_.vmem_bytes;
-  for (int64_t room : room_) least = std::min(least, room);
+  for (int64_t bytes : free_bytes_) least = std::min(least, bytes);
   shared_.held[c_.id().value] = options_.vmem_bytes - least;
 }
 
@@ -385,33 +386,33 @@ double Assigner::TransferOf(Shape array) const {
 }
 
 void Assigner::ReserveBandwidth(int32_t from, int32_t to, double seconds) {
-  for (int32_t place = from; place < to && seconds > 0; ++place) {
-    const double taken = std::min(seconds, idle_seconds_[static_cast<size_t>(place)]);
-    idle_seconds_[static_cast<size_t>(place)] -= taken;
+  for (int32_t position = from; position < to && seconds > 0; ++position) {
+    const double taken = std::min(seconds, idle_seconds_[static_cast<size_t>(position)]);
+    idle_seconds_[static_cast<size_t>(position)] -= taken;
     seconds -= taken;
   }
 }
 
 // Selects the intervals whose copy to HBM overlaps completely with other work.
 void Assigner::CollectEvictions() {
-  for (CandidateInterval& stay : intervals_) {
-    if (!stay.leaves) continue;
-    const Instruction value = module_.instruction(stay.value);
+  for (CandidateInterval& interval : intervals_) {
+    if (!interval.leaves) continue;
+    const Instruction value = module_.instruction(interval.value);
     const double needed = TransferOf(value.shape());
-    const int32_t start = PlaceOf(stay.value) + 1;
-    const int32_t latest = std::min(stay.first_hbm_use, stay.from + kMaxLiveRange);
+    const int32_t start = PositionOf(interval.value) + 1;
+    const int32_t latest = std::min(interval.first_hbm_use, interval.from + kMaxLiveRange);
     double found = 0;
     int32_t end = start;
     while (end < latest && found < needed && closed_[static_cast<size_t>(end)] == 0) {
       found += idle_seconds_[static_cast<size_t>(end++)];
     }
-    const int32_t last = std::min(std::max(stay.to, end), static_cast<int32_t>(order_.size()) - 1);
-    if (found < needed || !Fits(stay.from, last, stay.bytes)) continue;
+    const int32_t last = std::min(std::max(interval.to, end), static_cast<int32_t>(order_.size()) - 1);
+    if (found < needed || !Fits(interval.from, last, interval.bytes)) continue;
     ReserveBandwidth(start, end, needed);
-    Hold(stay.from, last, stay.bytes);
-    stay.copied = end;
-    in_vmem_.insert(stay.value.value);
-    for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
+    Hold(interval.from, last, interval.bytes);
+    interval.copied = end;
+    in_vmem_.insert(interval.value.value);
+    for (InstructionId alias : interval.aliases) in_vmem_.insert(alias.value);
     ++counts_.evicted;
   }
 }
@@ -419,9 +420,9 @@ void Assigner::CollectEvictions() {
 // Computes how long each instruction leaves HBM idle, without arrays in VMEM.
 void Assigner::ComputeIdleBandwidth() {
   idle_seconds_.assign(order_.size(), 0);
-  for (size_t place = 0; place < order_.size(); ++place) {
-    const Times times = TimesOf(static_cast<int32_t>(place));
-    idle_seconds_[place] = std::max(0.0, times.compute - times.transfer);
+  for (size_t position = 0; position < order_.size(); ++position) {
+    const Times times = TimesOf(static_cast<int32_t>(position));
+    idle_seconds_[position] = std::max(0.0, times.compute - times.transfer);
   }
 }
 
@@ -439,34 +440,34 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       const int64_t bytes = PaddedBytes(source.shape());
       if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
       // Later uses within reach, as long as the interval fits.
-      std::vector<int32_t> places = {use};
+      std::vector<int32_t> reads = {use};
       size_t uses = 0;
       for (const auto other : source.uses()) {
         if (++uses > kMaxPrefetchUses) break;
-        const int32_t at = PlaceOf(other.user.id());
+        const int32_t at = PositionOf(other.user.id());
         if (at > use && at - use <= kMaxPrefetchInterval && !IsLayoutBitcast(other.user) &&
             CanReadFromVmem(other.user, other.operand_index)) {
-          places.push_back(at);
+          reads.push_back(at);
         }
       }
-      std::sort(places.begin(), places.end());
-      while (places.size() > 1 && !Fits(use, places.back(), bytes)) places.pop_back();
-      const int32_t last = places.back();
+      std::sort(reads.begin(), reads.end());
+      while (reads.size() > 1 && !Fits(use, reads.back(), bytes)) reads.pop_back();
+      const int32_t last = reads.back();
       if (!Fits(use, last, bytes)) continue;
       // Start the prefetch early enough that the idle time suffices.
       const double needed = TransferOf(source.shape());
-      const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kMaxPrefetchInterval);
+      const int32_t earliest = std::max(PositionOf(source.id()) + 1, use - kMaxPrefetchInterval);
       double found = 0;
       int32_t start = use;
       while (start > earliest && found < needed && closed_[static_cast<size_t>(start - 1)] == 0 &&
-             room_[static_cast<size_t>(start - 1)] >= bytes) {
+             free_bytes_[static_cast<size_t>(start - 1)] >= bytes) {
         found += idle_seconds_[static_cast<size_t>(--start)];
       }
       if (found < needed) continue;
       ReserveBandwidth(start, use, needed);
       Hold(start, last, bytes);
       Prefetch prefetch{source.id(), start, use, {}};
-      for (int32_t place : places) prefetch.readers.push_back(At(place));
+      for (int32_t position : reads) prefetch.readers.push_back(At(position));
       prefetches.push_back(std::move(prefetch));
       ++counts_.prefetched;
     }
@@ -474,32 +475,32 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
   return prefetches;
 }
 
-absl::Status Assigner::Evict(const CandidateInterval& stay) {
-  const Shape in_hbm = module_.instruction(stay.value).shape();
+absl::Status Assigner::Evict(const CandidateInterval& interval) {
+  const Shape in_hbm = module_.instruction(interval.value).shape();
   const Shape in_vmem = InVmem(module_.context().shapes, in_hbm);
-  module_.SetShape(stay.value, in_vmem);
-  if (const Instruction part = module_.instruction(stay.value); part.opcode() == Opcode::kGetTupleElement) {
+  module_.SetShape(interval.value, in_vmem);
+  if (const Instruction part = module_.instruction(interval.value); part.opcode() == Opcode::kGetTupleElement) {
     const absl::Span<const Shape> old = part.operand(0).shape().elements();
     std::vector<Shape> elements(old.begin(), old.end());
     elements[static_cast<size_t>(part.int_attr(Attr::kIndex))] = in_vmem;
     module_.SetShape(part.operand(0).id(), module_.context().shapes.Tuple(elements));
   }
-  for (InstructionId alias : stay.aliases)
+  for (InstructionId alias : interval.aliases)
     module_.SetShape(alias, InVmem(module_.context().shapes, module_.instruction(alias).shape()));
-  if (!stay.leaves) return absl::OkStatus();
+  if (!interval.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> first_hbm_use;
-  for (const auto use : module_.instruction(stay.value).uses()) {
+  for (const auto use : module_.instruction(interval.value).uses()) {
     const bool same =
-        IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(stay.value), use.user, use.operand_index);
+        IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(interval.value), use.user, use.operand_index);
     if (same && !use.user.is_root()) continue;
-    if (!same && CanReadFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
+    if (!same && CanReadFromVmem(use.user, use.operand_index) && PositionOf(use.user.id()) <= interval.to) continue;
     first_hbm_use.push_back({use.user.id(), use.operand_index});
   }
   const absl::StatusOr<InstructionId> copy =
-      AddAsyncCopy(module_, stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
+      AddAsyncCopy(module_, interval.value, in_hbm, At(PositionOf(interval.value) + 1), At(interval.copied));
   if (!copy.ok()) return copy.status();
   for (const auto& [user, index] : first_hbm_use) module_.ReplaceOperand(user, index, *copy);
-  if (module_.instruction(stay.value).is_root()) module_.SetRoot(module_.record(stay.value).parent, *copy);
+  if (module_.instruction(interval.value).is_root()) module_.SetRoot(module_.record(interval.value).parent, *copy);
   return absl::OkStatus();
 }
 
@@ -518,24 +519,24 @@ absl::Status Assigner::InsertPrefetch(const Prefetch& prefetch) {
 }
 
 absl::Status Assigner::Move() {
-  for (int64_t& room : room_) room -= shared_.outside[c_.id().value];
+  for (int64_t& bytes : free_bytes_) bytes -= shared_.outside[c_.id().value];
   ComputeIdleBandwidth();
   CollectEvictions();
   std::vector<Prefetch> prefetches;
   if (options_.prefetch) prefetches = CollectPrefetches();
-  for (size_t place = 0; place < order_.size(); ++place) {
-    counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - room_[place]);
-    const Instruction i = module_.instruction(order_[place]);
+  for (size_t position = 0; position < order_.size(); ++position) {
+    counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - free_bytes_[position]);
+    const Instruction i = module_.instruction(order_[position]);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-    const int64_t held = options_.vmem_bytes - room_[place] - HeldByCallees(i);
+    const int64_t held = options_.vmem_bytes - free_bytes_[position] - BytesHeldByCallees(i);
     i.ForEachCallee([&](Computation callee) {
       int64_t& outside = shared_.outside[callee.id().value];
       outside = std::max(outside, held);
     });
   }
-  for (const CandidateInterval& stay : intervals_) {
-    if (!in_vmem_.contains(stay.value.value)) continue;
-    if (absl::Status status = Evict(stay); !status.ok()) return status;
+  for (const CandidateInterval& interval : intervals_) {
+    if (!in_vmem_.contains(interval.value.value)) continue;
+    if (absl::Status status = Evict(interval); !status.ok()) return status;
   }
   for (const Prefetch& prefetch : prefetches) {
     if (absl::Status status = InsertPrefetch(prefetch); !status.ok()) return status;

@@ -37,9 +37,9 @@ class PeakReducer {
  public:
   PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use)
       : module_(*module), costs_(costs), use_(use) {
-    place_of_.assign(module->instruction_id_bound(), -1);
+    position_of_.assign(module->instruction_id_bound(), -1);
     for (size_t place = 0; place < use.order.size(); ++place) {
-      place_of_[use.order[place].value] = static_cast<int32_t>(place);
+      position_of_[use.order[place].value] = static_cast<int32_t>(place);
     }
   }
 
@@ -61,19 +61,19 @@ class PeakReducer {
   Module& module_;
   const CostAnalysis& costs_;
   const MemoryUse& use_;
-  std::vector<int32_t> place_of_;
+  std::vector<int32_t> position_of_;
 };
 
 // Returns the position of the last use of the value, through tuples and aliases.
 int32_t PeakReducer::LastUse(Instruction i) const {
-  int32_t last = place_of_[i.id().value];
+  int32_t last = position_of_[i.id().value];
   std::vector<Instruction> open = {i};
   for (size_t seen = 0; !open.empty() && seen < 1024; ++seen) {
     const Instruction value = open.back();
     open.pop_back();
     if (value.is_root()) return static_cast<int32_t>(use_.order.size());
     for (const auto use : value.uses()) {
-      last = std::max(last, place_of_[use.user.id().value]);
+      last = std::max(last, position_of_[use.user.id().value]);
       if (HasTrait(use.user.opcode(), kForwards)) open.push_back(use.user);
     }
   }
@@ -91,7 +91,7 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     int32_t next = -1;
     bool plain = true;  // every use is at a known position, none at the peak
     for (const auto use : i.uses()) {
-      const int32_t at = place_of_[use.user.id().value];
+      const int32_t at = position_of_[use.user.id().value];
       plain &= at != peak && !HasTrait(use.user.opcode(), kForwards);
       if (at > peak && (next < 0 || at < next)) next = at;
     }
@@ -132,7 +132,7 @@ void PeakReducer::RematerializeValue(const Candidate& candidate) {
   module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
   std::vector<std::pair<InstructionId, int64_t>> later;
   for (const auto use : module_.instruction(candidate.value).uses()) {
-    if (place_of_[use.user.id().value] > use_.peak_position) later.push_back({use.user.id(), use.operand_index});
+    if (position_of_[use.user.id().value] > use_.peak_position) later.push_back({use.user.id(), use.operand_index});
   }
   for (const auto& [user, index] : later) module_.ReplaceOperand(user, index, again);
 }
@@ -167,7 +167,7 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
   RematerializationCounts counts;
   if (!module.header().is_scheduled || !module.entry().valid()) return counts;
   for (int round = 0; round <= kMaxRounds; ++round) {
-    const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+    const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
     if (!memory.ok()) return memory.status();
     const int64_t peak = memory->OfModule().peak_bytes;
     if (round == 0) counts.peak_before = peak;

@@ -79,7 +79,7 @@ class ListScheduler {
   std::vector<std::vector<uint32_t>> reads_;    // distinct values that a node reads
   std::vector<std::vector<uint32_t>> readers_;  // by value
   std::vector<int64_t> value_bytes_;
-  std::vector<uint8_t> value_stays_;  // by value: argument, constant or result
+  std::vector<uint8_t> is_live_out_;  // by value: argument, constant or result
   std::vector<int64_t> made_bytes_;   // by node
   std::vector<int64_t> time_;         // by node
   std::vector<uint32_t> links_;       // by node: a bit for each
@@ -124,17 +124,17 @@ void ListScheduler::Prepare() {
   next_.resize(count);
   reads_.resize(count);
   made_bytes_.assign(count, 0);
-  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Make(module_, order_);
+  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Create(module_, order_);
   const size_t values = flow.ok() ? flow->values().size() : 0;
   readers_.resize(values);
-  value_stays_.assign(values, 0);
+  is_live_out_.assign(values, 0);
   for (size_t v = 0; v < values; ++v) {
     const DataflowValue& value = flow->values()[v];
-    const Instruction maker = module_.instruction(value.defining_instruction);
+    const Instruction producer = module_.instruction(value.defining_instruction);
     value_bytes_.push_back(BufferBytes(value.shape));
-    const bool stays = maker.opcode() == Opcode::kParameter || maker.opcode() == Opcode::kConstant;
-    value_stays_[v] = stays;
-    if (!stays) {
+    const bool is_live_out = producer.opcode() == Opcode::kParameter || producer.opcode() == Opcode::kConstant;
+    is_live_out_[v] = is_live_out;
+    if (!is_live_out) {
       int64_t& made = made_bytes_[node_of_[value.defining_instruction.value - lowest_]];
       made = SaturatingAdd(made, value_bytes_[v]);
     }
@@ -163,7 +163,7 @@ void ListScheduler::Prepare() {
   ComputeTimes();
   ComputeHeights();
   if (flow.ok() && count > 0) {
-    for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) value_stays_[v] = 1;
+    for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) is_live_out_[v] = 1;
   }
 }
 
@@ -237,7 +237,7 @@ ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
   if (priority_ == SchedulePriority::kCriticalPath) return {stage, -height_[n], n};
   int64_t freed = 0;
   for (uint32_t v : reads_[n]) {
-    if (readers_left_[v] == 1 && !value_stays_[v]) freed = SaturatingAdd(freed, value_bytes_[v]);
+    if (readers_left_[v] == 1 && !is_live_out_[v]) freed = SaturatingAdd(freed, value_bytes_[v]);
   }
   return {stage, made_bytes_[n] - freed, n};
 }

@@ -10,54 +10,56 @@ namespace {
 constexpr double kSame = 1e-6;  // relative rounding error of times
 
 struct Choice {
-  std::vector<size_t> taken;
+  std::vector<size_t> selected;
   double seconds = 0;
 };
 
 // Selects intervals in this order as long as they fit.
-Choice Take(absl::Span<const VmemInterval> stays, absl::Span<const ScheduleSlot> places,
-            const std::vector<size_t>& order) {
-  std::vector<ScheduleSlot> left(places.begin(), places.end());
+Choice SelectGreedily(absl::Span<const VmemInterval> intervals, absl::Span<const ScheduleSlot> slots,
+                      const std::vector<size_t>& order) {
+  std::vector<ScheduleSlot> remaining(slots.begin(), slots.end());
   Choice choice;
   for (size_t k : order) {
-    const VmemInterval& stay = stays[k];
-    const auto begin = left.begin() + stay.from, end = left.begin() + stay.to + 1;
-    if (std::any_of(begin, end, [&](const ScheduleSlot& place) { return place.capacity < stay.bytes; })) continue;
-    std::for_each(begin, end, [&](ScheduleSlot& place) { place.capacity -= stay.bytes; });
-    for (const VmemInterval::SavedTransfer& spared : stay.saved) {
-      double& transfer = left[static_cast<size_t>(spared.slot)].transfer_seconds;
-      transfer = std::max(0.0, transfer - spared.seconds);
+    const VmemInterval& interval = intervals[k];
+    const auto begin = remaining.begin() + interval.from, end = remaining.begin() + interval.to + 1;
+    if (std::any_of(begin, end, [&](const ScheduleSlot& slot) { return slot.capacity < interval.bytes; })) continue;
+    std::for_each(begin, end, [&](ScheduleSlot& slot) { slot.capacity -= interval.bytes; });
+    for (const VmemInterval::SavedTransfer& saved : interval.saved) {
+      double& transfer = remaining[static_cast<size_t>(saved.slot)].transfer_seconds;
+      transfer = std::max(0.0, transfer - saved.seconds);
     }
-    choice.taken.push_back(k);
+    choice.selected.push_back(k);
   }
-  for (const ScheduleSlot& place : left) choice.seconds += std::max(place.compute_seconds, place.transfer_seconds);
+  for (const ScheduleSlot& slot : remaining) choice.seconds += std::max(slot.compute_seconds, slot.transfer_seconds);
   return choice;
 }
 
 }  // namespace
 
-std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> stays, absl::Span<const ScheduleSlot> places) {
-  std::vector<size_t> order(stays.size());
+std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> intervals,
+                                        absl::Span<const ScheduleSlot> slots) {
+  std::vector<size_t> order(intervals.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto by_instructions = [&](size_t a, size_t b) {
-    const int32_t of_a = stays[a].to - stays[a].from, of_b = stays[b].to - stays[b].from;
-    return of_a != of_b ? of_a < of_b : stays[a].from < stays[b].from;
+    const int32_t of_a = intervals[a].to - intervals[a].from, of_b = intervals[b].to - intervals[b].from;
+    return of_a != of_b ? of_a < of_b : intervals[a].from < intervals[b].from;
   };
   std::stable_sort(order.begin(), order.end(), by_instructions);
-  Choice best = Take(stays, places, order);
-  if (best.taken.size() == stays.size()) return best.taken;
+  Choice best = SelectGreedily(intervals, slots, order);
+  if (best.selected.size() == intervals.size()) return best.selected;
 
   std::vector<int32_t> ran;  // by position: instructions up to it that generate code
-  for (const ScheduleSlot& place : places) ran.push_back((ran.empty() ? 0 : ran.back()) + (place.runs ? 1 : 0));
+  for (const ScheduleSlot& slot : slots) ran.push_back((ran.empty() ? 0 : ran.back()) + (slot.runs ? 1 : 0));
   const auto length = [&](size_t k) {
-    return ran[static_cast<size_t>(stays[k].to)] - ran[static_cast<size_t>(stays[k].from)];
+    return ran[static_cast<size_t>(intervals[k].to)] - ran[static_cast<size_t>(intervals[k].from)];
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (length(a) != length(b)) return length(a) < length(b);
-    return stays[a].bytes != stays[b].bytes ? stays[a].bytes > stays[b].bytes : stays[a].from < stays[b].from;
+    return intervals[a].bytes != intervals[b].bytes ? intervals[a].bytes > intervals[b].bytes
+                                                    : intervals[a].from < intervals[b].from;
   });
-  Choice other = Take(stays, places, order);
-  return other.seconds < best.seconds * (1 - kSame) ? other.taken : best.taken;
+  Choice other = SelectGreedily(intervals, slots, order);
+  return other.seconds < best.seconds * (1 - kSame) ? other.selected : best.selected;
 }
 
 }  // namespace hlokit

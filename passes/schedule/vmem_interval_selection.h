@@ -35,7 +35,7 @@ struct VmemInterval {
 // most of those fit; length is counted both in instructions and in instructions that generate code, with larger arrays
 // first among equals. The count that yields the shorter computation wins, the first if equal. Linear in the total
 // length of the intervals.
-std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> stays, absl::Span<const ScheduleSlot> places);
+std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> intervals, absl::Span<const ScheduleSlot> slots);
 
 }  // namespace hlokit
 

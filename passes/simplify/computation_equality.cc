@@ -93,11 +93,11 @@ void MergeMetadataOfEqual(Module& module, ComputationId from, ComputationId to,
                           absl::flat_hash_set<uint64_t>* carried) {
   std::vector<std::pair<ComputationId, ComputationId>> open = {{from, to}};
   while (!open.empty()) {
-    const auto [goes, stays] = open.back();
+    const auto [removed, target] = open.back();
     open.pop_back();
-    if (goes == stays || !carried->insert(uint64_t{goes.value} << 32 | stays.value).second) continue;
-    const std::vector<InstructionId> old = PostOrder(module.computation(goes));
-    const std::vector<InstructionId> kept = PostOrder(module.computation(stays));
+    if (removed == target || !carried->insert(uint64_t{removed.value} << 32 | target.value).second) continue;
+    const std::vector<InstructionId> old = PostOrder(module.computation(removed));
+    const std::vector<InstructionId> kept = PostOrder(module.computation(target));
     for (size_t k = 0; k < old.size() && k < kept.size(); ++k) {
       MergeMetadata(module, old[k], kept[k]);
       const Instruction a = module.instruction(old[k]), b = module.instruction(kept[k]);

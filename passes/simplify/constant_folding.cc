@@ -66,9 +66,9 @@ bool RoundTrips(const Literal& value) {
   });
 }
 
-class Folder {
+class ConstantFolder {
  public:
-  Folder(Module& module, const PassOptions& options, const PassContext& environment)
+  ConstantFolder(Module& module, const PassOptions& options, const PassContext& environment)
       : module_(module),
         max_elements_(options.Int("max-elements")),
         max_flops_(options.Int("max-flops")),
@@ -209,11 +209,11 @@ class Folder {
 
 absl::StatusOr<bool> ConstantFolding::Run(Module& module) {
   if (!context().evaluate) return false;
-  Folder folder(module, options(), context());
-  folder.Run();
-  if (folder.folded != 0) Count("instructions folded", folder.folded);
-  if (folder.failed != 0) Count("instructions without a value", folder.failed);
-  return folder.folded != 0;
+  ConstantFolder constant_folder(module, options(), context());
+  constant_folder.Run();
+  if (constant_folder.folded != 0) Count("instructions folded", constant_folder.folded);
+  if (constant_folder.failed != 0) Count("instructions without a value", constant_folder.failed);
+  return constant_folder.folded != 0;
 }
 
 }  // namespace hlokit

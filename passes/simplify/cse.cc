@@ -102,10 +102,10 @@ class InstructionSet {
 
 // Adds the metadata sources of the callees of the erased instruction to those of the surviving one. `carried` holds the
 // pairs already done.
-void MergeMetadataOfCallees(Module& module, Instruction goes, Instruction stays,
+void MergeMetadataOfCallees(Module& module, Instruction removed, Instruction kept,
                             absl::flat_hash_set<uint64_t>* carried) {
-  if (!MightHaveCalledComputations(goes.opcode())) return;
-  const std::vector<Computation> from = goes.called_computations(), to = stays.called_computations();
+  if (!MightHaveCalledComputations(removed.opcode())) return;
+  const std::vector<Computation> from = removed.called_computations(), to = kept.called_computations();
   for (size_t k = 0; k < from.size() && k < to.size(); ++k) {
     MergeMetadataOfEqual(module, from[k].id(), to[k].id(), carried);
   }

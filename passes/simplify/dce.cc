@@ -29,14 +29,14 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   });
   if (!work.empty()) {
     // Bodies of fusions and asynchronous operations are final.
-    std::vector<uint8_t> settled(module.computation_id_bound(), 0);
+    std::vector<uint8_t> is_final(module.computation_id_bound(), 0);
     for (InstructionId caller : callers.all()) {
       const Instruction i = module.instruction(caller);
       if (!HasTrait(i.opcode(), kOwnsCallee)) continue;
-      if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) settled[body.id().value] = 1;
+      if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) is_final[body.id().value] = 1;
     }
-    const auto is_settled = [&](InstructionId id) { return settled[module.record(id).parent.value] != 0; };
-    work.erase(std::remove_if(work.begin(), work.end(), is_settled), work.end());
+    const auto in_final_body = [&](InstructionId id) { return is_final[module.record(id).parent.value] != 0; };
+    work.erase(std::remove_if(work.begin(), work.end(), in_final_body), work.end());
   }
   int64_t removed = 0;
   while (!work.empty()) {

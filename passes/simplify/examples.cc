@@ -212,7 +212,7 @@ ENTRY e {
 // and its definition.
 struct LoopExample {
   std::string_view pass;
-  int trips;
+  int trip_count;
   std::string_view body;
   std::string_view made = "";
   std::string_view second = "q";
@@ -243,7 +243,7 @@ std::string TextOf(const LoopExample& loop) {
   cs = (s32[], f32[4], f32[4]) parameter(0)
   ci = s32[] get-tuple-element(cs), index=0
   lim = s32[] constant()",
-                loop.trips, R"()
+                loop.trip_count, R"()
   ROOT lt = pred[] compare(ci, lim), direction=LT
 }
 body {

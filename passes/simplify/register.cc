@@ -51,7 +51,7 @@ void RegisterLoopPasses(PassRegistry* registry) {
        .category = "simplify",
        .summary = "unroll loops of few iterations",
        .doc = "For loops with a known trip count whose bodies contain no channels or asynchronous operations.",
-       .options = {{"max-trips", OptionInfo::Type::kInt, "8", "loops with more trips stay"},
+       .options = {{"max-trips", OptionInfo::Type::kInt, "8", "loops with a larger trip count are not unrolled"},
                    {"max-instructions", OptionInfo::Type::kInt, "800",
                     "loops that would become larger than this stay"}},
        .create = MakePass<WhileLoopUnroller>});

@@ -15,7 +15,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr double kSmall = 4096;         // bytes whose transfer is part of the kernel launch
-constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, beside the links of axes and slices
+constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, in addition to the links of axes and slices
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
 
@@ -207,9 +207,9 @@ class LatencyEstimator {
       return longest < 0 ? 0 : seconds(callees[static_cast<size_t>(longest)]);
     }
     if (i.opcode() == Opcode::kWhile) {
-      const double trips = static_cast<double>(std::max<int64_t>(TripCount(i).value_or(1), 0));
-      return seconds(i.computation_attr(Attr::kBody)) * trips +
-             seconds(i.computation_attr(Attr::kCondition)) * (trips + 1);
+      const double trip_count = static_cast<double>(std::max<int64_t>(TripCount(i).value_or(1), 0));
+      return seconds(i.computation_attr(Attr::kBody)) * trip_count +
+             seconds(i.computation_attr(Attr::kCondition)) * (trip_count + 1);
     }
     double sum = 0;
     for (Computation callee : callees) sum += seconds(callee);

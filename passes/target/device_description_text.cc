@@ -134,7 +134,7 @@ class DeviceDescriptionReader {
     } else if (key == "like") {
       ReadLike(key, TakeWord(&line));
     } else {
-      ReadFigure(key, &line, comment);
+      ReadParameter(key, &line, comment);
     }
     if (const std::string_view rest = TakeWord(&line); !rest.empty() && !sink_.has_errors()) {
       sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(rest), "expected the end of the line",
@@ -161,7 +161,7 @@ class DeviceDescriptionReader {
     derived_ = true;
   }
 
-  void ReadFigure(std::string_view key, std::string_view* line, std::string_view comment) {
+  void ReadParameter(std::string_view key, std::string_view* line, std::string_view comment) {
     const DeviceDescriptionField* field = FindDeviceDescriptionField(CurrentKey(key));
     if (field == nullptr) {
       std::vector<std::string_view> names;
@@ -201,7 +201,7 @@ class DeviceDescriptionReader {
     if (value < field->minimum || value > field->maximum) {
       sink_.Error(
           DiagnosticKind::kNumberOutOfRange, RangeOf(number),
-          StrCat("`", key, "` must be between ", DoubleText(field->minimum), " and ", DoubleText(field->maximum),
+          StrCat("`", key, "` must be between ", FormatDouble(field->minimum), " and ", FormatDouble(field->maximum),
                  field->unit == UnitKind::kCount || field->unit == UnitKind::kFraction
                      ? std::string_view()
                      : std::string_view(" in SI units")));
@@ -220,17 +220,17 @@ class DeviceDescriptionReader {
 };
 
 // Returns a number and unit whose product is `value` again, bit for bit if a unit other than the smallest allows it.
-std::string Figure(double value, UnitKind dimension) {
+std::string ParameterText(double value, UnitKind dimension) {
   const Unit* smallest = nullptr;
   for (const Unit& unit : kUnits) {
     if (unit.dimension != dimension) continue;
     smallest = &unit;
     const double scaled = value / unit.factor;
-    if (scaled >= 1 && scaled * unit.factor == value) return StrCat(DoubleText(scaled), " ", unit.text);
+    if (scaled >= 1 && scaled * unit.factor == value) return StrCat(FormatDouble(scaled), " ", unit.text);
   }
-  if (smallest == nullptr) return DoubleText(value);
-  if (dimension == UnitKind::kTime) return StrCat(DoubleText(value), " s");
-  return StrCat(DoubleText(value / smallest->factor), " ", smallest->text);
+  if (smallest == nullptr) return FormatDouble(value);
+  if (dimension == UnitKind::kTime) return StrCat(FormatDouble(value), " s");
+  return StrCat(FormatDouble(value / smallest->factor), " ", smallest->text);
 }
 
 }  // namespace
@@ -249,7 +249,7 @@ std::string ToString(const DeviceDescription& machine) {
     const DeviceDescriptionField& field = DeviceDescriptionFields()[i];
     std::string line = StrCat("  ", field.name);
     line.resize(std::max<size_t>(line.size() + 1, 32), ' ');
-    line += Figure(machine.*field.member, field.unit);
+    line += ParameterText(machine.*field.member, field.unit);
     if (i < machine.sources.size() && !machine.sources[i].empty()) {
       line.resize(std::max<size_t>(line.size() + 1, 49), ' ');
       StrAppend(&line, "# ", machine.sources[i]);

@@ -89,17 +89,17 @@ double Cycles(const DeviceDescription& machine, double m, double k, double n, do
 // Returns the bytes that are read again: the accumulators of an output tile fill the kernel's share of vector memory,
 // and each operand is read once for each tile along the other's side.
 double RereadBytes(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
-  const double room = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
+  const double capacity = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
   const double lhs = p.lhs_bytes / p.batch;
   const double rhs = p.rhs_bytes / p.batch;
   // If one operand fits, both are read once: the other one streams past it.
-  if (lhs <= room / 2 || rhs <= room / 2) return 0;
+  if (lhs <= capacity / 2 || rhs <= capacity / 2) return 0;
   double best = -1;
   for (double tm = 256; tm <= 16384; tm *= 2) {
     for (double tn = 256; tn <= 16384; tn *= 2) {
       const double rows = std::min(tm, p.m);
       const double columns = std::min(tn, p.n);
-      if (rows * columns * 4 > room) continue;
+      if (rows * columns * 4 > capacity) continue;
       const double again = (lhs_in_vmem ? 0 : lhs * (std::ceil(p.n / columns) - 1)) +
                            (rhs_in_vmem ? 0 : rhs * (std::ceil(p.m / rows) - 1));
       if (best < 0 || again < best) best = again;

@@ -20,7 +20,7 @@ bool ModuleGenerator::Accepts(Opcode opcode, const std::vector<ElementType>& typ
   // Shape inference accepts some meaningless ones, such as shifts of floats.
   std::string error;
   return opcode == Opcode::kReducePrecision ||
-         interp::ElementOp::Make(opcode, AttrReader(*scratch_, {}), types, result, &error).has_value();
+         interp::ElementOp::Create(opcode, AttrReader(*scratch_, {}), types, result, &error).has_value();
 }
 
 std::optional<ElementType> ModuleGenerator::TypeFor(Opcode opcode, size_t count) {

@@ -38,7 +38,7 @@ std::string NormalizeFlag(std::string argument) {
 }
 
 // Returns usage errors that CLI11 reports poorly or not at all; "" if there are none.
-std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& arguments) {
+std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = nullptr;  // the named subcommand
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
     const auto names = [each](const std::string& argument) {
@@ -138,7 +138,7 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
   }
   if (argc > 1 && std::string_view(argv[1]) == "--complete") {
     for (ValueKind& kind : CommonValueKinds()) kinds.push_back(std::move(kind));
-    const std::string text = CompletionText(*app, std::vector<std::string>(argv + 2, argv + argc), kinds);
+    const std::string text = CompletionsToString(*app, std::vector<std::string>(argv + 2, argv + argc), kinds);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return kOk;
   }
@@ -160,8 +160,8 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     }
     arguments.push_back(std::move(argument));
   }
-  if (const std::string mistake = MistakeIn(*app, arguments); !mistake.empty()) {
-    return UsageError(app->get_name(), StrCat(mistake, "\nRun with --help for more information."));
+  if (const std::string error = FindUsageError(*app, arguments); !error.empty()) {
+    return UsageError(app->get_name(), StrCat(error, "\nRun with --help for more information."));
   }
   std::reverse(arguments.begin(), arguments.end());
   try {

@@ -100,8 +100,8 @@ void CompleteArgument(const Line& line, std::string_view typed, const std::vecto
 
 }  // namespace
 
-void CompleteNames(const std::vector<std::string_view>& names, std::string_view behind, Completion* completion) {
-  for (const std::string_view name : names) completion->candidates.push_back({StrCat(name, behind), ""});
+void CompleteNames(const std::vector<std::string_view>& names, std::string_view suffix, Completion* completion) {
+  for (const std::string_view name : names) completion->candidates.push_back({StrCat(name, suffix), ""});
 }
 
 void CompleteList(std::string_view typed, const std::vector<std::string_view>& names, Completion* completion) {
@@ -144,8 +144,8 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words, 
   return result;
 }
 
-std::string CompletionText(const CLI::App& app, const std::vector<std::string>& words,
-                           const std::vector<ValueKind>& kinds) {
+std::string CompletionsToString(const CLI::App& app, const std::vector<std::string>& words,
+                                const std::vector<ValueKind>& kinds) {
   const Completion completion = Complete(app, words, kinds);
   const std::string_view word = words.empty() ? std::string_view() : std::string_view(words.back());
   std::string text;

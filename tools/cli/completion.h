@@ -29,7 +29,7 @@ struct Candidate {
 
 // Completions of a word, or of the value in it.
 struct Completion {
-  enum class Paths { kNone, kFiles, kFolders };
+  enum class Paths { kNone, kFiles, kDirectories };
 
   std::vector<Candidate> candidates;  // complete words; those without the typed prefix are dropped
   bool open = false;
@@ -46,16 +46,16 @@ struct ValueKind {
 // Returns the kinds of several tools: FILE, FOLDER, PIPELINE, PASS, DEVICE, MACHINE, OPCODE.
 std::vector<ValueKind> CommonValueKinds();
 
-// Adds the names, each followed by `behind`, e.g. "=" before a required value.
-void CompleteNames(const std::vector<std::string_view>& names, std::string_view behind, Completion* completion);
+// Adds the names, each followed by `suffix`, e.g. "=" before a required value.
+void CompleteNames(const std::vector<std::string_view>& names, std::string_view suffix, Completion* completion);
 // Adds candidates for the last item of a comma-separated list, without those listed before it.
 void CompleteList(std::string_view typed, const std::vector<std::string_view>& names, Completion* completion);
 
 // Returns the completions of the last of `words`, which follow the tool's name.
 Completion Complete(const CLI::App& app, const std::vector<std::string>& words, const std::vector<ValueKind>& kinds);
 // Returns the output of `TOOL --complete`.
-std::string CompletionText(const CLI::App& app, const std::vector<std::string>& words,
-                           const std::vector<ValueKind>& kinds);
+std::string CompletionsToString(const CLI::App& app, const std::vector<std::string>& words,
+                                const std::vector<ValueKind>& kinds);
 
 }  // namespace hlokit::cli
 

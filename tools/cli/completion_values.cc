@@ -106,7 +106,7 @@ void CompleteOpcode(std::string_view, Completion* out) {
 
 std::vector<ValueKind> CommonValueKinds() {
   return {{"FILE", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFiles; }},
-          {"DIR", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFolders; }},
+          {"DIR", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kDirectories; }},
           {"PIPELINE", CompletePipeline},
           {"PASS", CompletePass},
           {"DEVICE", CompleteDevice},

@@ -28,7 +28,7 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"scope", CostKey::kScope}};
 
 // Returns nine digits, which distinguish all floats.
-std::string Digits(float value) { return DoubleText(static_cast<double>(value), 9); }
+std::string Digits(float value) { return FormatDouble(static_cast<double>(value), 9); }
 
 void WriteMembers(const Cost& cost, JsonWriter* json) {
   json->Member("flops", cost.flops).Member("transcendentals", cost.transcendentals);

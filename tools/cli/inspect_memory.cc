@@ -122,10 +122,10 @@ void WriteBuffers(const MemoryFlags& flags, const Module& module, const MemoryAn
   for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
     WriteCell(std::to_string(buffers[k].bytes), 14, out);
     WriteCell(NameOf(buffers[k].kind), 14, out);
-    const Instruction maker = module.instruction(buffers[k].defining_instruction);
-    *out << maker.name();
-    if (maker.shape().IsTuple()) *out << "  leaf " << buffers[k].leaf;
-    if (!maker.parent().is_entry()) *out << "  in " << maker.parent().name();
+    const Instruction producer = module.instruction(buffers[k].defining_instruction);
+    *out << producer.name();
+    if (producer.shape().IsTuple()) *out << "  leaf " << buffers[k].leaf;
+    if (!producer.parent().is_entry()) *out << "  in " << producer.parent().name();
     *out << "\n";
   }
   WriteMore(buffers.size(), flags.top, out);
@@ -180,7 +180,7 @@ int Run(const MemoryFlags& flags) {
     if (flags.json) json.BeginArray();
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
-      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
       if (!memory.ok()) {
         diagnostics.ShowError(part.label(), std::string(memory.status().message()), kRejected);
         return;

@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
     simulation.topology = *std::move(topology);
     return simulation;
   };
-  return tpu::ProfileSimulation::Make(profile, options);
+  return tpu::ProfileSimulation::Create(profile, options);
 }
 
 std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFlags& flags) {
@@ -133,10 +133,10 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
     return;
   }
   if (!flags.profile.empty()) {
-    const std::filesystem::path folder =
+    const std::filesystem::path directory =
         runtime::ProfileRunDirectory(flags.profile, runtime::ProfileRunName(profile->start_unix_ns));
     const absl::Status status =
-        runtime::WriteProfileDirectory(folder, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
+        runtime::WriteProfileDirectory(directory, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
     if (!status.ok()) {
       diagnostics->ShowError("--profile", std::string(status.message()), kUsage);
       return;
@@ -153,9 +153,9 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   document.command = flags.command;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
-  const std::filesystem::path folder(flags.report);
-  if (!WriteFile(folder / "report.json", json, diagnostics)) return;
-  const std::string page = (folder / "index.html").string();
+  const std::filesystem::path directory(flags.report);
+  if (!WriteFile(directory / "report.json", json, diagnostics)) return;
+  const std::string page = (directory / "index.html").string();
   if (const absl::Status status = WriteReportPage(page, json); !status.ok()) {
     diagnostics->ShowError(page, std::string(status.message()), kUsage);
   }

@@ -36,7 +36,7 @@ bool ApplyScale(const std::string& text, tpu::DeviceDescription* machine, cli::D
   const tpu::DeviceDescriptionField* field = tpu::FindDeviceDescriptionField(field_name);
   if (field == nullptr) {
     diagnostics->ShowError(
-        "--scale", StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableFigures())), cli::kUsage);
+        "--scale", StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableParameters())), cli::kUsage);
     return false;
   }
   double factor = 0;
@@ -96,7 +96,7 @@ std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions opt
 
 }  // namespace
 
-std::vector<std::string_view> ScalableFigures() {
+std::vector<std::string_view> ScalableParameters() {
   std::vector<std::string_view> names;
   for (const auto& [name, field] : kShort) names.push_back(name);
   for (const tpu::DeviceDescriptionField& field : tpu::DeviceDescriptionFields()) names.push_back(field.name);
@@ -113,7 +113,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   }
   tpu::SimulationOptions options;
   options.machine = *std::move(machine);
-  options.default_trip_count = flags.unknown_trips;
+  options.default_trip_count = flags.default_trip_count;
   options.variation.jitter = flags.jitter;
   options.variation.seed = flags.variation_seed;
   for (const std::string& straggler : flags.stragglers) {

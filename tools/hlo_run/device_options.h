@@ -15,7 +15,7 @@
 namespace hlokit::run {
 
 // Returns the names that --scale accepts.
-std::vector<std::string_view> ScalableFigures();
+std::vector<std::string_view> ScalableParameters();
 
 // Returns the options to simulate `module`. Prints errors.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,

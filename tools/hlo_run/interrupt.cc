@@ -34,7 +34,7 @@ void ProgressLine::Show(const interp::RunProgress& progress) {
   if (progress.seconds < kProgressDelaySeconds) return;
   const std::string line =
       absl::StrFormat("\r\x1b[K%.1f s: %d instructions, %d loop iterations, %.1f MB", progress.seconds, progress.steps,
-                      progress.loop_trips, static_cast<double>(progress.bytes) * 1e-6);
+                      progress.loop_iterations, static_cast<double>(progress.bytes) * 1e-6);
   std::fwrite(line.data(), 1, line.size(), stderr);
   shown_ = true;
 }

@@ -109,7 +109,7 @@ void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
   const double total = profiler_->total_milliseconds();
   stderr_ << absl::StrFormat(
       "profile: %.3f ms, %d instructions executed, %d loop iterations, peak of %d bytes of values\n", total,
-      statistics.steps, statistics.loop_trips, statistics.peak_bytes);
+      statistics.steps, statistics.loop_iterations, statistics.peak_bytes);
   PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total);
   PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total);
   stderr_.Flush();
@@ -124,7 +124,7 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli
         .Member("module", module_.name())
         .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
         .Member("instructions_run", statistics.steps)
-        .Member("loop_iterations", statistics.loop_trips)
+        .Member("loop_iterations", statistics.loop_iterations)
         .Member("peak_bytes", statistics.peak_bytes);
     WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
     WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);

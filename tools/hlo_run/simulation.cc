@@ -83,24 +83,24 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
   return std::nullopt;
 }
 
-bool MakeFolder(const std::filesystem::path& folder, cli::DiagnosticReporter* diagnostics) {
+bool CreateDirectories(const std::filesystem::path& directory, cli::DiagnosticReporter* diagnostics) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) diagnostics->ShowError(folder.string(), error.message(), cli::kUsage);
+  std::filesystem::create_directories(directory, error);
+  if (error) diagnostics->ShowError(directory.string(), error.message(), cli::kUsage);
   return !error;
 }
 
 // Writes report.json and index.html.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
-  const std::filesystem::path folder(flags.page);
-  if (!MakeFolder(folder, diagnostics)) return false;
+  const std::filesystem::path directory(flags.page);
+  if (!CreateDirectories(directory, diagnostics)) return false;
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
   const std::string json = tpu::ReportDocument(input, plan, host, options);
-  if (!WriteText((folder / "report.json").string(), json, diagnostics)) return false;
-  const std::string page = (folder / "index.html").string();
+  if (!WriteText((directory / "report.json").string(), json, diagnostics)) return false;
+  const std::string page = (directory / "index.html").string();
   const absl::Status status = cli::WriteReportPage(page, json);
   if (!status.ok()) diagnostics->ShowError(page, std::string(status.message()), cli::kUsage);
   return status.ok();
@@ -190,7 +190,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "memory-space-assignment is the last of the default ones")
       ->type_name("PASS")
       ->group(group);
-  app->add_option("--default-trip-count", unknown_trips, "trip count of loops that cannot be counted")
+  app->add_option("--default-trip-count", default_trip_count, "trip count of loops that cannot be counted")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str()
       ->group(group);
@@ -250,8 +250,8 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   if (!flags.xplane.empty()) {
     const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);
     const tpu::ProfileSpace space = tpu::BuildProfileSpace({&input, &plan}, *host, devices, flags.timeline_events);
-    const std::filesystem::path folder = runtime::ProfileRunDirectory(flags.xplane, "simulated");
-    const absl::Status status = runtime::WriteProfileDirectory(folder, "hlokit", tpu::XSpaceBytes(space));
+    const std::filesystem::path directory = runtime::ProfileRunDirectory(flags.xplane, "simulated");
+    const absl::Status status = runtime::WriteProfileDirectory(directory, "hlokit", tpu::XSpaceBytes(space));
     if (!status.ok()) {
       diagnostics->ShowError("--xplane", std::string(status.message()), cli::kUsage);
       return;

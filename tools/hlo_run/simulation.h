@@ -40,7 +40,7 @@ struct SimulationFlags {
   std::string command;           // the command line, for the page
   std::string pipeline = "tpu";  // runs first over modules without a schedule
   std::string print_hlo;         // passes after which the module is printed; "": none
-  int64_t unknown_trips = 1;
+  int64_t default_trip_count = 1;
   double dispatch_us = -1;
   size_t top = 20;
   bool memory = false;

@@ -88,14 +88,14 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
   double longest = 0;
   for (const Row& row : rows) {
     longest = std::max(longest, row.step_us);
-    tpu::PrintCell(tpu::TimeText(row.step_us * 1e-6), 15, &writer);
-    tpu::PrintCell(tpu::TimeText(row.device_us * 1e-6), 15, &writer);
+    tpu::PrintCell(tpu::FormatSeconds(row.step_us * 1e-6), 15, &writer);
+    tpu::PrintCell(tpu::FormatSeconds(row.device_us * 1e-6), 15, &writer);
     if (each) {
       const double examples = std::strtod(row.value.c_str(), nullptr);
-      tpu::PrintCell(examples > 0 ? tpu::TimeText(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
+      tpu::PrintCell(examples > 0 ? tpu::FormatSeconds(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
     }
-    tpu::PrintCell(FixedText(100 * row.busy, 1), 8, &writer);
-    tpu::PrintCell(FixedText(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
+    tpu::PrintCell(FormatFixed(100 * row.busy, 1), 8, &writer);
+    tpu::PrintCell(FormatFixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
     tpu::PrintCell(row.fits ? "yes" : "no", 8, &writer);
     std::string bound = row.bound;
     bound.resize(std::max<size_t>(bound.size(), 14), ' ');
@@ -108,7 +108,7 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
     tpu::PrintCell(row.value, width, &writer);
     const double part = longest > 0 ? row.step_us / longest : 0;
     writer << "|" << std::string(static_cast<size_t>(std::lround(part * static_cast<double>(kPlotWidth))), '#') << " "
-           << tpu::TimeText(row.step_us * 1e-6) << (row.fits ? "" : "  does not fit") << "\n";
+           << tpu::FormatSeconds(row.step_us * 1e-6) << (row.fits ? "" : "  does not fit") << "\n";
   }
   writer.Flush();
   return out;
@@ -139,7 +139,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
     return std::nullopt;
   }
   std::vector<std::string_view> names = {"device", "chips", "dtype", "batch", "seq"};
-  for (std::string_view figure : ScalableFigures()) names.push_back(figure);
+  for (std::string_view parameter : ScalableParameters()) names.push_back(parameter);
   if (!family && std::find(names.begin(), names.end(), what) == names.end()) {
     const std::string near = DidYouMeanSuffix(what, names);
     diagnostics->ShowError("--sweep",

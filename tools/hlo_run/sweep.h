@@ -16,7 +16,7 @@
 namespace hlokit::run {
 
 // Placeholder for the value of the sweep in the name of the input.
-inline constexpr std::string_view kSweepPlace = "{}";
+inline constexpr std::string_view kSweepPlaceholder = "{}";
 
 // Returns the program of a value: the same for all, or one of a family. Null after an error, which is printed.
 using SweepPrograms = std::function<std::unique_ptr<Module>(const std::string& value)>;

@@ -17,8 +17,8 @@ void CompleteTolerance(std::string_view typed, cli::Completion* out) {
   cli::CompleteList(typed, {"exact", "ulp:", "rel:", "abs:"}, out);
 }
 
-void CompleteFigure(std::string_view, cli::Completion* out) {
-  cli::CompleteNames(ScalableFigures(), "=", out);
+void CompleteParameter(std::string_view, cli::Completion* out) {
+  cli::CompleteNames(ScalableParameters(), "=", out);
   out->open = true;
 }
 
@@ -46,7 +46,7 @@ void CompleteSweep(std::string_view typed, cli::Completion* out) {
   const size_t equal = typed.find('=');
   if (equal == std::string_view::npos) {
     cli::CompleteNames({"device", "chips", "dtype", "batch", "seq"}, "=", out);
-    return cli::CompleteNames(ScalableFigures(), "=", out);
+    return cli::CompleteNames(ScalableParameters(), "=", out);
   }
   cli::Completion values;
   const std::string_view what = typed.substr(0, equal);
@@ -66,7 +66,7 @@ void CompleteStraggler(std::string_view, cli::Completion* out) {
 
 std::vector<cli::ValueKind> ValueKinds() {
   return {{"TOLERANCE", CompleteTolerance},
-          {"PARAMETER=FACTOR", CompleteFigure},
+          {"PARAMETER=FACTOR", CompleteParameter},
           {"HOST", CompleteHost},
           {"SWEEP", CompleteSweep},
           {"STRAGGLER", CompleteStraggler}};

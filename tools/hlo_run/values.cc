@@ -16,15 +16,15 @@
 namespace hlokit::run {
 namespace {
 
-std::optional<std::vector<Literal>> ReadNpyFolder(const std::string& folder, absl::Span<const Shape> shapes,
-                                                  cli::DiagnosticReporter* diagnostics) {
+std::optional<std::vector<Literal>> ReadNpyDirectory(const std::string& directory, absl::Span<const Shape> shapes,
+                                                     cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> values;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes[i].IsArray()) {
       values.push_back(Literal::Zeros(shapes[i]));
       continue;
     }
-    const std::string path = StrCat(folder, "/arg", i, ".npy");
+    const std::string path = StrCat(directory, "/arg", i, ".npy");
     const std::vector<cli::InputPart> parts = diagnostics->Read(path);
     if (parts.empty()) return std::nullopt;
     absl::StatusOr<Literal> value = interp::ReadNpy(parts[0].source->text(), shapes[i]);
@@ -49,18 +49,18 @@ bool WriteFile(const std::string& path, cli::DiagnosticReporter* diagnostics,
   return status.ok();
 }
 
-bool WriteNpyFolder(const std::string& folder, absl::Span<const Literal> results,
-                    cli::DiagnosticReporter* diagnostics) {
+bool WriteNpyDirectory(const std::string& directory, absl::Span<const Literal> results,
+                       cli::DiagnosticReporter* diagnostics) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::filesystem::create_directories(directory, error);
   if (error) {
-    diagnostics->ShowError(folder, error.message(), cli::kUsage);
+    diagnostics->ShowError(directory, error.message(), cli::kUsage);
     return false;
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const Literal& result = results[i];
     if (!result.shape().IsArray()) continue;
-    const bool written = WriteFile(StrCat(folder, "/result", i, ".npy"), diagnostics, [&](TextWriter& out) {
+    const bool written = WriteFile(StrCat(directory, "/result", i, ".npy"), diagnostics, [&](TextWriter& out) {
       out << interp::NpyHeader(result.shape());
       out << std::string_view(reinterpret_cast<const char*>(result.data()), result.size_bytes());
     });
@@ -113,14 +113,14 @@ std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, c
   return all;
 }
 
-std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& folder, const std::vector<Shape>& shapes,
+std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& directory, const std::vector<Shape>& shapes,
                                                      int64_t devices, cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> all;
   for (int64_t d = 0; d < devices; ++d) {
-    const std::string own = StrCat(folder, "/device", d);
+    const std::string own = StrCat(directory, "/device", d);
     std::error_code error;
     const bool has_own = std::filesystem::is_directory(own, error);
-    std::optional<std::vector<Literal>> values = ReadNpyFolder(has_own ? own : folder, shapes, diagnostics);
+    std::optional<std::vector<Literal>> values = ReadNpyDirectory(has_own ? own : directory, shapes, diagnostics);
     if (!values) return std::nullopt;
     for (Literal& value : *values) all.push_back(std::move(value));
   }
@@ -154,7 +154,7 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Di
   const int64_t partitions = flags.options.num_partitions;
   const int64_t devices = flags.options.num_replicas * partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
-  if (!flags.results_npy.empty() && !WriteNpyFolder(flags.results_npy, results, diagnostics)) return false;
+  if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;
   return WriteFile(flags.output, diagnostics, [&](TextWriter& out) {
     for (int64_t d = 0; d < devices; ++d) {

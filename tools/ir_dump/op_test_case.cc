@@ -217,7 +217,7 @@ absl::Status CompareLiterals(const Literal& got, const Literal& want, double rel
     }
     if (!same) {
       return absl::InternalError(
-          StrCat("element ", i, " is ", DoubleText(a.ToDouble(), 9), ", expected ", DoubleText(b.ToDouble(), 9)));
+          StrCat("element ", i, " is ", FormatDouble(a.ToDouble(), 9), ", expected ", FormatDouble(b.ToDouble(), 9)));
     }
   }
   return absl::OkStatus();

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string ModuleText(const Module& module) {
+std::string ModuleToString(const Module& module) {
   std::string text;
   {
     TextWriter writer(&text);
@@ -85,7 +85,7 @@ void Session::Finish() {
 
 bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   const lazy::IrTextOptions text{match_torch_xla};
-  if (emit.lazy) Emit("lazy", lazy::TensorsText(roots, text));
+  if (emit.lazy) Emit("lazy", lazy::TensorsToString(roots, text));
   if (emit.dot) Emit("lazy-dot", lazy::TensorsDot(roots, text));
   if (!emit.hlo && !emit.optimized && !emit.hash && !emit.key) return true;
   lazy::DeviceState& device = *tracer.device();
@@ -94,11 +94,11 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
     absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return Fail("ir-dump", module.status());
     const bool as_lowered = !tracer.options().dump_optimized;
-    if (emit.hlo && as_lowered) Emit("hlo", ModuleText(**module));
+    if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module));
     if (emit.optimized || !as_lowered) {
       if (absl::Status s = tracer.client().Optimize(**module); !s.ok()) return Fail("ir-dump", s);
-      if (emit.hlo && !as_lowered) Emit("hlo", ModuleText(**module));
-      if (emit.optimized) Emit("optimized-hlo", ModuleText(**module));
+      if (emit.hlo && !as_lowered) Emit("hlo", ModuleToString(**module));
+      if (emit.optimized) Emit("optimized-hlo", ModuleToString(**module));
     }
   }
   if (emit.hash)
@@ -280,19 +280,19 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     replicas.push_back({device, models.back().get(), registries.back().get()});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
-  absl::StatusOr<std::vector<lazy::models::TrainingMetric>> figures = std::vector<lazy::models::TrainingMetric>();
+  absl::StatusOr<std::vector<lazy::models::TrainingMetric>> metrics = std::vector<lazy::models::TrainingMetric>();
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
-    figures = request.step == "train" ? lazy::models::Train(tracer, replicas, training)
+    metrics = request.step == "train" ? lazy::models::Train(tracer, replicas, training)
                                       : lazy::models::Infer(tracer, *models[0], training.steps, training.metrics);
   }
-  if (!figures.ok()) return Fail(config.name, figures.status());
+  if (!metrics.ok()) return Fail(config.name, metrics.status());
   if (emit.values) {
     Json list = Json::object();
-    for (const lazy::models::TrainingMetric& figure : *figures) {
-      list[figure.key] = figure.value;
-      if (!json) out_ << figure.key << " " << DoubleText(figure.value, 9) << "\n";
+    for (const lazy::models::TrainingMetric& metric : *metrics) {
+      list[metric.key] = metric.value;
+      if (!json) out_ << metric.key << " " << FormatDouble(metric.value, 9) << "\n";
     }
     if (json) object_["values"] = std::move(list);
   }
@@ -301,9 +301,9 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }
   if (!request.compare) return true;
-  const lazy::models::Comparison c = lazy::models::CompareMetrics(*figures, request.expected);
+  const lazy::models::Comparison c = lazy::models::CompareMetrics(*metrics, request.expected);
   Emit("comparison",
-       StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " figures within tolerance\n"));
+       StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " metrics within tolerance\n"));
   return c.failed == 0 || Fail(config.name, absl::InternalError(c.first_failure));
 }
 

@@ -49,7 +49,7 @@ void ShowGraphs(const InputForm& form, cli::DiagnosticReporter* diagnostics, Tex
   for (size_t i = 0; i < dump.graphs.size(); ++i) {
     if (form.graph != 0 && i + 1 != form.graph) continue;
     if (form.form == "print" && form.graph != 0) out << lazy::PrintGraph(dump.graphs[i]);
-    if (form.form == "normalize") out << lazy::NormalizedText(dump.graphs[i]);
+    if (form.form == "normalize") out << lazy::ToNormalizedString(dump.graphs[i]);
     if (form.form == "dot") out << lazy::PrintGraphDot(dump.graphs[i]);
   }
 }

@@ -260,8 +260,8 @@ absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradien
                                                " and output[", i, "] on ", root.device()->name()));
     } else if (gradient.sizes() != root.sizes()) {
       return absl::InvalidArgumentError(StrCat("Mismatch in shape: grad_output[", i, "] has a shape of ",
-                                               SizeText(gradient.sizes()), " and output[", i, "] has a shape of ",
-                                               SizeText(root.sizes()), "."));
+                                               SizeToString(gradient.sizes()), " and output[", i, "] has a shape of ",
+                                               SizeToString(root.sizes()), "."));
     }
     deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
   }

@@ -123,7 +123,7 @@ void DiagonalScatter(BackwardContext& c) {
 namespace {
 
 // Returns the indices of the elements of an as_strided view in the flattened tensor, [product of sizes].
-Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
+Tensor StridedIndices(Dims size, Dims stride, int64_t offset) {
   Tensor places = Full(IntList(size.size(), 1), offset, ElementType::kS64);
   for (size_t d = 0; d < size.size(); ++d) {
     IntList sizes(size.size(), 1);
@@ -140,7 +140,7 @@ Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
 void AsStrided(BackwardContext& c) {
   // Indices may coincide: their gradients add up.
   const Shape s = c.shape(0);
-  const Tensor places = StridedPlaces(c.ints(1), c.ints(2), c.has(3) ? c.int_arg(3) : 0);
+  const Tensor places = StridedIndices(c.ints(1), c.ints(2), c.has(3) ? c.int_arg(3) : 0);
   const Tensor flat = Zeros({s.element_count()}, c.grad_output().dtype());
   c.set(0, Reshape(InvokeOp(Op::index_add, flat, 0, places, Reshape(c.grad_output(), {c.grad_output().numel()})),
                    Sizes(s)));

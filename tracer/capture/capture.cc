@@ -260,22 +260,22 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       }
     }
   }
-  const TensorData* kept_upload = nullptr;
+  const TensorData* captured_upload = nullptr;
   for (const auto& [id, data] : live) {
     if (id >= entry.first_new && data->buffer != nullptr && !is_result.contains(data) &&
         data->buffer != device.UsedSeedBuffer()) {
-      kept_upload = data;
+      captured_upload = data;
     }
   }
-  size_t gone = 0;
+  size_t released = 0;
   for (uint64_t id : entry.live) {
     const auto it = live.find(id);
-    if (it == live.end() || it->second->refs() == HeldByCacheEntries(it->second)) ++gone;
+    if (it == live.end() || it->second->refs() == HeldByCacheEntries(it->second)) ++released;
   }
-  if (why.empty() && kept_upload != nullptr) why = "it keeps a tensor that it uploads";
-  if (why.empty() && variant.made.size() != gone) {
-    why = variant.made.size() > gone ? "it makes tensors that stay, as the first step of an optimizer does"
-                                     : "it drops tensors and makes none in their place";
+  if (why.empty() && captured_upload != nullptr) why = "it keeps a tensor that it uploads";
+  if (why.empty() && variant.made.size() != released) {
+    why = variant.made.size() > released ? "it makes tensors that stay, as the first step of an optimizer does"
+                                         : "it drops tensors and makes none in their place";
   }
   for (const Tensor& t : results) {
     Result result;

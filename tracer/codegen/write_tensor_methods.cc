@@ -63,7 +63,7 @@ std::string ParameterType(const ArgSpec& spec) {
   return "";
 }
 
-std::string DefaultText(const ArgSpec& spec) {
+std::string DefaultToString(const ArgSpec& spec) {
   const IValue& value = spec.default_value;
   if (value.none()) return spec.type == ArgType::kTensor ? "{}" : "std::nullopt";
   if (const IntList* list = value.get<IntList>()) {
@@ -75,7 +75,7 @@ std::string DefaultText(const ArgSpec& spec) {
   if (const Scalar* s = value.get<Scalar>()) {
     if (s->kind() == Scalar::Kind::kBool || spec.type == ArgType::kBool) return s->ToBool() ? "true" : "false";
     if (!s->is_float()) return StrCat(s->ToInt());
-    return DoubleText(s->ToDouble(), 17);
+    return FormatDouble(s->ToDouble(), 17);
   }
   if (const std::string* text = value.get<std::string>()) return StrCat("\"", *text, "\"");
   return "{}";
@@ -107,7 +107,7 @@ struct Method {
       if (i == self) continue;
       const ArgSpec& spec = schema->args[i];
       text += StrCat(text.empty() ? "" : ", ", ParameterType(spec), " ", spec.name);
-      if (defaults && i >= first) text += StrCat(" = ", DefaultText(spec));
+      if (defaults && i >= first) text += StrCat(" = ", DefaultToString(spec));
     }
     return text;
   }

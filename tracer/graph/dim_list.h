@@ -20,7 +20,7 @@ using Dims = absl::Span<const int64_t>;
 using IntList = absl::InlinedVector<int64_t, 4>;
 
 // Returns "torch.Size([2, 3])", the form of torch's messages.
-inline std::string SizeText(Dims dims) {
+inline std::string SizeToString(Dims dims) {
   std::string text = "torch.Size([";
   for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
   return text + "])";

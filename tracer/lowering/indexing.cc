@@ -246,7 +246,7 @@ void EmbeddingDenseBackward(LoweringContext& n) {
 
 namespace {
 
-std::pair<XlaOp, XlaOp> SortedWithPlaces(LoweringContext& n, XlaOp x, int64_t dim, bool descending) {
+std::pair<XlaOp, XlaOp> SortWithIndices(LoweringContext& n, XlaOp x, int64_t dim, bool descending) {
   const XlaOp places = IotaOf(n.emitter(), ElementType::kS32, x.dims(), dim);
   const std::vector<XlaOp> sorted =
       Sort({x, places}, dim, descending ? ComparisonDirection::kGt : ComparisonDirection::kLt);
@@ -261,7 +261,7 @@ void SortOp(LoweringContext& n) {
   const bool stable_form = n.op() == Op::sort_stable;
   const int64_t dim = DimArg(n, stable_form ? 2 : 1, x);
   if (x.rank() == 0) return n.Return(x, Constant(n.emitter(), ElementType::kS64, 0));
-  const auto [values, places] = SortedWithPlaces(n, x, dim, n.bool_arg(stable_form ? 3 : 2));
+  const auto [values, places] = SortWithIndices(n, x, dim, n.bool_arg(stable_form ? 3 : 2));
   n.Return(values, lazy::Cast(places, ElementType::kS64));
 }
 void TopK(LoweringContext& n) {
@@ -272,7 +272,7 @@ void TopK(LoweringContext& n) {
     n.emitter().Fail("selected index k out of range");
     return;
   }
-  const auto [values, places] = SortedWithPlaces(n, x, dim, n.bool_arg(3));
+  const auto [values, places] = SortWithIndices(n, x, dim, n.bool_arg(3));
   n.Return(SliceDim(values, dim, 0, k), lazy::Cast(SliceDim(places, dim, 0, k), ElementType::kS64));
 }
 

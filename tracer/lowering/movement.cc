@@ -26,11 +26,11 @@ XlaOp Indices(XlaEmitter& e, Dims dims, absl::Span<const int64_t> values) {
   return e.Take(e.builder().Constant(literal));
 }
 
-constexpr int64_t kMaxPlaces = int64_t{1} << 28;
+constexpr int64_t kMaxIndices = int64_t{1} << 28;
 
 // Returns the storage indices of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
-std::optional<std::vector<int64_t>> StridedPlaces(LoweringContext& n, Dims size, Dims stride, int64_t offset,
-                                                  int64_t elements) {
+std::optional<std::vector<int64_t>> StridedIndices(LoweringContext& n, Dims size, Dims stride, int64_t offset,
+                                                   int64_t elements) {
   if (size.size() != stride.size()) {
     n.emitter().Fail("mismatch in length of sizes and strides");
     return std::nullopt;
@@ -41,11 +41,11 @@ std::optional<std::vector<int64_t>> StridedPlaces(LoweringContext& n, Dims size,
       n.emitter().Fail("sizes, strides and the offset cannot be negative");
       return std::nullopt;
     }
-    count = size[d] == 0 ? 0 : count > kMaxPlaces / size[d] ? kMaxPlaces + 1 : count * size[d];
+    count = size[d] == 0 ? 0 : count > kMaxIndices / size[d] ? kMaxIndices + 1 : count * size[d];
     if (size[d] > 1) last = stride[d] > elements ? elements : std::min(elements, last + (size[d] - 1) * stride[d]);
     if (count == 0) return std::vector<int64_t>();
   }
-  if (count > kMaxPlaces || offset < 0 || last >= elements) {
+  if (count > kMaxIndices || offset < 0 || last >= elements) {
     n.emitter().Fail("sizes and strides reach outside of the tensor");
     return std::nullopt;
   }
@@ -322,7 +322,7 @@ void AsStrided(LoweringContext& n) {
   const XlaOp x = n.in(0);
   const Dims size = n.ints(1);
   const std::optional<std::vector<int64_t>> found =
-      StridedPlaces(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
+      StridedIndices(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
   if (!found) return;
   const std::vector<int64_t>& places = *found;
   const XlaOp all = Reshape(x, {x.elements()});
@@ -334,7 +334,7 @@ void AsStridedScatter(LoweringContext& n) {
   const Dims size = n.ints(2);
   if (!SrcFits(n, size)) return;
   const std::optional<std::vector<int64_t>> found =
-      StridedPlaces(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
+      StridedIndices(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
   if (!found) return;
   const std::vector<int64_t>& places = *found;
   ScatterNumbers s;

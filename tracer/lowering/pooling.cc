@@ -46,11 +46,11 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
       n.emitter().Fail("padding must be at least 0 and at most half of kernel_size");
       return false;
     }
-    const int64_t room = in + 2 * p->padding[i] - k;
-    int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
+    const int64_t span = in + 2 * p->padding[i] - k;
+    int64_t out = (span + (ceil ? s - 1 : 0)) / s + 1;
     // The last window starts inside of the input or of its left padding.
     if (ceil && (out - 1) * s >= in + p->padding[i]) --out;
-    if (room + (ceil ? s - 1 : 0) < 0 || out < 1) {
+    if (span + (ceil ? s - 1 : 0) < 0 || out < 1) {
       n.emitter().Fail("the output size is too small: a window is larger than the padded input");
       return false;
     }
@@ -72,7 +72,7 @@ int64_t SpatialOf(Op op) {
 }
 
 // Returns indices in the flattened spatial dimensions.
-XlaOp FlatPlaces(XlaOp x, int64_t first) {
+XlaOp FlatIndices(XlaOp x, int64_t first) {
   DimVector spatial;
   int64_t count = 1;
   for (int64_t d = first; d < x.rank(); ++d) {
@@ -119,7 +119,7 @@ void MaxPool(LoweringContext& n) {
   XlaEmitter& e = n.emitter();
   const XlaOp init = Number(x, IdentityElement(Opcode::kMaximum, x.type()));
   const XlaOp values = ReduceWindow(Opcode::kMaximum, x, init, p.window);
-  const XlaOp places = FlatPlaces(x, p.first);
+  const XlaOp places = FlatIndices(x, p.first);
   const XlaOp last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
   if (!x.ok() || !places.ok()) return n.Return(x, places);
   const XlaOp pairs = e.Take(

@@ -11,7 +11,7 @@
 namespace hlokit::lazy {
 namespace {
 
-std::string DimsText(Dims dims) {
+std::string DimsToString(Dims dims) {
   std::string out = "[";
   for (size_t i = 0; i < dims.size(); ++i) StrAppend(&out, i == 0 ? "" : ", ", dims[i]);
   return out + "]";
@@ -131,7 +131,7 @@ bool Align(XlaOp* a, XlaOp* b) {
   std::optional<DimVector> dims = BroadcastDims(da, db);
   if (!dims) {
     *a = a->emitter().Fail(absl::InvalidArgumentError(
-        StrCat("sizes ", DimsText(da), " and ", DimsText(db), " cannot be broadcast to each other")));
+        StrCat("sizes ", DimsToString(da), " and ", DimsToString(db), " cannot be broadcast to each other")));
     return false;
   }
   *a = BroadcastTo(*a, *dims);
@@ -190,8 +190,8 @@ XlaOp BroadcastTo(XlaOp x, Dims sizes) {
   DimVector kept, out_dims;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] != sizes[offset + i] && dims[i] != 1) {
-      return x.emitter().Fail(
-          absl::InvalidArgumentError(StrCat("sizes ", DimsText(dims), " cannot be broadcast to ", DimsText(sizes))));
+      return x.emitter().Fail(absl::InvalidArgumentError(
+          StrCat("sizes ", DimsToString(dims), " cannot be broadcast to ", DimsToString(sizes))));
     }
     if (dims[i] == sizes[offset + i]) {
       kept.push_back(dims[i]);

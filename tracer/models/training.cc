@@ -50,14 +50,14 @@ double Squares(const std::vector<double>& v) {
 }
 
 // Adds the first ten logits, their sum and norm.
-absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<TrainingMetric>* figures) {
+absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<TrainingMetric>* metrics) {
   absl::StatusOr<std::vector<double>> shown = Values(logits, fetch);
   if (!shown.ok()) return shown.status();
   for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) {
-    figures->push_back({StrCat("logit ", i), (*shown)[i]});
+    metrics->push_back({StrCat("logit ", i), (*shown)[i]});
   }
-  figures->push_back({"logits_sum", SumOf(*shown)});
-  figures->push_back({"logits_l2", std::sqrt(Squares(*shown))});
+  metrics->push_back({"logits_sum", SumOf(*shown)});
+  metrics->push_back({"logits_l2", std::sqrt(Squares(*shown))});
   return absl::OkStatus();
 }
 
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& m
 
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
                                                   const TrainingOptions& options) {
-  std::vector<TrainingMetric> figures;
+  std::vector<TrainingMetric> metrics;
   const nn::ParameterRegistry& registry = *replicas[0].registry;
   absl::StatusOr<nn::LrSchedule> schedule =
       nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
@@ -192,8 +192,8 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     }
     losses.push_back(sum / static_cast<double>(trainers.size()));
     if (step > 0) continue;
-    if (absl::Status added = AddLogits(trainers[0]->logits(), options.metrics, &figures); !added.ok()) return added;
-    figures.push_back({"loss", losses[0]});
+    if (absl::Status added = AddLogits(trainers[0]->logits(), options.metrics, &metrics); !added.ok()) return added;
+    metrics.push_back({"loss", losses[0]});
     const Tensors& gradients = trainers[0]->gradients();
     for (size_t k = 0; k < gradients.size(); ++k) {
       double norm = 0;
@@ -202,10 +202,10 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
         if (!g.ok()) return g.status();
         norm = std::sqrt(Squares(*g));
       }
-      figures.push_back({StrCat("grad_l2 ", k, " ", registry.parameters()[k].name), norm});
+      metrics.push_back({StrCat("grad_l2 ", k, " ", registry.parameters()[k].name), norm});
     }
   }
-  for (size_t i = 0; i < losses.size(); ++i) figures.push_back({StrCat("loss_step ", i), losses[i]});
+  for (size_t i = 0; i < losses.size(); ++i) metrics.push_back({StrCat("loss_step ", i), losses[i]});
   double sum = 0, squares = 0, delta = 0;
   std::vector<TrainingMetric> deltas;
   for (size_t k = 0; k < registry.parameters().size(); ++k) {
@@ -218,10 +218,10 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     delta += change;
     deltas.push_back({StrCat("delta_l2 ", k, " ", registry.parameters()[k].name), std::sqrt(change)});
   }
-  figures.push_back({"param_sum", sum});
-  figures.push_back({"param_l2", std::sqrt(squares)});
-  figures.push_back({"delta_l2", std::sqrt(delta)});
-  figures.insert(figures.end(), deltas.begin(), deltas.end());
+  metrics.push_back({"param_sum", sum});
+  metrics.push_back({"param_l2", std::sqrt(squares)});
+  metrics.push_back({"delta_l2", std::sqrt(delta)});
+  metrics.insert(metrics.end(), deltas.begin(), deltas.end());
   if (!registry.buffers().empty()) {
     double running_sum = 0, running_squares = 0;
     for (const nn::NamedTensor& b : registry.buffers()) {
@@ -231,28 +231,28 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
       running_sum += SumOf(*values);
       running_squares += Squares(*values);
     }
-    figures.push_back({"running_sum", running_sum});
-    figures.push_back({"running_l2", std::sqrt(running_squares)});
+    metrics.push_back({"running_sum", running_sum});
+    metrics.push_back({"running_l2", std::sqrt(running_squares)});
   }
-  return figures;
+  return metrics;
 }
 
 absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
   const NoGradGuard no_grad;
   const Batch batch = model.MakeBatch(tracer);
-  std::vector<TrainingMetric> figures;
+  std::vector<TrainingMetric> metrics;
   for (int64_t step = 0; step < steps; ++step) {
     const Tensor logits = model.Logits(batch, /*training=*/false);
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
-    figures.clear();
-    if (absl::Status added = AddLogits(logits, fetch, &figures); !added.ok()) return added;
+    metrics.clear();
+    if (absl::Status added = AddLogits(logits, fetch, &metrics); !added.ok()) return added;
   }
-  return figures;
+  return metrics;
 }
 
-Comparison CompareMetrics(const std::vector<TrainingMetric>& figures, std::string_view expected) {
+Comparison CompareMetrics(const std::vector<TrainingMetric>& metrics, std::string_view expected) {
   absl::flat_hash_map<std::string, double> known;
-  for (const TrainingMetric& figure : figures) known.emplace(figure.key, figure.value);
+  for (const TrainingMetric& metric : metrics) known.emplace(metric.key, metric.value);
   Comparison result;
   while (!expected.empty()) {
     const size_t end = std::min(expected.find('\n'), expected.size());

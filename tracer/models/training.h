@@ -64,7 +64,7 @@ struct Comparison {
 };
 // Compares metrics with lines `KEY VALUE REFERENCE TOLERANCE`: each must be within the tolerance of the reference. An
 // unknown key is a failure; # begins a comment.
-Comparison CompareMetrics(const std::vector<TrainingMetric>& figures, std::string_view expected);
+Comparison CompareMetrics(const std::vector<TrainingMetric>& metrics, std::string_view expected);
 
 }  // namespace hlokit::lazy::models
 

@@ -51,8 +51,8 @@ absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const N
     }
     const absl::Span<const int64_t> sizes = it->second->value.shape().dims();
     if (sizes != t.tensor.sizes()) {
-      errors.push_back(StrCat("size mismatch for ", t.name, ": copying a param with shape ", SizeText(sizes),
-                              " from checkpoint, the shape in current model is ", SizeText(t.tensor.sizes()), "."));
+      errors.push_back(StrCat("size mismatch for ", t.name, ": copying a param with shape ", SizeToString(sizes),
+                              " from checkpoint, the shape in current model is ", SizeToString(t.tensor.sizes()), "."));
     }
   }
   if (strict) {

@@ -25,7 +25,7 @@ bool Read(const std::string& text, TextDump* dump) {
   return ReadGraphs(std::make_shared<SourceBuffer>("graph", text), dump, &sink);
 }
 
-std::string NodeAndPlace(const TextNode& node) {
+std::string NodeAndLocation(const TextNode& node) {
   const std::string_view location = node.tag("location");
   return location.empty() ? std::string(node.op) : StrCat(node.op, " (", location, ")");
 }
@@ -38,7 +38,7 @@ std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   }
   for (const TextNode& node : graph.nodes) {
     for (const TextOperand& operand : node.operands) {
-      if (operand.node == at) return NodeAndPlace(node);
+      if (operand.node == at) return NodeAndLocation(node);
     }
   }
   return "a result";
@@ -51,9 +51,9 @@ std::string UseOfParameter(const CompiledGraph& graph, const TextGraph& text, in
   return FirstUseOf(text, static_cast<size_t>(it - sequence.begin()));
 }
 
-std::string RootAndPlace(const TextGraph& graph) {
+std::string RootAndLocation(const TextGraph& graph) {
   const std::vector<uint32_t> roots = graph.Roots();
-  return roots.empty() ? "" : NodeAndPlace(graph.nodes[roots[0]]);
+  return roots.empty() ? "" : NodeAndLocation(graph.nodes[roots[0]]);
 }
 
 std::string Donations(const CompiledGraph& graph, const TextGraph& text) {
@@ -77,8 +77,8 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
   }
   if (now.force != before.force) {
     const auto kind = [](bool force) { return force ? "a step or print" : "a fetch that keeps the graph"; };
-    return StrCat(kind(now.force), " of ", RootAndPlace(now_text), "; before it was ", kind(before.force), " of ",
-                  RootAndPlace(before_text));
+    return StrCat(kind(now.force), " of ", RootAndLocation(now_text), "; before it was ", kind(before.force), " of ",
+                  RootAndLocation(before_text));
   }
   if (now.donated_parameters != before.donated_parameters) {
     return StrCat("donation: parameters that results may reuse are ", Donations(now, now_text), "; before it were ",
@@ -91,7 +91,7 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
 
 void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled) {
-  compiled->text = GraphText(device, slice);
+  compiled->text = GraphToString(device, slice);
   compiled->force = options.force;
   for (NodeId id : slice.order) {
     if (device.graph().node(id).op == Op::device_data) {

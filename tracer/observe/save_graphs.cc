@@ -32,7 +32,7 @@ absl::Status SaveGraph(DeviceState& device, const PendingSubgraph& slice, const 
     }
     graph = ToString(**module) + "\n";
   } else {
-    graph = GraphText(device, slice);
+    graph = GraphToString(device, slice);
   }
   std::string entry = "[ScheduleSyncTensorsGraph]\n";
   if (!device.graph_name.empty()) StrAppend(&entry, "Graph Name: ", device.graph_name, "\n");

@@ -27,7 +27,7 @@ bool ScriptRunner::Dump(std::string_view kind, std::string_view names, std::stri
     return false;
   }
   if (kind == "lazy") {
-    out_ << TensorsText(tensors, options_.text);
+    out_ << TensorsToString(tensors, options_.text);
     return true;
   }
   if (kind == "lazy-dot") {

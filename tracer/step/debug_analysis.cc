@@ -36,7 +36,7 @@ class Block {
   std::string out_;
 };
 
-std::string Gigabytes(int64_t bytes) { return StrCat(FixedText(static_cast<double>(bytes) / (1 << 30), 6), " GB"); }
+std::string Gigabytes(int64_t bytes) { return StrCat(FormatFixed(static_cast<double>(bytes) / (1 << 30), 6), " GB"); }
 
 // Returns the most frequent origin of the executions that `counts` accepts: "; most often item of aten::sum at
 // f@x.script:3 (5 of 8)".
@@ -83,7 +83,7 @@ std::string AnalysisBlock(AnalysisKind kind, const ExecutionRecord& execution, i
 
 std::string PostCompilationBlock(const Module& module) {
   std::string input = "Unknown  GB", output = input, aliased = input, temporary = input;
-  if (const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Make(module); analysis.ok()) {
+  if (const absl::StatusOr<MemoryAnalysis> analysis = MemoryAnalysis::Create(module); analysis.ok()) {
     const MemoryUse& use = analysis->OfModule();
     int64_t results = 0, donated = 0;
     for (const LiveBuffer& buffer : use.buffers) results += buffer.kind == BufferKind::kResult ? buffer.bytes : 0;

@@ -115,11 +115,11 @@ PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* cons
 absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   const Graph& graph = device.graph();
   const bool debug = device.tracer()->options().debug;
-  std::vector<uint32_t>& room = device.key_words();
+  std::vector<uint32_t>& words = device.key_words();
   const size_t most = 4 + slice.order.size() * (debug ? 6 : 4) + 2 * graph.operand_count() + 2 * slice.roots.size() +
                       slice.donated.size();
-  if (room.size() < most) room.resize(most);
-  uint32_t* at = room.data();
+  if (words.size() < most) words.resize(most);
+  uint32_t* at = words.data();
   *at++ = options.force;
   for (NodeId id : slice.order) {
     const NodeRecord& node = graph.node(id);
@@ -151,7 +151,7 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& sli
       *at++ = FrameKey(device, graph.node(id).frame);
     }
   }
-  return {room.data(), static_cast<size_t>(at - room.data())};
+  return {words.data(), static_cast<size_t>(at - words.data())};
 }
 
 std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
@@ -362,9 +362,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
 absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause) {
   Tracer& tracer = *device.tracer();
   const TracerOptions& options = tracer.options();
-  const bool say = options.debug_level >= 1;
+  const bool report = options.debug_level >= 1;
   const bool keep = options.log_executions || options.auto_analysis;
-  if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
+  if (!report && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
   ExecutionRecord e{device.steps + 1,
                     cause,
@@ -382,7 +382,7 @@ absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause)
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
     return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
   }
-  if (say && found.how == ExecutionRecord::ProgramOrigin::kCompiled) {
+  if (report && found.how == ExecutionRecord::ProgramOrigin::kCompiled) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kCompilation, e, options.debug_max_frames));
     tracer.Warn(PostCompilationBlock(graph.executable->module()));
   }

@@ -26,7 +26,7 @@ DeviceGuard::~DeviceGuard() { current_device = previous_; }
 Tracer::Tracer(const TracerOptions& options)
     : options_(options), metrics_(options.metrics), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
   client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
-  if (!options_.persistent_cache.folder.empty()) {
+  if (!options_.persistent_cache.directory.empty()) {
     persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
   }
   for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {

@@ -24,7 +24,7 @@ std::string ListGraphs(const TextDump& dump) {
   for (size_t i = 0; i < dump.graphs.size(); ++i) {
     const TextGraph& g = dump.graphs[i];
     StrAppend(&out, i + 1, ": ", g.nodes.size(), " nodes, ", LeafCount(g), " leaves, ", g.Roots().size(), " roots, ",
-              ToString(DigestOf(NormalizedText(g))));
+              ToString(DigestOf(ToNormalizedString(g))));
     if (!g.name.empty()) StrAppend(&out, ", name ", g.name);
     if (!g.hash.empty()) StrAppend(&out, ", hash ", g.hash);
     if (!g.frame.empty()) StrAppend(&out, ", at ", g.frame);
@@ -39,7 +39,7 @@ std::string ListGraphsJson(const TextDump& dump) {
     list.push_back({{"nodes", g.nodes.size()},
                     {"leaves", LeafCount(g)},
                     {"roots", g.Roots().size()},
-                    {"digest", ToString(DigestOf(NormalizedText(g)))},
+                    {"digest", ToString(DigestOf(ToNormalizedString(g)))},
                     {"name", std::string(g.name)},
                     {"hash", std::string(g.hash)},
                     {"frame", std::string(g.frame)}});
@@ -51,7 +51,7 @@ std::vector<std::vector<size_t>> EqualGraphs(const TextDump& dump) {
   std::vector<std::vector<size_t>> groups;
   absl::flat_hash_map<std::string, size_t> known;
   for (size_t i = 0; i < dump.graphs.size(); ++i) {
-    const auto [it, fresh] = known.emplace(NormalizedText(dump.graphs[i]), groups.size());
+    const auto [it, fresh] = known.emplace(ToNormalizedString(dump.graphs[i]), groups.size());
     if (fresh) groups.emplace_back();
     groups[it->second].push_back(i);
   }

@@ -19,7 +19,7 @@ constexpr int64_t kContext = 3;                // lines shown around a differenc
 std::string KeyOf(const TextNode& node) {
   std::string key = StrCat(node.op, " ", node.shape, " ", node.operands.size());
   for (const auto& [name, value] : node.tags) {
-    if (!IsPlaceTag(name)) StrAppend(&key, ", ", name, "=", value);
+    if (!IsLocationTag(name)) StrAppend(&key, ", ", name, "=", value);
   }
   return key;
 }
@@ -86,14 +86,14 @@ std::string Compare(const TextGraph& ga, size_t ia, const TextGraph& gb, size_t 
   if (a.op != b.op) return StrCat(where, "op ", a.op, " became ", b.op);
   if (a.shape != b.shape) return StrCat(where, "the shape of ", a.op, " became ", b.shape, ", it was ", a.shape);
   for (const auto& [name, value] : a.tags) {
-    if (!IsPlaceTag(name) && b.tag(name) != value) {
+    if (!IsLocationTag(name) && b.tag(name) != value) {
       const std::string_view now = b.tag(name);
       return StrCat(where, a.op == "prim::Constant" ? "the constant" : StrCat(name, " of ", a.op), " became ",
                     now.empty() ? "absent" : now, ", it was ", value);
     }
   }
   for (const auto& [name, value] : b.tags) {
-    if (!IsPlaceTag(name) && a.tag(name).empty()) return StrCat(where, a.op, " has ", name, "=", value, " now");
+    if (!IsLocationTag(name) && a.tag(name).empty()) return StrCat(where, a.op, " has ", name, "=", value, " now");
   }
   if (a.operands.size() != b.operands.size()) {
     return StrCat(where, a.op, " has ", b.operands.size(), " operands, it had ", a.operands.size());

@@ -155,7 +155,7 @@ std::string LineOf(const TextGraph& graph, size_t place, bool places, IdOf id_of
   }
   line += ")";
   for (const auto& [name, value] : node.tags) {
-    if (places || !IsPlaceTag(name)) StrAppend(&line, ", ", name, "=", value);
+    if (places || !IsLocationTag(name)) StrAppend(&line, ", ", name, "=", value);
   }
   return line;
 }
@@ -211,8 +211,8 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
     } else {
       TextNode node;
       node.line_offset = static_cast<uint32_t>(begin);
-      const size_t blanks = std::min(line.find_first_not_of(' '), line.size());
-      LineReader reader(text, line.substr(blanks), sink);
+      const size_t whitespace = std::min(line.find_first_not_of(' '), line.size());
+      LineReader reader(text, line.substr(whitespace), sink);
       if (reader.Node(ids, &node)) {
         if (!ids.emplace(node.id, static_cast<uint32_t>(graph->nodes.size())).second) {
           sink->Error(DiagnosticKind::kDuplicateName,
@@ -236,7 +236,7 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
   return !sink->has_errors();
 }
 
-bool IsPlaceTag(std::string_view name) { return name == "location" || name == "scope"; }
+bool IsLocationTag(std::string_view name) { return name == "location" || name == "scope"; }
 
 std::string PrintNode(const TextGraph& graph, size_t place) {
   return LineOf(graph, place, true, [&](size_t node) { return graph.nodes[node].id; });
@@ -291,7 +291,7 @@ std::string PrintGraphDot(const TextGraph& graph) {
   return out + "}\n";
 }
 
-std::string NormalizedText(const TextGraph& graph, bool keep_places) {
+std::string ToNormalizedString(const TextGraph& graph, bool keep_locations) {
   constexpr uint32_t kNone = 0xffffffffu;
   std::vector<uint32_t> number(graph.nodes.size(), kNone);
   std::vector<uint32_t> order;
@@ -320,7 +320,7 @@ std::string NormalizedText(const TextGraph& graph, bool keep_places) {
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) visit(i);  // dead nodes
   std::string out = "IR {\n";
   for (uint32_t place : order) {
-    const std::string line = LineOf(graph, place, keep_places, [&](size_t node) { return number[node]; });
+    const std::string line = LineOf(graph, place, keep_locations, [&](size_t node) { return number[node]; });
     StrAppend(&out, "  ", line, "\n");
   }
   return out + "}\n";

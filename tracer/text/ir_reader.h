@@ -57,7 +57,7 @@ struct TextDump {
 bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, DiagnosticSink* sink);
 
 // Returns true for tags with the location of a node.
-bool IsPlaceTag(std::string_view name);
+bool IsLocationTag(std::string_view name);
 
 // Returns the line of the node at index `place`, without indentation.
 std::string PrintNode(const TextGraph& graph, size_t place);
@@ -68,8 +68,9 @@ std::string PrintDump(const TextDump& dump);
 std::string PrintGraphDot(const TextGraph& graph);
 
 // Returns the graph with canonical ids: roots by number, operands before users, the first operand first. Graphs that
-// compute the same have the same text, independent of the order of nodes. `keep_places`: includes location= and scope=.
-std::string NormalizedText(const TextGraph& graph, bool keep_places = false);
+// compute the same have the same text, independent of the order of nodes. `keep_locations`: includes location= and
+// scope=.
+std::string ToNormalizedString(const TextGraph& graph, bool keep_locations = false);
 
 }  // namespace hlokit::lazy
 

@@ -30,7 +30,7 @@ int AtenType(ElementType t) {
   return -1;
 }
 
-std::string AttrText(Op op, const EncodedArg& arg) {
+std::string AttrToString(Op op, const EncodedArg& arg) {
   std::string out;
   switch (arg.tag) {
     case ArgTag::kNone:
@@ -42,14 +42,14 @@ std::string AttrText(Op op, const EncodedArg& arg) {
     case ArgTag::kBool:
       return StrCat(*arg.payload);
     case ArgTag::kFloat:
-      return DoubleText(arg.scalar().ToDouble(), 6);
+      return FormatDouble(arg.scalar().ToDouble(), 6);
     case ArgTag::kInts:
       out = "(";
       for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", arg.payload[i]);
       return out + ")";
     case ArgTag::kFloats:
       out = "(";
-      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", DoubleText(arg.float_at(i), 6));
+      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", FormatDouble(arg.float_at(i), 6));
       return out + ")";
     case ArgTag::kString:
       return arg.string();
@@ -90,7 +90,7 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
     if (args[i].tag == ArgTag::kOperand) continue;
     // An absent number operand is not printed as an attribute.
     if (args[i].tag == ArgTag::kNone && spec.type == ArgType::kScalar) continue;
-    tags.emplace_back(names[i], AttrText(node.op, args[i]));
+    tags.emplace_back(names[i], AttrToString(node.op, args[i]));
   }
   return tags;
 }
@@ -107,7 +107,7 @@ std::vector<int64_t> RootNumbers(DeviceState& device, const PendingSubgraph& sli
 
 }  // namespace
 
-std::string GraphText(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
+std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
   const Graph& graph = device.graph();
   const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
   std::string out = "IR {\n";
@@ -187,11 +187,11 @@ PendingSubgraph CollectSubgraphOfTensors(absl::Span<const Tensor> tensors, const
   return CollectSubgraph(*device, data, options);
 }
 
-std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
+std::string TensorsToString(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
   if (tensors.empty() || !tensors[0].defined()) return "IR {\n}\n";
   DeviceState& device = *tensors[0].device();
   DeviceLock lock(device.mutex());
-  return GraphText(device, CollectSubgraphOfTensors(tensors), options);
+  return GraphToString(device, CollectSubgraphOfTensors(tensors), options);
 }
 
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options) {

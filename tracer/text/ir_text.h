@@ -21,7 +21,7 @@ struct IrTextOptions {
   bool torch_xla_quirks = false;
 };
 
-std::string GraphText(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
+std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
 std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
 
 // Returns one node as in PyTorch/XLA's messages: "[] aten::add, xla_shape=f32[5]{0}, dynamic_dims: ()" and its
@@ -29,7 +29,7 @@ std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const Ir
 std::string NodeString(DeviceState& device, NodeId id, bool places);
 
 // Returns the graph that the tensors depend on.
-std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
+std::string TensorsToString(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 // Collects the subgraph of the tensors; skips undefined ones.
 PendingSubgraph CollectSubgraphOfTensors(absl::Span<const Tensor> tensors, const SubgraphOptions& options = {});

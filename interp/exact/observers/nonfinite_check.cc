@@ -56,8 +56,8 @@ Nonfinite Find(Shape leaf, const std::byte* data) {
 }
 
 // Returns "; operand 0 (x.1) is 0 there, operand 1 (y.2): min 0 max 2 mean 1 of 8".
-std::string OperandsText(Instruction instruction, absl::Span<const std::byte* const> operands, Shape result,
-                         int64_t element) {
+std::string OperandsToString(Instruction instruction, absl::Span<const std::byte* const> operands, Shape result,
+                             int64_t element) {
   std::string text;
   size_t leaf = 0;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {
@@ -69,9 +69,9 @@ std::string OperandsText(Instruction instruction, absl::Span<const std::byte* co
       if (!shape.IsArray()) continue;
       StrAppend(&text, text.empty() ? "" : "; ", operand.name(), " ");
       if (shape.rank() == 0) {
-        StrAppend(&text, "is ", ElementText(shape, data, 0));
+        StrAppend(&text, "is ", ElementToString(shape, data, 0));
       } else if (shape.dims() == result.dims()) {
-        StrAppend(&text, "is ", ElementText(shape, data, element), " there");
+        StrAppend(&text, "is ", ElementToString(shape, data, element), " there");
       } else {
         StrAppend(&text, "has ", ToString(Summarize(shape, data)));
       }
@@ -121,9 +121,10 @@ absl::Status NonfiniteCheck::OnValue(InstructionId id, absl::Span<const std::byt
     if (found.nan < 0 && found.infinity < 0) continue;
     const int64_t element = found.nan >= 0 ? found.nan : found.infinity;
     std::string message = StrCat("produces ", found.nan >= 0 ? "a NaN" : "an infinity", ": ");
-    if (leaves[i].rank() != 0) StrAppend(&message, "element ", IndexText(leaves[i], element), " of ");
-    StrAppend(&message, ToString(leaves[i], /*with_layout=*/false), " is ", ElementText(leaves[i], values[i], element));
-    const std::string text = OperandsText(instruction, operands, leaves[i], element);
+    if (leaves[i].rank() != 0) StrAppend(&message, "element ", IndexToString(leaves[i], element), " of ");
+    StrAppend(&message, ToString(leaves[i], /*with_layout=*/false), " is ",
+              ElementToString(leaves[i], values[i], element));
+    const std::string text = OperandsToString(instruction, operands, leaves[i], element);
     if (!text.empty()) StrAppend(&message, "; ", text);
     return absl::OutOfRangeError(message);
   }

@@ -23,7 +23,7 @@ absl::Status ValueTrace::OnValue(InstructionId id, absl::Span<const std::byte* c
     if (instruction.shape().IsTuple()) out_ << '.' << static_cast<int64_t>(i);
     if (run != 1) out_ << '#' << run;
     out_ << " = " << ToString(leaves[i], /*with_layout=*/false);
-    if (leaves[i].IsArray()) out_ << ' ' << ValueText(leaves[i], values[i], options_.max_elements);
+    if (leaves[i].IsArray()) out_ << ' ' << ValueToString(leaves[i], values[i], options_.max_elements);
     out_ << '\n';
   }
   out_.Flush();

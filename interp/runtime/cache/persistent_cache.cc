@@ -47,14 +47,14 @@ static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
 // Returns "name=value" lines.
-std::string SettingsText(const CompilationCacheKey& key) {
+std::string SettingsToString(const CompilationCacheKey& key) {
   std::string text;
   for (const auto& [name, value] : key.settings) StrAppend(&text, name, "=", value, "\n");
   return text;
 }
 
 // Returns "name=value part" lines.
-std::string FormText(const GraphKeyComponents& form) {
+std::string ComponentsToString(const GraphKeyComponents& form) {
   std::string text;
   for (const GraphKeyComponents::Option& o : form.options)
     StrAppend(&text, o.name, "=", o.value, " ", ToString(o.digest), "\n");
@@ -88,7 +88,7 @@ struct FileBytes {
   std::string_view view() const { return {bytes.get(), size}; }
 };
 
-std::string ErrorText(int error) { return std::system_category().message(error); }
+std::string ErrorMessage(int error) { return std::system_category().message(error); }
 
 // Returns a random name, so that two writers never share a temporary file.
 std::string TemporaryEntryName() {
@@ -133,7 +133,8 @@ std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCache
 }
 
 std::string EncodeEntry(const CompilationCacheKey& key, std::string_view program) {
-  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key), form = FormText(key.components);
+  const std::string settings = SettingsToString(key), digests = DigestsOfSettings(key),
+                    form = ComponentsToString(key.components);
   EntryHeader header;
   std::memcpy(header.magic, kCacheMagic, sizeof(kCacheMagic));
   header.format = kFormat;
@@ -158,7 +159,7 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Compil
   EntryHeader header;
   if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
   std::memcpy(&header, entry.data(), sizeof(header));
-  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key);
+  const std::string settings = SettingsToString(key), digests = DigestsOfSettings(key);
   const uint64_t body = entry.size() - sizeof(header) - kTrailer;
   const uint64_t key_size = digests.size() + settings.size() + key.contents.size();
   if (std::memcmp(header.magic, kCacheMagic, sizeof(kCacheMagic)) != 0 || header.format != kFormat ||
@@ -186,8 +187,8 @@ PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics*
     : options_(options), metrics_(metrics) {
   if (options_.read_only) return;
   std::error_code error;
-  fs::create_directories(options_.folder, error);
-  if (error) Warn(StrCat("cannot create directory ", options_.folder, ": ", error.message()));
+  fs::create_directories(options_.directory, error);
+  if (error) Warn(StrCat("cannot create directory ", options_.directory, ": ", error.message()));
 }
 
 std::string PersistentCache::warning() const {
@@ -202,13 +203,14 @@ void PersistentCache::Warn(std::string text) {
   std::fprintf(stderr, "%s\n", warning_.c_str());
 }
 
-std::string PersistentCache::FolderOf(const Digest& contents) const {
-  return StrCat(options_.folder, "/", ToString(contents).substr(0, 2));
+std::string PersistentCache::DirectoryOf(const Digest& contents) const {
+  return StrCat(options_.directory, "/", ToString(contents).substr(0, 2));
 }
 
 std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
   const Digest contents = DigestOf(key.contents);
-  return StrCat(FolderOf(contents), "/", ToString(contents), "-", ToString(DigestOf(SettingsText(key))).substr(0, 16));
+  return StrCat(DirectoryOf(contents), "/", ToString(contents), "-",
+                ToString(DigestOf(SettingsToString(key))).substr(0, 16));
 }
 
 std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheKey& key) {
@@ -216,7 +218,7 @@ std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheK
   const std::string path = PathOf(key);
   std::optional<FileBytes> entry = ReadFile(path);
   if (!entry) {
-    if (errno != ENOENT && errno != ENOTDIR) Warn(StrCat("cannot read ", path, ": ", ErrorText(errno)));
+    if (errno != ENOENT && errno != ENOTDIR) Warn(StrCat("cannot read ", path, ": ", ErrorMessage(errno)));
     metrics_->Add("PersistentCacheMiss");
     return std::nullopt;
   }
@@ -326,14 +328,14 @@ std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
   const std::string prefix = StrCat(ToString(contents), "-");
   std::vector<fs::path> paths;
   std::error_code error;
-  for (fs::directory_iterator it(FolderOf(contents), error), end; !error && it != end; it.increment(error)) {
+  for (fs::directory_iterator it(DirectoryOf(contents), error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with(prefix)) paths.push_back(it->path());
   }
   const auto same_contents = [&](const EntryHeader& h) { return h.contents == contents; };
   if (std::string found = FewestDifferences(key, std::move(paths), same_contents); !found.empty()) return found;
   if (key.components.canonical_digest == Digest()) return "";
   paths.clear();
-  for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(options_.directory, error), end; !error && it != end; it.increment(error)) {
     if (it.depth() == 1 && !it->path().filename().string().starts_with("tmp-")) paths.push_back(it->path());
   }
   return FewestDifferences(key, std::move(paths),
@@ -343,13 +345,13 @@ std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
 void PersistentCache::Put(const CompilationCacheKey& key, std::string_view program) {
   if (options_.read_only) return;
   const std::string path = PathOf(key);
-  const std::string folder = path.substr(0, path.rfind('/'));
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    return Warn(StrCat("cannot create directory ", folder, ": ", ErrorText(errno)));
+  const std::string directory = path.substr(0, path.rfind('/'));
+  if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Warn(StrCat("cannot create directory ", directory, ": ", ErrorMessage(errno)));
   }
-  const std::string temporary = StrCat(folder, "/", TemporaryEntryName());
+  const std::string temporary = StrCat(directory, "/", TemporaryEntryName());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorText(errno)));
+  if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorMessage(errno)));
   const std::string entry = EncodeEntry(key, program);
   int error = WriteAll(fd, entry);
   bool ok = error == 0;
@@ -363,7 +365,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
   }
   if (!ok) {
     unlink(temporary.c_str());
-    return Warn(StrCat("cannot write ", path, ": ", ErrorText(error)));
+    return Warn(StrCat("cannot write ", path, ": ", ErrorMessage(error)));
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -376,7 +378,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
 
 void PersistentCache::Evict() {
   // One process evicts at a time; concurrent evictions would remove too much.
-  const std::string lock = StrCat(options_.folder, "/evicting");
+  const std::string lock = StrCat(options_.directory, "/evicting");
   int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
     struct stat info;
@@ -395,7 +397,7 @@ void PersistentCache::Evict() {
   int64_t total = 0;
   const fs::file_time_type now = fs::file_time_type::clock::now();
   std::error_code error;
-  for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(options_.directory, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;  // files may vanish at any time
     if (!it->is_regular_file(ignored) || it->path() == lock) continue;
     const fs::file_time_type time = it->last_write_time(ignored);

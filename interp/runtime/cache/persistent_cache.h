@@ -29,7 +29,7 @@
 namespace hlokit::runtime {
 
 struct PersistentCacheOptions {
-  std::string folder;
+  std::string directory;
   bool read_only = false;
   int64_t max_bytes = int64_t{4} << 30;  // total size; the oldest entries are evicted first
 };
@@ -89,7 +89,7 @@ class PersistentCache {
   std::string PathOf(const CompilationCacheKey& key) const;
 
  private:
-  std::string FolderOf(const Digest& contents) const;
+  std::string DirectoryOf(const Digest& contents) const;
   void Warn(std::string text);
   void Evict();
 

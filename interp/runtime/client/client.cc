@@ -172,10 +172,10 @@ class Arguments {
                      int replica) {
     buffers_ = std::move(buffers);
     given_.resize(buffers_.size());
-    absl::flat_hash_set<const DeviceBuffer*> gone;
+    absl::flat_hash_set<const DeviceBuffer*> consumed;
     for (int64_t i : donated) {
       DeviceBuffer* const buffer = buffers_[static_cast<size_t>(i)].get();
-      if (!gone.insert(buffer).second) {
+      if (!consumed.insert(buffer).second) {
         return absl::InvalidArgumentError(
             StrCat("Attempt to donate the same buffer twice in Execute() (second use: "
                    "flattened argument ",
@@ -185,7 +185,7 @@ class Arguments {
     }
     for (; begun_ < buffers_.size(); ++begun_) {
       DeviceBuffer& buffer = *buffers_[begun_];
-      if (!given_[begun_] && gone.contains(&buffer)) {
+      if (!given_[begun_] && consumed.contains(&buffer)) {
         return absl::InvalidArgumentError(
             StrCat("Attempt to use a buffer that was previously donated in the same call "
                    "to Execute() (second use: flattened argument ",

@@ -26,10 +26,10 @@ void DeferredExecutions::Defer(PendingExecution execution) {
 
 // Marks the producer of the buffer, and all executions that must run before it.
 void DeferredExecutions::MarkNeeded(const DeviceBuffer& buffer) {
-  absl::flat_hash_map<const DeviceBuffer*, size_t> makers;
+  absl::flat_hash_map<const DeviceBuffer*, size_t> producers;
   absl::flat_hash_map<const DeviceBuffer*, std::vector<size_t>> readers;
   for (size_t i = 0; i < executions_.size(); ++i) {
-    for (const DeviceBuffer* b : executions_[i].outputs) makers[b] = i;
+    for (const DeviceBuffer* b : executions_[i].outputs) producers[b] = i;
     for (const DeviceBuffer* b : executions_[i].inputs) readers[b].push_back(i);
   }
   std::vector<size_t> left;
@@ -37,16 +37,16 @@ void DeferredExecutions::MarkNeeded(const DeviceBuffer& buffer) {
     if (std::exchange(executions_[i].needed, true)) return;
     left.push_back(i);
   };
-  const auto need_maker = [&](const DeviceBuffer* b) {
-    if (const auto it = makers.find(b); it != makers.end()) need(it->second);
+  const auto need_producer = [&](const DeviceBuffer* b) {
+    if (const auto it = producers.find(b); it != producers.end()) need(it->second);
   };
-  need_maker(&buffer);
+  need_producer(&buffer);
   while (!left.empty()) {
     const PendingExecution& e = executions_[left.back()];
     left.pop_back();
-    for (const DeviceBuffer* b : e.inputs) need_maker(b);
+    for (const DeviceBuffer* b : e.inputs) need_producer(b);
     for (const DeviceBuffer* b : e.donated_inputs) {
-      need_maker(b);
+      need_producer(b);
       if (const auto it = readers.find(b); it != readers.end()) {
         for (size_t reader : it->second) need(reader);  // their uses began before the donation
       }

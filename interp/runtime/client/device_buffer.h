@@ -72,18 +72,18 @@ class DeviceBuffer {
   absl::Status WaitInUse() const {
     std::unique_lock<std::mutex> lock(mutex_);
     if (state_ == State::kPending && producer_ != nullptr) {
-      DeferredProducer* const maker = std::exchange(producer_, nullptr);
+      DeferredProducer* const producer = std::exchange(producer_, nullptr);
       lock.unlock();
-      maker->Produce(*this);
+      producer->Produce(*this);
       lock.lock();
     }
     changed_.wait(lock, [&] { return state_ != State::kPending; });
     return status_;
   }
-  // Defers the value: the first reader that waits calls `maker`.
-  void SetProducer(DeferredProducer* maker) {
+  // Defers the value: the first reader that waits calls `producer`.
+  void SetProducer(DeferredProducer* producer) {
     std::lock_guard<std::mutex> lock(mutex_);
-    producer_ = maker;
+    producer_ = producer;
   }
 
   // Returns true if the value is available.

@@ -10,10 +10,10 @@
 
 namespace hlokit::runtime {
 
-std::string Rendezvous::Missing(const Round& meeting) {
+std::string Rendezvous::Missing(const Round& round) {
   std::string text;
-  for (size_t i = 0; i < meeting.arrivals.size(); ++i) {
-    if (!meeting.arrivals[i].here) StrAppend(&text, text.empty() ? "" : ", ", i);
+  for (size_t i = 0; i < round.arrivals.size(); ++i) {
+    if (!round.arrivals[i].here) StrAppend(&text, text.empty() ? "" : ", ", i);
   }
   return text;
 }
@@ -28,23 +28,23 @@ std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival
 }
 
 // Runs the program on the arguments of all devices.
-absl::Status Rendezvous::RunFor(Round& meeting, const Program& run) {
+absl::Status Rendezvous::RunFor(Round& round, const Program& run) {
   std::vector<const Literal*> arguments;
   interp::DonatedArguments together;
-  for (const Arrival& a : meeting.arrivals) {
+  for (const Arrival& a : round.arrivals) {
     arguments.insert(arguments.end(), a.arguments.begin(), a.arguments.end());
     together.donated.insert(together.donated.end(), a.donation->donated.begin(), a.donation->donated.end());
   }
   absl::StatusOr<std::vector<Literal>> results = run(arguments, &together);
   if (!results.ok()) return results.status();
-  const size_t devices = meeting.arrivals.size();
+  const size_t devices = round.arrivals.size();
   const size_t each = results->size() / devices;
-  meeting.results.resize(devices);
-  for (size_t d = 0, first = 0; d < devices; first += meeting.arrivals[d++].arguments.size()) {
-    std::vector<int64_t>& taken = meeting.arrivals[d].donation->aliased_argument;
+  round.results.resize(devices);
+  for (size_t d = 0, first = 0; d < devices; first += round.arrivals[d++].arguments.size()) {
+    std::vector<int64_t>& taken = round.arrivals[d].donation->aliased_argument;
     taken.clear();
     for (size_t i = d * each; i < (d + 1) * each; ++i) {
-      meeting.results[d].push_back(std::move((*results)[i]));
+      round.results[d].push_back(std::move((*results)[i]));
       const int64_t from = together.aliased_argument[i];
       taken.push_back(from < 0 ? -1 : from - static_cast<int64_t>(first));
     }
@@ -52,23 +52,23 @@ absl::Status Rendezvous::RunFor(Round& meeting, const Program& run) {
   return absl::OkStatus();
 }
 
-void Rendezvous::CompleteRound(const std::shared_ptr<Round>& meeting, const Program& run) {
-  const std::vector<Arrival>& arrivals = meeting->arrivals;
+void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Program& run) {
+  const std::vector<Arrival>& arrivals = round->arrivals;
   const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
   if (declined != arrivals.end()) {
-    meeting->status = declined->status;
-  } else if (const std::string missing = Missing(*meeting); !missing.empty()) {
-    meeting->status = absl::DeadlineExceededError(
+    round->status = declined->status;
+  } else if (const std::string missing = Missing(*round); !missing.empty()) {
+    round->status = absl::DeadlineExceededError(
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
                          [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
-    meeting->status = absl::FailedPreconditionError("devices entered a collective with different programs");
+    round->status = absl::FailedPreconditionError("devices entered a collective with different programs");
   } else {
-    meeting->status = RunFor(*meeting, run);
+    round->status = RunFor(*round, run);
   }
-  meeting->arrivals.clear();
-  meeting->done = true;
-  rounds_.erase(std::find(rounds_.begin(), rounds_.end(), meeting));
+  round->arrivals.clear();
+  round->done = true;
+  rounds_.erase(std::find(rounds_.begin(), rounds_.end(), round));
   changed_.notify_all();
 }
 
@@ -76,19 +76,19 @@ absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, co
                                                                absl::Span<const Literal* const> arguments,
                                                                interp::DonatedArguments* donation) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const std::shared_ptr<Round> meeting = Join(device, {true, absl::OkStatus(), program, arguments, donation});
-  if (Missing(*meeting).empty() ||
-      !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return meeting->done; })) {
-    CompleteRound(meeting, run);
+  const std::shared_ptr<Round> round = Join(device, {true, absl::OkStatus(), program, arguments, donation});
+  if (Missing(*round).empty() ||
+      !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return round->done; })) {
+    CompleteRound(round, run);
   }
-  if (!meeting->status.ok()) return meeting->status;
-  return std::move(meeting->results[device]);
+  if (!round->status.ok()) return round->status;
+  return std::move(round->results[device]);
 }
 
 void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const std::shared_ptr<Round> meeting = Join(device, {true, std::move(status), Digest(), {}, nullptr});
-  if (Missing(*meeting).empty()) CompleteRound(meeting, nullptr);
+  const std::shared_ptr<Round> round = Join(device, {true, std::move(status), Digest(), {}, nullptr});
+  if (Missing(*round).empty()) CompleteRound(round, nullptr);
 }
 
 }  // namespace hlokit::runtime

@@ -60,9 +60,9 @@ class Rendezvous {
   };
 
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
-  void CompleteRound(const std::shared_ptr<Round>& meeting, const Program& run);
-  static absl::Status RunFor(Round& meeting, const Program& run);
-  static std::string Missing(const Round& meeting);
+  void CompleteRound(const std::shared_ptr<Round>& round, const Program& run);
+  static absl::Status RunFor(Round& round, const Program& run);
+  static std::string Missing(const Round& round);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -29,7 +29,7 @@ std::string Format(const char* format, A... args) {
 std::string FormatSample(MetricKind kind, double value) {
   switch (kind) {
     case MetricKind::kValue:
-      return FixedText(value, 2);
+      return FormatFixed(value, 2);
     case MetricKind::kBytes:
       return FormatBytes(value);
     case MetricKind::kTime:
@@ -52,7 +52,7 @@ double AtPercentile(const std::vector<double>& sorted, double p) {
 }
 
 // Returns six significant digits, like an output stream.
-std::string FormatRate(double rate) { return DoubleText(rate, 6); }
+std::string FormatRate(double rate) { return FormatDouble(rate, 6); }
 
 // Rates per second of the samples kept: of their sum and of their number. Nullopt if no time passed.
 struct Rates {
@@ -111,7 +111,7 @@ std::string FormatBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return StrCat(FixedText(bytes, 2), kUnits[unit]);
+  return StrCat(FormatFixed(bytes, 2), kUnits[unit]);
 }
 
 void Metrics::Add(std::string_view counter, int64_t n) {

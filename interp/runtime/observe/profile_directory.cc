@@ -21,10 +21,10 @@ namespace {
 // The limit of TensorBoard's own writer.
 constexpr size_t kMaxTraceEvents = 1000000;
 
-absl::Status WriteWhole(const std::filesystem::path& folder, const std::string& name, std::string_view bytes) {
+absl::Status WriteWhole(const std::filesystem::path& directory, const std::string& name, std::string_view bytes) {
   std::error_code error;
-  const std::filesystem::path path = folder / name;
-  const std::filesystem::path part = folder / StrCat(".", name, ".", static_cast<int64_t>(getpid()), ".part");
+  const std::filesystem::path path = directory / name;
+  const std::filesystem::path part = directory / StrCat(".", name, ".", static_cast<int64_t>(getpid()), ".part");
   std::ofstream file(part, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
@@ -67,18 +67,18 @@ absl::StatusOr<std::string> CompressedTrace(std::string_view xspace, size_t max_
   return bytes;
 }
 
-absl::Status WriteProfileDirectory(const std::filesystem::path& folder, const std::string& host,
+absl::Status WriteProfileDirectory(const std::filesystem::path& directory, const std::string& host,
                                    std::string_view xspace) {
   const absl::StatusOr<std::string> trace = CompressedTrace(xspace, kMaxTraceEvents);
   if (!trace.ok()) return trace.status();
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::filesystem::create_directories(directory, error);
   if (error) {
-    const std::string message = StrCat(folder.string(), ": ", error.message());
+    const std::string message = StrCat(directory.string(), ": ", error.message());
     return absl::PermissionDeniedError(message);
   }
-  if (absl::Status s = WriteWhole(folder, host + ".trace.json.gz", *trace); !s.ok()) return s;
-  return WriteWhole(folder, host + ".xplane.pb", xspace);
+  if (absl::Status s = WriteWhole(directory, host + ".trace.json.gz", *trace); !s.ok()) return s;
+  return WriteWhole(directory, host + ".xplane.pb", xspace);
 }
 
 }  // namespace hlokit::runtime

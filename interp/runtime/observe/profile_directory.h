@@ -20,7 +20,7 @@ std::filesystem::path ProfileRunDirectory(const std::filesystem::path& logdir, s
 absl::StatusOr<std::string> CompressedTrace(std::string_view xspace, size_t max_events);
 
 // Writes both files of a host atomically. Returns an error if `xspace` is invalid, or a file cannot be written.
-absl::Status WriteProfileDirectory(const std::filesystem::path& folder, const std::string& host,
+absl::Status WriteProfileDirectory(const std::filesystem::path& directory, const std::string& host,
                                    std::string_view xspace);
 
 }  // namespace hlokit::runtime

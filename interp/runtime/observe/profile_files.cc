@@ -101,7 +101,7 @@ class TraceWriter {
   void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
                   double start) {
     BeginEvent("X");
-    WritePlace(process, line, start);
+    WriteLocation(process, line, start);
     json_.Key("dur").Rounded(static_cast<double>(event.duration_ps()) * 1e-6, kDigits);
     json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
     int64_t producer = 0;
@@ -122,7 +122,7 @@ class TraceWriter {
     for (const auto& [id, phase] : {std::pair(producer, "s"), std::pair(consumer, "f")}) {
       if (id == 0) continue;
       BeginEvent(phase).Member("bp", "e").Member("cat", "execute").Member("name", "execute").Member("id", id);
-      WritePlace(process, line, start);
+      WriteLocation(process, line, start);
       json_.EndObject();
     }
   }
@@ -154,7 +154,7 @@ class TraceWriter {
   }
 
   JsonWriter& BeginEvent(std::string_view phase) { return json_.Line("\n").BeginObject().Member("ph", phase); }
-  void WritePlace(int64_t process, const proto::XLine& line, double start) {
+  void WriteLocation(int64_t process, const proto::XLine& line, double start) {
     json_.Member("pid", process).Member("tid", line.id()).Key("ts").Rounded(start, kDigits);
   }
 
@@ -193,12 +193,12 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
         end = std::max(end,
                        static_cast<double>(event.offset_ps()) * 1e-6 + static_cast<double>(event.duration_ps()) * 1e-6);
       }
-      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << FixedText(end, 1) << " us\n";
+      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << FormatFixed(end, 1) << " us\n";
       std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(sums.begin(), sums.end());
       std::stable_sort(order.begin(), order.end(),
                        [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
       for (size_t k = 0; k < std::min(order.size(), top); ++k) {
-        const std::string us = FixedText(order[k].second.second, 2);
+        const std::string us = FormatFixed(order[k].second.second, 2);
         const std::string times = StrCat(order[k].second.first);
         *out << std::string(us.size() < 16 ? 16 - us.size() : 1, ' ') << us << " us"
              << std::string(times.size() < 9 ? 9 - times.size() : 1, ' ') << times << " times  " << order[k].first

@@ -214,7 +214,7 @@ absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options)
                                                : ProfileRunName(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                                     std::chrono::system_clock::now().time_since_epoch())
                                                                     .count());
-  const std::filesystem::path folder = ProfileRunDirectory(options.logdir, run);
+  const std::filesystem::path directory = ProfileRunDirectory(options.logdir, run);
   for (int attempt = 0; attempt < std::max(options.attempts, 1); ++attempt) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -232,8 +232,8 @@ absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options)
     if (name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) {
       name.resize(name.size() - kEnd.size());
     }
-    if (absl::Status s = WriteProfileDirectory(folder, name, response.tool_data(0).data()); !s.ok()) return s;
-    return (folder / (name + std::string(kEnd))).string();
+    if (absl::Status s = WriteProfileDirectory(directory, name, response.tool_data(0).data()); !s.ok()) return s;
+    return (directory / (name + std::string(kEnd))).string();
   }
   const std::string message = StrCat(options.address, ": no activity in ", std::max(options.attempts, 1), " attempts");
   return absl::NotFoundError(message);

@@ -92,7 +92,7 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
   for (const ComputationPlan& computation : plan.computations()) {
     xla::HloScheduleProto::InstructionSequence& sequence =
         (*out->mutable_schedule()->mutable_sequences())[IdOf(computation.computation)];
-    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(IdOf(step.name));
+    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(IdOf(step.root));
   }
 }
 
@@ -135,7 +135,7 @@ class Buffers {
       event->set_kind(e.allocates ? xla::HeapSimulatorTrace::Event::ALLOC : xla::HeapSimulatorTrace::Event::FREE);
       event->set_buffer_id(ids[e.live_range]);
       event->set_computation_name(Ascii(entry.name()));
-      event->set_instruction_name(Ascii(module_.instruction(steps[e.step].name).name()));
+      event->set_instruction_name(Ascii(module_.instruction(steps[e.step].root).name()));
     });
     heap_allocation->set_size(size);
     WriteVectorMemory(steps, input_.simulation.computations[at].vmem_arrays);
@@ -176,7 +176,7 @@ class Buffers {
       event->set_kind(kind);
       event->set_buffer_id(blocks[array].buffer);
       event->set_computation_name(Ascii(module_.entry().name()));
-      event->set_instruction_name(Ascii(module_.instruction(steps[step].name).name()));
+      event->set_instruction_name(Ascii(module_.instruction(steps[step].root).name()));
     };
     for (size_t s = 0; s < steps.size(); ++s) {
       for (size_t a : begins[s]) {

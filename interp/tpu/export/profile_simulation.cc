@@ -18,8 +18,8 @@ ProfileSimulation::Program::Program(Module module_in, SimulationOptions options_
       memory(PlanMemory(options.machine, module, plan, simulation.implicit_partitions)),
       input{module, options, simulation, memory} {}
 
-absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const runtime::Profile& profile,
-                                                                           const Options& options) {
+absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(const runtime::Profile& profile,
+                                                                             const Options& options) {
   if (profile.executions.empty()) return absl::NotFoundError("the profile has no executions");
   auto result = std::make_unique<ProfileSimulation>();
   result->start_unix_ns_ = profile.start_unix_ns;

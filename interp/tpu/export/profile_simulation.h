@@ -28,8 +28,8 @@ class ProfileSimulation {
     std::function<absl::StatusOr<SimulationOptions>(const Module&)> machine;
   };
   // Creates the simulation. Returns an error if the profile has no executions, or a program cannot be simulated.
-  static absl::StatusOr<std::unique_ptr<ProfileSimulation>> Make(const runtime::Profile& profile,
-                                                                 const Options& options);
+  static absl::StatusOr<std::unique_ptr<ProfileSimulation>> Create(const runtime::Profile& profile,
+                                                                   const Options& options);
 
   const Replay& replay() const { return replay_; }
   size_t program_count() const { return programs_.size(); }

@@ -67,22 +67,22 @@ constexpr std::string_view kProgram = "program";  // work outside of any span
 class TimeMap {
  public:
   // Maps the recorded interval [from, to] so that it ends at `until`.
-  void Add(double from, double to, double until) { pieces_.push_back({from, to, Map(from), until}); }
+  void Add(double from, double to, double until) { segments_.push_back({from, to, Map(from), until}); }
   double Map(double t) const {
-    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), t,
-                                        [](double value, const Segment& piece) { return value < piece.from; });
-    if (after == pieces_.begin()) return t;
-    const Segment& piece = *(after - 1);
-    if (t >= piece.to) return piece.new_to + (t - piece.to);
-    const double part = piece.to > piece.from ? (t - piece.from) / (piece.to - piece.from) : 1;
-    return piece.new_from + part * (piece.new_to - piece.new_from);
+    const auto after = std::upper_bound(segments_.begin(), segments_.end(), t,
+                                        [](double value, const Segment& segment) { return value < segment.from; });
+    if (after == segments_.begin()) return t;
+    const Segment& segment = *(after - 1);
+    if (t >= segment.to) return segment.new_to + (t - segment.to);
+    const double part = segment.to > segment.from ? (t - segment.from) / (segment.to - segment.from) : 1;
+    return segment.new_from + part * (segment.new_to - segment.new_from);
   }
 
  private:
   struct Segment {
     double from, to, new_from, new_to;
   };
-  std::vector<Segment> pieces_;  // ordered and disjoint
+  std::vector<Segment> segments_;  // ordered and disjoint
 };
 
 class Replayer {
@@ -139,7 +139,7 @@ class Replayer {
         if (e.device != device_) continue;
         run_of_[next] = static_cast<int64_t>(result_.runs.size());
         const double called = Seconds(e.called_ns);
-        const double start = std::max(e.thread == main_ ? warp_.Map(called) : called, free);
+        const double start = std::max(e.thread == main_ ? time_map_.Map(called) : called, free);
         const size_t program = program_of_[next];
         result_.runs.push_back({program, start, StepAt(called)});
         free = start + seconds_of_[program];
@@ -147,11 +147,11 @@ class Replayer {
     };
     for (const auto& [from, to] : waits_) {
       run_until(from);
-      const double now = warp_.Map(from);
-      warp_.Add(from, to, std::max(now, free));
+      const double now = time_map_.Map(from);
+      time_map_.Add(from, to, std::max(now, free));
     }
     run_until(1e300);
-    result_.seconds = std::max(free, warp_.Map(Seconds(profile_.stop_ns)));
+    result_.seconds = std::max(free, time_map_.Map(Seconds(profile_.stop_ns)));
   }
 
   // Computes the seconds of each phase in each step by innermost span.
@@ -256,7 +256,7 @@ class Replayer {
     if (main_ < result_.threads.size()) {
       double begin = 0;
       for (size_t k = 0; k < boundaries_.size(); ++k) {
-        const double end = warp_.Map(boundaries_[k]);
+        const double end = time_map_.Map(boundaries_[k]);
         result_.threads[main_].spans.push_back({"train", begin, end - begin, static_cast<int64_t>(k), true, -1});
         begin = end;
       }
@@ -276,8 +276,8 @@ class Replayer {
             profile_.executions[run].called_ns <= e.end_ns) {
           span.run = run_of_[run];
         }
-        start = warp_.Map(start);
-        end = warp_.Map(end);
+        start = time_map_.Map(start);
+        end = time_map_.Map(end);
       }
       span.start = start;
       span.duration = end - start;
@@ -305,7 +305,7 @@ class Replayer {
   std::vector<std::pair<double, double>> waits_;  // recorded waits of the program's thread
   int device_ = std::numeric_limits<int>::max();
   std::vector<int64_t> run_of_;  // by execution: index into result_.runs, negative for other devices
-  TimeMap warp_;
+  TimeMap time_map_;
   Replay result_;
 };
 

@@ -45,8 +45,8 @@ std::string_view ToString(TimeKind kind) {
   return "";
 }
 
-std::string_view ToString(Track lane) {
-  switch (lane) {
+std::string_view ToString(Track track) {
+  switch (track) {
     case Track::kProgram:
       return "program";
     case Track::kLoader:
@@ -207,8 +207,8 @@ class TimelineLines {
   void Flush(size_t line, size_t depth, Bucket* bucket) {
     const TimelineEvent& e = bucket->event;
     std::string name;
-    if (e.skipped_trips > 0) {
-      name = StrCat(e.skipped_trips, " more iterations");
+    if (e.skipped_iterations > 0) {
+      name = StrCat(e.skipped_iterations, " more iterations");
     } else if (e.line == TimelineLine::kWaits) {
       name = "wait";
       if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
@@ -231,7 +231,7 @@ class TimelineLines {
 
 Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const ReportDocumentOptions& options) {
   TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
-  WalkTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
+  VisitTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
   Json timeline = Json::object();
   timeline["lines"] = {std::string(ToString(TimelineLine::kOps)), std::string(ToString(TimelineLine::kAsyncOps)),
                        std::string(ToString(TimelineLine::kWaits))};
@@ -275,7 +275,7 @@ Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
       if (bytes[order[k]] > bytes[most]) most = order[k];
     }
     points.push_back({ToMicroseconds(steps[most].start), bytes[most],
-                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
+                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].root).name())});
   }
   return points;
 }

@@ -37,8 +37,8 @@ class ChromeWriter {
 
   void Write(const TimelineEvent& e) {
     std::string name;
-    if (e.skipped_trips > 0) {
-      name = StrCat(e.skipped_trips, " more iterations");
+    if (e.skipped_iterations > 0) {
+      name = StrCat(e.skipped_iterations, " more iterations");
     } else if (e.line == TimelineLine::kSteps) {
       name = "step 0";
     } else if (e.line == TimelineLine::kModules) {
@@ -62,7 +62,7 @@ class ChromeWriter {
     json_.Member("opcode", i.opcode_text()).Member("bound_by", ToString(e.step->bound));
     json_.Key("flops").Rounded(e.step->flops, kDigits).Key("hbm_bytes").Rounded(e.step->hbm_bytes, kDigits);
     if (e.step->wire_bytes > 0) json_.Key("interconnect_bytes").Rounded(e.step->wire_bytes, kDigits);
-    if (e.step->trips != 1) json_.Key("iterations").Rounded(e.step->trips, kDigits);
+    if (e.step->trip_count != 1) json_.Key("iterations").Rounded(e.step->trip_count, kDigits);
     if (const std::string_view scope = ScopeOf(i); !scope.empty()) json_.Member("tf_op", scope);
     if (const std::string source = SourceOf(i); !source.empty()) json_.Member("source", source);
     json_.EndObject();
@@ -103,13 +103,13 @@ std::string_view ToString(TimelineLine line) {
   return "";
 }
 
-void WalkTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
-                  const std::function<void(const TimelineEvent&)>& event, int64_t devices) {
-  MultiDeviceOptions walk;
-  walk.show = event;
-  walk.shown = devices;
-  walk.max_shown = max_events;
-  SimulateDevices(input.module, plan, input.options, input.simulation, walk);
+void VisitTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
+                   const std::function<void(const TimelineEvent&)>& event, int64_t devices) {
+  MultiDeviceOptions multi_device;
+  multi_device.show = event;
+  multi_device.shown = devices;
+  multi_device.max_shown = max_events;
+  SimulateDevices(input.module, plan, input.options, input.simulation, multi_device);
 }
 
 void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t max_events, int64_t devices,
@@ -117,7 +117,7 @@ void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t m
   devices = std::min<int64_t>(devices, static_cast<int64_t>(input.simulation.devices.shares.size()));
   ChromeWriter writer(input, out);
   writer.Begin(devices);
-  WalkTimeline(
+  VisitTimeline(
       input, plan, max_events, [&](const TimelineEvent& e) { writer.Write(e); }, devices);
   writer.End();
 }

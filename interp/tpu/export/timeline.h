@@ -19,9 +19,9 @@ namespace hlokit::tpu {
 std::string_view ToString(TimelineLine line);
 
 // Calls `event` for about `max_events` events of each of the first `devices` devices (of one if they are homogeneous).
-// A loop with too many iterations ends in one event with skipped_trips.
-void WalkTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
-                  const std::function<void(const TimelineEvent&)>& event, int64_t devices = 1);
+// A loop with too many iterations ends in one event with skipped_iterations.
+void VisitTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
+                   const std::function<void(const TimelineEvent&)>& event, int64_t devices = 1);
 
 // Writes the events as JSON for chrome://tracing and ui.perfetto.dev. Times in microseconds.
 void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t max_events, int64_t devices,

@@ -63,7 +63,7 @@ class DevicePlanes {
       for (const OpRow& row : program.input->simulation.rows) rows.insert({row.name.value, &row});
       rows_.push_back(std::move(rows));
       std::map<int64_t, std::vector<TimelineEvent>> events;
-      WalkTimeline(
+      VisitTimeline(
           *program.input, *program.plan, space.max_events,
           [&](const TimelineEvent& e) { events[e.device].push_back(e); }, space.devices);
       events_.push_back(std::move(events));

@@ -126,12 +126,12 @@ class Planner {
     for (uint32_t s = n; s-- > 0;) {
       if (plan.steps[s].kind != ScheduleUnitKind::kLoop) continue;
       std::vector<Instruction> kept;
-      for (const auto& [element, invariant] : StateOf(module_.instruction(plan.steps[s].name))) {
+      for (const auto& [element, invariant] : StateOf(module_.instruction(plan.steps[s].root))) {
         if (invariant) ValuesBelow(element, &kept);
       }
       for (Instruction value : kept) {
-        const uint32_t maker = plan_.StepOf(value.id());
-        if (maker != ComputationPlan::kNoStep && maker < s) last[maker] = std::max(last[maker], last[s]);
+        const uint32_t producer = plan_.StepOf(value.id());
+        if (producer != ComputationPlan::kNoStep && producer < s) last[producer] = std::max(last[producer], last[s]);
       }
     }
     std::vector<std::vector<uint32_t>> dies(n + 1);
@@ -163,7 +163,7 @@ class Planner {
     absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result reuses
     for (uint32_t s = 0; s < n; ++s) {
       const ScheduleUnit& step = plan.steps[s];
-      const Instruction root = module_.instruction(step.name);
+      const Instruction root = module_.instruction(step.root);
       int64_t made = MadeBytes(step.kind, root);
       if (InPlace(step.kind, root))
         made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
@@ -173,7 +173,7 @@ class Planner {
       const int64_t here = SaturatingAdd(alive, callee == nullptr ? 0 : callee->peak);
       timeline[s] = here;
       if (entry != nullptr) {
-        const InstructionId value = step.name;
+        const InstructionId value = step.root;
         if (callee != nullptr && callee->peak > 0)
           entry->live_ranges.push_back({value, callee->peak, s, s, false, true});
         entry->live_ranges.push_back({value, made, s, last[s], false, false});
@@ -189,12 +189,12 @@ class Planner {
       alive = SaturatingAdd(alive, held[s]);
     }
     need.peak = peak;
-    if (peak_step < n) need.at = plan.steps[peak_step].name;
+    if (peak_step < n) need.at = plan.steps[peak_step].root;
     for (uint32_t s = 0; peak_step < n && s <= peak_step && need.live.size() < kMaxListed; ++s) {
       // At the peak step itself reused memory still counts for the operands.
       const int64_t own = s == peak_step ? bytes[s] : SaturatingAdd(bytes[s], held[s]);
       if (last[s] < peak_step || own == 0) continue;
-      LiveArray array = ArrayOf(module_.instruction(plan.steps[s].name));
+      LiveArray array = ArrayOf(module_.instruction(plan.steps[s].root));
       array.bytes = own;
       array.unpadded_bytes = std::min(array.unpadded_bytes, array.bytes);
       need.live.push_back(array);
@@ -214,7 +214,7 @@ class Planner {
       entry->timeline = std::move(timeline);
       for (const ScheduleUnit& step : plan.steps) {
         entry->ops.emplace_back();
-        entry->ops.back().name = step.name;
+        entry->ops.back().name = step.root;
       }
       int64_t in_heap = 0;
       entry->heap_bytes = SimulateHeap(*entry, n, [&](const HeapEvent& e) {
@@ -253,7 +253,7 @@ class Planner {
   int64_t Reused(const ComputationPlan& plan, uint32_t s, const std::vector<uint32_t>& last, bool in_body,
                  const absl::flat_hash_set<uint32_t>& donated, absl::flat_hash_set<uint32_t>* taken,
                  std::vector<int64_t>* held) {
-    const Instruction root = module_.instruction(plan.steps[s].name);
+    const Instruction root = module_.instruction(plan.steps[s].root);
     std::vector<Instruction> operands;
     const std::vector<std::pair<Instruction, bool>> state =
         plan.steps[s].kind == ScheduleUnitKind::kLoop ? StateOf(root) : std::vector<std::pair<Instruction, bool>>();
@@ -267,11 +267,11 @@ class Planner {
     int64_t reused = 0;
     const int64_t most = MadeBytes(plan.steps[s].kind, root);
     for (Instruction value : operands) {
-      const uint32_t maker = plan_.StepOf(value.id());
+      const uint32_t producer = plan_.StepOf(value.id());
       const int64_t size = Bytes(value.shape());
       if (SaturatingAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
-      if (maker != ComputationPlan::kNoStep) {
-        if (maker >= s || last[maker] != s) continue;
+      if (producer != ComputationPlan::kNoStep) {
+        if (producer >= s || last[producer] != s) continue;
         // Freed at `s` with the operand's step, and held by the result from then on.
         (*held)[s] = SaturatingAdd((*held)[s], size);
         reused = SaturatingAdd(reused, size);
@@ -287,7 +287,7 @@ class Planner {
   const Need* CalleeNeed(const ScheduleUnit& step) const {
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return nullptr;
     const Need* most = nullptr;
-    module_.instruction(step.name).ForEachCallee([&](Computation callee) {
+    module_.instruction(step.root).ForEachCallee([&](Computation callee) {
       const int64_t at = plan_.PlanOf(callee.id());
       if (at < 0 || at >= static_cast<int64_t>(needs_.size())) return;
       if (most == nullptr || needs_[at].peak > most->peak) most = &needs_[at];

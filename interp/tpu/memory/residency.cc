@@ -78,9 +78,9 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
                                     const std::vector<KernelCost>& works, Residency* result) {
   const Computation body = module.computation(plan.computation);
   std::vector<Candidate> assigned;
-  absl::flat_hash_map<uint32_t, size_t> place;  // index into assigned, by value
-  const auto meet = [&](InstructionId value, uint32_t step) {
-    if (const auto found = place.find(value.value); found != place.end()) {
+  absl::flat_hash_map<uint32_t, size_t> position;  // index into assigned, by value
+  const auto add_access = [&](InstructionId value, uint32_t step) {
+    if (const auto found = position.find(value.value); found != position.end()) {
       assigned[found->second].to = step;
       return;
     }
@@ -88,33 +88,34 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
     const double part = FractionInVmem(target.machine, shape);
     if (part == 0) return;
     result->part[value.value] = part;
-    place[value.value] = assigned.size();
+    position[value.value] = assigned.size();
     assigned.push_back({value.value, step, step, part * BytesOf(target, shape)});
   };
   for (uint32_t s = 0; s < works.size(); ++s) {
     if (plan.steps[s].kind == ScheduleUnitKind::kCopy) {
-      const Instruction start = module.instruction(plan.steps[s].name);
+      const Instruction start = module.instruction(plan.steps[s].root);
       for (Instruction operand : start.operands()) {
         const Instruction value = ValueOf(operand);
-        if (IsInVmem(value.shape())) meet(value.id(), s);
+        if (IsInVmem(value.shape())) add_access(value.id(), s);
       }
       for (Instruction done : start.users()) {
-        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) meet(done.id(), s);
+        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) add_access(done.id(), s);
       }
     }
     // The source of an asynchronous copy is live until its copy-done.
     if (plan.steps[s].kind == ScheduleUnitKind::kDone) {
-      const Instruction done = module.instruction(plan.steps[s].name);
+      const Instruction done = module.instruction(plan.steps[s].root);
       if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
         const Instruction value = ValueOf(done.operand(0).operand(0));
-        if (IsInVmem(value.shape())) meet(value.id(), s);
+        if (IsInVmem(value.shape())) add_access(value.id(), s);
       }
     }
     for (const MemoryAccess& access : works[s].reads) {
-      meet(access.value, s);
+      add_access(access.value, s);
       // Elements of the loop state are live from the start of the body.
-      if (const auto found = place.find(access.value.value); found != place.end() && body.parameter_count() == 1 &&
-                                                             IsStateElement(module.instruction(access.value), body)) {
+      if (const auto found = position.find(access.value.value);
+          found != position.end() && body.parameter_count() == 1 &&
+          IsStateElement(module.instruction(access.value), body)) {
         assigned[found->second].from = 0;
       }
     }
@@ -123,29 +124,29 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       if (IsInVmem(written.shape())) {
         // In-place updates share the interval of the updated operand.
         for (int64_t k = 0; k < written.operand_count(); ++k) {
-          const auto found = place.find(ValueOf(written.operand(k)).id().value);
-          if (found == place.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
+          const auto found = position.find(ValueOf(written.operand(k)).id().value);
+          if (found == position.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
           const size_t at = found->second;
-          place[written.id().value] = at;
+          position[written.id().value] = at;
         }
         if (body.parameter_count() == 1) {
           const int64_t over = OperandWrittenOver(written, body);
-          const auto found = over < 0 ? place.end() : place.find(written.operand(over).id().value);
-          if (found != place.end()) {
+          const auto found = over < 0 ? position.end() : position.find(written.operand(over).id().value);
+          if (found != position.end()) {
             const size_t at = found->second;
-            place[written.id().value] = at;
+            position[written.id().value] = at;
           }
         }
-        if (place.contains(written.id().value)) result->part[written.id().value] = 1;
+        if (position.contains(written.id().value)) result->part[written.id().value] = 1;
       }
-      meet(access.value, s);
+      add_access(access.value, s);
     }
   }
   // Results of the computation are live until its end.
   if (body.root().opcode() == Opcode::kTuple && body.parameter_count() == 1) {
     for (Instruction result : body.root().operands()) {
-      const auto found = place.find(ValueOf(result).id().value);
-      if (found != place.end()) assigned[found->second].to = static_cast<uint32_t>(works.size()) - 1;
+      const auto found = position.find(ValueOf(result).id().value);
+      if (found != position.end()) assigned[found->second].to = static_cast<uint32_t>(works.size()) - 1;
     }
   }
   return assigned;
@@ -153,7 +154,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
 
 // Records the fraction of loop-invariant arrays that stays in vector memory between iterations. Returns its bytes.
 double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelCost>& works,
-                 double room, Residency* result) {
+                 double free_bytes, Residency* result) {
   const std::vector<int64_t> invariant = InvariantElements(body);
   double whole = 0;
   absl::flat_hash_set<uint32_t> read;
@@ -166,30 +167,32 @@ double FindReuse(const Module& module, const TpuTarget& target, Computation body
     }
   }
   if (whole <= 0) return 0;
-  const double stays = std::min({whole * target.machine.vmem_loop_fraction, target.machine.VmemBytes() / 2, room});
-  for (uint32_t value : read) result->part[value] = stays / whole;
-  return stays;
+  const double pinned_bytes =
+      std::min({whole * target.machine.vmem_loop_fraction, target.machine.VmemBytes() / 2, free_bytes});
+  for (uint32_t value : read) result->part[value] = pinned_bytes / whole;
+  return pinned_bytes;
 }
 
 }  // namespace
 
-std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target) {
+std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& target) {
   std::vector<double> outside(module.computation_id_bound(), 0);
   const CallGraph calls(module);
   const absl::Span<const ComputationId> callees_first = calls.PostOrder();
-  std::vector<uint32_t> array_of(module.instruction_id_bound(), kNoArray), place_of(module.instruction_id_bound(), 0);
+  std::vector<uint32_t> array_of(module.instruction_id_bound(), kNoArray),
+      position_of(module.instruction_id_bound(), 0);
   for (size_t at = callees_first.size(); at-- > 0;) {
     const Computation c = module.computation(callees_first[at]);
     if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
     std::vector<Candidate> arrays;
     std::vector<std::pair<uint32_t, Instruction>> callers;
-    uint32_t place = 0;
+    uint32_t position = 0;
     for (Instruction i : c.instructions()) {
       uint32_t array = kNoArray;
       for (int64_t k = 0; k < i.operand_count(); ++k) {
         const uint32_t read = array_of[i.operand(k).id().value];
         if (read == kNoArray) continue;
-        arrays[read].to = place;
+        arrays[read].to = position;
         // Aliases, in-place updates and asynchronous copies in flight refer to the same bytes.
         const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
         if (IsAlias(i) || leaves || IsUpdatedInPlaceBy(i.operand(k), i, k)) array = read;
@@ -198,15 +201,15 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
         array = static_cast<uint32_t>(arrays.size());
         const double bytes = BytesOf(target, i.shape());
         // The destination of a copy is allocated from its copy-start.
-        const uint32_t from = i.opcode() == Opcode::kCopyDone ? place_of[i.operand(0).id().value] : place;
-        arrays.push_back({i.id().value, from, place, bytes});
+        const uint32_t from = i.opcode() == Opcode::kCopyDone ? position_of[i.operand(0).id().value] : position;
+        arrays.push_back({i.id().value, from, position, bytes});
       }
       array_of[i.id().value] = array;
-      place_of[i.id().value] = place;
-      if (MightHaveCalledComputations(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({place, i});
-      ++place;
+      position_of[i.id().value] = position;
+      if (MightHaveCalledComputations(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({position, i});
+      ++position;
     }
-    std::vector<double> change(place + 1, 0);
+    std::vector<double> change(position + 1, 0);
     for (const Candidate& array : arrays) {
       change[array.from] += array.bytes;
       change[array.to + 1] -= array.bytes;
@@ -235,10 +238,10 @@ Residency FindResidency(const Module& module, const TpuTarget& target, const Com
     for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;
     result.residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
   }
-  double room = whole;
-  for (double bytes : held) room = std::min(room, std::max(whole - bytes, 0.0));
+  double free_bytes = whole;
+  for (double bytes : held) free_bytes = std::min(free_bytes, std::max(whole - bytes, 0.0));
   const double reused =
-      loop_body ? FindReuse(module, target, module.computation(plan.computation), works, room, &result) : 0;
+      loop_body ? FindReuse(module, target, module.computation(plan.computation), works, free_bytes, &result) : 0;
   for (size_t s = 0; s < held.size(); ++s) {
     result.free_bytes.push_back(std::max(whole - held[s] - reused, 0.0));
     result.used_bytes.push_back(held[s] - called[s] + reused);

@@ -32,7 +32,7 @@ struct Residency {
 };
 
 // Returns, by ComputationId, the vector memory that arrays of its callers occupy while it runs.
-std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target);
+std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& target);
 
 // Computes the residency of one computation. `works`: kernel costs by step, empty for other steps. `loop_body`: the
 // computation is a loop body, so that a fraction (`vmem_loop_fraction`) of its loop-invariant bytes stays in vector

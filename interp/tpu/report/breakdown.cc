@@ -65,7 +65,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
       wait.runs = time.runs;
       wait.seconds = seconds * time.runs;
       if (step != ComputationPlan::kNoStep) {
-        wait.waited_for = computation.steps[step].name;
+        wait.waited_for = computation.steps[step].root;
         wait.kind = computation.steps[step].kind;
         if (wait.kind == ScheduleUnitKind::kDone) {
           wait.waited_for = Starter(module, wait.waited_for);
@@ -80,7 +80,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
     uint32_t last_step = ComputationPlan::kNoStep;
     for (uint32_t s = 0; s < computation.steps.size(); ++s) {
       const StepTime& t = time.steps[s];
-      if (t.stall > 0) add(computation.steps[s].name, StallCause(computation, time, s), t.stall);
+      if (t.stall > 0) add(computation.steps[s].root, StallCause(computation, time, s), t.stall);
       if (t.on_core || t.stall > 0) core = std::max(core, EndOf(t));
       if (EndOf(t) > last) {
         last = EndOf(t);

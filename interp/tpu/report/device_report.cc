@@ -79,13 +79,13 @@ void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
   }
   *out << "collective\n";
   for (const CollectiveTotals& t : devices.collectives) {
-    PrintCell(TimeText(t.seconds), kWidth, out);
-    PrintCell(FixedText(t.runs, 0), kWidth, out);
+    PrintCell(FormatSeconds(t.seconds), kWidth, out);
+    PrintCell(FormatFixed(t.runs, 0), kWidth, out);
     PrintCell(FormatSignificant(t.bytes / 1e6), kWidth, out);
     PrintCell(FormatSignificant(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
     PrintCell(Percent(t.ideal, t.seconds) + " %", kWidth, out);
-    PrintCell(TimeText(t.exposed), kWidth, out);
-    PrintCell(TimeText(t.sync), kWidth, out);
+    PrintCell(FormatSeconds(t.exposed), kWidth, out);
+    PrintCell(FormatSeconds(t.sync), kWidth, out);
     *out << t.kind << "\n";
   }
 }

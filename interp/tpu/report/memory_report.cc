@@ -53,7 +53,7 @@ void PrintGroups(std::string_view title, const std::vector<LiveBytesGroup>& grou
   *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
     *out << "    " << FormatBytes(static_cast<double>(groups[k].bytes)) << "  "
-         << FixedText(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
+         << FormatFixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
          << (groups[k].name.empty() ? std::string_view("(none)") : std::string_view(groups[k].name)) << "\n";
   }
   if (groups.size() > kListedGroups) {
@@ -98,7 +98,7 @@ std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
   }
   if (parameters > limit) {
     ways.push_back(StrCat("The parameters alone do not fit: shard them over more devices (",
-                          FixedText(devices * parameters / limit, 0), " or more instead of ", FixedText(devices, 0),
+                          FormatFixed(devices * parameters / limit, 0), " or more instead of ", FormatFixed(devices, 0),
                           "), or use narrower types."));
     return ways;
   }
@@ -125,14 +125,14 @@ std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
   }
   if (between > 0) {
     ways.push_back(StrCat("If everything except parameters scales with the batch, a batch of ",
-                          FixedText(100 * (limit - parameters) / between, 0), " % of this one fits."));
+                          FormatFixed(100 * (limit - parameters) / between, 0), " % of this one fits."));
   }
-  ways.push_back(StrCat("Sharded evenly over ", FixedText(std::ceil(devices * peak / limit), 0), " devices instead of ",
-                        FixedText(devices, 0), " it fits."));
+  ways.push_back(StrCat("Sharded evenly over ", FormatFixed(std::ceil(devices * peak / limit), 0),
+                        " devices instead of ", FormatFixed(devices, 0), " it fits."));
   if (static_cast<double>(memory.padding_bytes) > 0.05 * peak) {
     ways.push_back(StrCat(FormatBytes(static_cast<double>(memory.padding_bytes)),
                           " at the peak are padding: minor dimensions that are multiples of ",
-                          FixedText(input.options.machine.lanes, 0), " have none."));
+                          FormatFixed(input.options.machine.lanes, 0), " have none."));
   }
   return ways;
 }

@@ -11,10 +11,10 @@ namespace hlokit::tpu {
 
 std::string FormatSignificant(double value) {
   const double size = value < 0 ? -value : value;
-  return FixedText(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
+  return FormatFixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
 }
 
-std::string TimeText(double seconds) {
+std::string FormatSeconds(double seconds) {
   const double size = seconds < 0 ? -seconds : seconds;
   if (size == 0) return "0 us";
   constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
@@ -23,10 +23,10 @@ std::string TimeText(double seconds) {
   while (unit + 1 != std::end(kUnits) && size < 0.99995 * unit->first) ++unit;
   const double value = seconds / unit->first;
   const double digits = size / unit->first;
-  return StrCat(FixedText(value, digits >= 999.95   ? 0
-                                 : digits >= 99.995 ? 1
-                                 : digits >= 9.9995 ? 2
-                                                    : 3),
+  return StrCat(FormatFixed(value, digits >= 999.95   ? 0
+                                   : digits >= 99.995 ? 1
+                                   : digits >= 9.9995 ? 2
+                                                      : 3),
                 " ", unit->second);
 }
 
@@ -37,7 +37,7 @@ std::string FormatBytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return StrCat(unit == 0 ? FixedText(bytes, 0) : FixedText(bytes, 2), " ", kUnits[unit]);
+  return StrCat(unit == 0 ? FormatFixed(bytes, 0) : FormatFixed(bytes, 2), " ", kUnits[unit]);
 }
 
 void PrintCell(std::string_view text, size_t width, TextWriter* out) {

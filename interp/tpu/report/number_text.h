@@ -16,7 +16,7 @@ namespace hlokit::tpu {
 // Returns `value` with about four significant digits.
 std::string FormatSignificant(double value);
 // Returns "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
-std::string TimeText(double seconds);
+std::string FormatSeconds(double seconds);
 // Returns "1.50 GiB".
 std::string FormatBytes(double bytes);
 // Prints `text` right-aligned in a column of this width, then two spaces.
@@ -25,7 +25,7 @@ void PrintCell(std::string_view text, size_t width, TextWriter* out);
 // Returns microseconds rounded to the femtosecond, which hides rounding errors of sums.
 inline double ToMicroseconds(double seconds) { return std::round(seconds * 1e15) / 1e9; }
 inline double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-inline std::string Percent(double part, double whole) { return FixedText(100 * Share(part, whole), 1); }
+inline std::string Percent(double part, double whole) { return FormatFixed(100 * Share(part, whole), 1); }
 
 }  // namespace hlokit::tpu
 

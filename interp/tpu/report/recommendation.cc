@@ -31,12 +31,12 @@ constexpr size_t kFetchSteps = 40;         // simulated steps with a fetch in ev
 
 std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
 
-std::string PercentText(double part, double whole) { return Percent(part, whole) + " %"; }
+std::string FormatPercent(double part, double whole) { return Percent(part, whole) + " %"; }
 
 std::string Time(double seconds) {
-  if (seconds >= 1) return StrCat(FixedText(seconds, 2), " s");
-  if (seconds >= 1e-3) return StrCat(FixedText(seconds * 1e3, 2), " ms");
-  return StrCat(FixedText(seconds * 1e6, 1), " us");
+  if (seconds >= 1) return StrCat(FormatFixed(seconds, 2), " s");
+  if (seconds >= 1e-3) return StrCat(FormatFixed(seconds * 1e3, 2), " ms");
+  return StrCat(FormatFixed(seconds * 1e6, 1), " us");
 }
 
 double StepOf(const Simulation& simulation, const HostModel& host) {
@@ -265,8 +265,8 @@ class Recommender {
       advice.title = StrCat("Choose ", below, " instead of ", size);
       advice.evidence = StrCat(s.products, Plural(s.products, " matmul has", " matmuls have"), " a dimension of ", size,
                                ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
-                               PercentText(s.padded, s.whole), " of their time is padding.");
-      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", PercentText(less, 1),
+                               FormatPercent(s.padded, s.whole), " of their time is padding.");
+      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", FormatPercent(less, 1),
                              " less, or ", below + tile, " for the same time).");
       advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
       advice.after = SimulateChanged(std::move(changed));
@@ -340,7 +340,7 @@ class Recommender {
     change(&plan);
     Recommendation advice;
     advice.title = std::move(title);
-    advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
+    advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", FormatPercent(gap, now_.step_seconds),
                              "), waiting for: ", ToString(phase), ".");
     advice.action = std::move(action);
     advice.changed = std::move(changed);

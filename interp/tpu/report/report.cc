@@ -54,7 +54,7 @@ std::map<std::string, Totals> ByCategory(const ReportInput& input) {
   return result;
 }
 
-std::string DeviceText(const ReportInput& input) {
+std::string DeviceToString(const ReportInput& input) {
   const SimulationOptions& o = input.options;
   const int64_t chips = o.topology.Chips();
   return StrCat(o.machine.name, ":", ToString(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
@@ -142,20 +142,20 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
-  *out << "module " << input.module.name() << " on " << DeviceText(input) << "\n\n";
-  *out << "step time    " << TimeText(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
-  *out << "device time  " << TimeText(s.device_seconds) << ": core busy " << TimeText(s.core_busy) << ", stalled "
-       << TimeText(s.stall) << "\n";
+  *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n\n";
+  *out << "step time    " << FormatSeconds(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
+  *out << "device time  " << FormatSeconds(s.device_seconds) << ": core busy " << FormatSeconds(s.core_busy)
+       << ", stalled " << FormatSeconds(s.stall) << "\n";
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
        << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
-       << FixedText(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
+       << FormatFixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
   *out << "HBM traffic  " << FormatBytes(s.hbm_bytes) << ", "
        << FormatSignificant(Share(s.hbm_bytes, s.device_seconds) / 1e9) << " GB/s, "
-       << FixedText(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
+       << FormatFixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
   *out << "busy         ";
   for (size_t r = 0; r < kResourceCount; ++r) {
     if (s.busy[r] <= 0 || Share(s.busy[r], s.device_seconds) < 0.0005) continue;
-    *out << ToString(static_cast<Resource>(r)) << " " << FixedText(100 * Share(s.busy[r], s.device_seconds), 1)
+    *out << ToString(static_cast<Resource>(r)) << " " << FormatFixed(100 * Share(s.busy[r], s.device_seconds), 1)
          << " %  ";
   }
   *out << "\n";
@@ -172,9 +172,9 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   std::stable_sort(categories.begin(), categories.end(),
                    [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   for (const auto& [name, t] : categories) {
-    cell(TimeText(t.seconds), 10);
-    cell(FixedText(100 * Share(t.seconds, s.device_seconds), 1), 10);
-    cell(FixedText(t.runs, 0), 10);
+    cell(FormatSeconds(t.seconds), 10);
+    cell(FormatFixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
+    cell(FormatFixed(t.runs, 0), 10);
     cell(FormatSignificant(t.flops / 1e9), 10);
     cell(FormatSignificant(t.hbm_bytes / 1e6), 10);
     cell(FormatSignificant(t.wire_bytes / 1e6), 10);
@@ -186,10 +186,10 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   for (size_t k = 0; k < std::min(s.rows.size(), top); ++k) {
     const OpRow& row = s.rows[k];
     const Instruction i = input.module.instruction(row.name);
-    cell(TimeText(row.seconds), 10);
-    cell(FixedText(100 * Share(row.seconds, s.device_seconds), 1), 10);
-    cell(FixedText(row.runs, 0), 10);
-    cell(TimeText(row.stall), 10);
+    cell(FormatSeconds(row.seconds), 10);
+    cell(FormatFixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
+    cell(FormatFixed(row.runs, 0), 10);
+    cell(FormatSeconds(row.stall), 10);
     cell(ToString(row.bound), 10);
     *out << i.name();
     if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;

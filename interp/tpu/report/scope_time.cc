@@ -49,7 +49,7 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
       if (step.kind == ScheduleUnitKind::kCall || step.kind == ScheduleUnitKind::kLoop || time.steps[s].duration <= 0)
         continue;
       std::map<std::string_view, double> weights;
-      Collect(input.module.instruction(step.name), costs, &weights);
+      Collect(input.module.instruction(step.root), costs, &weights);
       // Unnamed constants and broadcasts have no share if named operations are present.
       if (weights.size() > 1) weights.erase(std::string_view());
       double sum = 0;

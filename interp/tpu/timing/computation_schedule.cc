@@ -25,7 +25,7 @@ class Scheduler {
     FindWorks();
     residency_ = FindResidency(module_, context_.model.target(), plan_, works_,
                                context_.loop_of_body[plan_.computation.value].valid(), FindCalled(),
-                               context_.held_by_callers[plan_.computation.value]);
+                               context_.reserved_by_callers[plan_.computation.value]);
     RunInOrder();
     Finish();
     return std::move(result_);
@@ -33,7 +33,7 @@ class Scheduler {
 
  private:
   void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
-  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
+  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].root); }
 
   // Returns, by step, the vector memory that arrays of its callees occupy.
   std::vector<double> FindCalled() {
@@ -42,7 +42,7 @@ class Scheduler {
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       NameOf(s).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
-        if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
+        if (time != nullptr) called[s] = std::max(called[s], time->vmem_reserved);
       });
     }
     return called;
@@ -53,10 +53,10 @@ class Scheduler {
     for (size_t s = 0; s < works_.size(); ++s) {
       const ScheduleUnit& step = plan_.steps[s];
       if (step.kind != ScheduleUnitKind::kKernel) continue;
-      works_[s] = context_.model.KernelCostOf(module_.instruction(step.name));
+      works_[s] = context_.model.KernelCostOf(module_.instruction(step.root));
       if (!works_[s].opaque) continue;
       RecordUnmodeled(StrCat("work of custom call ",
-                             module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
+                             module_.instruction(step.root).string_attr(Attr::kCustomCallTarget),
                              ": only its operands and results are counted"));
     }
   }
@@ -110,11 +110,12 @@ class Scheduler {
 
   CalledTime TimeLoop(Instruction i, StepTime* time) {
     CalledTime called;
-    const std::optional<int64_t> trips = TripCount(i);
-    if (!trips) RecordUnmodeled(StrCat("trips of a loop: ", context_.options.default_trip_count, " assumed"));
-    time->trips = static_cast<double>(std::max<int64_t>(trips.value_or(context_.options.default_trip_count), 0));
-    Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trips + 1, time, &called);
-    Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trips, time, &called);
+    const std::optional<int64_t> trip_count = TripCount(i);
+    if (!trip_count) RecordUnmodeled(StrCat("trip count of a loop: ", context_.options.default_trip_count, " assumed"));
+    time->trip_count =
+        static_cast<double>(std::max<int64_t>(trip_count.value_or(context_.options.default_trip_count), 0));
+    Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trip_count + 1, time, &called);
+    Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trip_count, time, &called);
     time->bound = BoundOf(time->times);
     return called;
   }
@@ -130,11 +131,11 @@ class Scheduler {
     switch (step.kind) {
       case ScheduleUnitKind::kCollective: {
         context_.model.Collective(NameOf(s), &time);
-        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-          if (time.link_mask >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
+        for (size_t link = 0; link < kLinkGroups; ++link) {
+          if (time.link_mask >> link & 1) time.start = std::max(time.start, link_free_[link]);
         }
-        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-          if (time.link_mask >> lane & 1) lane_free_[lane] = time.start + time.duration;
+        for (size_t link = 0; link < kLinkGroups; ++link) {
+          if (time.link_mask >> link & 1) link_free_[link] = time.start + time.duration;
         }
         break;
       }
@@ -214,8 +215,8 @@ class Scheduler {
   bool IsPrefetchable(InstructionId value, uint32_t s) const {
     Instruction v = module_.instruction(value);
     if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
-    const uint32_t maker = context_.plan.StepOf(v.id());
-    return maker == ComputationPlan::kNoStep || maker + 2 < s;
+    const uint32_t producer = context_.plan.StepOf(v.id());
+    return producer == ComputationPlan::kNoStep || producer + 2 < s;
   }
 
   void Finish() {
@@ -238,14 +239,14 @@ class Scheduler {
     for (size_t s = 0; s < result_.vmem.size(); ++s) {
       const double streamed = works_[s].vmem_bytes / context_.model.target().parts;
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
-      result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
+      result_.vmem_reserved = std::max(result_.vmem_reserved, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       NameOf(static_cast<uint32_t>(s)).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
         if (time == nullptr || time->vmem.empty()) return;
         const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
         result_.vmem[s] = std::max(result_.vmem[s], residency_.used_bytes[s] + most);
-        result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s] + time->vmem_held);
+        result_.vmem_reserved = std::max(result_.vmem_reserved, residency_.used_bytes[s] + time->vmem_reserved);
       });
     }
     result_.vmem_arrays = std::move(residency_.residents);
@@ -263,7 +264,7 @@ class Scheduler {
   double end_ = 0;                               // end of all steps so far
   double copy_free_ = 0;                         // when the DMA engines are free
   double fetched_ = 0;                           // prefetched bytes that no kernel has read
-  std::array<double, kLinkGroups> lane_free_{};  // when the links of each axis are free
+  std::array<double, kLinkGroups> link_free_{};  // when the links of each axis are free
 };
 
 }  // namespace

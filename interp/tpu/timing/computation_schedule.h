@@ -20,7 +20,7 @@ struct ScheduleContext {
   const KernelPlan& plan;
   const SimulationOptions& options;
   const CostModel& model;
-  const std::vector<double>& held_by_callers;         // by ComputationId: HeldByCallers of the module
+  const std::vector<double>& reserved_by_callers;     // by ComputationId: ReservedByCallers of the module
   const std::vector<InstructionId>& loop_of_body;     // by ComputationId: the loop whose body it is
   const std::vector<ComputationTime>& done;           // earlier computations of the plan, which include all callees
   std::map<std::string, int64_t>* missing = nullptr;  // properties that the estimate does not model

@@ -44,31 +44,33 @@ constexpr std::pair<std::string_view, double> kSizes[] = {
     {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
 
 // Parsed values of the keys of ParseHostModel.
-struct Figures {
+struct HostParameters {
   double input = 0, transfer = 0, trace = 0, marker = 0, compile = 0, execute = 0, fetch = 0, other = 0;
   int64_t steps = 5, compile_every = 0, graphs = 1, fetch_every = 0, prefetch = 2, in_flight = 32;
   bool captured = false;
 };
 struct TimeKey {
   std::string_view name;
-  double Figures::*member;
+  double HostParameters::*member;
 };
-constexpr TimeKey kTimeKeys[] = {{"input", &Figures::input},     {"transfer", &Figures::transfer},
-                                 {"trace", &Figures::trace},     {"marker", &Figures::marker},
-                                 {"compile", &Figures::compile}, {"execute", &Figures::execute},
-                                 {"fetch", &Figures::fetch},     {"other", &Figures::other}};
+constexpr TimeKey kTimeKeys[] = {{"input", &HostParameters::input},     {"transfer", &HostParameters::transfer},
+                                 {"trace", &HostParameters::trace},     {"marker", &HostParameters::marker},
+                                 {"compile", &HostParameters::compile}, {"execute", &HostParameters::execute},
+                                 {"fetch", &HostParameters::fetch},     {"other", &HostParameters::other}};
 struct CountKey {
   std::string_view name;
-  int64_t Figures::*member;
+  int64_t HostParameters::*member;
   int64_t least;
   int64_t most;
 };
-constexpr CountKey kCountKeys[] = {
-    {"steps", &Figures::steps, 1, kMaxHostSteps}, {"compile_every", &Figures::compile_every, 0, kMaxHostSteps},
-    {"graphs", &Figures::graphs, 1, 10000},       {"fetch_every", &Figures::fetch_every, 0, kMaxHostSteps},
-    {"prefetch", &Figures::prefetch, 0, 10000},   {"in_flight", &Figures::in_flight, 1, 10000}};
+constexpr CountKey kCountKeys[] = {{"steps", &HostParameters::steps, 1, kMaxHostSteps},
+                                   {"compile_every", &HostParameters::compile_every, 0, kMaxHostSteps},
+                                   {"graphs", &HostParameters::graphs, 1, 10000},
+                                   {"fetch_every", &HostParameters::fetch_every, 0, kMaxHostSteps},
+                                   {"prefetch", &HostParameters::prefetch, 0, 10000},
+                                   {"in_flight", &HostParameters::in_flight, 1, 10000}};
 
-absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, Figures* figures) {
+absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, HostParameters* parameters) {
   const auto bad = [&](std::string_view expected) {
     const std::string message = StrCat("`", key, "=", text, "`: expected ", expected);
     return absl::InvalidArgumentError(message);
@@ -78,12 +80,12 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
     const std::optional<Quantity> q = ReadQuantity(text);
     if (!q) return bad("a time such as 12ms");
     if (const std::optional<double> unit = UnitOf(q->unit, kTimes)) {
-      figures->*k.member = q->value * *unit;
+      parameters->*k.member = q->value * *unit;
       return absl::OkStatus();
     }
     const std::optional<double> size = UnitOf(q->unit, kSizes);
     if (key == "transfer" && size && host_rate > 0) {
-      figures->*k.member = q->value * *size / host_rate;
+      parameters->*k.member = q->value * *size / host_rate;
       return absl::OkStatus();
     }
     if (q->value == 0 && q->unit.empty()) return absl::OkStatus();
@@ -96,12 +98,12 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
         q->value > static_cast<double>(k.most)) {
       return bad(StrCat("an integer from ", k.least, " to ", k.most));
     }
-    figures->*k.member = static_cast<int64_t>(q->value);
+    parameters->*k.member = static_cast<int64_t>(q->value);
     return absl::OkStatus();
   }
   if (key == "mode") {
     if (text != "lazy" && text != "captured") return bad("lazy or captured");
-    figures->captured = text == "captured";
+    parameters->captured = text == "captured";
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(StrCat("unknown key `", key, "`", DidYouMeanSuffix(key, HostModelKeys())));
@@ -289,8 +291,8 @@ std::vector<std::string_view> HostModelKeys() {
 }
 
 absl::StatusOr<HostModel> ParseHostModel(std::string_view text, double call, double host_rate) {
-  Figures figures;
-  figures.execute = call;
+  HostParameters parameters;
+  parameters.execute = call;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string_view item = text.substr(0, comma);
@@ -300,30 +302,31 @@ absl::StatusOr<HostModel> ParseHostModel(std::string_view text, double call, dou
       const std::string message = StrCat("expected KEY=VALUE, found `", item, "`");
       return absl::InvalidArgumentError(message);
     }
-    if (absl::Status s = SetKey(item.substr(0, equal), item.substr(equal + 1), host_rate, &figures); !s.ok()) return s;
+    if (absl::Status s = SetKey(item.substr(0, equal), item.substr(equal + 1), host_rate, &parameters); !s.ok())
+      return s;
   }
-  if (figures.steps * figures.graphs > kMaxExecutions) {
+  if (parameters.steps * parameters.graphs > kMaxExecutions) {
     const std::string message = StrCat("steps times graphs exceeds the limit of ", kMaxExecutions);
     return absl::InvalidArgumentError(message);
   }
   HostModel plan;
-  plan.prefetch = figures.prefetch;
-  plan.in_flight = figures.in_flight;
+  plan.prefetch = parameters.prefetch;
+  plan.in_flight = parameters.in_flight;
   plan.source = "parameters";
-  for (int64_t k = 0; k < figures.steps; ++k) {
-    const bool again = figures.compile_every > 0 && k % figures.compile_every == 0;
-    const bool records = !figures.captured || k == 0 || again;
+  for (int64_t k = 0; k < parameters.steps; ++k) {
+    const bool again = parameters.compile_every > 0 && k % parameters.compile_every == 0;
+    const bool records = !parameters.captured || k == 0 || again;
     HostStep step;
-    step.input = figures.input;
-    step.transfer = figures.transfer;
-    step.trace = records ? figures.trace : 0;
-    step.marker = records ? figures.marker : 0;
-    step.compile = k == 0 || again ? figures.compile : 0;
-    step.execute = figures.execute;
-    step.waits = figures.fetch_every > 0 && (k + 1) % figures.fetch_every == 0;
-    step.fetch = step.waits ? figures.fetch : 0;
-    step.other = figures.other;
-    step.graphs = figures.graphs;
+    step.input = parameters.input;
+    step.transfer = parameters.transfer;
+    step.trace = records ? parameters.trace : 0;
+    step.marker = records ? parameters.marker : 0;
+    step.compile = k == 0 || again ? parameters.compile : 0;
+    step.execute = parameters.execute;
+    step.waits = parameters.fetch_every > 0 && (k + 1) % parameters.fetch_every == 0;
+    step.fetch = step.waits ? parameters.fetch : 0;
+    step.other = parameters.other;
+    step.graphs = parameters.graphs;
     plan.steps.push_back(std::move(step));
   }
   return plan;

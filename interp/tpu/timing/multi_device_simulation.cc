@@ -50,35 +50,36 @@ struct Frame {
   size_t next = 0;               // index of the next step
   uint32_t caller_step = kNone;  // in the plan of the caller's frame
   bool loop = false;
-  double trips_left = 0;  // after this iteration
-  double trips_done = 0;
+  double iterations_left = 0;  // after this iteration
+  double iterations_done = 0;
   double condition = 0;                          // seconds before each iteration and after the last
   std::vector<double> entered;                   // core times at the start of the first iteration
   std::vector<std::unique_ptr<AsyncState>> off;  // by step
-  std::array<std::vector<double>, kLinkGroups> lane_free;
+  std::array<std::vector<double>, kLinkGroups> link_free;
   std::vector<double> copy_free;
   std::vector<double> tail_end;  // latest end of any off-core step
   std::vector<uint32_t> tail;    // that step
   std::unique_ptr<Sums> at_entry;
   double suppressed_from = -1;  // on the first device: when the events of its iterations began to be suppressed
-  double quiet_trips = 0;
+  double suppressed_iterations = 0;
 };
 
 class MultiDeviceSimulator {
  public:
   MultiDeviceSimulator(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                       const Simulation& simulation, const MultiDeviceOptions& walk)
+                       const Simulation& simulation, const MultiDeviceOptions& multi_device)
       : module_(module),
         plan_(plan),
         simulation_(simulation),
-        walk_(walk),
+        multi_device_(multi_device),
         table_(module, options),
         alike_(options.variation.empty()),
         n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
         speeds_(options.variation, n_),
         facts_(plan.computations().size()) {
     result_.devices = table_.devices();
-    shown_ = walk.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(walk.shown, 0)), n_) : 0;
+    shown_ =
+        multi_device.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(multi_device.shown, 0)), n_) : 0;
     core_.assign(n_, 0);
     sums_.shares.resize(n_);
   }
@@ -93,7 +94,7 @@ class MultiDeviceSimulator {
         if (frame.next < plan_.computations()[frame.plan].steps.size()) {
           RunStep(&frame, static_cast<uint32_t>(frame.next++));
         } else {
-          EndTrip();
+          EndIteration();
         }
       }
     }
@@ -130,7 +131,7 @@ class MultiDeviceSimulator {
     facts.groups.assign(steps.size(), nullptr);
     facts.kind.assign(steps.size(), kNone);
     for (uint32_t s = 0; s < steps.size(); ++s) {
-      const Instruction name = module_.instruction(steps[s].name);
+      const Instruction name = module_.instruction(steps[s].root);
       for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
       facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
       facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
@@ -156,13 +157,13 @@ class MultiDeviceSimulator {
 
   // ---- frames ----
 
-  Frame* Push(size_t plan, uint32_t caller_step, double trips, double condition) {
+  Frame* Push(size_t plan, uint32_t caller_step, double iterations, double condition) {
     frames_.push_back(std::make_unique<Frame>());
     Frame& frame = *frames_.back();
     frame.plan = plan;
     frame.caller_step = caller_step;
-    frame.loop = trips > 0;
-    frame.trips_left = frame.loop ? trips - 1 : 0;
+    frame.loop = iterations > 0;
+    frame.iterations_left = frame.loop ? iterations - 1 : 0;
     frame.condition = condition;
     frame.entered = core_;
     frame.off.resize(plan_.computations()[plan].steps.size());
@@ -172,13 +173,13 @@ class MultiDeviceSimulator {
       frame.at_entry = std::make_unique<Sums>(sums_);
       RunConditions(frame);
     }
-    BeginTrip(&frame);
+    BeginIteration(&frame);
     return &frame;
   }
 
-  void BeginTrip(Frame* frame) {
+  void BeginIteration(Frame* frame) {
     frame->next = 0;
-    for (std::vector<double>& lane : frame->lane_free) lane.clear();
+    for (std::vector<double>& link : frame->link_free) link.clear();
     frame->copy_free.clear();
     frame->tail_end.clear();
     frame->tail.clear();
@@ -195,39 +196,39 @@ class MultiDeviceSimulator {
     core_[d] += seconds;
   }
 
-  void EndTrip() {
+  void EndIteration() {
     Frame& frame = *frames_.back();
     // Waits for off-core steps in flight.
     for (size_t d = 0; d < n_ && !frame.tail.empty(); ++d) {
       if (frame.tail_end[d] > core_[d]) WaitFor(frame, d, frame.tail[d], frame.tail_end[d]);
     }
-    frame.trips_done += 1;
+    frame.iterations_done += 1;
     ++events_shown_;
-    if (frame.loop && frame.trips_left >= 1) {
+    if (frame.loop && frame.iterations_left >= 1) {
       const bool shows = shown_ > 0 && frame.suppressed_from < 0;
       const bool more_to_show =
-          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= walk_.max_shown;
+          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= multi_device_.max_shown;
       if (shows && !more_to_show) {
         frame.suppressed_from = core_[0];
-        frame.quiet_trips = frame.trips_left;
+        frame.suppressed_iterations = frame.iterations_left;
       }
       // Iterations of homogeneous devices are identical.
-      const bool enough = alike_ ? !more_to_show : result_.events > walk_.max_events;
-      if (!enough) {
-        frame.trips_left -= 1;
+      const bool done = alike_ ? !more_to_show : result_.events > multi_device_.max_events;
+      if (!done) {
+        frame.iterations_left -= 1;
         RunConditions(frame);
-        BeginTrip(&frame);
+        BeginIteration(&frame);
         return;
       }
-      SkipTrips(&frame);
+      SkipIterations(&frame);
     }
     if (frame.loop) RunConditions(frame);
     Pop();
   }
 
   // Extrapolates the remaining iterations from those that ran.
-  void SkipTrips(Frame* frame) {
-    const double more = frame->trips_left / frame->trips_done;
+  void SkipIterations(Frame* frame) {
+    const double more = frame->iterations_left / frame->iterations_done;
     const Sums& before = *frame->at_entry;
     if (!alike_) result_.scaled = true;
     for (size_t d = 0; d < n_; ++d) {
@@ -237,7 +238,7 @@ class MultiDeviceSimulator {
     for (size_t k = 0; k < sums_.kinds.size(); ++k) {
       Extrapolate(k < before.kinds.size() ? before.kinds[k] : CollectiveTotals(), more, &sums_.kinds[k]);
     }
-    frame->trips_left = 0;
+    frame->iterations_left = 0;
   }
 
   void Pop() {
@@ -246,7 +247,7 @@ class MultiDeviceSimulator {
     if (frame->suppressed_from >= 0) {
       Show(0, {.start = frame->suppressed_from,
                .duration = core_[0] - frame->suppressed_from,
-               .skipped_trips = static_cast<int64_t>(std::min(frame->quiet_trips, 9e18))});
+               .skipped_iterations = static_cast<int64_t>(std::min(frame->suppressed_iterations, 9e18))});
     }
     if (frame->caller_step == kNone || alike_) return;
     const Frame& caller = *frames_.back();
@@ -340,8 +341,8 @@ class MultiDeviceSimulator {
     const ScheduleUnit& step = plan_.computations()[frame.plan].steps[s];
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
-    const Instruction i = module_.instruction(step.name);
-    const bool showing = shown_ > 0 && events_shown_ < walk_.max_shown;
+    const Instruction i = module_.instruction(step.root);
+    const bool showing = shown_ > 0 && events_shown_ < multi_device_.max_shown;
     // On homogeneous devices the time of a loop or call is known before its steps run.
     if (alike_) {
       for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
@@ -350,8 +351,8 @@ class MultiDeviceSimulator {
     if (step.kind == ScheduleUnitKind::kLoop) {
       const int64_t body = PlanOf(i.computation_attr(Attr::kBody));
       const int64_t condition = PlanOf(i.computation_attr(Attr::kCondition));
-      if (body < 0 || time.trips < 1) return false;
-      Push(static_cast<size_t>(body), s, time.trips,
+      if (body < 0 || time.trip_count < 1) return false;
+      Push(static_cast<size_t>(body), s, time.trip_count,
            condition < 0 ? 0 : simulation_.computations[static_cast<size_t>(condition)].duration);
       return true;
     }
@@ -429,8 +430,8 @@ class MultiDeviceSimulator {
   // Runs a collective, which begins when all devices of a group have arrived and the links it uses are free.
   void Meet(Frame* frame, uint32_t s, const StepTime& time, AsyncState* off) {
     CollectiveTotals& totals = sums_.kinds[facts_[frame->plan].kind[s]];
-    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-      if ((time.link_mask >> lane & 1) && frame->lane_free[lane].empty()) frame->lane_free[lane].assign(n_, -1);
+    for (size_t link = 0; link < kLinkGroups; ++link) {
+      if ((time.link_mask >> link & 1) && frame->link_free[link].empty()) frame->link_free[link].assign(n_, -1);
     }
     std::vector<double> busy_until(n_, -1);
     const DeviceGroupSet* set = facts_[frame->plan].groups[s];
@@ -446,9 +447,9 @@ class MultiDeviceSimulator {
         SynchronizeGroup(*frame, s, time, ends, route.first == route.second ? 1 : 2, 0.5, off, &busy_until);
       }
     }
-    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-      if (!(time.link_mask >> lane & 1)) continue;
-      for (size_t d = 0; d < n_; ++d) frame->lane_free[lane][d] = std::max(frame->lane_free[lane][d], busy_until[d]);
+    for (size_t link = 0; link < kLinkGroups; ++link) {
+      if (!(time.link_mask >> link & 1)) continue;
+      for (size_t d = 0; d < n_; ++d) frame->link_free[link][d] = std::max(frame->link_free[link][d], busy_until[d]);
     }
     totals.runs += static_cast<double>(n_);
     totals.bytes += time.wire_bytes * static_cast<double>(n_);
@@ -463,9 +464,9 @@ class MultiDeviceSimulator {
     double arrive = 0;
     for (size_t k = 0; k < count; ++k) arrive = std::max(arrive, off->issue[members[k]]);
     double start = arrive;
-    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
-      if (!(time.link_mask >> lane & 1)) continue;
-      for (size_t k = 0; k < count; ++k) start = std::max(start, frame.lane_free[lane][members[k]]);
+    for (size_t link = 0; link < kLinkGroups; ++link) {
+      if (!(time.link_mask >> link & 1)) continue;
+      for (size_t k = 0; k < count; ++k) start = std::max(start, frame.link_free[link][members[k]]);
     }
     const double done = start + time.duration;
     for (size_t k = 0; k < count; ++k) {
@@ -488,7 +489,7 @@ class MultiDeviceSimulator {
       if (!frame.loop) continue;
       if (frame.suppressed_from < 0) {
         frame.suppressed_from = core_[0];
-        frame.quiet_trips = frame.trips_left + 1;
+        frame.suppressed_iterations = frame.iterations_left + 1;
       }
       return;
     }
@@ -504,7 +505,7 @@ class MultiDeviceSimulator {
   void Show(size_t d, TimelineEvent event) {
     if (d >= shown_ || !Showing()) return;
     event.device = static_cast<int64_t>(d);
-    walk_.show(event);
+    multi_device_.show(event);
   }
 
   void ShowModule(size_t d, double device, double step) {
@@ -519,7 +520,7 @@ class MultiDeviceSimulator {
              .start = start,
              .duration = duration,
              .step = &time,
-             .name = plan_.computations()[frame.plan].steps[s].name});
+             .name = plan_.computations()[frame.plan].steps[s].root});
   }
 
   void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
@@ -529,14 +530,14 @@ class MultiDeviceSimulator {
     Show(d, {.line = TimelineLine::kWaits,
              .start = start,
              .duration = duration,
-             .name = steps[s].name,
-             .waited_for = last == kNone ? InstructionId() : steps[last].name});
+             .name = steps[s].root,
+             .waited_for = last == kNone ? InstructionId() : steps[last].root});
   }
 
   const Module& module_;
   const KernelPlan& plan_;
   const Simulation& simulation_;
-  const MultiDeviceOptions& walk_;
+  const MultiDeviceOptions& multi_device_;
   DeviceGroupTable table_;
   const bool alike_;
   const size_t n_;  // simulated devices
@@ -554,8 +555,8 @@ class MultiDeviceSimulator {
 }  // namespace
 
 DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                                const Simulation& simulation, const MultiDeviceOptions& walk) {
-  return MultiDeviceSimulator(module, plan, options, simulation, walk).Run();
+                                const Simulation& simulation, const MultiDeviceOptions& multi_device) {
+  return MultiDeviceSimulator(module, plan, options, simulation, multi_device).Run();
 }
 
 }  // namespace hlokit::tpu

@@ -27,7 +27,7 @@ struct TimelineEvent {
   const StepTime* step = nullptr;  // null for steps, modules and waits
   InstructionId name = {};         // none for steps and modules
   InstructionId waited_for = {};   // for waits: the operation that ended last
-  int64_t skipped_trips = 0;       // iterations of a loop that exceed the event limit
+  int64_t skipped_iterations = 0;  // iterations of a loop that exceed the event limit
   int64_t device = 0;
 };
 
@@ -42,7 +42,7 @@ struct MultiDeviceOptions {
 
 // Simulates all devices. `simulation`: result for the module; its `devices` is not read.
 DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                                const Simulation& simulation, const MultiDeviceOptions& walk);
+                                const Simulation& simulation, const MultiDeviceOptions& multi_device);
 
 }  // namespace hlokit::tpu
 

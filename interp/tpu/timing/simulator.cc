@@ -25,7 +25,7 @@ class Simulator {
     CollectLoopBodies();
     const TpuTarget target = TargetOf(options_, module_);
     const CostModel model(module_, target);
-    const std::vector<double> held = HeldByCallers(module_, target);
+    const std::vector<double> held = ReservedByCallers(module_, target);
     const ScheduleContext context{module_,           plan_, options_, model, held, loop_of_body_, result_.computations,
                                   &result_.unmodeled};
     for (const ComputationPlan& computation : plan_.computations()) {
@@ -108,12 +108,12 @@ class Simulator {
       for (size_t s = 0; s < plans[c].steps.size(); ++s) {
         const ScheduleUnit& step = plans[c].steps[s];
         if (step.kind != ScheduleUnitKind::kCall && step.kind != ScheduleUnitKind::kLoop) continue;
-        const Instruction i = module_.instruction(step.name);
+        const Instruction i = module_.instruction(step.root);
         for (Computation callee : i.called_computations()) {
           const int64_t at = plan_.PlanOf(callee.id());
           if (at < 0 || at >= static_cast<int64_t>(c)) continue;
           if (i.opcode() == Opcode::kConditional && callee.id() != caller.steps[s].branch) continue;
-          double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trips : 1;
+          double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trip_count : 1;
           if (step.kind == ScheduleUnitKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
           result_.computations[at].runs += caller.runs * runs;
           if (i.opcode() == Opcode::kConditional) break;
@@ -129,7 +129,7 @@ class Simulator {
       for (size_t s = 0; s < time.vmem.size(); ++s) {
         if (time.vmem[s] <= result_.vmem_peak) continue;
         result_.vmem_peak = time.vmem[s];
-        result_.vmem_peak_at = plan_.computations()[c].steps[s].name;
+        result_.vmem_peak_at = plan_.computations()[c].steps[s].root;
         result_.vmem_live.clear();
         for (const Resident& r : time.vmem_arrays) {
           if (r.from <= s && s <= r.to) result_.vmem_live.push_back(r);
@@ -150,7 +150,7 @@ class Simulator {
         const StepTime& t = time.steps[s];
         if (t.duration == 0 && t.stall == 0) continue;
         OpRow row;
-        row.name = step.name;
+        row.name = step.root;
         row.kind = step.kind;
         row.runs = time.runs;
         row.seconds = t.duration * time.runs;

@@ -38,7 +38,7 @@ inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module
 struct StepTime : OpTime {
   double start = 0;      // since the start of its computation
   double stall = 0;      // core stall before the start, for operands from other resources
-  double trips = 1;      // for loops: trip count
+  double trip_count = 1;  // for loops
   ComputationId branch;  // for conditionals and calls: the computation that runs
   bool on_core = true;
 };
@@ -54,7 +54,7 @@ struct ComputationTime {
   double wire_bytes = 0;
   double runs = 0;                    // per execution of the entry
   std::vector<double> vmem;           // by step: vector memory in use, including the kernel's tiles
-  double vmem_held = 0;               // peak of arrays in vector memory, including callees
+  double vmem_reserved = 0;           // peak of arrays in vector memory, including callees
   std::vector<Resident> vmem_arrays;  // arrays that stay in vector memory between kernels
 };
 

@@ -11,7 +11,7 @@ bool ConcatenateOfOne(PatternRewriter& rewriter, Instruction i) {
   return i.operand_count() == 1 && rewriter.Replace(i, i.operand(0).id());
 }
 
-bool DropEmptyPieces(PatternRewriter& rewriter, Instruction i) {
+bool DropEmptyOperands(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   std::vector<InstructionId> pieces;
   for (Instruction piece : i.operands()) {
@@ -57,8 +57,8 @@ bool JoinAdjacentSlices(PatternRewriter& rewriter, Instruction i) {
     for (int64_t d = 0; d < i.shape().rank(); ++d) {
       const bool same =
           left.start(d) == right.start(d) && left.limit(d) == right.limit(d) && left.stride(d) == right.stride(d);
-      const bool beside = left.stride(d) == 1 && right.stride(d) == 1 && left.limit(d) == right.start(d);
-      fits &= d == dim ? beside : same;
+      const bool adjacent = left.stride(d) == 1 && right.stride(d) == 1 && left.limit(d) == right.start(d);
+      fits &= d == dim ? adjacent : same;
       ranges.insert(ranges.end(), {left.start(d), right.limit(d), left.stride(d)});
       sizes.push_back(d == dim ? a.shape().dim(d) + b.shape().dim(d) : a.shape().dim(d));
     }
@@ -92,7 +92,7 @@ bool ConcatenateOfBroadcasts(PatternRewriter& rewriter, Instruction i) {
 
 void AddConcatenateRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConcatenate}, "concatenations of one removed", ConcatenateOfOne);
-  rules->Add({Opcode::kConcatenate}, "empty pieces removed", DropEmptyPieces);
+  rules->Add({Opcode::kConcatenate}, "empty pieces removed", DropEmptyOperands);
   rules->Add({Opcode::kConcatenate}, "concatenations of concatenations merged", FlattenNested);
   rules->Add({Opcode::kConcatenate}, "adjacent slices joined", JoinAdjacentSlices);
   rules->Add({Opcode::kConcatenate}, "concatenations of broadcasts merged", ConcatenateOfBroadcasts);

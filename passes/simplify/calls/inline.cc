@@ -23,7 +23,7 @@ bool MayInline(Instruction call, Computation callee) {
 
 absl::StatusOr<bool> Inline::Run(Module& module) {
   const int64_t before = static_cast<int64_t>(module.instruction_count());
-  int64_t room = before * options().Int("max-growth") + 1000;
+  int64_t budget = before * options().Int("max-growth") + 1000;
   const bool only_single = options().Bool("single-call-only");
   const CallGraph graph(module);
   const ComputationRoles roles = RolesOf(module);
@@ -39,8 +39,8 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
       const Computation callee = call.computation_attr(Attr::kToApply);
       const bool single = graph.caller_callsites(callee).size() == 1;
       if (!MayInline(call, callee) || (only_single && !single) || (!single && !IsCloneable(callee))) continue;
-      if (room < callee.instruction_count()) continue;
-      room -= callee.instruction_count();
+      if (budget < callee.instruction_count()) continue;
+      budget -= callee.instruction_count();
       std::vector<InstructionId> arguments;
       for (Instruction operand : call.operands()) arguments.push_back(operand.id());
       const InstructionId root = CloneBody(module, callee, arguments, at);
@@ -55,7 +55,7 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
 }
 
 absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
-  int64_t room = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000;
+  int64_t budget = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000;
   bool changed = false;
   // Callers first: calls in a cloned body are visited in turn.
   std::vector<uint8_t> owned(module.computation_id_bound(), 0);
@@ -72,13 +72,13 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
     const auto own = [&](ComputationId callee) {
       owned.resize(module.computation_id_bound(), 0);
       const Computation c = module.computation(callee);
-      if (owned[callee.value]++ == 0 || room < c.instruction_count() || !IsCloneable(c)) {
+      if (owned[callee.value]++ == 0 || budget < c.instruction_count() || !IsCloneable(c)) {
         owned[callee.value] = 1;
         open.push_back(callee);
         return callee;
       }
       owned[callee.value] = 1;
-      room -= c.instruction_count();
+      budget -= c.instruction_count();
       const ComputationId copy = CloneWithFusions(module, callee);
       owned.resize(module.computation_id_bound(), 0);
       owned[copy.value] = 1;

@@ -20,12 +20,12 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
   if (call.opcode() == Opcode::kWhile) {
     return {{call.computation_attr(Attr::kCondition), 0, false}, {call.computation_attr(Attr::kBody), 0, true}};
   }
-  std::vector<CalleeBinding> handed;
+  std::vector<CalleeBinding> bindings;
   int64_t branch = 1;
   call.ForEachCallee([&](Computation callee) {
-    handed.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0, true});
+    bindings.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0, true});
   });
-  return handed;
+  return bindings;
 }
 
 }  // namespace
@@ -33,12 +33,12 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
   // A computation changes according to its own shapes, so the shapes of its callers must match.
-  for (const CalleeBinding& handed : CalleeBindings(before)) {
-    bool agree = !handed.returns || Compatible(handed.callee.root().shape(), before.shape());
-    for (int64_t k = 0; k < handed.callee.parameter_count(); ++k) {
-      agree &= Compatible(handed.callee.parameter(k).shape(), before.operand(handed.first + k).shape());
+  for (const CalleeBinding& bindings : CalleeBindings(before)) {
+    bool agree = !bindings.returns || Compatible(bindings.callee.root().shape(), before.shape());
+    for (int64_t k = 0; k < bindings.callee.parameter_count(); ++k) {
+      agree &= Compatible(bindings.callee.parameter(k).shape(), before.operand(bindings.first + k).shape());
     }
-    if (!agree) return CannotPad(i, StrCat("%", handed.callee.name(), " has other dynamic dimensions"));
+    if (!agree) return CannotPad(i, StrCat("%", bindings.callee.name(), " has other dynamic dimensions"));
   }
   if (i.has(Attr::kSharding)) return CannotPad(i, "it has a sharding");
   for (int64_t k = 0; k < i.operand_count(); ++k) {

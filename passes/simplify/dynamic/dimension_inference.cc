@@ -266,9 +266,9 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReverse(Instruction i) {
   if (!dynamic) return InferredSizes{sizes, {}};
   const AttrValue reverse[] = {Builder::SameAs(i, Attr::kDimensions)};
   const InstructionId turned = builder_.Make(Opcode::kReverse, shape, {i.operand(0).id()}, reverse);
-  const AttrValue room[] = {builder_.List(Attr::kPadding, padding)};
+  const AttrValue padding_attrs[] = {builder_.List(Attr::kPadding, padding)};
   const InstructionId longer = builder_.Make(Opcode::kPad, shapes().Array(shape.element_type(), dims),
-                                             {turned, Zero(shape.element_type())}, room);
+                                             {turned, Zero(shape.element_type())}, padding_attrs);
   std::vector<InstructionId> operands = {longer};
   for (size_t d = 0; d < starts.size(); ++d) {
     operands.push_back(starts[d].valid()

@@ -20,11 +20,11 @@ namespace hlokit {
 namespace {
 
 // Returns the trip count if it is known to be zero or one.
-std::optional<int64_t> FewTrips(Instruction loop) {
+std::optional<int64_t> TripCountUpToOne(Instruction loop) {
   const auto condition = SplatOf(loop.computation_attr(Attr::kCondition).root());
   if (condition && condition->IsZero()) return 0;
   const std::optional<CountedLoop> counted = CountLoop(loop);
-  return counted && counted->trips <= 1 ? std::optional(counted->trips) : std::nullopt;
+  return counted && counted->trip_count <= 1 ? std::optional(counted->trip_count) : std::nullopt;
 }
 
 // Adds the metadata of the loop counter to `result`, which replaces a loop with a known trip count: the condition, the
@@ -157,17 +157,17 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
     if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
-    const std::optional<int64_t> few = FewTrips(loop);
-    if (few && *few == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
+    const std::optional<int64_t> trip_count = TripCountUpToOne(loop);
+    if (trip_count && *trip_count == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
         loop.operand(0).shape() == loop.shape()) {
       CarryCount(module, loop, /*ran=*/false, loop.operand(0).id());
       Replace(module, id, loop.operand(0).id());
-      Count("loops without trips removed");
+      Count("loops without iterations removed");
       changed = inlined = true;
       continue;
     }
     const Computation body = loop.computation_attr(Attr::kBody);
-    if (few && *few == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
+    if (trip_count && *trip_count == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
         !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
         body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
       const InstructionId argument = loop.operand(0).id();
@@ -258,7 +258,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
 }
 
 absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
-  const int64_t max_trips = options().Int("max-trips");
+  const int64_t max_trip_count = options().Int("max-trips");
   const int64_t max_instructions = options().Int("max-instructions");
   const ConservativeSideEffects effects(module);
   bool changed = false;
@@ -267,14 +267,15 @@ absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
     if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
     const std::optional<CountedLoop> counted = CountLoop(loop);
     const Computation body = loop.computation_attr(Attr::kBody);
-    if (!counted || counted->trips > max_trips || counted->trips < 1 || !IsCloneable(body) ||
-        counted->trips * body.instruction_count() > max_instructions ||
+    if (!counted || counted->trip_count > max_trip_count || counted->trip_count < 1 || !IsCloneable(body) ||
+        counted->trip_count * body.instruction_count() > max_instructions ||
         effects.Of(loop.computation_attr(Attr::kCondition)) || loop.operand(0).shape() != loop.shape() ||
         body.root().shape() != loop.shape()) {
       continue;
     }
     InstructionId state = loop.operand(0).id();
-    for (int64_t trip = 0; trip < counted->trips; ++trip) state = CloneBody(module, body, {state}, id);
+    for (int64_t iteration = 0; iteration < counted->trip_count; ++iteration)
+      state = CloneBody(module, body, {state}, id);
     if (state == id) continue;
     CarryCount(module, module.instruction(id), /*ran=*/true, state);
     Replace(module, id, state);

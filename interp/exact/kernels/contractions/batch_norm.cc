@@ -37,15 +37,15 @@ struct BatchNormPlan : ThunkParams {
 // Calls body(values, n) with chunks of a feature's elements of each of the given arrays. The body may change the first
 // chunk, which is then written to `to` (if given).
 template <typename Body>
-void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list<const std::byte*> arrays,
+void ForEachChunk(const BatchNormPlan& p, int64_t feature, std::initializer_list<const std::byte*> arrays,
                   std::byte* to, Body body) {
-  constexpr int64_t kPiece = 256;
-  double values[2][kPiece];
+  constexpr int64_t kChunk = 256;
+  double values[2][kChunk];
   const int64_t bytes = BytesOf(p.type);
   for (int64_t o = 0; o < p.outer; ++o) {
     const int64_t line = (o * p.features + feature) * p.inner;
-    for (int64_t i = 0; i < p.inner; i += kPiece) {
-      const int64_t n = std::min(kPiece, p.inner - i);
+    for (int64_t i = 0; i < p.inner; i += kChunk) {
+      const int64_t n = std::min(kChunk, p.inner - i);
       int k = 0;
       for (const std::byte* array : arrays) ReadReals(p.type, array + (line + i) * bytes, 1, n, values[k++]);
       body(values[0], values[1], n);
@@ -64,7 +64,7 @@ void RunInference(const ThunkParams* plan, const std::byte* const* in, std::byte
       const double scale = p.At(in, 1, f) / std::sqrt(p.At(in, 4, f) + p.epsilon);
       const double offset = p.At(in, 2, f);
       const double mean = p.At(in, 3, f);
-      ForEachPiece(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
+      ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
       });
     }
@@ -78,18 +78,18 @@ void RunTraining(const ThunkParams* plan, const std::byte* const* in, std::byte*
     for (int64_t f = begin; f < end; ++f) {
       const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
       double sum = 0;
-      ForEachPiece(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
+      ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) sum += x[i];
       });
       const double mean = sum / count;
       double squares = 0;
-      ForEachPiece(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
+      ForEachChunk(p, f, {in[0]}, nullptr, [&](const double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
       });
       const double variance = squares / count;
       const double scale = p.At(in, 1, f) / std::sqrt(variance + p.epsilon);
       const double offset = p.At(in, 2, f);
-      ForEachPiece(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
+      ForEachChunk(p, f, {in[0]}, out[0], [&](double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean) * scale + offset;
       });
       p.Set(out, 1, f, mean);
@@ -108,14 +108,14 @@ void RunGrad(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       const double inverse = 1 / std::sqrt(p.At(in, 3, f) + p.epsilon);
       double sum = 0;
       double product = 0;
-      ForEachPiece(p, f, {in[0], in[4]}, nullptr, [&](const double* x, const double* g, int64_t n) {
+      ForEachChunk(p, f, {in[0], in[4]}, nullptr, [&](const double* x, const double* g, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
           sum += g[i];
           product += g[i] * (x[i] - mean);
         }
       });
       const double factor = p.At(in, 1, f) * inverse / count;
-      ForEachPiece(p, f, {in[0], in[4]}, out[0], [&](double* x, const double* g, int64_t n) {
+      ForEachChunk(p, f, {in[0], in[4]}, out[0], [&](double* x, const double* g, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
           x[i] = factor * (count * g[i] - sum - (x[i] - mean) * inverse * inverse * product);
         }

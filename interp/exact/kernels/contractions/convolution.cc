@@ -173,10 +173,10 @@ class PatchPanels : public PanelSource {
 };
 
 // One row of another source of rows, or all columns of one of columns, restricted to some kernel positions.
-class SelectedPlaces : public PanelSource {
+class SelectedIndices : public PanelSource {
  public:
-  SelectedPlaces(const PanelSource& source, int64_t group, int64_t line, const std::vector<int64_t>& places,
-                 int64_t features, int64_t bytes)
+  SelectedIndices(const PanelSource& source, int64_t group, int64_t line, const std::vector<int64_t>& places,
+                  int64_t features, int64_t bytes)
       : source_(source), group_(group), line_(line), places_(places), features_(features), bytes_(bytes) {}
 
   void Pack(int64_t, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
@@ -249,8 +249,8 @@ void RunConvolution(const ThunkParams* plan, const std::byte* const* in, std::by
       for (int64_t i = 0; i < p.places; ++i) {
         if (ElementUnder(p, row % p.positions, i, &offset)) places.push_back(i);
       }
-      const SelectedPlaces patch(patches, group, row, places, p.features, bytes);
-      const SelectedPlaces weights(kernel, group, 0, places, p.features, bytes);
+      const SelectedIndices patch(patches, group, row, places, p.features, bytes);
+      const SelectedIndices weights(kernel, group, 0, places, p.features, bytes);
       const ProductShape shape = {1, 1, p.shape.n, static_cast<int64_t>(places.size()) * p.features};
       std::byte* to = out[0] + (group * p.shape.m + row) * p.shape.n * BytesOf(p.result);
       MultiplyMatrices(shape, patch, weights, p.result, to, context);
@@ -313,8 +313,8 @@ std::optional<View> PlainKernel(CompiledComputationBuilder& b) {
   const int64_t operands = instruction.operand_count();
   const bool pair = side.indices_operand == 0 && operands == 2 && kernel.shape().IsTuple() &&
                     kernel.shape().tuple_size() == 2 && b.leaves(kernel).size() == 2;
-  const bool apart = operands == 3 && side.indices_operand == 2 && kernel.shape().IsArray();
-  if (!pair && !apart) {
+  const bool separate = operands == 3 && side.indices_operand == 2 && kernel.shape().IsArray();
+  if (!pair && !separate) {
     b.Fail(
         "a sparse kernel is a pair of elements and places, or its places are operand 2 and sparsity_config has idx=2");
     return std::nullopt;

@@ -130,30 +130,30 @@ MicroKernel KernelFor(ElementType accumulator) {
 }
 
 // The largest blocks of a thread: a block of B stays in the second-level cache while rows of A stream by.
-constexpr int64_t kPieceM = 384;
-constexpr int64_t kPieceN = 512;
-constexpr int64_t kPieceK = 256;
+constexpr int64_t kBlockM = 384;
+constexpr int64_t kBlockN = 512;
+constexpr int64_t kBlockK = 256;
 // Products summed in one run. The error of a sum grows with the length of a run and with the number of runs; both stay
 // small at the cost of one more addition in 64. Short sums are one run.
 constexpr int64_t kWholeK = 128;
 constexpr int64_t kRunK = 64;
-static_assert(kPieceK % kRunK == 0 && kWholeK <= kPieceK);
+static_assert(kBlockK % kRunK == 0 && kWholeK <= kBlockK);
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
 // C in blocks of m x n, as even as tiles allow, and enough of them for all threads if the work is worth the dispatch.
 // The block boundaries do not change the order of an element's sum, so they may depend on the number of threads.
-struct Pieces {
+struct BlockSizes {
   int64_t m;
   int64_t n;
 };
-Pieces CutPieces(const ProductShape& shape, const MicroKernel& kernel, int threads) {
+BlockSizes PartitionIntoBlocks(const ProductShape& shape, const MicroKernel& kernel, int threads) {
   constexpr double kWorthwhile = 3e6;  // in products
   const double products = static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
                           static_cast<double>(shape.n) * static_cast<double>(shape.k);
   const int64_t wanted = threads == 1 ? 1 : static_cast<int64_t>(std::min(2.0 * threads, products / kWorthwhile));
-  int64_t rows = (shape.m + kPieceM - 1) / kPieceM;
-  int64_t columns = (shape.n + kPieceN - 1) / kPieceN;
+  int64_t rows = (shape.m + kBlockM - 1) / kBlockM;
+  int64_t columns = (shape.n + kBlockN - 1) / kBlockN;
   while (shape.batch * rows * columns < wanted) {
     const bool cut_rows = shape.m / rows >= shape.n / columns;
     int64_t& cut = cut_rows ? rows : columns;
@@ -179,10 +179,10 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   const int64_t out_bytes = BytesOf(result_type);
   const MicroKernel kernel = KernelFor(accumulator);
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
-  const Pieces piece = CutPieces(shape, kernel, context.threads());
-  const int64_t pieces_m = (shape.m + piece.m - 1) / piece.m;
-  const int64_t pieces_n = (shape.n + piece.n - 1) / piece.n;
-  const int64_t max_k = std::min(shape.k, kPieceK);
+  const BlockSizes block = PartitionIntoBlocks(shape, kernel, context.threads());
+  const int64_t blocks_m = (shape.m + block.m - 1) / block.m;
+  const int64_t blocks_n = (shape.n + block.n - 1) / block.n;
+  const int64_t max_k = std::min(shape.k, kBlockK);
   const int64_t run_k = shape.k <= kWholeK ? kWholeK : kRunK;
   std::string error;
   ElementOp convert;
@@ -191,17 +191,17 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     // Conversions do not use module attributes.
     static const Module* const no_module = new Module();
     const std::optional<ElementOp> made =
-        ElementOp::Make(Opcode::kConvert, AttrReader(*no_module, {}), {&accumulator, 1}, result_type, &error);
+        ElementOp::Create(Opcode::kConvert, AttrReader(*no_module, {}), {&accumulator, 1}, result_type, &error);
     if (!made) return context.Fail(std::move(error));
     convert = *made;
   }
 
-  const double piece_cost =
-      static_cast<double>(piece.m) * static_cast<double>(piece.n) * static_cast<double>(shape.k) * 0.06;
-  context.ParallelFor(shape.batch * pieces_m * pieces_n, piece_cost + 1000, [&](int64_t begin, int64_t end) {
-    const size_t a_bytes = static_cast<size_t>(RoundUp(piece.m * max_k * bytes, 64));
-    const size_t b_bytes = static_cast<size_t>(RoundUp(piece.n * max_k * bytes, 64));
-    const size_t c_bytes = static_cast<size_t>(piece.m * piece.n * bytes);
+  const double block_cost =
+      static_cast<double>(block.m) * static_cast<double>(block.n) * static_cast<double>(shape.k) * 0.06;
+  context.ParallelFor(shape.batch * blocks_m * blocks_n, block_cost + 1000, [&](int64_t begin, int64_t end) {
+    const size_t a_bytes = static_cast<size_t>(RoundUp(block.m * max_k * bytes, 64));
+    const size_t b_bytes = static_cast<size_t>(RoundUp(block.n * max_k * bytes, 64));
+    const size_t c_bytes = static_cast<size_t>(block.m * block.n * bytes);
     const auto memory = std::make_unique_for_overwrite<std::byte[]>(a_bytes + b_bytes + c_bytes);
     std::byte* packed_a = memory.get();
     std::byte* packed_b = packed_a + a_bytes;
@@ -209,18 +209,18 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     int64_t b_key = -1;  // contents of packed_b, if one block of k covers all of k
     for (int64_t item = begin; item < end; ++item) {
       // Rows vary fastest, so that consecutive blocks share their block of B.
-      const int64_t m_begin = item % pieces_m * piece.m;
-      const int64_t n_begin = item / pieces_m % pieces_n * piece.n;
-      const int64_t batch = item / (pieces_m * pieces_n);
-      const int64_t m = std::min(piece.m, shape.m - m_begin);
-      const int64_t n = std::min(piece.n, shape.n - n_begin);
+      const int64_t m_begin = item % blocks_m * block.m;
+      const int64_t n_begin = item / blocks_m % blocks_n * block.n;
+      const int64_t batch = item / (blocks_m * blocks_n);
+      const int64_t m = std::min(block.m, shape.m - m_begin);
+      const int64_t n = std::min(block.n, shape.n - n_begin);
       const int64_t ldc = RoundUp(n, kernel.columns);
       std::memset(c, 0, static_cast<size_t>(RoundUp(m, kernel.rows) * ldc * bytes));
-      for (int64_t k_begin = 0; k_begin < shape.k; k_begin += kPieceK) {
-        const int64_t k = std::min(kPieceK, shape.k - k_begin);
+      for (int64_t k_begin = 0; k_begin < shape.k; k_begin += kBlockK) {
+        const int64_t k = std::min(kBlockK, shape.k - k_begin);
         a.Pack(batch, m_begin, m, k_begin, k, kernel.rows, packed_a);
-        const int64_t key = item / pieces_m;
-        if (shape.k > kPieceK || b_key != key) {
+        const int64_t key = item / blocks_m;
+        if (shape.k > kBlockK || b_key != key) {
           b.Pack(batch, n_begin, n, k_begin, k, kernel.columns, packed_b);
           b_key = key;
         }
@@ -260,7 +260,7 @@ bool OperandConversion::Init(ElementType operand, ElementType result) {
     const bool same_bytes = at == next || (IsInteger(at) && IsInteger(next) && BitsOf(at) == BitsOf(next));
     if (!same_bytes) {
       const std::optional<ElementOp> op =
-          ElementOp::Make(Opcode::kConvert, AttrReader(*no_module, {}), {&at, 1}, next, &error);
+          ElementOp::Create(Opcode::kConvert, AttrReader(*no_module, {}), {&at, 1}, next, &error);
       if (!op) return false;
       ops_[count_++] = *op;
     }

@@ -62,7 +62,7 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
   std::vector<ElementType> types;
   for (const View& v : operands) types.push_back(v.type());
   std::string error;
-  std::optional<ElementOp> op = ElementOp::Make(opcode, attrs, types, shape.element_type(), &error);
+  std::optional<ElementOp> op = ElementOp::Create(opcode, attrs, types, shape.element_type(), &error);
   if (!op) {
     b.Fail(std::move(error));
     return std::nullopt;

@@ -224,7 +224,7 @@ void PrepareIota(CompiledComputationBuilder& b) {
   std::string error;
   const ElementType s64 = ElementType::kS64;
   std::optional<ElementOp> convert =
-      ElementOp::Make(Opcode::kConvert, b.instruction(), {&s64, 1}, shape.element_type(), &error);
+      ElementOp::Create(Opcode::kConvert, b.instruction(), {&s64, 1}, shape.element_type(), &error);
   if (!convert || dim < 0 || dim >= shape.rank()) {
     b.Fail(convert ? "iota_dimension is not a dimension of the result" : error);
     return;

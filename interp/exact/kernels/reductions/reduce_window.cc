@@ -38,7 +38,7 @@ struct ReduceWindowPlan : ThunkParams, WindowRows {
 // Calls body(element_offsets) for every window offset in the outer dimensions that is in bounds, in row-major order;
 // `offsets` are those of the row's first column in each operand.
 template <typename Body>
-void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
+void ForEachOuterPosition(const ReduceWindowPlan& p, int64_t row, Body body) {
   const size_t outer = p.axes.size() - 1;
   Dims position(outer), place(outer, 0);
   for (size_t d = outer; d-- > 0;) {
@@ -98,7 +98,7 @@ void RunFold(const ThunkParams* plan, const std::byte* const* in, std::byte* con
     std::vector<std::byte> values(static_cast<size_t>(p.width * 8));
     for (int64_t row = begin; row < end; ++row) {
       p.fold.init(acc.data(), initial, p.width);
-      ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
+      ForEachOuterPosition(p, row, [&](const int64_t* offsets) {
         for (const WindowDimension::Range& r : p.minor) {
           if (r.first >= r.end) continue;
           const int64_t n = (r.end - r.first + r.step - 1) / r.step;
@@ -139,7 +139,7 @@ void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte*
           std::memcpy(to + i * p.bytes[k], in[count + k], static_cast<size_t>(p.bytes[k]));
         }
       }
-      ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
+      ForEachOuterPosition(p, row, [&](const int64_t* offsets) {
         for (const WindowDimension::Range& r : p.minor) {
           if (r.first >= r.end) continue;
           const int64_t n = (r.end - r.first + r.step - 1) / r.step;

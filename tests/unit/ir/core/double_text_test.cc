@@ -43,27 +43,28 @@ std::string Printed(const char* format, int digits, double value) {
 }
 
 TEST(DoubleTextTest, ShortestTextReadsBack) {
-  EXPECT_EQ(DoubleText(0.1), "0.1");
-  EXPECT_EQ(DoubleText(1e300), "1e+300");
+  EXPECT_EQ(FormatDouble(0.1), "0.1");
+  EXPECT_EQ(FormatDouble(1e300), "1e+300");
   for (double value : Values()) {
     if (std::isnan(value)) continue;
-    EXPECT_EQ(std::bit_cast<uint64_t>(std::strtod(DoubleText(value).c_str(), nullptr)), std::bit_cast<uint64_t>(value));
+    EXPECT_EQ(std::bit_cast<uint64_t>(std::strtod(FormatDouble(value).c_str(), nullptr)),
+              std::bit_cast<uint64_t>(value));
   }
 }
 
 TEST(DoubleTextTest, DigitsAreThoseOfC) {
-  EXPECT_EQ(DoubleText(1.0 / 3, 4), "0.3333");
-  EXPECT_EQ(DoubleText(2500000, 6), "2.5e+06");
+  EXPECT_EQ(FormatDouble(1.0 / 3, 4), "0.3333");
+  EXPECT_EQ(FormatDouble(2500000, 6), "2.5e+06");
   for (double value : Values()) {
-    for (int digits : {1, 4, 6, 9, 15, 17}) EXPECT_EQ(DoubleText(value, digits), Printed("%.*g", digits, value));
+    for (int digits : {1, 4, 6, 9, 15, 17}) EXPECT_EQ(FormatDouble(value, digits), Printed("%.*g", digits, value));
   }
 }
 
 TEST(DoubleTextTest, DecimalsAreThoseOfC) {
-  EXPECT_EQ(FixedText(2.0 / 3, 2), "0.67");
-  EXPECT_EQ(FixedText(0.5, 0), "0");
+  EXPECT_EQ(FormatFixed(2.0 / 3, 2), "0.67");
+  EXPECT_EQ(FormatFixed(0.5, 0), "0");
   for (double value : Values()) {
-    for (int decimals : {0, 1, 3, 17}) EXPECT_EQ(FixedText(value, decimals), Printed("%.*f", decimals, value));
+    for (int decimals : {0, 1, 3, 17}) EXPECT_EQ(FormatFixed(value, decimals), Printed("%.*f", decimals, value));
   }
 }
 

@@ -173,8 +173,8 @@ TEST(CostTableTest, CountsTripsWhenAsked) {
   const std::unique_ptr<Module> module = Parse(kLoop);
   const CostAnalysis costs(*module);
   EXPECT_EQ(costs.OfModule().flops, 8 + 1 + 1);
-  const auto flops = [&](CostKey key, bool trips, std::string_view name) {
-    for (const CostRow& row : CostTable(*module, costs, {key, trips})) {
+  const auto flops = [&](CostKey key, bool trip_counts, std::string_view name) {
+    for (const CostRow& row : CostTable(*module, costs, {key, trip_counts})) {
       if (row.key == name) return row.cost.flops;
     }
     return int64_t{-1};

@@ -17,7 +17,7 @@ namespace {
 
 int64_t PeakOf(std::string_view text) {
   const auto module = Parse(text);
-  const auto memory = MemoryAnalysis::Make(*module);
+  const auto memory = MemoryAnalysis::Create(*module);
   EXPECT_TRUE(memory.ok()) << memory.status();
   return memory.ok() ? memory->OfModule().peak_bytes : -1;
 }
@@ -93,7 +93,7 @@ TEST(DataflowAnalysisTest, LooksThroughTuples) {
       n = f32[2] negate(two)
       ROOT t = (f32[2], (s32[], f32[2])) tuple(n, inner)
     })");
-  const auto flow = DataflowAnalysis::Make(*module, PostOrder(module->entry()));
+  const auto flow = DataflowAnalysis::Create(*module, PostOrder(module->entry()));
   ASSERT_TRUE(flow.ok());
   const auto maker = [&](std::string_view name, size_t leaf) {
     const DataflowValue& value = flow->values()[flow->ValuesOf(Named(*module, name))[leaf]];

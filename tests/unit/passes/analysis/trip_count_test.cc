@@ -11,8 +11,8 @@ namespace {
 
 // Returns the trip count of a loop that starts at `start`, computes `next` of i, and continues while `test` of i and n
 // holds.
-std::optional<int64_t> Trips(std::string_view element, std::string_view start, std::string_view next,
-                             std::string_view test, std::string_view limit = "constant(10)") {
+std::optional<int64_t> ComputeTripCount(std::string_view element, std::string_view start, std::string_view next,
+                                        std::string_view test, std::string_view limit = "constant(10)") {
   const std::string type = StrCat(element, "[]");
   const auto module = ParseModuleText(
       StrCat("HloModule m cond { p = (", type, ", f32[2], ", type, ") parameter(0) i = ", type,
@@ -29,29 +29,34 @@ std::optional<int64_t> Trips(std::string_view element, std::string_view start, s
 }
 
 TEST(TripCountTest, CountsUp) {
-  EXPECT_EQ(Trips("s32", "0", "add(i, step)", "compare(i, n), direction=LT"), 4);
-  EXPECT_EQ(Trips("s32", "1", "add(step, i)", "compare(i, n), direction=LE"), 4);
-  EXPECT_EQ(Trips("s32", "1", "add(step, i)", "compare(n, i), direction=GT"), 3);
-  EXPECT_EQ(Trips("s32", "1", "add(step, i)", "compare(i, n), direction=NE"), 3);
-  EXPECT_EQ(Trips("u8", "0", "add(i, step)", "compare(i, n), direction=LT"), 4);
+  EXPECT_EQ(ComputeTripCount("s32", "0", "add(i, step)", "compare(i, n), direction=LT"), 4);
+  EXPECT_EQ(ComputeTripCount("s32", "1", "add(step, i)", "compare(i, n), direction=LE"), 4);
+  EXPECT_EQ(ComputeTripCount("s32", "1", "add(step, i)", "compare(n, i), direction=GT"), 3);
+  EXPECT_EQ(ComputeTripCount("s32", "1", "add(step, i)", "compare(i, n), direction=NE"), 3);
+  EXPECT_EQ(ComputeTripCount("u8", "0", "add(i, step)", "compare(i, n), direction=LT"), 4);
 }
 
 TEST(TripCountTest, CountsDown) {
-  EXPECT_EQ(Trips("s64", "20", "subtract(i, step)", "compare(i, n), direction=GT"), 4);
-  EXPECT_EQ(Trips("s64", "20", "subtract(i, step)", "compare(i, n), direction=GE"), 4);
+  EXPECT_EQ(ComputeTripCount("s64", "20", "subtract(i, step)", "compare(i, n), direction=GT"), 4);
+  EXPECT_EQ(ComputeTripCount("s64", "20", "subtract(i, step)", "compare(i, n), direction=GE"), 4);
 }
 
-TEST(TripCountTest, ZeroTrips) { EXPECT_EQ(Trips("s32", "10", "add(i, step)", "compare(i, n), direction=LT"), 0); }
+TEST(TripCountTest, NoIterations) {
+  EXPECT_EQ(ComputeTripCount("s32", "10", "add(i, step)", "compare(i, n), direction=LT"), 0);
+}
 
 TEST(TripCountTest, LimitInTheState) {
-  EXPECT_EQ(Trips("s32", "0", "add(i, step)", "compare(i, n), direction=LT", "get-tuple-element(p), index=2"), 7);
+  EXPECT_EQ(
+      ComputeTripCount("s32", "0", "add(i, step)", "compare(i, n), direction=LT", "get-tuple-element(p), index=2"), 7);
 }
 
 TEST(TripCountTest, NothingIsSaidOf) {
-  EXPECT_EQ(Trips("s32", "0", "multiply(i, step)", "compare(i, n), direction=LT"), std::nullopt);
-  EXPECT_EQ(Trips("s32", "0", "subtract(i, step)", "compare(i, n), direction=LT"), std::nullopt);  // overflows
-  EXPECT_EQ(Trips("s32", "0", "add(i, step)", "compare(i, n), direction=NE"), std::nullopt);       // steps over 10
-  EXPECT_EQ(Trips("u8", "0", "add(i, step)", "compare(i, n), direction=LE", "constant(255)"), std::nullopt);
+  EXPECT_EQ(ComputeTripCount("s32", "0", "multiply(i, step)", "compare(i, n), direction=LT"), std::nullopt);
+  EXPECT_EQ(ComputeTripCount("s32", "0", "subtract(i, step)", "compare(i, n), direction=LT"),
+            std::nullopt);  // overflows
+  EXPECT_EQ(ComputeTripCount("s32", "0", "add(i, step)", "compare(i, n), direction=NE"),
+            std::nullopt);  // steps over 10
+  EXPECT_EQ(ComputeTripCount("u8", "0", "add(i, step)", "compare(i, n), direction=LE", "constant(255)"), std::nullopt);
 }
 
 TEST(TripCountTest, SeesThroughFusions) {

@@ -109,8 +109,8 @@ TEST(DiagnosticReporterTest, TheHighestCodeStays) {
 }
 
 TEST(DiagnosticReporterTest, ReadSplitsAtMarkers) {
-  const TemporaryFolder folder;
-  const std::string path = WriteFile(folder.path() / "two.hlo", "HloModule a\n// -----\nHloModule b\n");
+  const TemporaryFolder directory;
+  const std::string path = WriteFile(directory.path() / "two.hlo", "HloModule a\n// -----\nHloModule b\n");
   InputOptions options;
   DiagnosticReporter whole(options);
   ASSERT_EQ(whole.Read(path).size(), 1u);
@@ -125,16 +125,16 @@ TEST(DiagnosticReporterTest, ReadSplitsAtMarkers) {
 }
 
 TEST(DiagnosticReporterTest, MissingFileIsAUsageError) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   DiagnosticReporter diagnostics({});
-  StderrOf([&] { EXPECT_TRUE(diagnostics.Read((folder.path() / "none").string()).empty()); });
+  StderrOf([&] { EXPECT_TRUE(diagnostics.Read((directory.path() / "none").string()).empty()); });
   EXPECT_EQ(diagnostics.exit_code(), kUsage);
 }
 
 TEST(DiagnosticReporterTest, JsonIsOneArrayOfAllMessages) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   const std::string path =
-      WriteFile(folder.path() / "bad.hlo", "HloModule m\nENTRY e {\n  ROOT r = f32[] add(x, y)\n}\n");
+      WriteFile(directory.path() / "bad.hlo", "HloModule m\nENTRY e {\n  ROOT r = f32[] add(x, y)\n}\n");
   InputOptions options;
   options.json_diagnostics = true;
   const std::string text = StderrOf([&] {

@@ -71,7 +71,7 @@ TEST_F(CompletionTest, MembersOfAFewValues) {
 
 TEST_F(CompletionTest, ArgumentsAreFiles) {
   EXPECT_EQ(Of({"mod"}).paths, Completion::Paths::kFiles);
-  EXPECT_EQ(Of({"--out="}).paths, Completion::Paths::kFolders);
+  EXPECT_EQ(Of({"--out="}).paths, Completion::Paths::kDirectories);
   EXPECT_EQ(Of({"--out=a/b"}).path_begin, 6u);
   // A second argument is not taken.
   EXPECT_EQ(Of({"module.hlo", "mod"}).paths, Completion::Paths::kNone);
@@ -136,9 +136,9 @@ TEST_F(CompletionTest, CommandsComeFirstAndHaveFlagsOfTheirOwn) {
 }
 
 TEST_F(CompletionTest, TextHasALineForEachCandidate) {
-  EXPECT_EQ(CompletionText(app_, {"--print="}, {}), "--print=short\t\n--print=json\t\n");
-  EXPECT_EQ(CompletionText(app_, {"--q"}, {}), "--quiet\tprint nothing\n");
-  EXPECT_EQ(CompletionText(app_, {"--out=a"}, CommonValueKinds()), ":folders --out=\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--print="}, {}), "--print=short\t\n--print=json\t\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--q"}, {}), "--quiet\tprint nothing\n");
+  EXPECT_EQ(CompletionsToString(app_, {"--out=a"}, CommonValueKinds()), ":folders --out=\n");
 }
 
 TEST(CompleteListTest, NamesThatAreListedAreNotOfferedAgain) {

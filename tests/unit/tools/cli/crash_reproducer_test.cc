@@ -40,8 +40,8 @@ class StopAfter : public PassInstrumentation {
 };
 
 TEST(CrashReproducerTest, HoldsTheModuleBeforeThePassAndItsCommand) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "crash.hlo").string();
+  const TemporaryFolder directory;
+  const std::string path = (directory.path() / "crash.hlo").string();
   CrashReproducer reproducer(path);
   StopAfter stop(2);
   PassInstrumentation* const instruments[] = {&reproducer, &stop};
@@ -61,16 +61,16 @@ TEST(CrashReproducerTest, HoldsTheModuleBeforeThePassAndItsCommand) {
 }
 
 TEST(CrashReproducerTest, NothingIsWrittenBeforeTheFirstPass) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "crash.hlo").string();
+  const TemporaryFolder directory;
+  const std::string path = (directory.path() / "crash.hlo").string();
   const CrashReproducer reproducer(path);
   EXPECT_TRUE(reproducer.Write().ok());
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(CrashReproducerTest, FailedWriteNamesTheFile) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "none" / "crash.hlo").string();
+  const TemporaryFolder directory;
+  const std::string path = (directory.path() / "none" / "crash.hlo").string();
   CrashReproducer reproducer(path);
   PassInstrumentation* const instruments[] = {&reproducer};
   const std::unique_ptr<Module> module = Parse(kText);
@@ -89,8 +89,8 @@ class Crash : public PassInstrumentation {
 };
 
 TEST(CrashReproducerDeathTest, FatalSignalWritesTheFile) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "crash.hlo").string();
+  const TemporaryFolder directory;
+  const std::string path = (directory.path() / "crash.hlo").string();
   const auto run = [&path] {
     CrashReproducer reproducer(path);
     Crash crash;

@@ -50,9 +50,9 @@ TEST(DeviceFlagTest, UnknownNameListsTheKnownOnes) {
 }
 
 TEST(DeviceFlagTest, DescriptionFromFile) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   DiagnosticReporter diagnostics({});
-  const std::string path = WriteFile(folder.path() / "mine.tpu", "tpu mine\n  like v5e\n  hbm_size 32 GiB\n");
+  const std::string path = WriteFile(directory.path() / "mine.tpu", "tpu mine\n  like v5e\n  hbm_size 32 GiB\n");
   const std::optional<tpu::DeviceDescription> machine = LoadDeviceDescription(path, &diagnostics);
   ASSERT_TRUE(machine);
   EXPECT_EQ(machine->name, "mine");
@@ -61,9 +61,9 @@ TEST(DeviceFlagTest, DescriptionFromFile) {
 }
 
 TEST(DeviceFlagTest, ErrorInFileIsLocated) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   DiagnosticReporter diagnostics({});
-  const std::string path = WriteFile(folder.path() / "mine.tpu", "tpu mine\n  like v5e\n  hbm_sice 32 GiB\n");
+  const std::string path = WriteFile(directory.path() / "mine.tpu", "tpu mine\n  like v5e\n  hbm_sice 32 GiB\n");
   const std::string text = StderrOf([&] { EXPECT_FALSE(LoadDeviceDescription(path, &diagnostics)); });
   EXPECT_NE(text.find("mine.tpu:3:3: error:"), std::string::npos) << text;
   EXPECT_NE(text.find("hbm_size"), std::string::npos) << text;
@@ -71,9 +71,9 @@ TEST(DeviceFlagTest, ErrorInFileIsLocated) {
 }
 
 TEST(DeviceFlagTest, MissingFileIsAUsageError) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   DiagnosticReporter diagnostics({});
-  const std::string path = (folder.path() / "none.tpu").string();
+  const std::string path = (directory.path() / "none.tpu").string();
   const std::string text = StderrOf([&] { EXPECT_FALSE(LoadDeviceDescription(path, &diagnostics)); });
   EXPECT_NE(text.find(path), std::string::npos) << text;
   EXPECT_EQ(diagnostics.exit_code(), kUsage);

@@ -14,13 +14,13 @@
 namespace hlokit::cli {
 namespace {
 
-size_t FilesIn(const std::filesystem::path& folder) {
-  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+size_t FilesIn(const std::filesystem::path& directory) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
 TEST(OutputFileTest, CommitMakesTheWholeTextVisible) {
-  const TemporaryFolder folder;
-  const std::filesystem::path path = folder.path() / "out.txt";
+  const TemporaryFolder directory;
+  const std::filesystem::path path = directory.path() / "out.txt";
   absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path.string());
   ASSERT_TRUE(file.ok());
   (*file)->writer() << "one " << std::string(200'000, 'x');
@@ -28,12 +28,12 @@ TEST(OutputFileTest, CommitMakesTheWholeTextVisible) {
   ASSERT_TRUE((*file)->Commit().ok());
   EXPECT_EQ(ReadFile(path), "one " + std::string(200'000, 'x'));
   file->reset();
-  EXPECT_EQ(FilesIn(folder.path()), 1u);
+  EXPECT_EQ(FilesIn(directory.path()), 1u);
 }
 
 TEST(OutputFileTest, WithoutCommitAnOlderFileStaysAndNoOtherIsLeft) {
-  const TemporaryFolder folder;
-  const std::filesystem::path path = folder.path() / "out.txt";
+  const TemporaryFolder directory;
+  const std::filesystem::path path = directory.path() / "out.txt";
   WriteFile(path, "old");
   {
     absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path.string());
@@ -41,13 +41,13 @@ TEST(OutputFileTest, WithoutCommitAnOlderFileStaysAndNoOtherIsLeft) {
     (*file)->writer() << std::string(200'000, 'x');
   }
   EXPECT_EQ(ReadFile(path), "old");
-  EXPECT_EQ(FilesIn(folder.path()), 1u);
+  EXPECT_EQ(FilesIn(directory.path()), 1u);
 }
 
 TEST(OutputFileTest, FollowsSymbolicLinks) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder.path() / "there");
-  const std::filesystem::path target = folder.path() / "there" / "target.txt", link = folder.path() / "link.txt";
+  const TemporaryFolder directory;
+  std::filesystem::create_directory(directory.path() / "there");
+  const std::filesystem::path target = directory.path() / "there" / "target.txt", link = directory.path() / "link.txt";
   WriteFile(target, "old");
   std::filesystem::create_symlink(target, link);
   absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(link.string());
@@ -59,8 +59,8 @@ TEST(OutputFileTest, FollowsSymbolicLinks) {
 }
 
 TEST(OutputFileTest, KeepsPermissions) {
-  const TemporaryFolder folder;
-  const std::filesystem::path path = folder.path() / "out.txt";
+  const TemporaryFolder directory;
+  const std::filesystem::path path = directory.path() / "out.txt";
   WriteFile(path, "old");
   const auto mode = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
   std::filesystem::permissions(path, mode);
@@ -73,16 +73,16 @@ TEST(OutputFileTest, KeepsPermissions) {
 }
 
 TEST(OutputFileTest, DirectoryIsAnError) {
-  const TemporaryFolder folder;
-  const absl::Status status = OutputFile::Open(folder.path().string()).status();
+  const TemporaryFolder directory;
+  const absl::Status status = OutputFile::Open(directory.path().string()).status();
   EXPECT_FALSE(status.ok());
-  EXPECT_TRUE(std::string(status.message()).starts_with(folder.path().string() + ": ")) << status;
-  EXPECT_EQ(FilesIn(folder.path()), 0u);
+  EXPECT_TRUE(std::string(status.message()).starts_with(directory.path().string() + ": ")) << status;
+  EXPECT_EQ(FilesIn(directory.path()), 0u);
 }
 
 TEST(OutputFileTest, MissingDirectoryIsAnError) {
-  const TemporaryFolder folder;
-  EXPECT_FALSE(OutputFile::Open((folder.path() / "none" / "out.txt").string()).ok());
+  const TemporaryFolder directory;
+  EXPECT_FALSE(OutputFile::Open((directory.path() / "none" / "out.txt").string()).ok());
 }
 
 TEST(OutputFileTest, FilesThatAreNotRegularAreWrittenInPlace) {

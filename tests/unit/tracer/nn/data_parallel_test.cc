@@ -49,7 +49,7 @@ TEST_F(TwoDevicesTest, AnAllReduceGivesEachDeviceTheSum) {
 TEST_F(TwoDevicesTest, ItsLazyIrAndHlo) {
   const Tensor x = Vector({1, 2});
   const Tensors first = AllReduce(ReduceType::kSum, {x}, 0.5), second = AllReduce(ReduceType::kMax, {first[0]});
-  EXPECT_EQ(TensorsText({second[0]}, {}),
+  EXPECT_EQ(TensorsToString({second[0]}, {}),
             "IR {\n"
             "  %0 = f32[] xla::device_data(), xla_shape=f32[], device=CPU:0\n"
             "  %1 = f32[2]{0} xla::device_data(), xla_shape=f32[2]{0}, device=CPU:0\n"
@@ -109,8 +109,8 @@ TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {
 
 TEST(CollectiveTest, ProgramsWithCollectivesAreKeptInTheFolder) {
   TracerOptions options = Devices(2);
-  const TemporaryFolder folder;
-  options.persistent_cache.folder = folder.path().string();
+  const TemporaryFolder directory;
+  options.persistent_cache.directory = directory.path().string();
   for (const int hits : {1, 2}) {  // the second device finds the program of the first
     Tracer tracer(options);
     std::vector<Tensor> sums;

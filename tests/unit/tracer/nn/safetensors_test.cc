@@ -128,18 +128,18 @@ TEST_F(SafetensorsTest, EveryCutAndEveryChangedByteIsReadOrNamed) {
 
 TEST_F(SafetensorsTest, AFileThatCannotBeWrittenLeavesTheOldOne) {
   const TemporaryFolder temporary;
-  const std::string folder = temporary.path().string();
-  const std::string path = folder + "/w.safetensors";
+  const std::string directory = temporary.path().string();
+  const std::string path = directory + "/w.safetensors";
   ASSERT_TRUE(WriteSafetensors(path, {Make("a", ElementType::kF32, {2})}).ok());
   EXPECT_FALSE(WriteSafetensors(path, {Make("z", ElementType::kC64, {2})}).ok());
-  EXPECT_FALSE(WriteSafetensors(folder + "/none/w.safetensors", {Make("a", ElementType::kF32, {2})}).ok());
+  EXPECT_FALSE(WriteSafetensors(directory + "/none/w.safetensors", {Make("a", ElementType::kF32, {2})}).ok());
   EXPECT_FALSE(WriteSafetensors("/dev/full", {Make("a", ElementType::kF32, {2})}).ok());
   const absl::StatusOr<SafetensorsFile> file = ReadSafetensors(path, &context_);
   ASSERT_TRUE(file.ok()) << file.status().message();
   EXPECT_EQ(file->tensors[0].name, "a");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
-  EXPECT_FALSE(ReadSafetensors(folder, &context_).ok());
-  EXPECT_FALSE(ReadSafetensors(folder + "/none", &context_).ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory), {}), 1);
+  EXPECT_FALSE(ReadSafetensors(directory, &context_).ok());
+  EXPECT_FALSE(ReadSafetensors(directory + "/none", &context_).ok());
 }
 
 }  // namespace

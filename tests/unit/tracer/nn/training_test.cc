@@ -219,8 +219,8 @@ TEST_F(StateTest, NamesAndOrderAreTorchvisions) {
 }
 
 TEST_F(StateTest, AFileCarriesAModelOver) {
-  const TemporaryFolder folder;
-  const std::string path = (folder.path() / "state.safetensors").string();
+  const TemporaryFolder directory;
+  const std::string path = (directory.path() / "state.safetensors").string();
   ParameterRegistry from = Start(6), to = Start(3);
   Make("mlp", &from);
   Make("mlp", &to);

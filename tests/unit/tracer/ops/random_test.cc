@@ -127,7 +127,7 @@ TEST_F(RandomTest, TheSeedDecides) {
 
 TEST_F(RandomTest, SeedsAreChainedInAStepAndChangeBetweenSteps) {
   const Tensor a = lazy::InvokeOp(Op::rand, IntList{2}), b = lazy::InvokeOp(Op::rand, IntList{2});
-  const std::string text = TensorsText({a, b}, {});
+  const std::string text = TensorsToString({a, b}, {});
   // The second seed is 2531011 + 214013 seed.
   EXPECT_NE(text.find("prim::Constant(), xla_shape=s64[], value=214013"), std::string::npos) << text;
   EXPECT_NE(text.find("prim::Constant(), xla_shape=s64[], value=2531011"), std::string::npos) << text;

@@ -121,13 +121,13 @@ TEST_F(StepTest, AWriteInPlaceGivesItsBufferAway) {
 TEST_F(StepTest, TextAfterAStepIsOneLeaf) {
   const Tensor y = Vector({1, 2}) + Vector({1, 2});
   ASSERT_TRUE(tracer.MarkStep().ok());
-  EXPECT_EQ(TensorsText({y}),
+  EXPECT_EQ(TensorsToString({y}),
             "IR {\n  %0 = f32[2]{0} xla::device_data(), xla_shape=f32[2]{0}, device=CPU:0, ROOT=0\n}\n");
 }
 
 TEST_F(StepTest, TheLastOperandIsNumberedFirst) {
   const Tensor y = Add(Vector({1}), Vector({2}));
-  EXPECT_EQ(TensorsText({y}, {/*torch_xla_quirks=*/true}),
+  EXPECT_EQ(TensorsToString({y}, {/*torch_xla_quirks=*/true}),
             "IR {\n"
             "  %0 = f32[] prim::Constant(), xla_shape=f32[]\n"
             "  %1 = f32[1]{0} xla::device_data(), xla_shape=f32[1]{0}\n"
@@ -172,11 +172,11 @@ TEST_F(StepTest, MemoryOfManyPendingNodesIsReleasedAtTheStep) {
 }
 
 TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
-  const TemporaryFolder folder;
+  const TemporaryFolder directory;
   for (int session = 0; session < 2; ++session) {
     TracerOptions options;
     options.client.evaluator.num_threads = 1;
-    options.persistent_cache.folder = folder.path().string();
+    options.persistent_cache.directory = directory.path().string();
     Tracer tracer(options);
     const DeviceGuard guard(tracer.device());
     const Tensor y = Sum(Full({3}, 0.5, ElementType::kF32) + Scalar(2.5));

@@ -35,7 +35,7 @@ std::optional<std::string> Text(const std::optional<SerializedExecutable>& progr
 class PersistentCacheTest : public ::testing::Test {
  protected:
   const TemporaryFolder temporary;
-  const std::string folder = temporary.path().string();
+  const std::string directory = temporary.path().string();
   Metrics metrics;
 };
 
@@ -49,10 +49,10 @@ void WriteFile(const std::string& path, const std::string& bytes) {
 
 TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
   const CompilationCacheKey key = Key("graph");
-  PersistentCache writer({folder}, &metrics);
+  PersistentCache writer({directory}, &metrics);
   EXPECT_EQ(Text(writer.Get(key)), std::nullopt);
   writer.Put(key, "program");
-  PersistentCache reader({folder}, &metrics);
+  PersistentCache reader({directory}, &metrics);
   EXPECT_EQ(Text(reader.Get(key)), "program");
   EXPECT_EQ(metrics.counter("PersistentCacheHit"), 1);
   EXPECT_EQ(metrics.counter("PersistentCacheMiss"), 1);
@@ -61,13 +61,13 @@ TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
 
 TEST_F(PersistentCacheTest, OtherContentsUnderTheSameDigestAreAMiss) {
   const CompilationCacheKey key = Key("graph");
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   cache.Put(key, "program");
   EXPECT_EQ(Text(cache.Get(Key("another graph that collides"))), std::nullopt);
 }
 
 TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   EXPECT_EQ(cache.ExplainMiss(Key("graph")), "");
   cache.Put(Key("graph", "cse"), "program");
   EXPECT_EQ(Text(cache.Get(Key("graph"))), std::nullopt);
@@ -78,7 +78,7 @@ TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
 }
 
 TEST_F(PersistentCacheTest, AMissNamesAllSettingsThatDiffer) {
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   cache.Put({"graph", {{"target", "TPU"}, {"pipeline", "cse"}}, {}}, "program");
   EXPECT_EQ(cache.ExplainMiss(Key("graph")), "target is `CPU`, it was `TPU`; pipeline is `default`, it was `cse`");
   cache.Put(Key("graph", "dce"), "program");  // fewer
@@ -95,7 +95,7 @@ TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
                                {"donate", donates ? "1" : "0", DigestOf(donated)}};
     return made;
   };
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   const CompilationCacheKey wanted = key("graph", "bare", "constants", "0", true, true);
   EXPECT_EQ(cache.ExplainMiss(wanted), "");
   // Other graphs, and one whose numbers differ although the option does not.
@@ -121,7 +121,7 @@ TEST_F(PersistentCacheTest, DamagedEntriesAreNoExplanation) {
   CompilationCacheKey wanted = Key("graph"), stored = Key("other");
   wanted.components = {DigestOf("bare"), {{"donate", "1", DigestOf("a")}}};
   stored.components = {DigestOf("bare"), {{"donate", "0", DigestOf("b")}}};
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   cache.Put(stored, "program");
   ASSERT_EQ(cache.ExplainMiss(wanted), "donate is `1`, it was `0`");
   const std::string path = cache.PathOf(stored), bytes = ReadAll(path);
@@ -160,7 +160,7 @@ TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
 
 TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
   const CompilationCacheKey key = Key("graph");
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   cache.Put(key, "program");
   const std::string path = cache.PathOf(key);
   std::string bytes = ReadAll(path);
@@ -175,7 +175,7 @@ TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
 }
 
 TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
-  const std::string file = folder + "/file";
+  const std::string file = directory + "/file";
   WriteFile(file, "");
   PersistentCache cache({file + "/below"}, &metrics);
   EXPECT_EQ(Text(cache.Get(Key("g"))), std::nullopt);
@@ -192,7 +192,7 @@ TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
     const rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
     Metrics own;
-    PersistentCache cache({folder}, &own);
+    PersistentCache cache({directory}, &own);
     cache.Put(Key("small"), "p");
     for (int i = 0; i < 3; ++i) {
       cache.Put(Key(StrCat("large", i)), std::string(100000, 'x'));
@@ -205,28 +205,28 @@ TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
   waitpid(pid, &status, 0);
   EXPECT_EQ(status, 0);
   size_t files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) files += entry.is_regular_file();
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) files += entry.is_regular_file();
   EXPECT_EQ(files, 1u);
 }
 
 TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
   const CompilationCacheKey key = Key("graph");
-  PersistentCache({folder}, &metrics).Put(key, "program");
-  PersistentCache reader({folder, /*read_only=*/true}, &metrics);
+  PersistentCache({directory}, &metrics).Put(key, "program");
+  PersistentCache reader({directory, /*read_only=*/true}, &metrics);
   EXPECT_EQ(Text(reader.Get(key)), "program");
   reader.Put(Key("other"), "p");
   EXPECT_FALSE(fs::exists(reader.PathOf(Key("other"))));
 }
 
 TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
-  PersistentCache cache({folder, false, 20000}, &metrics);
+  PersistentCache cache({directory, false, 20000}, &metrics);
   const std::string program(1000, 'x');
   for (int i = 0; i < 100; ++i) {
     const std::string name = StrCat("graph", i);
     cache.Put(Key(name), program);
   }
   int64_t total = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     if (entry.is_regular_file()) total += static_cast<int64_t>(entry.file_size());
   }
   EXPECT_LE(total, 22000);
@@ -242,7 +242,7 @@ TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
     ASSERT_GE(pid, 0);
     if (pid == 0) {
       Metrics own;
-      PersistentCache cache({folder}, &own);
+      PersistentCache cache({directory}, &own);
       int wrong = 0;
       for (int i = 0; i < 60; ++i) {
         const std::string name = StrCat("graph", i % 7);
@@ -262,7 +262,7 @@ TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
       EXPECT_EQ(status, 0);
     }
   }
-  PersistentCache cache({folder}, &metrics);
+  PersistentCache cache({directory}, &metrics);
   for (int i = 0; i < 7; ++i) {
     const std::string name = StrCat("graph", i);
     EXPECT_EQ(Text(cache.Get(Key(name))), std::string(static_cast<size_t>(1000 * (i + 1)), static_cast<char>('a' + i)));

@@ -42,7 +42,7 @@ std::string Contents(const fs::path& path) {
 class ProfilerServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = temporary_.path() / "profiles";
+    directory_ = temporary_.path() / "profiles";
     absl::StatusOr<std::unique_ptr<ProfilerServer>> server = ProfilerServer::Start(0, Names);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -51,7 +51,7 @@ class ProfilerServerTest : public testing::Test {
   std::string address() const { return StrCat("localhost:", server_->port()); }
 
   const TemporaryFolder temporary_;
-  fs::path folder_;  // within the temporary directory, not created yet
+  fs::path directory_;  // within the temporary directory, not created yet
   std::unique_ptr<ProfilerServer> server_;
 };
 
@@ -79,12 +79,12 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
   const Worker worker;
   ProfileCaptureOptions options;
   options.address = address();
-  options.logdir = folder_.string();
+  options.logdir = directory_.string();
   options.run = "run";
   options.duration_ms = 100;
   const absl::StatusOr<std::string> path = CaptureProfile(options);
   ASSERT_TRUE(path.ok()) << path.status();
-  EXPECT_EQ(fs::path(*path).parent_path(), folder_ / "plugins" / "profile" / "run");
+  EXPECT_EQ(fs::path(*path).parent_path(), directory_ / "plugins" / "profile" / "run");
   EXPECT_EQ(fs::path(*path).filename().string(), ProfileHostName() + ".xplane.pb");
   EXPECT_EQ(Contents(*path).substr(0, 8), "\x0a\x06\x12\x04work");
   // The file for the older trace viewer.
@@ -100,7 +100,7 @@ class ProfilerServerRequestTest : public ProfilerServerTest {
         tensorflow::ProfilerService::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
     tensorflow::ProfileRequest request;
     request.set_duration_ms(100);
-    request.set_repository_root((folder_ / "plugins" / "profile").string());
+    request.set_repository_root((directory_ / "plugins" / "profile").string());
     request.set_session_id(session);
     request.set_host_name(host);
     grpc::ClientContext context;
@@ -115,7 +115,7 @@ TEST_F(ProfilerServerRequestTest, WithARepositoryIsWrittenByTheProcess) {
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_FALSE(response_.empty_trace());
   EXPECT_EQ(response_.tool_data_size(), 0);
-  const fs::path run = folder_ / "plugins" / "profile" / "run";
+  const fs::path run = directory_ / "plugins" / "profile" / "run";
   EXPECT_EQ(Contents(run / "host.xplane.pb").substr(0, 8), "\x0a\x06\x12\x04work");
   EXPECT_EQ(Contents(run / "host.trace.json.gz").substr(0, 2), "\x1f\x8b");
   EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 2);
@@ -125,7 +125,7 @@ TEST_F(ProfilerServerRequestTest, NamesAHostByItsAddress) {
   const Worker worker;
   const grpc::Status status = Ask("run", "localhost:9012");
   ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_TRUE(fs::exists(folder_ / "plugins" / "profile" / "run" / "localhost_9012.xplane.pb"));
+  EXPECT_TRUE(fs::exists(directory_ / "plugins" / "profile" / "run" / "localhost_9012.xplane.pb"));
 }
 
 TEST_F(ProfilerServerRequestTest, StaysInItsRepository) {
@@ -134,15 +134,15 @@ TEST_F(ProfilerServerRequestTest, StaysInItsRepository) {
                                       std::pair("run", "../host"), std::pair("run", "..")}) {
     EXPECT_EQ(Ask(session, host).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << session << " " << host;
   }
-  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_FALSE(fs::exists(directory_));
 }
 
 TEST_F(ProfilerServerRequestTest, SaysWhyItCannotWrite) {
   const Worker worker;
-  std::ofstream(folder_) << "a file where the folder should be";
+  std::ofstream(directory_) << "a file where the folder should be";
   const grpc::Status status = Ask("run", "host");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_NE(status.error_message().find(folder_.string()), std::string::npos) << status.error_message();
+  EXPECT_NE(status.error_message().find(directory_.string()), std::string::npos) << status.error_message();
 }
 
 TEST_F(ProfilerServerTest, MonitorsInAFewLines) {
@@ -156,12 +156,12 @@ TEST_F(ProfilerServerTest, MonitorsInAFewLines) {
 TEST_F(ProfilerServerTest, SaysThatNothingHappened) {
   ProfileCaptureOptions options;
   options.address = address();
-  options.logdir = folder_.string();
+  options.logdir = directory_.string();
   options.duration_ms = 5;
   options.attempts = 2;
   const absl::StatusOr<std::string> path = CaptureProfile(options);
   EXPECT_TRUE(absl::IsNotFound(path.status())) << path.status();
-  EXPECT_FALSE(fs::exists(folder_));
+  EXPECT_FALSE(fs::exists(directory_));
 }
 
 TEST_F(ProfilerServerTest, OneProfileAtATime) {
@@ -169,7 +169,7 @@ TEST_F(ProfilerServerTest, OneProfileAtATime) {
   ASSERT_TRUE(Profiler::Start().ok());
   ProfileCaptureOptions options;
   options.address = address();
-  options.logdir = folder_.string();
+  options.logdir = directory_.string();
   options.duration_ms = 5;
   const absl::StatusOr<std::string> path = CaptureProfile(options);
   EXPECT_TRUE(Profiler::Stop().ok());
@@ -186,7 +186,7 @@ TEST_F(ProfilerServerTest, EndsWithACaptureUnderWay) {
   const Worker worker;
   ProfileCaptureOptions options;
   options.address = address();
-  options.logdir = folder_.string();
+  options.logdir = directory_.string();
   options.duration_ms = 60000;
   absl::StatusOr<std::string> path;
   std::thread client([&] { path = CaptureProfile(options); });
