@@ -12,7 +12,7 @@ namespace hlokit::interp {
 namespace {
 
 // Returns "10 s", "0.5 s".
-std::string Seconds(double seconds) { return StrCat(DoubleText(seconds, 6), " s"); }
+std::string Seconds(double seconds) { return StrCat(FormatDouble(seconds, 6), " s"); }
 
 }  // namespace
 

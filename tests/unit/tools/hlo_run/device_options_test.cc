@@ -41,8 +41,8 @@ TEST_F(DeviceOptionsTest, ScalesMultiply) {
   EXPECT_DOUBLE_EQ(Options()->machine.hbm_rate, 3 * rate);
 }
 
-TEST_F(DeviceOptionsTest, AllScalableFiguresExist) {
-  for (const std::string_view name : ScalableFigures()) {
+TEST_F(DeviceOptionsTest, AllScalableParametersExist) {
+  for (const std::string_view name : ScalableParameters()) {
     flags_.scale = {std::string(name) + "=1"};
     EXPECT_TRUE(Options()) << name;
   }
