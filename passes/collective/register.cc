@@ -121,6 +121,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
            "Two consecutive all-reduces become one over the combined groups, if each of these has every device once.",
        .example = TwoAxes(),
        .preconditions = kNoSchedule,
+       .tolerance = 1e-5,
        .create = MakePass<Counted<FoldAllReduces>>});
   registry->Add({.name = "all-reduce-reassociate",
                  .category = "collective",
@@ -133,6 +134,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                               .default_text = "false",
                               .doc = "sums and products of floats too, which changes the order of operations"}},
                  .preconditions = kNoSchedule,
+                 .tolerance = 1e-5,
                  .create = MakePass<Reassociate>});
   registry->Add(
       {.name = "async-collective-creator",

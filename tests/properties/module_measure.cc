@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/properties/module_measure.h"
+
+#include <algorithm>
+#include <cctype>
+#include <complex>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/side_effects.h"
+#include "ir/types/float_types.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/memory.h"
+
+namespace hlokit::properties {
+namespace {
+
+// ---- predicates ----
+
+bool IsArray(Instruction i) { return i.shape().IsArray(); }
+ElementType TypeOf(Instruction i) { return i.shape().element_type(); }
+bool HasArrayOperand(Instruction i) { return IsArray(i) && i.operand_count() > 0 && IsArray(i.operand(0)); }
+
+bool IsFusionOf(Instruction i, FusionKind kind) {
+  return i.opcode() == Opcode::kFusion && i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) == kind;
+}
+
+bool IsInVmem(Shape shape) { return shape.IsArray() && shape.has_layout() && shape.layout()->memory_space() == 1; }
+
+// Batch dimensions first, then at most one free and one contracting dimension.
+bool IsSimpleDot(Instruction dot) {
+  const DotDims dims = DotDims::Of(dot);
+  const auto simple = [](Shape shape, absl::Span<const int64_t> batch, absl::Span<const int64_t> contracting) {
+    for (size_t k = 0; k < batch.size(); ++k) {
+      if (batch[k] != static_cast<int64_t>(k)) return false;
+    }
+    return contracting.size() == 1 && shape.rank() <= static_cast<int64_t>(batch.size()) + 2;
+  };
+  return simple(dot.operand(0).shape(), dims.lhs_batch, dims.lhs_contracting) &&
+         simple(dot.operand(1).shape(), dims.rhs_batch, dims.rhs_contracting);
+}
+
+bool SortsDimensions(Instruction i) {
+  const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
+  return std::is_sorted(dims.begin(), dims.end());
+}
+
+// Returns true unless the result of a transpose has its elements in the order of the operand, by the layouts.
+bool MovesInMemory(Instruction transpose) {
+  const auto minor_to_major = [](Shape shape) {
+    std::vector<int64_t> dims(static_cast<size_t>(shape.rank()));
+    if (shape.has_layout()) {
+      const absl::Span<const int64_t> given = shape.layout()->minor_to_major;
+      dims.assign(given.begin(), given.end());
+    } else {
+      std::iota(dims.rbegin(), dims.rend(), 0);
+    }
+    return dims;
+  };
+  std::vector<int64_t> order = minor_to_major(transpose.shape());
+  for (int64_t& d : order) d = transpose.list_attr(Attr::kDimensions)[static_cast<size_t>(d)];
+  return order != minor_to_major(transpose.operand(0).shape());
+}
+
+struct NamedPredicate {
+  std::string_view name;
+  Predicate holds;
+};
+constexpr NamedPredicate kPredicates[] = {
+    {"array", [](Instruction i) { return IsArray(i) && i.shape().rank() > 0; }},
+    {"scalar", [](Instruction i) { return i.shape().IsScalar(); }},
+    {"empty", [](Instruction i) { return IsArray(i) && i.shape().element_count() == 0; }},
+    {"filled", [](Instruction i) { return IsArray(i) && i.shape().element_count() != 0; }},
+    {"dynamic", [](Instruction i) { return i.shape().has_dynamic_dims(); }},
+    {"tuple", [](Instruction i) { return i.shape().IsTuple(); }},
+    {"integer", [](Instruction i) { return IsArray(i) && IsInteger(TypeOf(i)); }},
+    {"of-integers", [](Instruction i) { return HasArrayOperand(i) && IsInteger(TypeOf(i.operand(0))); }},
+    {"bf16", [](Instruction i) { return IsArray(i) && TypeOf(i) == ElementType::kBF16; }},
+    {"elementwise", [](Instruction i) { return HasTrait(i.opcode(), kElementwise); }},
+    {"computed", [](Instruction i) { return i.opcode() != Opcode::kConstant && i.opcode() != Opcode::kParameter; }},
+    {"variable", [](Instruction i) { return i.opcode() != Opcode::kConstant; }},
+    // Of the result and operand 0.
+    {"same-shape", [](Instruction i) { return HasArrayOperand(i) && i.shape() == i.operand(0).shape(); }},
+    {"same-count",
+     [](Instruction i) {
+       return HasArrayOperand(i) && i.shape().element_count() == i.operand(0).shape().element_count();
+     }},
+    {"narrows", [](Instruction i) { return HasArrayOperand(i) && BitsOf(TypeOf(i)) < BitsOf(TypeOf(i.operand(0))); }},
+    {"widens", [](Instruction i) { return HasArrayOperand(i) && BitsOf(TypeOf(i)) > BitsOf(TypeOf(i.operand(0))); }},
+    {"of-scalar", [](Instruction i) { return HasArrayOperand(i) && i.operand(0).shape().IsScalar(); }},
+    {"of-constants",
+     [](Instruction i) {
+       bool all = i.operand_count() > 0;
+       for (Instruction operand : i.operands()) all = all && operand.opcode() == Opcode::kConstant;
+       return all;
+     }},
+    {"sorted-dims", SortsDimensions},
+    {"unsimple", [](Instruction i) { return i.opcode() == Opcode::kDot && !IsSimpleDot(i); }},
+    {"root", [](Instruction i) { return i.is_root(); }},
+    {"of-entry", [](Instruction i) { return i.parent().is_entry(); }},
+    {"loop", [](Instruction i) { return IsFusionOf(i, FusionKind::kLoop); }},
+    {"input", [](Instruction i) { return IsFusionOf(i, FusionKind::kInput); }},
+    {"output", [](Instruction i) { return IsFusionOf(i, FusionKind::kOutput); }},
+    {"vmem", [](Instruction i) { return IsInVmem(i.shape()); }},
+    {"to-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(0)); }},
+    {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
+    {"special-layout",
+     [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"in-place", [](Instruction i) { return i.opcode() == Opcode::kTranspose && !MovesInMemory(i); }},
+};
+
+// ---- patterns ----
+
+class PatternParser {
+ public:
+  explicit PatternParser(std::string_view text) : rest_(text) {}
+
+  absl::StatusOr<Pattern> Parse() {
+    Pattern pattern;
+    if (ParseOne(&pattern) && !rest_.empty()) Fail("expected the end");
+    if (!error_.empty()) return absl::InvalidArgumentError(error_);
+    return pattern;
+  }
+
+ private:
+  bool Fail(std::string_view what) {
+    if (error_.empty()) error_ = StrCat(what, " at `", rest_, "`");
+    return false;
+  }
+  bool Take(std::string_view text) {
+    if (!rest_.starts_with(text)) return false;
+    rest_.remove_prefix(text.size());
+    return true;
+  }
+  std::string_view TakeWord() {
+    size_t size = 0;
+    while (size < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[size])) || rest_[size] == '-')) ++size;
+    const std::string_view word = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return word;
+  }
+
+  // Recursion is as deep as a pattern of the table.
+  bool ParseOne(Pattern* pattern) {
+    pattern->excluded = Take("!");
+    if (!Take("*")) {
+      const std::string_view word = TakeWord();
+      if (word.empty()) return Fail("expected a pattern");
+      if (std::isdigit(static_cast<unsigned char>(word[0]))) {
+        pattern->kind = Pattern::Kind::kSplat;
+        pattern->value = std::stoll(std::string(word));
+        return true;
+      }
+      if (word.size() == 1 && std::isupper(static_cast<unsigned char>(word[0]))) {
+        pattern->kind = Pattern::Kind::kVariable;
+        pattern->value = word[0];
+        return true;
+      }
+      for (std::string_view name = word;; name = TakeWord()) {
+        const std::optional<Opcode> opcode = OpcodeFromText(name);
+        if (!opcode) return Fail(StrCat("no opcode is called `", name, "`"));
+        pattern->opcodes.push_back(*opcode);
+        if (!Take("|")) break;
+      }
+    }
+    if (Take("[")) {
+      do {
+        const std::string_view name = TakeWord();
+        const auto* found = std::find_if(std::begin(kPredicates), std::end(kPredicates),
+                                         [&](const NamedPredicate& p) { return p.name == name; });
+        if (found == std::end(kPredicates)) return Fail(StrCat("no predicate is called `", name, "`"));
+        pattern->predicates.push_back(found->holds);
+      } while (Take(","));
+      if (!Take("]")) return Fail("expected `]`");
+    }
+    if (Take("{")) {
+      pattern->operand_match = Pattern::Operands::kSome;
+      return ParseOne(&pattern->operands.emplace_back()) && (Take("}") || Fail("expected `}`"));
+    }
+    if (!Take("(")) return true;
+    pattern->operand_match = Pattern::Operands::kAll;
+    do {
+      if (Take("...")) {
+        pattern->operand_match = Pattern::Operands::kFirst;
+        break;
+      }
+      if (!ParseOne(&pattern->operands.emplace_back())) return false;
+    } while (Take(","));
+    return Take(")") || Fail("expected `)`");
+  }
+
+  std::string_view rest_;
+  std::string error_;
+};
+
+// Returns true if all elements equal `value`: of a constant, or of broadcasts of one.
+bool IsSplatOf(Instruction i, int64_t value) {
+  while (i.opcode() == Opcode::kBroadcast) i = i.operand(0);
+  if (i.opcode() != Opcode::kConstant || !IsArray(i)) return false;
+  const LiteralRecord& literal = i.literal();
+  if (literal.elided || literal.data == nullptr || literal.size_bytes == 0) return false;
+  return VisitType(TypeOf(i), [&]<typename T>(std::type_identity<T>) {
+    const T* elements = reinterpret_cast<const T*>(literal.data);
+    return std::all_of(elements, elements + literal.size_bytes / sizeof(T), [&](const T& element) {
+      if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+        return element == T(static_cast<typename T::value_type>(value));
+      } else {
+        return static_cast<double>(element) == static_cast<double>(value);
+      }
+    });
+  });
+}
+
+using Bindings = std::map<int64_t, Instruction>;
+
+bool Matches(const Pattern& pattern, Instruction i, Bindings* bindings);
+
+bool MatchesItself(const Pattern& pattern, Instruction i) {
+  const bool listed = std::find(pattern.opcodes.begin(), pattern.opcodes.end(), i.opcode()) != pattern.opcodes.end();
+  if (!pattern.opcodes.empty() && listed == pattern.excluded) return false;
+  return std::all_of(pattern.predicates.begin(), pattern.predicates.end(), [&](Predicate holds) { return holds(i); });
+}
+
+bool MatchesOperands(const Pattern& pattern, Instruction i, bool exchanged, Bindings* bindings) {
+  const auto count = static_cast<int64_t>(pattern.operands.size());
+  const bool more = pattern.operand_match == Pattern::Operands::kFirst;
+  if (more ? i.operand_count() < count : i.operand_count() != count) return false;
+  Bindings trial = *bindings;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!Matches(pattern.operands[static_cast<size_t>(k)], i.operand(exchanged ? 1 - k : k), &trial)) return false;
+  }
+  *bindings = std::move(trial);
+  return true;
+}
+
+bool Matches(const Pattern& pattern, Instruction i, Bindings* bindings) {
+  if (pattern.kind == Pattern::Kind::kSplat) return IsSplatOf(i, pattern.value);
+  if (pattern.kind == Pattern::Kind::kVariable) {
+    return bindings->try_emplace(pattern.value, i).first->second == i;
+  }
+  if (!MatchesItself(pattern, i)) return false;
+  switch (pattern.operand_match) {
+    case Pattern::Operands::kAny:
+      return true;
+    case Pattern::Operands::kAll:
+    case Pattern::Operands::kFirst:
+      return MatchesOperands(pattern, i, false, bindings) ||
+             (HasTrait(i.opcode(), kCommutative) && pattern.operands.size() == 2 && i.operand_count() == 2 &&
+              MatchesOperands(pattern, i, true, bindings));
+    case Pattern::Operands::kSome:
+      for (Instruction operand : i.operands()) {
+        Bindings trial = *bindings;
+        if (!Matches(pattern.operands[0], operand, &trial)) continue;
+        *bindings = std::move(trial);
+        return true;
+      }
+      return false;
+  }
+  return false;
+}
+
+int64_t CountMatches(const Pattern& pattern, Instruction i) {
+  Bindings bindings;
+  if (pattern.operand_match != Pattern::Operands::kSome) return Matches(pattern, i, &bindings) ? 1 : 0;
+  if (!MatchesItself(pattern, i)) return 0;
+  int64_t count = 0;
+  for (Instruction operand : i.operands()) {
+    Bindings trial;
+    count += Matches(pattern.operands[0], operand, &trial) ? 1 : 0;
+  }
+  return count;
+}
+
+// ---- measures ----
+
+template <typename Count>
+int64_t SumOverInstructions(const Module& module, Count count) {
+  int64_t sum = 0;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) sum += static_cast<int64_t>(count(i));
+  }
+  return sum;
+}
+
+int64_t PeakBytes(const Module& module) {
+  const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
+  return memory.ok() ? memory->OfModule().peak_bytes : -1;
+}
+
+// Returns the number of instructions that come after an instruction that needs them.
+int64_t MisorderedInstructions(const Module& module) {
+  std::vector<uint8_t> seen(module.instruction_id_bound(), 0);
+  return SumOverInstructions(module, [&](Instruction i) {
+    seen[i.id().value] = 1;
+    int64_t late = 0;
+    for (Instruction operand : i.operands()) late += seen[operand.id().value] == 0 ? 1 : 0;
+    for (Instruction first : i.control_predecessors()) late += seen[first.id().value] == 0 ? 1 : 0;
+    return late;
+  });
+}
+
+int64_t UnusedInstructions(const Module& module) {
+  const SideEffects effects(module);
+  return SumOverInstructions(module, [&](Instruction i) {
+    return !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter && i.control_successors().empty() &&
+           !effects.Of(i);
+  });
+}
+
+// Returns the number of instructions that equal an earlier one of their computation, with the same operands.
+int64_t DuplicateInstructions(const Module& module) {
+  const SideEffects effects(module);
+  using Key = std::tuple<Opcode, uint32_t, uint32_t, std::vector<uint32_t>, std::vector<std::pair<Attr, uint32_t>>>;
+  int64_t count = 0;
+  for (Computation c : module.computations()) {
+    std::set<Key> known;
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() == Opcode::kParameter || HasTrait(i.opcode(), kImpure) || effects.Of(i)) continue;
+      Key key(i.opcode(), i.shape().id().value, i.record().payload, {}, {});
+      for (Instruction operand : i.operands()) std::get<3>(key).push_back(operand.id().value);
+      for (AttrValue value : i.attrs()) {
+        if (value.attr == Attr::kControlPredecessors || !IsCommon(value.attr)) {
+          std::get<4>(key).push_back({value.attr, value.payload});
+        }
+      }
+      count += known.insert(std::move(key)).second ? 0 : 1;
+    }
+  }
+  return count;
+}
+
+std::map<uint32_t, int64_t> CallsOf(const Module& module) {
+  std::map<uint32_t, int64_t> calls;
+  SumOverInstructions(module, [&](Instruction i) {
+    i.ForEachCallee([&](Computation callee) { ++calls[callee.id().value]; });
+    return 0;
+  });
+  return calls;
+}
+
+// Returns the number of computations that several instructions run as sequences, or one instruction several times.
+int64_t SharedComputations(const Module& module) {
+  std::map<uint32_t, int64_t> calls;
+  SumOverInstructions(module, [&](Instruction i) {
+    if (CallsSequentialCode(i.opcode())) i.ForEachCallee([&](Computation callee) { ++calls[callee.id().value]; });
+    return 0;
+  });
+  return std::count_if(calls.begin(), calls.end(), [](const auto& row) { return row.second > 1; });
+}
+
+// Returns the number of instructions of loop bodies that compute something.
+int64_t InstructionsInLoops(const Module& module) {
+  return SumOverInstructions(module, [&](Instruction loop) {
+    int64_t count = 0;
+    if (loop.opcode() != Opcode::kWhile) return count;
+    for (Instruction i : loop.computation_attr(Attr::kBody).instructions()) {
+      const Opcode opcode = i.opcode();
+      count += opcode != Opcode::kParameter && opcode != Opcode::kGetTupleElement && opcode != Opcode::kTuple &&
+               opcode != Opcode::kConstant;
+    }
+    return count;
+  });
+}
+
+struct NamedMeasure {
+  std::string_view name;
+  int64_t (*of)(const Module&);
+};
+constexpr NamedMeasure kMeasures[] = {
+    {"instructions", [](const Module& m) { return static_cast<int64_t>(m.instruction_count()); }},
+    {"computations", [](const Module& m) { return static_cast<int64_t>(m.computation_count()); }},
+    {"uncalled-computations",
+     [](const Module& m) { return static_cast<int64_t>(m.computation_count() - 1 - CallsOf(m).size()); }},
+    {"shared-computations", SharedComputations},
+    {"unused-instructions", UnusedInstructions},
+    {"duplicates", DuplicateInstructions},
+    {"flops", [](const Module& m) { return CostAnalysis(m).OfModule().flops; }},
+    {"bytes", [](const Module& m) { return CostAnalysis(m).OfModule().bytes(); }},
+    {"peak-bytes", PeakBytes},
+    {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
+    {"misordered", MisorderedInstructions},
+    {"without-metadata",
+     [](const Module& m) { return SumOverInstructions(m, [](Instruction i) { return !i.metadata_id().valid(); }); }},
+    {"loop-state",
+     [](const Module& m) {
+       return SumOverInstructions(
+           m, [](Instruction i) { return i.opcode() == Opcode::kWhile ? i.shape().tuple_size() : 0; });
+     }},
+    {"in-loops", InstructionsInLoops},
+};
+
+}  // namespace
+
+absl::StatusOr<Measure> Measure::Parse(std::string_view text) {
+  Measure measure;
+  measure.text_ = text;
+  if (text.starts_with("#")) {
+    const std::string_view name = text.substr(1);
+    for (const NamedMeasure& known : kMeasures) {
+      if (known.name == name) measure.function_ = known.of;
+    }
+    if (measure.function_ == nullptr) {
+      return absl::InvalidArgumentError(StrCat("no measure is called `", name, "`"));
+    }
+    return measure;
+  }
+  absl::StatusOr<Pattern> pattern = PatternParser(text).Parse();
+  if (!pattern.ok()) return pattern.status();
+  measure.pattern_ = *std::move(pattern);
+  return measure;
+}
+
+int64_t Measure::Of(const Module& module) const {
+  if (function_ != nullptr) return function_(module);
+  return SumOverInstructions(module, [&](Instruction i) { return CountMatches(pattern_, i); });
+}
+
+}  // namespace hlokit::properties
