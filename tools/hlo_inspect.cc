@@ -170,6 +170,10 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   const std::unique_ptr<Module> module_b =
       diagnostics.Parse(parts[1], module_a == nullptr ? nullptr : module_a->shared_context());
   if (module_a == nullptr || module_b == nullptr) return cli::kUsage;
+  if (flags.verify) {
+    const bool valid_a = diagnostics.Verify(parts[0], *module_a), valid_b = diagnostics.Verify(parts[1], *module_b);
+    if (!valid_a || !valid_b) return cli::kUsage;
+  }
   const FingerprintTable table_a(*module_a, options), table_b(*module_b, options);
   const FingerprintedModule a{module_a.get(), &table_a, parts[0].source.get()};
   const FingerprintedModule b{module_b.get(), &table_b, parts[1].source.get()};

@@ -20,7 +20,8 @@ namespace hlokit {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  hlo-opt dump.hlo                          verify a dump and print it as XLA would
+  hlo-opt dump.hlo                          verify a dump and print it
+  hlo-opt --print=default dump.hlo          print it as XLA would, with large constants elided
   hlo-opt --passes=dce,cse dump.hlo -o -    run two passes
   hlo-opt --passes=simplify --stats x.hlo   run a pipeline and print statistics of each pass
   hlo-opt --passes=simplify --print-changed=diff x.hlo -o /dev/null
@@ -30,14 +31,14 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo accept unknown opcodes and attributes
   cat x.hlo | hlo-opt --print=none -        only verify)";
 
-// Warns if elided constants are written to a file, which then cannot be run.
+// Warns if constants whose values are known are elided in a file, which then is another program.
 void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print,
                            const std::vector<std::unique_ptr<Module>>& modules) {
   int64_t count = 0;
   for (const std::unique_ptr<Module>& module : modules) count += print.CountElided(*module);
   if (count == 0) return;
   std::cerr << "hlo-opt: warning: " << path << ": " << count << (count == 1 ? " constant is" : " constants are")
-            << " elided as {...}; --print=short and --print-large-constants print values\n";
+            << " elided as {...}; --print=lossless prints the values\n";
 }
 
 int Run(int argc, char** argv) {
@@ -73,6 +74,8 @@ int Run(int argc, char** argv) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
 
+  print.SetOutput(output);
+  input.warn_of_elided = !fill_elided;
   cli::DiagnosticReporter diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
   if (parts.empty()) return diagnostics.exit_code();
@@ -105,10 +108,7 @@ int Run(int argc, char** argv) {
     }
     bool good = true;
     if (verify || !passes.empty()) {  // passes require a valid module
-      DiagnosticSink sink;
-      VerifyModule(*module, verify ? verifier : VerifierOptions(), &sink);
-      diagnostics.Show(sink, *part.source);
-      good = !sink.has_errors();
+      good = diagnostics.Verify(part, *module, verify ? verifier : VerifierOptions());
     }
     if (good && !passes.empty()) good = passes.Run(*module, verifier, verify, part.label(), &diagnostics);
     if (good) modules.push_back(std::move(module));

@@ -10,7 +10,7 @@
 #include "interp/exact/host_io.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/str_cat.h"
-#include "ir/verify/verifier.h"
+#include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
@@ -37,15 +37,26 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
   }
   Input input = {parts[0], diagnostics->Parse(parts[0], std::move(context))};
   if (input.module == nullptr) return std::nullopt;
-  if (flags.verify) {
-    DiagnosticSink sink;
-    VerifyModule(*input.module, VerifierOptions(), &sink);
-    if (sink.has_errors()) {
-      diagnostics->Show(sink, *input.part.source);
-      return std::nullopt;
-    }
-  }
+  if (flags.verify && !diagnostics->Verify(input.part, *input.module)) return std::nullopt;
   return input;
+}
+
+// Rejects a program that each partition would compute as a whole.
+bool CheckPartitioned(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics) {
+  if (flags.options.num_partitions <= 1) return true;
+  const Instruction sharded = FirstUnpartitioned(*input.module);
+  if (!sharded.valid()) return true;
+  DiagnosticSink sink;
+  SourceRange range;
+  const uint32_t offset = sharded.record().source_offset;
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  sink.Error(DiagnosticKind::kSharding, range,
+             StrCat("`", sharded.name(), "` is sharded, but the program is not partitioned: each of the ",
+                    flags.options.num_partitions, " partitions would compute all of it"),
+             "run it with --partitions=1; if it is partitioned, remove its shardings with "
+             "hlo-opt --passes=sharding-remover");
+  diagnostics->Show(sink, *input.part.source);
+  return false;
 }
 
 std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const interp::EvaluatorOptions& options,
@@ -141,6 +152,7 @@ int Run(int argc, char** argv) {
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }
 
+  if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
   ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
   options.cancel = InstallInterruptHandler();

@@ -2,8 +2,7 @@
 // my-opt PIPELINE FILE: runs passes of hlokit and logistic-fuser over a module, and checks that it computes the same.
 #include <iostream>
 
-#include "interp/exact/argument_generator.h"
-#include "interp/exact/evaluator.h"
+#include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/source_buffer.h"
 #include "ir/text/printer.h"
@@ -13,20 +12,10 @@
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/core/register_passes.h"
-#include "passes/instrumentation/equivalence_check.h"
 #include "passes/instrumentation/reports.h"
+#include "passes/instrumentation/verify_each.h"
 
 namespace {
-
-// The results of a module on synthetic arguments.
-absl::StatusOr<std::vector<hlokit::Literal>> Evaluate(const hlokit::Module& module) {
-  hlokit::DiagnosticSink sink;
-  const auto evaluator = hlokit::interp::Evaluator::Prepare(module, {}, &sink);
-  if (evaluator == nullptr) return absl::FailedPreconditionError("the module cannot be evaluated");
-  auto results = evaluator->Run(hlokit::interp::MakeFakeArguments(evaluator->argument_shapes(), /*seed=*/1), &sink);
-  if (!results) return absl::FailedPreconditionError("the run failed");
-  return *std::move(results);
-}
 
 int Fail(const absl::Status& status) {
   std::cerr << "my-opt: error: " << status.message() << "\n";
@@ -63,7 +52,7 @@ int main(int argc, char** argv) {
 
   // After each pass: does the module verify, and does it compute the same?
   hlokit::VerifyEach verify({});
-  hlokit::EquivalenceCheck compare(Evaluate, /*tolerance=*/std::nullopt);
+  hlokit::interp::EquivalenceCheck compare({});
   hlokit::PassStatistics statistics;
   hlokit::PipelineOptions options;
   options.context = hlokit::interp::EvaluatingContext();  // for constant-folding

@@ -122,6 +122,7 @@ double Measure(const Distance& d, const ErrorSpec& t) {
 // Largest difference so far.
 struct Worst {
   int64_t different = 0;
+  double max_ulp = 0, max_absolute = 0;  // of all elements
   double measure = -1;
   size_t leaf = 0;
   int64_t element = 0;
@@ -151,10 +152,18 @@ void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, co
     } else {
       ComparePart(a[i], e[i], tolerance, &near, &distance);
     }
+    if (distance.abs < kInfiniteDistance) {
+      worst->max_ulp = std::max(worst->max_ulp, distance.ulp);
+      worst->max_absolute = std::max(worst->max_absolute, distance.abs);
+    }
     if (near) continue;
     ++worst->different;
     const double measure = Measure(distance, tolerance);
-    if (measure > worst->measure) *worst = {worst->different, measure, leaf, i, distance};
+    if (measure <= worst->measure) continue;
+    worst->measure = measure;
+    worst->leaf = leaf;
+    worst->element = i;
+    worst->distance = distance;
   }
 }
 
@@ -206,6 +215,11 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
 
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
                                               const ErrorSpec& tolerance) {
+  return CompareValues(actual, expected, [&](ElementType) { return tolerance; });
+}
+
+absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
+                                              const std::function<ErrorSpec(ElementType)>& tolerance_of) {
   if (actual.size() != expected.size()) {
     return absl::InvalidArgumentError(StrCat("there are ", actual.size(), " results, expected ", expected.size()));
   }
@@ -219,11 +233,14 @@ absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, 
     }
     if (!shape.IsArray()) continue;
     difference.elements += shape.element_count();
+    const ErrorSpec tolerance = tolerance_of(shape.element_type());
     VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
       CompareLeaf<T>(actual[leaf], expected[leaf], leaf, tolerance, &worst);
     });
   }
   difference.different = worst.different;
+  difference.max_ulp = worst.max_ulp;
+  difference.max_absolute = worst.max_absolute;
   if (worst.different == 0) return difference;
   difference.leaf = worst.leaf;
   difference.element = worst.element;

@@ -7,6 +7,7 @@
 #define HLOKIT_INTERP_VALUES_VALUE_COMPARISON_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,10 +32,13 @@ struct ErrorSpec {
 absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text);
 
 struct ValueDifference {
-  int64_t different = 0;    // number of elements that do not match
-  int64_t elements = 0;     // compared elements, in all leaves
-  size_t leaf = 0;          // position of the largest difference,
-  int64_t element = 0;      // row-major
+  int64_t different = 0;  // number of elements that do not match
+  int64_t elements = 0;   // compared elements, in all leaves
+  size_t leaf = 0;        // position of the largest difference,
+  int64_t element = 0;    // row-major
+  // Of all elements, largest distances that are finite.
+  double max_ulp = 0;
+  double max_absolute = 0;
   std::string description;  // "result 1, element {0, 3} of f32[2,4]: 1.5, expected 1.25 (off by 0.25, 0.2 of it, ...)"
   bool equal() const { return different == 0; }
 };
@@ -43,6 +47,9 @@ struct ValueDifference {
 // is measured by the first given bound (ulp, rel, abs; without any, ulp); the first among equals.
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
                                               const ErrorSpec& tolerance);
+// With bounds for each element type. Results of different types are compared by their measures in ulps.
+absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
+                                              const std::function<ErrorSpec(ElementType)>& tolerance_of);
 
 }  // namespace hlokit::interp
 

@@ -89,6 +89,39 @@ void Fill(T* values, uint64_t count, FillKind kind, uint64_t start) {
   }
 }
 
+// The special values of a type.
+template <typename T>
+std::vector<T> SpecialValues() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values = {Limits::max(), Limits::lowest()};
+  if constexpr (AnyInteger<T>) {
+    values.push_back(static_cast<T>(0));
+    if constexpr (Limits::is_signed) values.push_back(static_cast<T>(-1));
+  } else {
+    values.push_back(Limits::min());
+    values.push_back(Limits::epsilon());
+    if constexpr (Limits::has_quiet_NaN) values.push_back(Limits::quiet_NaN());
+    if constexpr (Limits::has_infinity) values.push_back(Limits::infinity());
+    if constexpr (Limits::has_infinity) values.push_back(static_cast<T>(-static_cast<double>(Limits::infinity())));
+    if constexpr (!std::is_same_v<T, F8E8M0FNU>) {
+      values.push_back(static_cast<T>(0.0));
+      values.push_back(static_cast<T>(-0.0));
+      values.push_back(Limits::denorm_min());
+      values.push_back(static_cast<T>(-static_cast<double>(Limits::denorm_min())));
+    }
+  }
+  return values;
+}
+
+template <typename T>
+void MixSpecial(T* values, uint64_t count, uint64_t seed) {
+  const std::vector<T> special = SpecialValues<T>();
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t bits = Random(seed, i);
+    if ((bits & 1) != 0) values[i] = special[(bits >> 1) % special.size()];
+  }
+}
+
 // Returns the advance of XLA's counter for an array.
 uint64_t XlaCounts(size_t bytes) { return bytes / 4 + bytes % 4; }
 
@@ -183,6 +216,19 @@ Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {
     }
   });
   return literal;
+}
+
+void FillSpecial(uint64_t seed, Literal* literal) {
+  if (!literal->shape().IsArray()) return;
+  VisitType(literal->shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+    const auto values = literal->values<T>();
+    if constexpr (AnyComplex<T>) {
+      using Part = typename T::value_type;
+      MixSpecial(reinterpret_cast<Part*>(values.data()), values.size() * 2, seed);
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      MixSpecial(values.data(), values.size(), seed);
+    }
+  });
 }
 
 }  // namespace hlokit

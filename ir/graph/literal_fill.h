@@ -40,6 +40,11 @@ Literal FillPositive(Shape shape, uint64_t seed);
 // element i is the i-th output modulo the bound.
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed);
 
+// Replaces half of the elements of an array of numbers by values that rewrites may treat differently: NaN, infinities,
+// zeros of either sign, denormals, and the largest and smallest numbers, as far as the type has them. Other elements,
+// arrays of pred and literals that are not arrays stay as they are.
+void FillSpecial(uint64_t seed, Literal* literal);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_GRAPH_LITERAL_FILL_H_

@@ -6,6 +6,7 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/replica_groups.h"
+#include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::tpu {
 
@@ -15,14 +16,7 @@ double TpuTarget::VmemForArrays() const {
 
 double ImplicitPartitionCount(const Module& module) {
   if (module.header().num_partitions <= 1) return 1;
-  bool shardings = false;
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (HasTrait(i.opcode(), kCollective)) return 1;
-      shardings |= i.has(Attr::kSharding);
-    }
-  }
-  return shardings ? static_cast<double>(module.header().num_partitions) : 1;
+  return FirstUnpartitioned(module).valid() ? static_cast<double>(module.header().num_partitions) : 1;
 }
 
 int64_t DevicesOf(const Module& module) {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/argument_generator.h"
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
-#include "passes/instrumentation/equivalence_check.h"
 
 namespace hlokit::properties {
 namespace {
@@ -97,7 +97,8 @@ ValueComparison CompareDynamicValues(const Module& before, const Module& after, 
   if (!expected) return comparison;
   const auto found = RunReference(after, *whole, &comparison.what);
   if (!found) return different(StrCat("runs before, but after the pass: ", comparison.what));
-  if (const std::string difference = CompareResults(*expected, *found, -1); !difference.empty()) {
+  if (const std::string difference = interp::CompareResults(*expected, *found, interp::Tolerance::OfPass(0));
+      !difference.empty()) {
     return different(StrCat("with sizes at their bounds: ", difference));
   }
   std::vector<std::vector<Literal>> results;
@@ -111,7 +112,8 @@ ValueComparison CompareDynamicValues(const Module& before, const Module& after, 
     if (!run) return different(comparison.what);
     results.push_back(*std::move(run));
   }
-  if (const std::string difference = CompareResults(results[0], results[1], -1); !difference.empty()) {
+  if (const std::string difference = interp::CompareResults(results[0], results[1], interp::Tolerance::OfPass(0));
+      !difference.empty()) {
     return different(StrCat("depends on elements beyond the size: ", difference));
   }
   comparison.outcome = ValueComparison::Outcome::kEqual;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
@@ -14,7 +15,7 @@
 #include "ir/sharding/collective_groups.h"
 #include "ir/sharding/replica_groups.h"
 #include "passes/analysis/cost.h"
-#include "passes/instrumentation/equivalence_check.h"
+#include "passes/instrumentation/dependent_results.h"
 #include "tests/random/value_round_trips.h"
 
 namespace hlokit::properties {
@@ -132,7 +133,7 @@ ValueComparison CompareValuesOf(const Module& before, const Module& after, const
     for (size_t k = 0; k < found->size() && k < expected->size() && !redefined.empty(); ++k) {
       if (redefined[k % redefined.size()] != 0) (*found)[k] = (*expected)[k];
     }
-    comparison.what = CompareResults(*expected, *found, pass.tolerance > 0 ? pass.tolerance : -1);
+    comparison.what = interp::CompareResults(*expected, *found, interp::Tolerance::OfPass(pass.tolerance));
     if (!comparison.what.empty()) return comparison;
   }
   const bool complete = std::count(redefined.begin(), redefined.end(), 1) == 0;

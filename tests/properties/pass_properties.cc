@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
@@ -38,7 +39,8 @@
 #include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
-#include "passes/instrumentation/equivalence_check.h"
+#include "passes/instrumentation/dependent_results.h"
+#include "passes/instrumentation/verify_each.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/random/random_module.h"
 
@@ -234,7 +236,7 @@ class Checker {
         left_out_ += dependent[k] ? 1 : 0;
       }
     }
-    return CompareResults(before, *after, tolerance);
+    return interp::CompareResults(before, *after, interp::Tolerance::OfPass(std::max(tolerance, 0.0)));
   }
 
   void CheckUndone(const std::string& path, const Module& original, const std::optional<std::vector<Literal>>& before) {
@@ -249,7 +251,9 @@ class Checker {
     good = good && run("fusion,defuse");
     changed_[std::string(kName)] += Fingerprint(module) != unfused ? 1 : 0;
     const auto after = before ? Evaluate(module) : std::nullopt;
-    const std::string difference = after ? CompareResults(*before, *after, -1) : before ? "cannot be run any more" : "";
+    const std::string difference = after    ? interp::CompareResults(*before, *after, interp::Tolerance::OfPass(0))
+                                   : before ? "cannot be run any more"
+                                            : "";
     good = good && run("(tuple-simplifier,cse,dce)*");
     Outcome& outcome = outcomes_[std::string(kName)];
     const bool undone = good && Fingerprint(module) == unfused;

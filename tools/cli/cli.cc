@@ -237,12 +237,47 @@ std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   return parts;
 }
 
+namespace {
+
+// Warns of constants whose values the text does not have, since the program is another one without them.
+void WarnOfElided(const Module& module, DiagnosticSink* sink) {
+  constexpr int64_t kMaxNames = 4;
+  int64_t count = 0;
+  std::string names;
+  SourceRange range;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kConstant || !i.literal().elided) continue;
+      if (count == 0 && i.record().source_offset != InstructionRecord::kNoSourceOffset) {
+        range = {i.record().source_offset, static_cast<uint32_t>(i.name().size())};
+      }
+      if (++count <= kMaxNames) StrAppend(&names, count == 1 ? "" : ", ", i.name());
+    }
+  }
+  if (count == 0) return;
+  if (count > kMaxNames) StrAppend(&names, " and ", count - kMaxNames, " more");
+  sink->Warning(DiagnosticKind::kElidedConstant, range,
+                StrCat(count == 1 ? "the value of a constant is" : StrCat("the values of ", count, " constants are"),
+                       " elided in the text: ", names),
+                "to keep them, dump with --xla_dump_large_constants or print with --print=lossless");
+}
+
+}  // namespace
+
 std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
   DiagnosticSink sink;
   std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context));
+  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, &sink);
   Show(sink, *part.source);
   if (module == nullptr) Fail(kRejected);
   return module;
+}
+
+bool DiagnosticReporter::Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier) {
+  DiagnosticSink sink;
+  VerifyModule(module, verifier, &sink);
+  Show(sink, *part.source);
+  return !sink.has_errors();
 }
 
 void DiagnosticReporter::Show(const DiagnosticSink& sink, const SourceBuffer& source) {

@@ -25,6 +25,7 @@
 #include "ir/core/source_buffer.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
+#include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "tools/cli/completion.h"
 
@@ -55,6 +56,7 @@ struct InputOptions {
   ParseOptions parse;
   bool split_input_file = false;
   bool json_diagnostics = false;
+  bool warn_of_elided = true;  // of constants without values, "{...}"
 
   // Adds --split-input-file, --allow-unknown, --diagnostics=text|json.
   void AddFlags(CLI::App* app);
@@ -86,6 +88,8 @@ class DiagnosticReporter {
   // Returns the module of a chunk; null after errors. Prints errors and warnings. Modules with a shared context require
   // one thread, but compare faster.
   std::unique_ptr<Module> Parse(const InputPart& part, std::shared_ptr<Context> context = nullptr);
+  // Verifies a parsed module. Prints errors and warnings. Returns false after errors.
+  bool Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier = {});
   // Prints an engine's diagnostics for a module of `source`.
   void Show(const DiagnosticSink& sink, const SourceBuffer& source);
   // Prints an error without a location in a text, e.g. a file that cannot be written.

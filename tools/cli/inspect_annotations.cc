@@ -186,7 +186,9 @@ int RunAnnotations(const AnnotationsFlags& flags) {
     for (const std::string& path : flags.files) {
       for (const InputPart& part : diagnostics.Read(path)) {
         const std::unique_ptr<Module> module = diagnostics.Parse(part);
-        if (module == nullptr) continue;
+        // Passes require a valid module.
+        const bool verify = flags.verify || !pipeline->empty();
+        if (module == nullptr || (verify && !diagnostics.Verify(part, *module))) continue;
         const Report report(flags, module.get(), &*pipeline);
         if (!report.status().ok()) {
           diagnostics.ShowError(part.label(), std::string(report.status().message()), kRejected);

@@ -20,11 +20,13 @@ struct InspectFlags {
   std::vector<std::string> files{"-"};
   std::string output = "-";
   bool json = false;
+  bool verify = true;
 
   void AddTo(CLI::App* app) {
     app->add_option("FILE", files, "HLO texts; - is standard input")->type_name("FILE")->default_str("-");
     app->add_flag("--json", json, "print JSON");
     app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->default_str("-");
+    app->add_flag("--verify,!--no-verify", verify, "verify the modules first (default on)");
     input.AddFlags(app);
   }
 };
@@ -56,7 +58,8 @@ void ForEachModule(const InspectFlags& flags, DiagnosticReporter* diagnostics, U
   for (const std::string& path : flags.files) {
     for (const InputPart& part : diagnostics->Read(path)) {
       const std::unique_ptr<Module> module = diagnostics->Parse(part);
-      if (module != nullptr) use(part, *module);
+      if (module == nullptr || (flags.verify && !diagnostics->Verify(part, *module))) continue;
+      use(part, *module);
     }
   }
 }

@@ -8,12 +8,11 @@
 #include <iostream>
 #include <utility>
 
-#include "interp/exact/argument_generator.h"
-#include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "passes/annotations/text.h"
 #include "passes/documentation/documentation.h"
+#include "passes/instrumentation/verify_each.h"
 
 namespace hlokit::cli {
 namespace {
@@ -34,31 +33,6 @@ CLI::Validator AtLeast(int least) {
     return fits ? std::string() : StrCat("expected a number of at least ", least, ", found `", text, "`");
   };
   return CLI::Validator(check, "");
-}
-
-std::string FirstError(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity != Severity::kError) continue;
-    // The interpreter's message names the flag of hlo-run, which has another name here.
-    std::string message = d.message;
-    constexpr std::string_view kFlag = "--max-seconds";
-    if (const size_t at = message.find(kFlag); at != std::string::npos) message.insert(at + 2, "run-");
-    return message;
-  }
-  return "no results";
-}
-
-// Returns the results of a module on synthetic arguments.
-absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double seconds) {
-  interp::EvaluatorOptions options;
-  options.fill_elided = FillKind::kRandom;
-  options.limits.max_seconds = seconds;
-  DiagnosticSink sink;
-  const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
-  if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
-  auto results = evaluator->Run(interp::MakeFakeArguments(evaluator->argument_shapes(), options.seed), &sink);
-  if (!results) return absl::FailedPreconditionError(FirstError(sink));
-  return *std::move(results);
 }
 
 }  // namespace
@@ -94,11 +68,20 @@ void PassFlags::AddFlags(CLI::App* app) {
       ->check(AtLeast(0));
   app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
                 "run the module on synthetic arguments before the passes and after each, and compare the results");
-  app->add_option("--run-tolerance,--equivalence-tolerance", run_tolerance_,
-                  "relative tolerance of that comparison; by default 4 units in the last place, or more after a pass "
-                  "that declares a tolerance")
-      ->check(AtLeast(0));
-  app->add_option("--run-max-seconds,--equivalence-max-seconds", run_seconds_, "time limit of one such run")
+  app->add_option(
+         "--run-tolerance,--equivalence-tolerance", run_tolerance_,
+         "tolerance of that comparison: a relative error; ulp:N, rel:X or abs:X or several separated by commas, "
+         "of which one must hold; or these for types, as in 'f32=1e-5;bf16=rel:1e-2,abs:1e-2'. By default a few "
+         "units in the last place, and after passes that declare a tolerance that one")
+      ->type_name("SPEC");
+  app->add_option("--run-inputs,--equivalence-inputs", run_.inputs, "number of sets of synthetic arguments")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
+      ->capture_default_str();
+  app->add_option("--run-seed,--equivalence-seed", run_.seed, "seed of the first set; the others count up from it")
+      ->capture_default_str();
+  app->add_flag("--run-special-values,--equivalence-special-values", run_.special_values,
+                "also run on arguments with NaN, infinities, zeros of either sign, denormals and extremes");
+  app->add_option("--run-max-seconds,--equivalence-max-seconds", run_.max_seconds, "time limit of one such run")
       ->capture_default_str();
   app->add_option("--crash-reproducer,--pass-pipeline-crash-reproducer", crash_reproducer_,
                   "write the module and the pass to this file if a pass fails, produces an invalid module or crashes")
@@ -126,6 +109,12 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
   }
   for (const auto& [flag, pattern] : {std::pair("--print-before", &print_before_), {"--print-after", &print_after_}}) {
     if (const std::optional<int> code = CheckPattern(tool, flag, *pattern)) return code;
+  }
+  if (!run_tolerance_.empty()) {
+    const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(run_tolerance_);
+    if (!tolerance.ok())
+      return UsageError(tool, StrCat("--run-tolerance: ", std::string(tolerance.status().message())));
+    run_.tolerance = *tolerance;
   }
   if (!time_passes_.empty()) timing_ = std::make_unique<TimePasses>();
   if (!stats_.empty()) statistics_ = std::make_unique<PassStatistics>();
@@ -172,7 +161,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   PrintIr print(printing, WriteError);
   VerifyEach verify_each(verifier);
   OptBisect bisect(bisect_limit_, WriteError);
-  EquivalenceCheck run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
+  interp::EquivalenceCheck run(run_);
   // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
@@ -204,6 +193,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
                       " iterations (--max-iterations)\n"));
   }
   WriteMetadataSources(module);
+  if (run_before_after_) WriteError(StrCat(label, ": note: ", run.Summary(), "\n"));
   return true;
 }
 

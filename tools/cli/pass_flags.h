@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "interp/equivalence/equivalence_check.h"
 #include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
-#include "passes/instrumentation/equivalence_check.h"
 #include "passes/instrumentation/printing.h"
 #include "passes/instrumentation/reports.h"
 #include "tools/cli/cli.h"
@@ -49,8 +49,8 @@ class PassFlags {
   std::string print_changed_;
   int64_t bisect_limit_ = -1;
   bool run_before_after_ = false;
-  std::optional<double> run_tolerance_;
-  double run_seconds_ = 60;
+  std::string run_tolerance_;
+  interp::EquivalenceOptions run_;
   std::string crash_reproducer_;
   int64_t max_rounds_ = PipelineOptions().max_iterations;
 

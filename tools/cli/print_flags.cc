@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/print_flags.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include "ir/core/str_cat.h"
@@ -50,9 +52,10 @@ constexpr Toggle kToggles[] = {
 }  // namespace
 
 void PrintFlags::AddFlags(CLI::App* app) {
-  app->add_option("--print", form_, "format of the output")
-      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "lossless", "json", "none"}))
-      ->capture_default_str();
+  app->add_option("--print", form_,
+                  "format of the output; by default lossless, and to a terminal `default`, which is XLA's and elides "
+                  "constants of more than 10 elements")
+      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "lossless", "json", "none"}));
   toggles_.assign(std::size(kToggles), -1);
   for (size_t i = 0; i < std::size(kToggles); ++i) {
     const Toggle& t = kToggles[i];
@@ -69,8 +72,15 @@ void PrintFlags::AddFlags(CLI::App* app) {
       ->group("Printing");
 }
 
+bool IsTerminal(std::string_view path) { return path == "-" && isatty(STDOUT_FILENO) != 0; }
+
+PrintOptions PrintOptionsFor(std::string_view path) {
+  return IsTerminal(path) ? PrintOptions::Default() : PrintOptions::Lossless();
+}
+
 PrintOptions PrintFlags::Options() const {
   PrintOptions options;
+  if (form_.empty()) options = PrintOptionsFor(output_);
   if (form_ == "short") options = PrintOptions::ShortParsable();
   if (form_ == "canonical") options = PrintOptions::Canonical();
   if (form_ == "fingerprint") options = PrintOptions::Fingerprint();

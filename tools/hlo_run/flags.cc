@@ -204,6 +204,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
   }
+  flags->input.warn_of_elided = !flags->options.fill_elided;
   if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
   flags->options.seed = flags->seed.value_or(0);
   flags->trace_options.prefix = "value: ";

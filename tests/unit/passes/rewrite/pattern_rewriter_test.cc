@@ -11,7 +11,6 @@
 #include "parser/core/parser.h"
 #include "passes/annotations/annotations.h"
 #include "passes/core/registry.h"
-#include "passes/instrumentation/equivalence_check.h"
 #include "passes/instrumentation/printing.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/instruction_key.h"
@@ -127,22 +126,6 @@ TEST(LineDiffTest, ShowsWhatChanged) {
   EXPECT_EQ(LineDiff("a\n", ""), "@@ -1 +1 @@\n-a\n");
   EXPECT_EQ(LineDiff("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n6\n7\n8\n9\n"),
             "@@ -2 +2 @@\n 2\n 3\n 4\n-5\n 6\n 7\n 8\n");
-}
-
-TEST(CompareResultsTest, IntegersExactlyFloatsNearly) {
-  Context context;
-  const Shape floats = context.shapes.Array(ElementType::kF32, {2});
-  const Shape ints = context.shapes.Array(ElementType::kS32, {1});
-  std::vector<Literal> a = {Literal::Zeros(floats), Literal::Zeros(ints)}, b = a;
-  a[0].values<float>()[1] = 1.0f;
-  b[0].values<float>()[0] = -0.0f;
-  b[0].values<float>()[1] = 1.0000002f;
-  EXPECT_EQ(CompareResults(a, b, -1), "");
-  b[0].values<float>()[1] = 1.001f;
-  EXPECT_NE(CompareResults(a, b, -1), "");
-  EXPECT_EQ(CompareResults(a, b, 0.01), "");
-  b[1].values<int32_t>()[0] = 1;
-  EXPECT_EQ(CompareResults(a, b, 10), "result 1: element 0 of s32[1]: expected 0, found 1");
 }
 
 // Each pass of these categories has a golden test.

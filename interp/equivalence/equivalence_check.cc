@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/equivalence/equivalence_check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/double_text.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/literal_fill.h"
+#include "ir/graph/module.h"
+#include "ir/types/float_types.h"
+#include "passes/instrumentation/dependent_results.h"
+
+namespace hlokit::interp {
+namespace {
+
+// Returns the rounding errors that a rewrite may cause without declaring a tolerance, in ulps.
+int UlpsOf(ElementType type) {
+  const int bits = IsComplex(type) ? BitsOf(type) / 2 : BitsOf(type);
+  return bits >= 32 ? 4 : bits >= 16 ? 2 : 1;
+}
+
+double EpsilonOf(ElementType type) {
+  return VisitType(type, []<typename T>(std::type_identity<T>) -> double {
+    if constexpr (AnyComplex<T>) {
+      return static_cast<double>(std::numeric_limits<typename T::value_type>::epsilon());
+    } else if constexpr (AnyFloat<T>) {
+      return static_cast<double>(std::numeric_limits<T>::epsilon());
+    } else {
+      return 0;
+    }
+  });
+}
+
+std::string FirstError(const DiagnosticSink& sink) {
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity != Severity::kError) continue;
+    // The interpreter's message names the flag of hlo-run, which has another name here.
+    std::string message = d.message;
+    constexpr std::string_view kFlag = "--max-seconds";
+    if (const size_t at = message.find(kFlag); at != std::string::npos) message.insert(at + 2, "run-");
+    return message;
+  }
+  return "no results";
+}
+
+absl::StatusOr<ErrorSpec> ParseSpec(std::string_view text) {
+  double relative = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), relative);
+  if (error == std::errc() && end == text.data() + text.size() && relative >= 0) {
+    ErrorSpec spec;
+    spec.relative = relative;
+    return spec;
+  }
+  return ParseErrorSpec(text);
+}
+
+}  // namespace
+
+Tolerance Tolerance::OfPass(double declared) {
+  Tolerance tolerance;
+  tolerance.declared_ = declared;
+  return tolerance;
+}
+
+absl::StatusOr<Tolerance> Tolerance::Parse(std::string_view text) {
+  Tolerance tolerance;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    std::string_view part = text.substr(begin, end - begin);
+    begin = end + 1;
+    std::optional<ElementType> type;
+    if (const size_t equal = part.find('='); equal != std::string_view::npos) {
+      type = ElementTypeFromText(part.substr(0, equal));
+      if (!type || !(IsFloat(*type) || IsComplex(*type))) {
+        return absl::InvalidArgumentError(StrCat(
+            "tolerance `", text, "`: expected a floating-point or complex type, found `", part.substr(0, equal), "`"));
+      }
+      part.remove_prefix(equal + 1);
+    }
+    const absl::StatusOr<ErrorSpec> spec = ParseSpec(part);
+    if (!spec.ok()) {
+      return absl::InvalidArgumentError(
+          StrCat("tolerance `", text,
+                 "`: expected a relative error, exact, or ulp:N, rel:X, abs:X (several separated by commas); ",
+                 "`;` separates types, as in f32=1e-5;bf16=1e-2"));
+    }
+    if (!type) {
+      tolerance.others_ = *spec;
+    } else {
+      tolerance.types_.emplace_back(*type, *spec);
+    }
+  }
+  return tolerance;
+}
+
+ErrorSpec Tolerance::Of(ElementType type) const {
+  ErrorSpec spec;
+  spec.ulp = 0;  // zeros of either sign are equal
+  if (!IsFloat(type) && !IsComplex(type)) return spec;
+  for (const auto& [of, given] : types_) {
+    if (of == type) return given;
+  }
+  if (others_) return *others_;
+  spec.ulp = UlpsOf(type);
+  const double declared = declared_.value_or(0);
+  if (declared > 0) {
+    spec.relative = spec.absolute = std::max(declared, UlpsOf(type) * EpsilonOf(type));
+  }
+  return spec;
+}
+
+std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after,
+                           const Tolerance& tolerance) {
+  const absl::StatusOr<ValueDifference> difference =
+      CompareValues(after, before, [&](ElementType type) { return tolerance.Of(type); });
+  if (!difference.ok()) return std::string(difference.status().message());
+  return difference->description;
+}
+
+absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(const Module& module) const {
+  EvaluatorOptions options;
+  options.fill_elided = FillKind::kRandom;
+  options.limits.max_seconds = options_.max_seconds;
+  DiagnosticSink sink;
+  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+  if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
+  std::vector<std::vector<Literal>> results;
+  const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
+  for (int64_t set = 0; set < sets; ++set) {
+    std::vector<Literal> arguments =
+        MakeFakeArguments(evaluator->argument_shapes(), options_.seed + static_cast<uint64_t>(set));
+    if (set >= options_.inputs) {
+      for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i]);
+    }
+    std::optional<std::vector<Literal>> values = evaluator->Run(arguments, &sink);
+    if (!values) return absl::FailedPreconditionError(FirstError(sink));
+    results.push_back(*std::move(values));
+  }
+  return results;
+}
+
+std::string EquivalenceCheck::NameOfSet(size_t set) const {
+  if (static_cast<int64_t>(set) >= options_.inputs) return "special values";
+  return StrCat("seed ", options_.seed + set);
+}
+
+absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& module) {
+  ++passes_;
+  redefined_.clear();
+  if (!run.info.redefines.empty()) redefined_ = DependentResults(module, run.info.redefines);
+  if (evaluated_) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  if (!results.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
+  }
+  results_ = *std::move(results);
+  evaluated_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
+  if (!changed) return absl::OkStatus();
+  ++compared_;
+  const absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  if (!results.ok()) {
+    return absl::FailedPreconditionError(StrCat("cannot run the module after pass `", run.info.name, "` (run ",
+                                                run.number, "): ", std::string(results.status().message())));
+  }
+  declared_ = std::max(declared_, run.info.tolerance);
+  const Tolerance tolerance = options_.tolerance.value_or(Tolerance::OfPass(declared_));
+  for (size_t set = 0; set < results->size(); ++set) {
+    std::vector<Literal>& before = results_[set];
+    const std::vector<Literal>& after = (*results)[set];
+    for (size_t k = 0; k < redefined_.size() && k < before.size() && k < after.size(); ++k) {
+      if (redefined_[k] != 0) before[k] = after[k];
+    }
+    const absl::StatusOr<ValueDifference> difference =
+        CompareValues(after, before, [&](ElementType type) { return tolerance.Of(type); });
+    const std::string what = difference.ok() ? difference->description : std::string(difference.status().message());
+    if (!what.empty()) {
+      return absl::FailedPreconditionError(StrCat("different results after pass `", run.info.name, "` (run ",
+                                                  run.number, ", ", NameOfSet(set), "): ", what));
+    }
+    largest_.max_ulp = std::max(largest_.max_ulp, difference->max_ulp);
+    largest_.max_absolute = std::max(largest_.max_absolute, difference->max_absolute);
+  }
+  return absl::OkStatus();
+}
+
+std::string EquivalenceCheck::Summary() const {
+  const auto count = [](int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); };
+  if (!evaluated_) return "nothing was run, since there are no passes";
+  int64_t elements = 0;
+  for (const Literal& result : results_[0]) {
+    if (result.shape().IsArray()) elements += result.element_count();
+  }
+  std::string text =
+      StrCat("same results after each of ", count(compared_, "pass"), compared_ == 1 ? "" : "es",
+             " that changed the module (of ", passes_, "): ", count(static_cast<int64_t>(results_[0].size()), "result"),
+             " of ", count(elements, "element"), ", on ", count(options_.inputs, "set"), " of arguments");
+  StrAppend(&text, " (", NameOfSet(0),
+            options_.inputs > 1 ? StrCat(" to ", options_.seed + static_cast<uint64_t>(options_.inputs) - 1) : "",
+            options_.special_values ? ", and special values" : "", ")");
+  if (compared_ == 0) return text;
+  if (largest_.max_ulp == 0) return StrCat(text, "; equal");
+  return StrCat(text, "; largest difference ", FormatDouble(largest_.max_ulp, 4), " ulp, ",
+                FormatDouble(largest_.max_absolute, 4));
+}
+
+}  // namespace hlokit::interp

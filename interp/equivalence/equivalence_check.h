@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks that passes preserve values: runs the module before and after them on synthetic arguments.
+#ifndef HLOKIT_INTERP_EQUIVALENCE_EQUIVALENCE_CHECK_H_
+#define HLOKIT_INTERP_EQUIVALENCE_EQUIVALENCE_CHECK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "interp/values/value_comparison.h"
+#include "ir/types/literal.h"
+#include "passes/core/pass_instrumentation.h"
+
+namespace hlokit::interp {
+
+// The tolerance of a pass: bounds for each element type. Integers and pred must always be equal.
+class Tolerance {
+ public:
+  // For passes that declare the tolerance `declared` (PassInfo), 0 if they declare none: rounding errors of 4 ulps of
+  // f64 and f32, 2 of f16 and bf16, 1 of narrower types; and a relative and an absolute error of `declared`, but at
+  // least as many epsilons of the type.
+  static Tolerance OfPass(double declared);
+  // Parses "X", a relative error for all types; an ErrorSpec ("rel:1e-3,abs:1e-6"); and `;` between those of types, as
+  // in "f32=1e-4;bf16=rel:1e-2,abs:1e-2;1e-3", where the one without a type is for all others.
+  static absl::StatusOr<Tolerance> Parse(std::string_view text);
+
+  ErrorSpec Of(ElementType type) const;
+
+ private:
+  std::optional<double> declared_;
+  std::optional<ErrorSpec> others_;
+  std::vector<std::pair<ElementType, ErrorSpec>> types_;
+};
+
+// Returns a description of the largest difference between results that is not within the tolerance, or "".
+std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after,
+                           const Tolerance& tolerance);
+
+struct EquivalenceOptions {
+  // Arguments come in `inputs` sets, generated from seed, seed + 1, ... (MakeFakeArguments), which depend only on
+  // shapes.
+  int64_t inputs = 1;
+  uint64_t seed = 0;
+  // One more set, in which half of the elements are NaN, infinities, zeros of either sign, denormals and the largest
+  // and smallest numbers of the type (FillSpecial).
+  bool special_values = false;
+  std::optional<Tolerance> tolerance;  // by default that of the passes so far
+  double max_seconds = 60;             // of one run
+};
+
+// Evaluates the module before the first pass and after each pass that changed it, and compares the results. Results
+// that depend on opcodes that a pass redefines may change once, after that pass.
+class EquivalenceCheck : public PassInstrumentation {
+ public:
+  explicit EquivalenceCheck(EquivalenceOptions options) : options_(std::move(options)) {}
+
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
+
+  // Returns what was compared, in a line without a newline.
+  std::string Summary() const;
+
+ private:
+  // Returns the results of each set of arguments.
+  absl::StatusOr<std::vector<std::vector<Literal>>> Evaluate(const Module& module) const;
+  std::string NameOfSet(size_t set) const;
+
+  EquivalenceOptions options_;
+  double declared_ = 0;  // largest tolerance of the passes that ran
+  bool evaluated_ = false;
+  std::vector<uint8_t> redefined_;  // by result: the current pass may change it
+  std::vector<std::vector<Literal>> results_;
+  int64_t passes_ = 0, compared_ = 0;  // passes that ran, and that changed the module
+  ValueDifference largest_;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EQUIVALENCE_EQUIVALENCE_CHECK_H_

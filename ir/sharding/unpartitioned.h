@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recognizes programs that are annotated with shardings but not partitioned.
+#ifndef HLOKIT_IR_SHARDING_UNPARTITIONED_H_
+#define HLOKIT_IR_SHARDING_UNPARTITIONED_H_
+
+#include "ir/graph/module.h"
+
+namespace hlokit {
+
+// Returns true if the sharding of `instruction` divides some array among devices.
+bool HasTiledSharding(Instruction instruction);
+
+// Returns the first instruction with a tiled sharding, if the module has no collective: its shapes are those of the
+// whole program, which SPMD partitioning would divide. Invalid otherwise.
+Instruction FirstUnpartitioned(const Module& module);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_SHARDING_UNPARTITIONED_H_
