@@ -11,6 +11,7 @@
 #include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/print_flags.h"
 #include "tools/cli/profile_flags.h"
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
@@ -285,6 +286,7 @@ int Run(int argc, char** argv) {
   session.json = json;
   session.options = options;
   session.emit = emit;
+  if (!session.json) session.print = cli::PrintOptionsFor(output);
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
   if (profile.wanted() && profile.port >= 0) {
     return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");

@@ -120,7 +120,7 @@ ErrorSpec Tolerance::Of(ElementType type) const {
 std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after,
                            const Tolerance& tolerance) {
   const absl::StatusOr<ValueDifference> difference =
-      CompareValues(after, before, [&](ElementType type) { return tolerance.Of(type); });
+      CompareValuesByType(after, before, [&](ElementType type) { return tolerance.Of(type); });
   if (!difference.ok()) return std::string(difference.status().message());
   return difference->description;
 }
@@ -184,7 +184,7 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
       if (redefined_[k] != 0) before[k] = after[k];
     }
     const absl::StatusOr<ValueDifference> difference =
-        CompareValues(after, before, [&](ElementType type) { return tolerance.Of(type); });
+        CompareValuesByType(after, before, [&](ElementType type) { return tolerance.Of(type); });
     const std::string what = difference.ok() ? difference->description : std::string(difference.status().message());
     if (!what.empty()) {
       return absl::FailedPreconditionError(StrCat("different results after pass `", run.info.name, "` (run ",

@@ -215,11 +215,12 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
 
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
                                               const ErrorSpec& tolerance) {
-  return CompareValues(actual, expected, [&](ElementType) { return tolerance; });
+  return CompareValuesByType(actual, expected, [&](ElementType) { return tolerance; });
 }
 
-absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
-                                              const std::function<ErrorSpec(ElementType)>& tolerance_of) {
+absl::StatusOr<ValueDifference> CompareValuesByType(absl::Span<const Literal> actual,
+                                                    absl::Span<const Literal> expected,
+                                                    const std::function<ErrorSpec(ElementType)>& tolerance_of) {
   if (actual.size() != expected.size()) {
     return absl::InvalidArgumentError(StrCat("there are ", actual.size(), " results, expected ", expected.size()));
   }

@@ -48,8 +48,9 @@ struct ValueDifference {
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
                                               const ErrorSpec& tolerance);
 // With bounds for each element type. Results of different types are compared by their measures in ulps.
-absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
-                                              const std::function<ErrorSpec(ElementType)>& tolerance_of);
+absl::StatusOr<ValueDifference> CompareValuesByType(absl::Span<const Literal> actual,
+                                                    absl::Span<const Literal> expected,
+                                                    const std::function<ErrorSpec(ElementType)>& tolerance_of);
 
 }  // namespace hlokit::interp
 

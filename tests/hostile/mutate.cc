@@ -25,6 +25,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "tests/hostile/mutation.h"
 
 // Counts allocations. Sanitizers have separate allocators and are left alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -82,34 +83,6 @@ size_t PeakOf(const std::string& text, Verdict* verdict) {
   return peak - before;
 }
 
-std::string Mutated(const std::string& text, std::mt19937_64& random) {
-  static constexpr std::string_view kAlphabet = "{}[](),=%:0123456789-\"<>_ \n#*?ax\\'";
-  std::string t = text;
-  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
-  for (size_t changes = 1 + below(8); changes > 0 && !t.empty(); --changes) {
-    const size_t at = below(t.size());
-    switch (below(6)) {
-      case 0:
-      case 1:
-        t[at] = kAlphabet[below(kAlphabet.size())];
-        break;
-      case 2:
-        t[at] = static_cast<char>(below(256));
-        break;
-      case 3:
-        t.erase(at, 1 + below(12));
-        break;
-      case 4:
-        t.insert(at, 1, kAlphabet[below(kAlphabet.size())]);
-        break;
-      case 5:
-        t.insert(at, t.substr(below(t.size()), 1 + below(60)));
-        break;
-    }
-  }
-  return t;
-}
-
 int Run(int argc, char** argv) {
   int64_t mutations = 1000;
   size_t every = 1;
@@ -158,7 +131,7 @@ int Run(int argc, char** argv) {
     const size_t allowed = 10 * std::max<size_t>(PeakOf(text, &verdict), 1 << 16);
     for (size_t length = 0; length < text.size(); length += every) check(file, text.substr(0, length), allowed);
     for (int64_t n = 0; n < mutations / static_cast<int64_t>(files.size()); ++n) {
-      check(file, Mutated(text, random), allowed);
+      check(file, hostile::MutateBytes(text, random), allowed);
     }
   }
   std::printf(

@@ -26,11 +26,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string ModuleToString(const Module& module) {
+std::string ModuleToString(const Module& module, const PrintOptions& options) {
   std::string text;
   {
     TextWriter writer(&text);
-    PrintModule(writer, module);
+    PrintModule(writer, module, options);
   }
   return text + "\n";
 }
@@ -94,11 +94,11 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
     absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return Fail("ir-dump", module.status());
     const bool as_lowered = !tracer.options().dump_optimized;
-    if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module));
+    if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module, print));
     if (emit.optimized || !as_lowered) {
       if (absl::Status s = tracer.client().Optimize(**module); !s.ok()) return Fail("ir-dump", s);
-      if (emit.hlo && !as_lowered) Emit("hlo", ModuleToString(**module));
-      if (emit.optimized) Emit("optimized-hlo", ModuleToString(**module));
+      if (emit.hlo && !as_lowered) Emit("hlo", ModuleToString(**module, print));
+      if (emit.optimized) Emit("optimized-hlo", ModuleToString(**module, print));
     }
   }
   if (emit.hash)

