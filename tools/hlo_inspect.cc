@@ -318,7 +318,7 @@ int Run(int argc, char** argv) {
       "  hlo-inspect hash --include=layout,sharding m.hlo\n"
       "                                                 a module with other layouts has another digest\n"
       "  hlo-inspect hash --explain a.hlo b.hlo         the first difference, and the path to it\n"
-      "  hlo-opt --passes=dce m.hlo | hlo-inspect hash  dead instructions are ignored");
+      "  hlo-opt --passes=dce m.hlo | hlo-inspect hash  without instructions and computations that nothing uses");
 
   StatsFlags stats;
   CLI::App* stats_app = app.add_subcommand("stats", "count operations, shapes, element types, bytes and depth");

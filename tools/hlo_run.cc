@@ -167,7 +167,7 @@ int Run(int argc, char** argv) {
   const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
   const std::optional<std::vector<Literal>> arguments =
-      ReadRunArguments(flags, *input->module, *evaluator, &diagnostics);
+      ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
 
   Reference reference;

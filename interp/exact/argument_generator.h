@@ -5,8 +5,11 @@
 #define HLOKIT_INTERP_EXACT_ARGUMENT_GENERATOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
@@ -19,6 +22,16 @@ namespace hlokit::interp {
 // products of f16 and wider types are scaled by the largest power of two not above 1 / sqrt n, so that values neither
 // explode nor vanish over the layers of a network.
 std::vector<Literal> MakeFakeArguments(const Module& module, uint64_t seed);
+
+struct GeneratorOptions {
+  int num_threads = 0;            // 0: one per hardware thread
+  int64_t max_bytes = INT64_MAX;  // of all arguments
+  // Polled about every 20 ms; an error ends the generation and is returned.
+  std::function<absl::Status()> poll;
+};
+// The same arguments, in several threads. Returns RESOURCE_EXHAUSTED, and allocates nothing, if they exceed the limit.
+absl::StatusOr<std::vector<Literal>> MakeFakeArguments(const Module& module, uint64_t seed,
+                                                       const GeneratorOptions& options);
 
 // Generates arguments without constraints, for modules that must get equal arguments.
 std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed);

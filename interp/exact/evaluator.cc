@@ -166,7 +166,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
         StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
     return std::nullopt;
   }
-  RunContext context(state.options.limits, &state.threads, state.options.cancel);
+  int64_t argument_bytes = 0;
+  for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
+  RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);
   std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {

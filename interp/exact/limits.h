@@ -9,7 +9,7 @@
 namespace hlokit::interp {
 
 struct Limits {
-  int64_t max_bytes = int64_t{16} << 30;                    // of live values, without arguments and constants
+  int64_t max_bytes = int64_t{16} << 30;                    // of arguments and live values, without constants
   int64_t max_steps = std::numeric_limits<int64_t>::max();  // instructions, including those of called computations
   int64_t max_loop_iterations = std::numeric_limits<int64_t>::max();  // of one while loop
   double max_seconds = std::numeric_limits<double>::infinity();

@@ -17,24 +17,29 @@ std::string Seconds(double seconds) { return StrCat(FormatDouble(seconds, 6), " 
 }  // namespace
 
 std::string Scratch::OutOfMemory(const RunContext& context, int64_t bytes) {
-  return StrCat("out of memory: cannot allocate ", bytes, " bytes; ", context.pool.bytes_in_use(), " of ",
-                context.pool.max_bytes(), " bytes (--max-bytes) are in use");
+  const int64_t arguments = context.limits().max_bytes - context.pool.max_bytes();
+  return StrCat("out of memory: cannot allocate ", bytes, " bytes; the limit is ", context.limits().max_bytes,
+                " bytes (--max-bytes), of which values take ", context.pool.bytes_in_use(), " and arguments ",
+                arguments);
+}
+
+bool RunContext::ShouldStop() {
+  if (failed()) return true;
+  if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) {
+    Fail("interrupted");
+    return true;
+  }
+  if (seconds() <= limits_.max_seconds) return false;
+  Fail(StrCat("the run exceeded the time limit of ", Seconds(limits_.max_seconds), " (--max-seconds)"));
+  return true;
 }
 
 bool RunContext::CheckTime() {
-  if (failed()) return false;
-  if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) {
-    Fail("interrupted");
-    return false;
-  }
+  if (ShouldStop()) return false;
   const double now = seconds();
   if (progress_ != nullptr && now >= next_progress_) {
     (*progress_)({steps_, loop_iterations, pool.bytes_in_use(), now});
     next_progress_ = now + kSecondsPerProgress;
-  }
-  if (now > limits_.max_seconds) {
-    Fail(StrCat("the run exceeded the time limit of ", Seconds(limits_.max_seconds), " (--max-seconds)"));
-    return false;
   }
   return true;
 }
@@ -53,7 +58,7 @@ void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(
   // A chunk should outweigh the cost of dispatching it to a thread (some microseconds), and be short enough for a
   // prompt stop.
   constexpr double kChunk = 3e4;
-  constexpr double kBetweenChecks = 1e8;
+  constexpr double kBetweenChecks = 2e7;
   const double per_item = std::max(cost, 0.01);
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(std::min(kChunk / per_item, 1e15)));
   const double per_check = std::min(kBetweenChecks * threads() / per_item, 1e15);

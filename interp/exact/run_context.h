@@ -28,8 +28,9 @@ namespace hlokit::interp {
 
 class RunContext {
  public:
-  RunContext(const Limits& limits, ThreadPool* threads, const std::atomic<bool>* cancel)
-      : pool(limits.max_bytes),
+  // `argument_bytes`: part of the memory that the arguments take.
+  RunContext(const Limits& limits, int64_t argument_bytes, ThreadPool* threads, const std::atomic<bool>* cancel)
+      : pool(std::max<int64_t>(limits.max_bytes - argument_bytes, 0)),
         limits_(limits),
         threads_(threads),
         cancel_(cancel),
@@ -65,6 +66,9 @@ class RunContext {
 
   // Fails if the run was canceled or is out of time, and reports progress periodically. Called in long loops.
   bool CheckTime();
+  // Returns true if the run has failed, was canceled or is out of time. Kernels call it, in any thread, at least every
+  // 20 ms of work, and return with their results unfinished.
+  bool ShouldStop();
   using ProgressFunction = std::function<void(const RunProgress&)>;
   void set_progress(const ProgressFunction* progress) { progress_ = progress; }
 

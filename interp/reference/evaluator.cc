@@ -177,6 +177,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
     return std::nullopt;
   }
   reference::Run run(program_.get(), options_, sink);
+  for (const Literal& argument : arguments) run.memory.max -= static_cast<int64_t>(argument.size_bytes());
   std::optional<std::vector<Literal>> results;
   {
     Devices all(run, program_->module->entry(), arguments, each);

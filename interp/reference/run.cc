@@ -264,8 +264,9 @@ bool Run::CheckTime() {
 std::shared_ptr<Array> Run::Allocate(Shape shape) {
   std::shared_ptr<Array> array = Array::Zeros(shape, &memory);
   if (array == nullptr) {
-    Fail(StrCat("out of memory: cannot allocate ", LiteralBytes(shape), " bytes; ", memory.used, " of ", memory.max,
-                " are in use (--max-bytes)"));
+    const int64_t limit = options.limits.max_bytes;
+    Fail(StrCat("out of memory: cannot allocate ", LiteralBytes(shape), " bytes; the limit is ", limit,
+                " bytes (--max-bytes), of which values take ", memory.used, " and arguments ", limit - memory.max));
   }
   return array;
 }

@@ -2,6 +2,7 @@
 #include "ir/graph/literal_fill.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -69,23 +70,44 @@ T IotaValue(uint64_t i) {
 }
 
 template <typename T>
-void Fill(T* values, uint64_t count, FillKind kind, uint64_t start) {
-  if (kind == FillKind::kIota) {
-    for (uint64_t i = 0; i < count; ++i) values[i] = IotaValue<T>(i);
-  } else {
-    for (uint64_t i = 0; i < count; ++i) values[i] = RandomValue<T>(start, i);
+void FillIota(T* values, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) {
+    if constexpr (AnyComplex<T>) {
+      values[i] = IotaValue<typename T::value_type>(i);
+    } else {
+      values[i] = IotaValue<T>(i);
+    }
   }
 }
 
-template <AnyComplex T>
-void Fill(T* values, uint64_t count, FillKind kind, uint64_t start) {
-  using Part = typename T::value_type;
-  if (kind == FillKind::kIota) {
-    for (uint64_t i = 0; i < count; ++i) values[i] = IotaValue<Part>(i);
-  } else {
-    for (uint64_t i = 0; i < count; ++i) {
+// Elements [begin, end) of an array that starts at `values`.
+template <typename T>
+void FillRandom(T* values, uint64_t begin, uint64_t end, uint64_t start) {
+  if constexpr (std::is_same_v<T, float>) {
+    // RandomValue in arithmetic of floats, which is exact here, too.
+    for (uint64_t i = begin; i < end; ++i) {
+      const auto step = static_cast<int32_t>(Random(start, i) >> (64 - 25)) - (1 << 24);
+      values[i] = static_cast<float>(step) * 0x1p-24f;
+    }
+  } else if constexpr (SoftFloat<T> && std::numeric_limits<T>::digits <= 11 && !std::is_same_v<T, F8E8M0FNU> &&
+                       !std::is_same_v<T, F4E2M1FN>) {
+    // Few values, which are converted once.
+    constexpr int kBits = std::numeric_limits<T>::digits + 1;
+    static const std::vector<T> table = [] {
+      std::vector<T> table;
+      for (int step = 0; step < 1 << kBits; ++step) {
+        table.push_back(static_cast<T>(std::ldexp(static_cast<double>(step - (1 << (kBits - 1))), 1 - kBits)));
+      }
+      return table;
+    }();
+    for (uint64_t i = begin; i < end; ++i) values[i] = table[Random(start, i) >> (64 - kBits)];
+  } else if constexpr (AnyComplex<T>) {
+    using Part = typename T::value_type;
+    for (uint64_t i = begin; i < end; ++i) {
       values[i] = T(RandomValue<Part>(start, 2 * i), RandomValue<Part>(start, 2 * i + 1));
     }
+  } else {
+    for (uint64_t i = begin; i < end; ++i) values[i] = RandomValue<T>(start, i);
   }
 }
 
@@ -157,7 +179,11 @@ Literal FillElided(Shape shape, FillKind kind, uint64_t seed) {
     }
     VisitType(next.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
       const auto values = next.values<T>();
-      Fill(values.data(), values.size(), kind, seed + (arrays << 32));
+      if (kind == FillKind::kIota) {
+        FillIota(values.data(), values.size());
+      } else {
+        FillRandom(values.data(), 0, values.size(), seed + (arrays << 32));
+      }
     });
     ++arrays;
   }
@@ -194,27 +220,41 @@ absl::Status FillElidedConstants(FillKind kind, int64_t max_bytes, uint64_t* see
   return absl::OkStatus();
 }
 
-Literal FillPositive(Shape shape, uint64_t seed) {
-  Literal literal = Literal::Zeros(shape);
-  VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
-    if constexpr (AnyFloat<T>) {
-      const auto to = literal.values<T>();
-      for (size_t i = 0; i < to.size(); ++i) to[i] = PositiveValue<T>(seed, i);
+void FillRange(const RandomFill& fill, int64_t begin, int64_t end, Literal* array) {
+  const auto first = static_cast<uint64_t>(begin), last = static_cast<uint64_t>(end);
+  VisitType(array->shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+    T* const to = array->values<T>().data();
+    switch (fill.kind) {
+      case RandomFill::Kind::kElements:
+        FillRandom(to, first, last, fill.seed);
+        break;
+      case RandomFill::Kind::kPositive:
+        if constexpr (AnyFloat<T>) {
+          for (uint64_t i = first; i < last; ++i) to[i] = PositiveValue<T>(fill.seed, i);
+        }
+        break;
+      case RandomFill::Kind::kIndices:
+        if constexpr (AnyInteger<T>) {
+          constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<T>::max());
+          const uint64_t values = std::min(static_cast<uint64_t>(fill.bound), kMax == ~uint64_t{0} ? kMax : kMax + 1);
+          for (uint64_t i = first; i < last; ++i) {
+            to[i] = static_cast<T>(static_cast<int64_t>(Random(fill.seed, i) % values));
+          }
+        }
+        break;
     }
   });
+}
+
+Literal FillPositive(Shape shape, uint64_t seed) {
+  Literal literal = Literal::Zeros(shape);
+  FillRange({RandomFill::Kind::kPositive, 0, seed}, 0, literal.element_count(), &literal);
   return literal;
 }
 
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {
   Literal literal = Literal::Zeros(shape);
-  VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
-    if constexpr (AnyInteger<T>) {
-      constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<T>::max());
-      const uint64_t values = std::min(static_cast<uint64_t>(bound), kMax == ~uint64_t{0} ? kMax : kMax + 1);
-      const auto to = literal.values<T>();
-      for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(static_cast<int64_t>(Random(seed, i) % values));
-    }
-  });
+  FillRange({RandomFill::Kind::kIndices, bound, seed}, 0, literal.element_count(), &literal);
   return literal;
 }
 

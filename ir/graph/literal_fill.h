@@ -40,6 +40,16 @@ Literal FillPositive(Shape shape, uint64_t seed);
 // element i is the i-th output modulo the bound.
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed);
 
+// The elements of the functions above, for parts of arrays.
+struct RandomFill {
+  enum class Kind : uint8_t { kElements, kPositive, kIndices };  // FillElided with kRandom, FillPositive, FillIndices
+  Kind kind = Kind::kElements;
+  int64_t bound = 0;  // of indices
+  uint64_t seed = 0;
+};
+// Fills elements [begin, end) of an array. Different ranges may be filled by different threads.
+void FillRange(const RandomFill& fill, int64_t begin, int64_t end, Literal* array);
+
 // Replaces half of the elements of an array of numbers by values that rewrites may treat differently: NaN, infinities,
 // zeros of either sign, denormals, and the largest and smallest numbers, as far as the type has them. Other elements,
 // arrays of pred and literals that are not arrays stay as they are.

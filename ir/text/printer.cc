@@ -75,6 +75,12 @@ class Printer {
   void PrintConstant(Instruction i);
   void PrintAttributes(Instruction i, int indent);
   void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
+  // Finds the computations of asynchronous operations that other instructions call too: sugar cannot hide them.
+  void FindSharedWrappers(const ComputationRoles& roles);
+  bool IsHiddenBySugar(Computation wrapper) const {
+    const uint32_t id = wrapper.id().value;
+    return IsSingleInstructionWrapper(wrapper) && (id >= shared_wrappers_.size() || shared_wrappers_[id] == 0);
+  }
   void Indent(int amount) {
     for (int k = 0; k < amount; ++k) out_ << "  ";
   }
@@ -87,7 +93,8 @@ class Printer {
   ShapeTextCache with_layout_;
   ShapeTextCache without_layout_;
   AsyncStarts async_starts_;
-  std::vector<int64_t> canonical_;  // by InstructionId, -1: none yet
+  std::vector<uint8_t> shared_wrappers_;  // by ComputationId
+  std::vector<int64_t> canonical_;        // by InstructionId, -1: none yet
   int64_t next_canonical_ = 0;
   std::vector<int64_t> saved_canonical_;
 };
@@ -197,6 +204,21 @@ void Printer::PrintStackFrames() {
   }
 }
 
+void Printer::FindSharedWrappers(const ComputationRoles& roles) {
+  if (!options_.syntax_sugar_async_ops ||
+      std::find(roles.async.begin(), roles.async.end(), uint8_t{1}) == roles.async.end()) {
+    return;
+  }
+  shared_wrappers_.assign(roles.async.size(), 0);
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!MightHaveCalledComputations(i.opcode()) || HasTrait(i.opcode(), kGenericAsync)) continue;
+      i.ForEachCallee(
+          [&](Computation callee) { shared_wrappers_[callee.id().value] = roles.async[callee.id().value]; });
+    }
+  }
+}
+
 void Printer::PrintModule() {
   if (options_.print_header) {
     PrintHeader();
@@ -204,6 +226,7 @@ void Printer::PrintModule() {
     out_ << "\n\n";
   }
   const ComputationRoles roles = RolesOf(module_);
+  FindSharedWrappers(roles);
   std::vector<ComputationId> order;
   if (options_.canonicalize_computations) {
     for (Computation c : module_.computations()) order.push_back(c.id());
@@ -212,7 +235,7 @@ void Printer::PrintModule() {
   }
   for (ComputationId id : order) {
     const Computation c = module_.computation(id);
-    if (options_.syntax_sugar_async_ops && roles.async[id.value] && IsSingleInstructionWrapper(c)) continue;
+    if (options_.syntax_sugar_async_ops && roles.async[id.value] && IsHiddenBySugar(c)) continue;
     if (c.is_entry()) {
       out_ << "ENTRY ";
       // Without ids the name of the entry computation is omitted too.
@@ -285,7 +308,7 @@ void Printer::PrintInstruction(Instruction i, int indent, bool named) {
   if (options_.syntax_sugar_async_ops && HasTrait(r.opcode, kGenericAsync)) {
     const Instruction start = async_starts_.Find(i);
     const Computation wrapper = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
-    if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
+    if (wrapper.valid() && IsHiddenBySugar(wrapper)) {
       suffix = r.opcode == Opcode::kAsyncStart ? "-start" : r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";
       opcode = wrapper.root().opcode_text();
     }
@@ -395,7 +418,7 @@ void Printer::PrintAttributes(Instruction i, int indent) {
   Instruction wrapped;
   if (r.opcode == Opcode::kAsyncStart && options_.syntax_sugar_async_ops) {
     const Computation wrapper = i.computation_attr(Attr::kCalls);
-    if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
+    if (wrapper.valid() && IsHiddenBySugar(wrapper)) {
       sugar_due = true;
       wrapped = wrapper.root();
     }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/types/literal.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 namespace hlokit {
@@ -10,6 +15,27 @@ int64_t LiteralBytes(Shape array) {
   int64_t bytes;
   if (count < 0 || __builtin_mul_overflow(count, BytesOf(array.element_type()), &bytes)) return -1;
   return bytes;
+}
+
+void FreeElements::operator()(std::byte* data) const {
+  if (mapped_bytes == 0) {
+    std::free(data);
+  } else {
+    munmap(data, mapped_bytes);
+  }
+}
+
+std::unique_ptr<std::byte[], FreeElements> Literal::AllocateZeros(size_t bytes) {
+  constexpr size_t kLarge = size_t{8} << 20;
+  if (bytes < kLarge) {
+    auto* data = static_cast<std::byte*>(std::calloc(std::max<size_t>(bytes, 1), 1));
+    if (data == nullptr) throw std::bad_alloc();  // as operator new does
+    return {data, FreeElements{}};
+  }
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  madvise(data, bytes, MADV_HUGEPAGE);  // a hint
+  return {static_cast<std::byte*>(data), FreeElements{bytes}};
 }
 
 Literal Literal::Zeros(Shape shape) {
@@ -25,7 +51,7 @@ Literal Literal::Zeros(Shape shape) {
       for (int64_t i = 0; i < s.tuple_size(); ++i) stack.push_back({&literal->elements_[i], s.element(i)});
     } else if (s.IsArray()) {
       literal->size_bytes_ = static_cast<size_t>(LiteralBytes(s));
-      literal->data_ = std::make_unique<std::byte[]>(literal->size_bytes_);
+      literal->data_ = AllocateZeros(literal->size_bytes_);
     }
   }
   return root;
@@ -49,7 +75,7 @@ Literal& Literal::operator=(const Literal& other) {
     to->size_bytes_ = from->size_bytes_;
     to->data_.reset();
     if (from->data_ != nullptr) {
-      to->data_ = std::make_unique_for_overwrite<std::byte[]>(from->size_bytes_);
+      to->data_ = AllocateZeros(from->size_bytes_);
       std::memcpy(to->data_.get(), from->data_.get(), from->size_bytes_);
     }
     to->elements_.clear();

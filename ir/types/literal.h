@@ -24,11 +24,17 @@
 
 namespace hlokit {
 
+// Large arrays are mapped, so that the system zeroes their pages on first use, in large pages.
+struct FreeElements {
+  size_t mapped_bytes = 0;  // 0: from malloc
+  void operator()(std::byte* data) const;
+};
+
 class Literal {
  public:
   Literal() = default;
-  // Returns an array with zeroed elements, or a tuple of such. Requires: the shape's context outlives the literal, and
-  // its arrays have element counts (no unbounded dimensions).
+  // Returns an array with zeroed elements, or a tuple of such. Large ones take memory as they are written. Requires:
+  // the shape's context outlives the literal, and its arrays have element counts (no unbounded dimensions).
   static Literal Zeros(Shape shape);
   static Literal Tuple(Shape shape, std::vector<Literal> elements);
 
@@ -64,7 +70,8 @@ class Literal {
   Shape shape_;
   bool elided_ = false;
   size_t size_bytes_ = 0;
-  std::unique_ptr<std::byte[]> data_;
+  static std::unique_ptr<std::byte[], FreeElements> AllocateZeros(size_t bytes);
+  std::unique_ptr<std::byte[], FreeElements> data_;
   std::vector<Literal> elements_;
 };
 

@@ -18,6 +18,8 @@ namespace hlokit {
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
     const size_t offset = static_cast<size_t>(text.data() - source->text().data());
     const SourceRange range =

@@ -110,7 +110,7 @@ std::vector<ValueKind> CommonValueKinds() {
           {"PIPELINE", CompletePipeline},
           {"PASS", CompletePass},
           {"DEVICE", CompleteDevice},
-          {"MACHINE", CompleteDeviceDescription},
+          {"TARGET", CompleteDeviceDescription},
           {"OPCODE", CompleteOpcode}};
 }
 

@@ -2,8 +2,11 @@
 #include "tools/hlo_run/flags.h"
 
 #include <re2/re2.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
 
 #include "ir/core/str_cat.h"
 #include "tools/hlo_run/value_kinds.h"
@@ -132,20 +135,31 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
       ->type_name("DIR");
 }
 
+// Returns the bytes of memory that the machine, or the control group of this process, has.
+int64_t MachineMemory() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  std::ifstream group("/sys/fs/cgroup/memory.max");
+  int64_t limit = 0;
+  if (group >> limit && limit > 0) bytes = std::min(bytes, limit);  // the text may be "max"
+  return bytes > 0 ? bytes : interp::Limits().max_bytes;
+}
+
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
   app->add_option("--num-threads", options->num_threads,
                   "number of threads; 0: one for each core; results do not depend on it")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   const auto positive = CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max());
-  app->add_option("--max-bytes", options->limits.max_bytes, "limit on the bytes of live values")
-      ->check(positive)
-      ->capture_default_str();
+  options->limits.max_bytes = MachineMemory();
+  app->add_option("--max-bytes", options->limits.max_bytes,
+                  "limit on the bytes of arguments and live values; by default the memory of the machine")
+      ->check(positive);
   app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions executed")->check(positive);
   app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_iterations,
                   "limit on the iterations of one loop")
       ->check(positive);
-  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of the run")->check(CLI::NonNegativeNumber);
+  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of making arguments, and of the run")
+      ->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace
@@ -184,8 +198,14 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
 
-  if (flags->simulation.device.empty() && (flags->simulation.timing_only || flags->simulation.json)) {
-    return cli::UsageError("hlo-run", "--timing-only and --json require a simulated target: --device");
+  if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
+    for (const std::string_view flag :
+         {"--timing-only", "--json", "--memory", "--scale", "--top", "--straggler", "--jitter", "--timeline",
+          "--xplane", "--report-output", "--pipeline", "--print-after"}) {
+      const CLI::Option* option = app.get_option_no_throw(std::string(flag));
+      if (option == nullptr || option->count() == 0) continue;
+      return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
+    }
   }
   if (flags->simulation.device.empty() && !(flags->simulation.page.empty() && flags->simulation.host.empty())) {
     return cli::UsageError("hlo-run", "--report and --host require a simulated target: --device");

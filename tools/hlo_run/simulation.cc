@@ -200,7 +200,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_flag("--list-devices", list_devices, "print the names of the targets of --device and exit")->group(group);
   app->add_option("--print-device", print_device, "print the description of a target and exit")
-      ->type_name("MACHINE")
+      ->type_name("TARGET")
       ->group(group);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/values.h"
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -10,6 +11,7 @@
 #include "interp/exact/arguments.h"
 #include "interp/values/npy.h"
 #include "interp/values/value_summary.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
@@ -127,23 +129,46 @@ std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& director
   return all;
 }
 
+std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions& options, const Module& module,
+                                                  int64_t devices, cli::DiagnosticReporter* diagnostics) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  interp::GeneratorOptions generator;
+  generator.num_threads = options.num_threads;
+  generator.max_bytes = options.limits.max_bytes / devices;
+  generator.poll = [&] {
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("interrupted while arguments were made");
+    }
+    if (std::chrono::duration<double>(Clock::now() - start).count() <= options.limits.max_seconds) {
+      return absl::OkStatus();
+    }
+    return absl::DeadlineExceededError(StrCat("making the arguments exceeded the time limit of ",
+                                              FormatDouble(options.limits.max_seconds, 6), " s (--max-seconds)"));
+  };
+  std::vector<Literal> all;
+  for (int64_t d = 0; d < devices; ++d) {
+    absl::StatusOr<std::vector<Literal>> values =
+        interp::MakeFakeArguments(module, options.seed + (static_cast<uint64_t>(d) << 48), generator);
+    if (!values.ok()) {
+      diagnostics->ShowError("", std::string(values.status().message()), cli::kRejected);
+      return std::nullopt;
+    }
+    for (Literal& value : *values) all.push_back(std::move(value));
+  }
+  return all;
+}
+
 }  // namespace
 
-std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module, const Engine& evaluator,
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
+                                                     const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const int64_t devices = evaluator.num_devices();
   if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
   if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, devices, diagnostics);
-  if (flags.seed || shapes.empty()) {
-    std::vector<Literal> all;
-    for (int64_t d = 0; d < devices; ++d) {
-      for (Literal& value : interp::MakeFakeArguments(module, flags.options.seed + (static_cast<uint64_t>(d) << 48))) {
-        all.push_back(std::move(value));
-      }
-    }
-    return all;
-  }
+  if (flags.seed || shapes.empty()) return MakeArguments(options, module, devices, diagnostics);
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
       "hlo-run",
       StrCat("the program has ", shapes.size(), " arguments: specify --args=FILE, --args-npy=DIR or --seed=N"))));

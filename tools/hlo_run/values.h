@@ -18,8 +18,10 @@
 
 namespace hlokit::run {
 
-// Returns the arguments that the flags specify. Nullopt after an error.
-std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module, const Engine& evaluator,
+// Returns the arguments that the flags specify. Nullopt after an error. Synthetic arguments are subject to the limits
+// of `options` on memory and time, and to its cancellation.
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
+                                                     const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics);
 
 // Reads values of `shapes` from a text file ("-": standard input). `noun`: the word for a value in errors.

@@ -127,7 +127,7 @@ void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const
   if (nearest == nullptr) return;
   device.tracer()->AddExplanation(
       StrCat(message, ": nearest is ", ToString(nearest->hash), ", ", best.matched, " of ", nearest->nodes,
-             " nodes alike; first difference: ",
+             " nodes equal; first difference: ",
              best.equal ? HiddenDifference(*compiled, now.graphs[0], *nearest, nearest_text.graphs[0]) : best.first));
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
@@ -51,6 +52,10 @@ std::string FileNameOf(std::string host) {
 bool IsLoopback(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == address.size()) return false;
+  const std::string_view port = address.substr(colon + 1);
+  uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size() || number == 0) return false;
   const std::string_view host = address.substr(0, colon);
   if (host == "localhost" || host == "[::1]") return true;
   return host.substr(0, 4) == "127." &&

@@ -144,7 +144,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
        << FormatBytes(memory.limit_bytes) << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
   *out << "  parameters  " << FormatBytes(static_cast<double>(memory.parameter_bytes)) << "\n";
   *out << "  padding     " << FormatBytes(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
-  *out << "  lost        " << FormatBytes(static_cast<double>(memory.fragmentation_bytes()))
+  *out << "  fragmented  " << FormatBytes(static_cast<double>(memory.fragmentation_bytes()))
        << " between blocks of the heap\n";
   if (memory.peak_at.valid()) *out << "  peak is at  " << input.module.instruction(memory.peak_at).name() << "\n";
   const Simulation& s = input.simulation;

@@ -31,19 +31,21 @@ class LineTransform {
  public:
   using Complex = std::complex<Real>;
 
-  explicit LineTransform(size_t n) : n_(n), size_(n) {
+  // Building and running end early if the run is to stop.
+  LineTransform(size_t n, RunContext& context) : n_(n), size_(n), context_(context) {
     const bool power_of_two = (n & (n - 1)) == 0;
     if (!power_of_two) {
       size_ = 1;
       while (size_ < 2 * n - 1) size_ *= 2;
     }
     // e^(-2 pi i k / size), each computed directly so that errors do not accumulate.
-    for (size_t k = 0; k < size_ / 2; ++k) roots_.push_back(Root(k, size_));
-    if (power_of_two) return;
+    roots_.reserve(size_ / 2);
+    for (size_t k = 0; k < size_ / 2 && !StopsAfter(1); ++k) roots_.push_back(Root(k, size_));
+    if (power_of_two || stopped_) return;
     // Bluestein: jk = (j^2 + k^2 - (k - j)^2) / 2.
     chirp_.resize(n);
     kernel_.assign(size_, Complex(0));
-    for (size_t k = 0; k < n; ++k) {
+    for (size_t k = 0; k < n && !StopsAfter(1); ++k) {
       // k^2 modulo 2n, since the chirp has that period.
       const size_t square = static_cast<size_t>(static_cast<unsigned __int128>(k) * k % (2 * n));
       chirp_[k] = Root(square, 2 * n);
@@ -55,6 +57,7 @@ class LineTransform {
 
   // Transforms `x` in place.
   void Run(Complex* x) {
+    if (stopped_) return;
     if (chirp_.empty()) {
       PowerOfTwo(x);
       return;
@@ -62,8 +65,10 @@ class LineTransform {
     work_.assign(size_, Complex(0));
     for (size_t k = 0; k < n_; ++k) work_[k] = Times(x[k], chirp_[k]);
     PowerOfTwo(work_.data());
+    if (stopped_) return;
     for (size_t k = 0; k < size_; ++k) work_[k] = std::conj(Times(work_[k], kernel_[k]));
     PowerOfTwo(work_.data());
+    if (stopped_) return;
     const Real scale = Real{1} / static_cast<Real>(size_);
     for (size_t k = 0; k < n_; ++k) x[k] = Times(std::conj(work_[k]) * scale, chirp_[k]);
   }
@@ -88,8 +93,18 @@ class LineTransform {
     return {c, -s};
   }
 
-  void PowerOfTwo(Complex* x) const {
-    for (size_t i = 1, j = 0; i < size_; ++i) {
+  // Returns true if the run is to stop, which is checked once in a while.
+  bool StopsAfter(size_t steps) {
+    constexpr size_t kStepsBetweenChecks = size_t{1} << 16;
+    steps_ += steps;
+    if (steps_ < kStepsBetweenChecks) return stopped_;
+    steps_ = 0;
+    return stopped_ = stopped_ || context_.ShouldStop();
+  }
+
+  void PowerOfTwo(Complex* x) {
+    if (stopped_) return;
+    for (size_t i = 1, j = 0; i < size_ && !StopsAfter(1); ++i) {
       size_t bit = size_ >> 1;
       for (; j & bit; bit >>= 1) j ^= bit;
       j ^= bit;
@@ -98,10 +113,15 @@ class LineTransform {
     for (size_t half = 1; half < size_; half *= 2) {
       const size_t step = size_ / (2 * half);
       for (size_t begin = 0; begin < size_; begin += 2 * half) {
-        for (size_t k = 0; k < half; ++k) {
-          const Complex odd = Times(x[begin + half + k], roots_[k * step]);
-          x[begin + half + k] = x[begin + k] - odd;
-          x[begin + k] += odd;
+        constexpr size_t kChunk = size_t{1} << 16;
+        for (size_t chunk = 0; chunk < half; chunk += kChunk) {
+          const size_t end = std::min(half, chunk + kChunk);
+          if (StopsAfter(end - chunk)) return;
+          for (size_t k = chunk; k < end; ++k) {
+            const Complex odd = Times(x[begin + half + k], roots_[k * step]);
+            x[begin + half + k] = x[begin + k] - odd;
+            x[begin + k] += odd;
+          }
         }
       }
     }
@@ -109,6 +129,9 @@ class LineTransform {
 
   size_t n_;
   size_t size_;
+  RunContext& context_;
+  size_t steps_ = 0;  // since the last check
+  bool stopped_ = false;
   std::vector<Complex> roots_;
   std::vector<Complex> chirp_, kernel_, work_;
 };
@@ -172,8 +195,11 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
     std::vector<Real> reals(static_cast<size_t>(real_in || real_out ? full_count : 0));
     std::vector<Complex> line(static_cast<size_t>(*std::max_element(p.lengths.begin(), p.lengths.end())));
     std::vector<std::unique_ptr<LineTransform<Real>>> transforms;
-    for (int64_t n : p.lengths) transforms.push_back(std::make_unique<LineTransform<Real>>(static_cast<size_t>(n)));
+    for (int64_t n : p.lengths) {
+      transforms.push_back(std::make_unique<LineTransform<Real>>(static_cast<size_t>(n), context));
+    }
     for (int64_t batch = begin; batch < end; ++batch) {
+      if (context.failed()) return;
       if (real_in) {
         const Stored* x = reinterpret_cast<const Stored*>(in) + batch * in_count;
         std::fill(reals.begin(), reals.end(), Real{0});
@@ -198,13 +224,14 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
         const int64_t n = complex_dims[d];
         stride /= n;
         if (d + 1 == rank && (real_in || real_out)) break;
-        for (int64_t start = 0; start < complex_count; ++start) {
+        for (int64_t start = 0; start < complex_count && !context.failed(); ++start) {
           if (start / stride % n != 0) continue;  // a line starts where the index in this dimension is 0
           for (int64_t i = 0; i < n; ++i) line[i] = data[start + i * stride];
           transforms[d]->Run(line.data());
           for (int64_t i = 0; i < n; ++i) data[start + i * stride] = line[i];
         }
       }
+      if (context.failed()) return;
       if (real_out) {
         Stored* to = reinterpret_cast<Stored*>(out) + batch * out_count;
         const Real scale = Real{1} / static_cast<Real>(full_count);

@@ -43,6 +43,9 @@ void Write(ElementType type, const N* from, int64_t n, std::byte* to) {
   }
 }
 
+// Rows between checks of the time limit; a row takes up to some microseconds.
+constexpr int64_t kRowsBetweenChecks = 256;
+
 struct CholeskyPlan : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;
@@ -69,6 +72,7 @@ void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunC
                           };
                           for (int64_t i = 0; i < n; ++i) {
                             for (int64_t j = 0; j <= i; ++j) {
+                              if (j % kRowsBetweenChecks == kRowsBetweenChecks - 1 && context.ShouldStop()) return;
                               N sum = element(i, j);
                               for (int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * Conjugate(l[j * n + k]);
                               if (i == j) {
@@ -145,6 +149,7 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
                           constexpr int64_t kManyColumns = 16;
                           const bool by_row = p.left_side && p.columns >= kManyColumns;
                           for (int64_t t = 0; by_row && t < n; ++t) {
+                            if (context.ShouldStop()) return;
                             const int64_t i = forward ? t : n - 1 - t;
                             N* const x = b.data() + i * p.columns;
                             for (int64_t u = 0; u < t; ++u) {
@@ -159,6 +164,7 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
                           for (int64_t s = 0; s < systems; ++s) {
                             N* x = b.data() + s * first;
                             for (int64_t t = 0; t < n; ++t) {
+                              if (t % kRowsBetweenChecks == kRowsBetweenChecks - 1 && context.ShouldStop()) return;
                               const int64_t i = forward ? t : n - 1 - t;
                               N sum = x[i * step];
                               for (int64_t u = 0; u < t; ++u) {

@@ -217,6 +217,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
       const int64_t ldc = RoundUp(n, kernel.columns);
       std::memset(c, 0, static_cast<size_t>(RoundUp(m, kernel.rows) * ldc * bytes));
       for (int64_t k_begin = 0; k_begin < shape.k; k_begin += kBlockK) {
+        if ((k_begin != 0 || item != begin) && context.ShouldStop()) return;
         const int64_t k = std::min(kBlockK, shape.k - k_begin);
         a.Pack(batch, m_begin, m, k_begin, k, kernel.rows, packed_a);
         const int64_t key = item / blocks_m;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@ class ValuesTest : public ::testing::Test {
   std::optional<std::vector<Literal>> Arguments() {
     DiagnosticSink sink;
     const std::unique_ptr<Engine> engine = Engine::Prepare(EngineKind::kExact, *module_, flags_.options, &sink);
-    return ReadRunArguments(flags_, *module_, *engine, &diagnostics_);
+    return ReadRunArguments(flags_, flags_.options, *module_, *engine, &diagnostics_);
   }
   float At(const Literal& literal, int64_t i) { return reinterpret_cast<const float*>(literal.data())[i]; }
 
@@ -76,6 +77,22 @@ TEST_F(ValuesTest, ArgumentsAreRequired) {
   EXPECT_NE(text.find("the program has 1 arguments: specify --args=FILE, --args-npy=DIR or --seed=N"),
             std::string::npos);
   EXPECT_EQ(diagnostics_.exit_code(), cli::kUsage);
+}
+
+TEST_F(ValuesTest, SyntheticArgumentsHaveLimits) {
+  flags_.seed = flags_.options.seed = 7;
+  flags_.options.limits.max_bytes = 15;  // of 2 arguments of 8 bytes
+  EXPECT_NE(
+      StderrOf([&] { EXPECT_FALSE(Arguments()); }).find("the arguments take 8 bytes or more; the limit is 7 bytes"),
+      std::string::npos);
+  flags_.options.limits = interp::Limits();
+  flags_.options.limits.max_seconds = 0;
+  EXPECT_NE(StderrOf([&] { EXPECT_FALSE(Arguments()); }).find("exceeded the time limit of 0 s (--max-seconds)"),
+            std::string::npos);
+  flags_.options.limits = interp::Limits();
+  const std::atomic<bool> canceled = true;
+  flags_.options.cancel = &canceled;
+  EXPECT_NE(StderrOf([&] { EXPECT_FALSE(Arguments()); }).find("interrupted"), std::string::npos);
 }
 
 // Results written as .npy are read again as arguments.
