@@ -117,7 +117,14 @@ void Sort(Op& op) {
 // `topk`, and the custom call TopK: floats by totalOrder; among equals the first.
 void TopK(Op& op) {
   const Array& from = op.in(0);
-  if (op.results.size() != 2 || from.rank() < 1 || op.out().rank() != from.rank()) return op.Fail("k does not fit");
+  if (op.results.size() != 2 || from.rank() < 1) return op.Fail("expected an array, and two results");
+  for (int r = 0; r < 2; ++r) {
+    bool fits = op.out(r).rank() == from.rank();
+    for (int64_t d = 0; fits && d < from.rank(); ++d) {
+      fits = d + 1 < from.rank() ? op.out(r).dim(d) == from.dim(d) : op.out(r).dim(d) == op.out().dim(d);
+    }
+    if (!fits) return op.Fail("expected results of the shape of the operand, but for the last dimension");
+  }
   const int64_t length = from.dim(from.rank() - 1), k = op.out().dim(from.rank() - 1);
   const bool largest = op.instruction.bool_attr(Attr::kLargest, true);
   if (!op.Require(k <= length && !IsComplex(from.type()), "k does not fit the operand")) return;

@@ -309,10 +309,20 @@ void EmitTopK(CompiledComputationBuilder& b, int64_t k, bool largest) {
   plan->order.type = view.type();
   plan->order.descending = largest;
   plan->order.total_order = true;
-  if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) ||
-      !plan->order.Supported() || !IsInteger(results[1].element_type()) ||
-      view.shape.dim(rank - 1) > int64_t{0xffffffff}) {
-    b.FailMismatch("k of at most the last dimension of the operand, and results (values, integer indices)");
+  // The shape of a custom-call is only declared.
+  const auto has_k = [&](Shape result) {
+    if (!result.IsArray() || result.rank() != rank || result.dim(rank - 1) != k) return false;
+    for (int64_t d = 0; d + 1 < rank; ++d) {
+      if (result.dim(d) != view.shape.dim(d)) return false;
+    }
+    return true;
+  };
+  if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) || !has_k(results[0]) ||
+      !has_k(results[1]) || results[0].element_type() != view.type() || !plan->order.Supported() ||
+      !IsInteger(results[1].element_type()) || view.shape.dim(rank - 1) > int64_t{0xffffffff}) {
+    b.FailMismatch(
+        "k of at most the last dimension of the operand, and results (values, integer indices) of its shape but for "
+        "that");
     return;
   }
   plan->length = view.shape.dim(rank - 1);
