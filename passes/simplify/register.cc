@@ -5,13 +5,16 @@
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/bf16_propagation.h"
 #include "passes/simplify/calls/conditional.h"
+#include "passes/simplify/calls/conditional_forms.h"
 #include "passes/simplify/calls/inline.h"
+#include "passes/simplify/cleanup.h"
 #include "passes/simplify/constant_folding.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/dot_merger.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
 #include "passes/simplify/examples.h"
+#include "passes/simplify/loops/loop_bounds.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {
@@ -38,6 +41,31 @@ void RegisterLoopPasses(PassRegistry* registry) {
               "carried in the state, if the results are no larger than the operands. Instructions that are as cheap to "
               "recompute as to carry move only along with a user that moves.",
        .create = MakePass<WhileLoopInvariantCodeMotion>});
+  Add(registry, {.name = "while-loop-expensive-invariant-code-motion",
+                 .category = "simplify",
+                 .summary = "hoist expensive loop-invariant instructions",
+                 .doc = "Dots, convolutions, sorts, FFTs and factorizations that depend only on loop-invariant state, "
+                        "with their operands, even if the results are larger than the operands. XLA's takes the "
+                        "instructions that a backend names.",
+                 .create = MakePass<WhileLoopExpensiveInvariantCodeMotion>});
+  Add(registry, {.name = "while-loop-trip-count-annotator",
+                 .category = "simplify",
+                 .summary = "record known trip counts in backend_config",
+                 .doc = "With initial value, step and index of the counter, as XLA's. A recorded trip count is not "
+                        "changed; a backend_config that is not JSON stays.",
+                 .create = MakePass<WhileLoopTripCountAnnotator>});
+  Add(registry, {.name = "control-flow-flattening",
+                 .category = "simplify",
+                 .summary = "bound the trip counts of data-dependent loops",
+                 .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
+                        "counter in the state. XLA's replaces their condition by the counter's, and infeeds, outfeeds "
+                        "and collectives by custom-calls, which stay here.",
+                 .options = {{.name = "while-execution-count",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "1000",
+                              .doc = "the bound",
+                              .min = 1}},
+                 .create = MakePass<ControlFlowFlattening>});
   Add(registry, {.name = "while-loop-simplifier",
                  .category = "simplify",
                  .summary = "simplify loops and their state",
@@ -133,6 +161,74 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .create = MakePass<RulesOf<AddZeroSizedRules>>});
 }
 
+void RegisterCleanupPasses(PassRegistry* registry) {
+  Add(registry, {.name = "sharding-remover",
+                 .category = "simplify",
+                 .summary = "remove shardings and the custom-calls that carry them",
+                 .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
+                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, and a "
+                        "custom-call that changes the shape stays.",
+                 .create = MakePass<ShardingRemover>});
+  Add(registry, {.name = "control-dep-remover",
+                 .category = "simplify",
+                 .summary = "remove control edges",
+                 .doc = "As XLA's: all of them, in every computation.",
+                 .create = MakePass<ControlDepRemover>});
+  Add(registry, {.name = "hlo-descheduler",
+                 .category = "simplify",
+                 .summary = "mark the module as not scheduled",
+                 .doc = "As XLA's. Instructions keep their order in the text.",
+                 .create = MakePass<HloDescheduler>});
+  Add(registry, {.name = "literal-canonicalizer",
+                 .category = "simplify",
+                 .summary = "accepted for pipelines of XLA; changes nothing",
+                 .doc = "XLA's shares equal literals among modules. Here the literals of a context always are.",
+                 .create = MakePass<LiteralCanonicalizer>});
+  Add(registry, {.name = "constant-deferring",
+                 .category = "simplify",
+                 .summary = "schedule constants just before their first users",
+                 .doc = "As XLA's. Modules without a schedule do not change.",
+                 .create = MakePass<ConstantDeferring>});
+  Add(registry, {.name = "fusion-constant-sinking",
+                 .category = "simplify",
+                 .summary = "sink scalar constants into fusions",
+                 .doc = "As XLA's, except that fusions whose results alias operands do not change.",
+                 .create = MakePass<FusionConstantSinking>});
+  Add(registry, {.name = "conditional-canonicalizer",
+                 .category = "simplify",
+                 .summary = "give conditionals tuples as results",
+                 .doc = "As XLA's: a conditional that returns an array returns a tuple of it, and users read its "
+                        "element. Branches with other callers are cloned.",
+                 .create = MakePass<ConditionalCanonicalizer>});
+  Add(registry, {.name = "conditional-to-select",
+                 .category = "simplify",
+                 .summary = "replace conditionals in maps by selects",
+                 .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
+                        "computations of maps, for two branches without side effects; unlike XLA's, branches are "
+                        "inlined at once.",
+                 .create = MakePass<ConditionalToSelect>});
+}
+
+void RegisterCanonicalFormPasses(PassRegistry* registry) {
+  Add(registry, {.name = "dynamic-index-splitter",
+                 .category = "simplify",
+                 .summary = "split arrays of start indices into scalars",
+                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice.",
+                 .create = MakePass<RulesOf<AddDynamicIndexSplitterRules>>});
+  Add(registry, {.name = "scatter-simplifier",
+                 .category = "simplify",
+                 .summary = "bring scatters into a simple form",
+                 .doc = "One dimension of index vectors, windows of the rank of the array, and indices of its first "
+                        "dimensions, with transposes and reshapes around the scatter. As XLA's, except that scatters "
+                        "with batching dimensions do not change.",
+                 .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>});
+  Add(registry, {.name = "batch-dot-simplification",
+                 .category = "simplify",
+                 .summary = "remove batch dimensions of size 1 from dots",
+                 .doc = "As XLA's: operands and result are reshaped.",
+                 .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
+}
+
 }  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
@@ -224,6 +320,8 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .create = MakePass<ConstantFolding>});
   RegisterLoopPasses(registry);
   RegisterRulePasses(registry);
+  RegisterCleanupPasses(registry);
+  RegisterCanonicalFormPasses(registry);
 }
 
 }  // namespace hlokit

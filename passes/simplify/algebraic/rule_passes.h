@@ -14,6 +14,9 @@ void AddConvertMoverRules(RewritePatternSet* rules);
 void AddBf16NormalizationRules(RewritePatternSet* rules);
 void AddDynamicDimensionRules(RewritePatternSet* rules);
 void AddGatherScatterSimplifierRules(RewritePatternSet* rules);
+void AddDynamicIndexSplitterRules(RewritePatternSet* rules);
+void AddScatterSimplifierRules(RewritePatternSet* rules);
+void AddBatchDotSimplificationRules(RewritePatternSet* rules);
 
 }  // namespace hlokit
 
