@@ -17,6 +17,53 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
+    {"simplify-fp-conversions", R"(ENTRY e {
+  p = f32[4] parameter(0)
+  a = bf16[4] convert(p), metadata={op_name="f/narrow"}
+  b = f32[4] convert(a), metadata={op_name="f/wide"}
+  x = f32[4] exponential(b), metadata={op_name="f/exp"}
+  c = f16[4] convert(x), metadata={op_name="f/half"}
+  d = f64[4] convert(c), metadata={op_name="f/double"}
+  ROOT t = (f32[4], f64[4]) tuple(x, d)
+})"},
+    {"float-normalization", R"(ENTRY e {
+  p = f8e4m3fn[4] parameter(0)
+  q = f8e4m3fn[4] parameter(1)
+  r = f8e5m2[4] parameter(2)
+  s = f8e4m3fn[4] multiply(p, q), metadata={op_name="f/mul"}
+  n = f8e5m2[4] negate(r), metadata={op_name="f/neg"}
+  c = pred[4] compare(p, q), direction=LT, metadata={op_name="f/lt"}
+  ROOT t = (f8e4m3fn[4], f8e5m2[4], pred[4]) tuple(s, n, c)
+})"},
+    {"element-type-converter", R"(ENTRY e {
+  a = bf16[2,3] parameter(0)
+  b = bf16[3,2] parameter(1)
+  d = bf16[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/dot"}
+  s = bf16[2,2] add(d, d), metadata={op_name="f/add"}
+  ROOT t = bf16[2,2] transpose(s), dimensions={1,0}, metadata={op_name="f/transpose"}
+})"},
+    {"change-op-data-type", R"(ENTRY e {
+  a = f16[2,3] parameter(0)
+  b = f16[3,2] parameter(1)
+  d = f16[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}, metadata={op_name="f/dot"}
+  ROOT s = f16[2,2] add(d, d), metadata={op_name="f/add"}
+})"},
+    {"operand-upcaster", R"(ENTRY e {
+  a = s8[2,3] parameter(0)
+  b = s8[3,2] parameter(1)
+  c = bf16[2,3] parameter(2)
+  f = f32[3,2] parameter(3)
+  g = f16[3,2] parameter(4)
+  d = s32[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/int"}
+  h = f32[2,2] dot(c, g), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/float"}
+  m = f32[3,3] dot(f, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/mixed"}
+  ROOT t = (s32[2,2], f32[2,2], f32[3,3]) tuple(d, h, m)
+})"},
+    {"result-caster", R"(ENTRY e {
+  a = f32[2,3] parameter(0)
+  b = f32[3,2] parameter(1)
+  ROOT d = bf16[2,2] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/dot"}
+})"},
     {"sharding-remover", R"(ENTRY e {
   p = f32[4,2] parameter(0), sharding={devices=[2,1]<=[2]}, metadata={op_name="f/p"}
   x = f32[4,2] exponential(p), sharding={replicated}, metadata={op_name="f/exp"}

@@ -229,6 +229,70 @@ void RegisterCanonicalFormPasses(PassRegistry* registry) {
                  .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
 }
 
+void RegisterPrecisionPasses(PassRegistry* registry) {
+  Add(registry,
+      {.name = "simplify-fp-conversions",
+       .category = "simplify",
+       .summary = "remove roundings between conversions of floats",
+       .doc = "A conversion of a conversion becomes one, or none if the types are equal, though the first one "
+              "rounds. As XLA's, except that roundings to 8 bits and fewer stay.",
+       .tolerance = 1e-2,
+       .create = MakePass<RulesOf<AddSimplifyFpConversionsRules>>});
+  Add(registry,
+      {.name = "float-normalization",
+       .category = "simplify",
+       .summary = "compute elementwise operations in 8-bit floats in f32",
+       .doc = "For targets without arithmetic in 8-bit floats, for all these types at once; XLA has a pass for "
+              "each, and normalizes reductions and collectives too. Operands are widened and results "
+              "rounded, which is the definition of the operation. For bf16 see bf16-normalization.",
+       .create = MakePass<RulesOf<AddFloatNormalizationRules, RewriteScope::kSequential>>});
+  const std::vector<std::string_view> floats = {"f8e4m3fn", "f8e5m2", "bf16", "f16", "f32", "f64"};
+  const OptionInfo from_bf16 = {.name = "from",
+                                .type = OptionInfo::Type::kString,
+                                .default_text = "bf16",
+                                .doc = "the type to replace",
+                                .choices = floats};
+  const OptionInfo to = {.name = "to",
+                         .type = OptionInfo::Type::kString,
+                         .default_text = "f32",
+                         .doc = "the type to compute in",
+                         .choices = floats};
+  OptionInfo from_f16 = from_bf16;
+  from_f16.default_text = "f16";
+  Add(registry, {.name = "element-type-converter",
+                 .category = "simplify",
+                 .summary = "compute operations in another float type",
+                 .doc = "Elementwise operations, dots and convolutions with an operand or result of the one type are "
+                        "computed in the other, between conversions. XLA's converts reductions and data movement too.",
+                 .options = {from_bf16, to},
+                 .tolerance = 2e-2,
+                 .create = MakePass<RulesOf<AddElementTypeConverterRules, RewriteScope::kSequential>>});
+  Add(registry,
+      {.name = "change-op-data-type",
+       .category = "simplify",
+       .summary = "compute one kind of operation in another float type",
+       .doc = "Only if all operands and the result have the type. XLA's takes any set of operations and pairs "
+              "of types; this one takes one of each.",
+       .options = {from_f16, to, {"opcode", OptionInfo::Type::kString, "dot", "of the operations"}},
+       .tolerance = 2e-2,
+       .create = MakePass<RulesOf<AddChangeOpDataTypeRules, RewriteScope::kSequential>>});
+  Add(registry, {.name = "operand-upcaster",
+                 .category = "simplify",
+                 .summary = "convert operands of dots to a wider type of the result",
+                 .doc = "For dots and convolutions whose result is wider than their operands. As XLA's, without its "
+                        "packed 4-bit operands, which stay.",
+                 .tolerance = 1e-5,
+                 .create = MakePass<RulesOf<AddOperandUpcasterRules>>});
+  Add(registry,
+      {.name = "result-caster",
+       .category = "simplify",
+       .summary = "convert results of dots to a narrower type after the operation",
+       .doc = "For dots and convolutions whose result is narrower than their operands: computed in the type of "
+              "the operands, then rounded. As XLA's, for floats, or integers of one signedness.",
+       .tolerance = 2e-2,
+       .create = MakePass<RulesOf<AddResultCasterRules>>});
+}
+
 }  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
@@ -322,6 +386,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
   RegisterRulePasses(registry);
   RegisterCleanupPasses(registry);
   RegisterCanonicalFormPasses(registry);
+  RegisterPrecisionPasses(registry);
 }
 
 }  // namespace hlokit

@@ -12,14 +12,6 @@
 namespace hlokit {
 namespace {
 
-std::vector<AttrValue> AttrsOfOpcode(Instruction i) {
-  std::vector<AttrValue> attrs;
-  for (AttrValue value : i.attrs()) {
-    if (!IsCommon(value.attr)) attrs.push_back(value);
-  }
-  return attrs;
-}
-
 // Splits an array of start indices into scalars.
 bool SplitIndex(PatternRewriter& rewriter, Instruction i) {
   const int64_t first = i.opcode() == Opcode::kDynamicSlice ? 1 : 2;
@@ -35,7 +27,7 @@ bool SplitIndex(PatternRewriter& rewriter, Instruction i) {
     const InstructionId one = rewriter.Make(Opcode::kSlice, rewriter.shapes().Array(type, {1}), {index.id()}, attrs);
     operands.push_back(rewriter.MakeReshape(one, rewriter.shapes().Scalar(type)));
   }
-  return rewriter.ReplaceWithNew(i, i.opcode(), operands, AttrsOfOpcode(i));
+  return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));
 }
 
 InstructionId MakeTranspose(PatternRewriter& rewriter, InstructionId array, const std::vector<int64_t>& order) {
@@ -120,7 +112,7 @@ bool SimplifyScatter(PatternRewriter& rewriter, Instruction scatter) {
   std::iota(window_dims.begin(), window_dims.end(), 1);
   std::iota(indexed.begin(), indexed.end(), 0);
   std::vector<AttrValue> attrs;
-  for (AttrValue value : AttrsOfOpcode(scatter)) {
+  for (AttrValue value : OwnAttrs(scatter)) {
     if (value.attr == Attr::kUpdateWindowDims) value = rewriter.List(value.attr, window_dims);
     if (value.attr == Attr::kInsertedWindowDims) value = rewriter.List(value.attr, {});
     if (value.attr == Attr::kScatterDimsToOperandDims) value = rewriter.List(value.attr, indexed);
@@ -168,7 +160,7 @@ bool DropUnitBatch(PatternRewriter& rewriter, Instruction dot) {
     if (!is_batch || dot.shape().dim(d) != 1) sizes.push_back(dot.shape().dim(d));
   }
   std::vector<AttrValue> attrs;
-  for (AttrValue value : AttrsOfOpcode(dot)) {
+  for (AttrValue value : OwnAttrs(dot)) {
     if (value.attr == Attr::kLhsBatchDims || value.attr == Attr::kRhsBatchDims) {
       const std::vector<int64_t>& list = batch[value.attr == Attr::kLhsBatchDims ? 0 : 1];
       if (!list.empty()) attrs.push_back(rewriter.List(value.attr, list));
