@@ -27,6 +27,7 @@ constexpr PassAlias kAliases[] = {
     {"float-normalization-f8e5m2", "float-normalization"},
     {"float-normalization-f8e5m2fnuz", "float-normalization"},
     {"call-inliner", "inline"},
+    {"map-inline", "map-inliner"},
     {"defuser", "defuse"},
     {"hlo-memory-scheduler", "schedule"},
     {"deadargelim", "dead-parameter-removal"},

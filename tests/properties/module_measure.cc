@@ -125,6 +125,9 @@ constexpr NamedPredicate kPredicates[] = {
               (i.opcode() == Opcode::kScatter && !IsSimpleScatter(i));
      }},
     {"unit-batch", HasUnitBatch},
+    {"several-batch", [](Instruction i) { return i.opcode() == Opcode::kDot && DotDims::Of(i).lhs_batch.size() > 1; }},
+    {"grouped", [](Instruction i) { return i.int_attr(Attr::kFeatureGroupCount, 1) > 1; }},
+    {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
     {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
     {"counted",
@@ -133,8 +136,6 @@ constexpr NamedPredicate kPredicates[] = {
      }},
     {"fp8", [](Instruction i) { return IsArray(i) && IsFloat(TypeOf(i)) && BitsOf(TypeOf(i)) <= 8; }},
     {"f16", [](Instruction i) { return IsArray(i) && TypeOf(i) == ElementType::kF16; }},
-    {"complex", [](Instruction i) { return IsArray(i) && IsComplex(TypeOf(i)); }},
-    {"of-complex", [](Instruction i) { return HasArrayOperand(i) && IsComplex(TypeOf(i.operand(0))); }},
     {"stable", [](Instruction i) { return i.bool_attr(Attr::kIsStable); }},
     {"root", [](Instruction i) { return i.is_root(); }},
     {"of-entry", [](Instruction i) { return i.parent().is_entry(); }},
