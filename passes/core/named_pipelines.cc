@@ -38,6 +38,9 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "collective-pipeliner-forward",
                          .summary = "short for the collective pipeliner in its forward direction",
                          .text = "collective-pipeliner{direction=forward}"});
+  registry->AddPipeline({.name = "despecializer",
+                         .summary = "remove schedule, control edges and fusions",
+                         .text = "hlo-descheduler,control-dep-remover,defuse"});
   RegisterFusingPipelines(registry);
   registry->AddPipeline(
       {.name = "tpu",

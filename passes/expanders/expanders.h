@@ -16,6 +16,14 @@ void AddGatherExpanderRules(RewritePatternSet* rules);
 void AddScatterExpanderRules(RewritePatternSet* rules);
 void AddRngBitGeneratorExpanderRules(RewritePatternSet* rules);
 void AddRngExpanderRules(RewritePatternSet* rules);
+void AddRealImagExpanderRules(RewritePatternSet* rules);
+void AddBitcastDtypesExpanderRules(RewritePatternSet* rules);
+void AddMapInlinerRules(RewritePatternSet* rules);
+void AddTopkDecomposerRules(RewritePatternSet* rules);
+void AddStableSortExpanderRules(RewritePatternSet* rules);
+void AddTreeReductionRewriterRules(RewritePatternSet* rules);
+void AddDotDimensionMergerRules(RewritePatternSet* rules);
+void AddConvolutionGroupConverterRules(RewritePatternSet* rules);
 
 }  // namespace hlokit
 

@@ -12,6 +12,62 @@ struct Example {
 };
 
 constexpr Example kExpanderExamples[] = {
+    {"topk-decomposer", R"(ENTRY e {
+  p = f32[2,5] parameter(0)
+  q = s32[5] constant({3,-1,4,-1,5})
+  a = (f32[2,2], s32[2,2]) topk(p), k=2, largest=true, metadata={op_name="f/largest"}
+  b = (s32[3], s32[3]) topk(q), k=3, largest=false, metadata={op_name="f/smallest"}
+  ROOT t = ((f32[2,2], s32[2,2]), (s32[3], s32[3])) tuple(a, b)
+})"},
+    {"stable-sort-expander", R"(less {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=GT, metadata={op_name="f/less"}
+}
+ENTRY e {
+  k = s32[2,4] constant({{2,1,2,1},{3,3,0,3}})
+  v = f32[2,4] parameter(0)
+  ROOT s = (s32[2,4], f32[2,4]) sort(k, v), dimensions={1}, is_stable=true, to_apply=less, metadata={op_name="f/sort"}
+})"},
+    {"map-inliner", R"(each {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  two = f32[] constant(2)
+  c = pred[] compare(x, two), direction=LT, metadata={op_name="f/lt"}
+  m = f32[] subtract(x, y), metadata={op_name="f/sub"}
+  ROOT r = f32[] select(c, m, two), metadata={op_name="f/select"}
+}
+ENTRY e {
+  p = f32[2,3] parameter(0)
+  q = f32[2,3] parameter(1)
+  ROOT r = f32[2,3] map(p, q), dimensions={0,1}, to_apply=each, metadata={op_name="f/map"}
+})"},
+    {"real-imag-expander", R"(ENTRY e {
+  p = f32[3] parameter(0)
+  x = f32[3] exponential(p), metadata={op_name="f/exp"}
+  r = f32[3] real(x), metadata={op_name="f/real"}
+  i = f32[3] imag(p), metadata={op_name="f/imag"}
+  ROOT t = (f32[3], f32[3]) tuple(r, i)
+})"},
+    {"bitcast-dtypes-expander", R"(ENTRY e {
+  p = f32[3] parameter(0)
+  q = s16[3,2] constant({{1,-2},{300,4},{-5,6}})
+  a = s8[3,4] bitcast-convert(p), metadata={op_name="f/narrow"}
+  b = s32[3] bitcast-convert(q), metadata={op_name="f/wide"}
+  ROOT t = (s8[3,4], s32[3]) tuple(a, b)
+})"},
+    {"dot-dimension-merger", R"(ENTRY e {
+  a = f32[4,2,3,5] parameter(0)
+  b = f32[2,3,4,6] parameter(1)
+  ROOT d = f32[2,3,5,6] dot(a, b), lhs_batch_dims={1,2}, rhs_batch_dims={0,1}, lhs_contracting_dims={0}, rhs_contracting_dims={2}, metadata={op_name="f/dot"}
+})"},
+    {"convolution-group-converter", R"(ENTRY e {
+  x = f32[1,4,4] parameter(0)
+  k = f32[2,2,6] parameter(1)
+  ROOT c = f32[1,3,6] convolution(x, k), window={size=2}, dim_labels=b0f_0io->b0f, feature_group_count=2, metadata={op_name="f/conv"}
+})"},
     {"cholesky-expander", R"(ENTRY e {
   a = f32[2,2] parameter(0)
   ROOT l = f32[2,2] cholesky(a), lower=true
@@ -72,9 +128,74 @@ void AddExpander(PassRegistry* registry, PassInfo info) {
   registry->Add(std::move(info));
 }
 
+// Expansions of sorts, and of operations on the representation of elements.
+void RegisterElementExpanders(PassRegistry* registry) {
+  AddExpander(registry,
+              {.name = "topk-decomposer",
+               .category = "expand",
+               .summary = "expand top-k into sorts",
+               .doc = "A stable sort with indices, and slices of its results. As XLA's, for the operation and "
+                      "the custom-call TopK; floats are compared by total order.",
+               .create = MakePass<RulesOf<AddTopkDecomposerRules, RewriteScope::kSequential>>});
+  AddExpander(registry,
+              {.name = "stable-sort-expander",
+               .category = "expand",
+               .summary = "expand stable sorts into sorts with indices",
+               .doc = "The index decides between elements of which neither comes first. As XLA's, but an iota "
+                      "that is an operand already is not used.",
+               .create = MakePass<RulesOf<AddStableSortExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(registry, {.name = "map-inliner",
+                         .category = "expand",
+                         .summary = "replace maps by the operations of their functions",
+                         .doc = "If these are elementwise, or constants. XLA's inlines functions of one operation.",
+                         .create = MakePass<RulesOf<AddMapInlinerRules>>});
+  AddExpander(registry, {.name = "real-imag-expander",
+                         .category = "expand",
+                         .summary = "remove real and imaginary parts of real numbers",
+                         .doc = "As XLA's: the number itself, and zero.",
+                         .create = MakePass<RulesOf<AddRealImagExpanderRules>>});
+  AddExpander(registry,
+              {.name = "bitcast-dtypes-expander",
+               .category = "expand",
+               .summary = "expand bitcast-converts that change the width",
+               .doc = "As shifts of unsigned integers, and an or over the elements that are joined. As XLA's, "
+                      "for widths of 8 to 64 bits.",
+               .create = MakePass<RulesOf<AddBitcastDtypesExpanderRules, RewriteScope::kSequential>>});
+}
+
+void RegisterContractionExpanders(PassRegistry* registry) {
+  AddExpander(registry, {.name = "tree-reduction-rewriter",
+                         .category = "expand",
+                         .summary = "reduce large dimensions in several steps",
+                         .doc = "Windows are reduced first, then their results. As XLA's, but only with add, multiply, "
+                                "minimum, maximum, and, or from an initial value that changes nothing.",
+                         .options = {{.name = "reduce-window-size",
+                                      .type = OptionInfo::Type::kInt,
+                                      .default_text = "32",
+                                      .doc = "the size of a window in each reduced dimension",
+                                      .min = 2}},
+                         .tolerance = 1e-4,
+                         .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>});
+  AddExpander(registry, {.name = "dot-dimension-merger",
+                         .category = "expand",
+                         .summary = "merge batch dimensions of dots",
+                         .doc = "Batch dimensions that are consecutive in both operands become one, with reshapes "
+                                "around the dot. As XLA's, but layouts do not matter.",
+                         .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
+  AddExpander(registry, {.name = "convolution-group-converter",
+                         .category = "expand",
+                         .summary = "expand convolutions with groups of features",
+                         .doc = "The kernel becomes dense: a weight is zero if its features are in different groups. "
+                                "XLA's converts batch groups too, which stay here.",
+                         .tolerance = 1e-5,
+                         .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>});
+}
+
 }  // namespace
 
 void RegisterExpanderPasses(PassRegistry* registry) {
+  RegisterElementExpanders(registry);
+  RegisterContractionExpanders(registry);
   AddExpander(registry,
               {.name = "batchnorm-expander",
                .category = "expand",

@@ -149,6 +149,14 @@ inline bool HasOneUser(Instruction i) {
   }
   return true;
 }
+// Returns the attributes that belong to the opcode, for a new instruction of the same kind.
+inline std::vector<AttrValue> OwnAttrs(Instruction i) {
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : i.attrs()) {
+    if (!IsCommon(value.attr)) attrs.push_back(value);
+  }
+  return attrs;
+}
 inline bool HasControlEdges(Instruction i) {
   return i.has(Attr::kControlPredecessors) || !i.control_successors().empty();
 }

@@ -5,13 +5,16 @@
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/bf16_propagation.h"
 #include "passes/simplify/calls/conditional.h"
+#include "passes/simplify/calls/conditional_forms.h"
 #include "passes/simplify/calls/inline.h"
+#include "passes/simplify/cleanup.h"
 #include "passes/simplify/constant_folding.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/dot_merger.h"
 #include "passes/simplify/dynamic/dynamic_padder.h"
 #include "passes/simplify/examples.h"
+#include "passes/simplify/loops/loop_bounds.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {
@@ -38,6 +41,31 @@ void RegisterLoopPasses(PassRegistry* registry) {
               "carried in the state, if the results are no larger than the operands. Instructions that are as cheap to "
               "recompute as to carry move only along with a user that moves.",
        .create = MakePass<WhileLoopInvariantCodeMotion>});
+  Add(registry, {.name = "while-loop-expensive-invariant-code-motion",
+                 .category = "simplify",
+                 .summary = "hoist expensive loop-invariant instructions",
+                 .doc = "Dots, convolutions, sorts, FFTs and factorizations that depend only on loop-invariant state, "
+                        "with their operands, even if the results are larger than the operands. XLA's takes the "
+                        "instructions that a backend names.",
+                 .create = MakePass<WhileLoopExpensiveInvariantCodeMotion>});
+  Add(registry, {.name = "while-loop-trip-count-annotator",
+                 .category = "simplify",
+                 .summary = "record known trip counts in backend_config",
+                 .doc = "With initial value, step and index of the counter, as XLA's. A recorded trip count is not "
+                        "changed; a backend_config that is not JSON stays.",
+                 .create = MakePass<WhileLoopTripCountAnnotator>});
+  Add(registry, {.name = "control-flow-flattening",
+                 .category = "simplify",
+                 .summary = "bound the trip counts of data-dependent loops",
+                 .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
+                        "counter in the state. XLA's replaces their condition by the counter's, and infeeds, outfeeds "
+                        "and collectives by custom-calls, which stay here.",
+                 .options = {{.name = "while-execution-count",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "1000",
+                              .doc = "the bound",
+                              .min = 1}},
+                 .create = MakePass<ControlFlowFlattening>});
   Add(registry, {.name = "while-loop-simplifier",
                  .category = "simplify",
                  .summary = "simplify loops and their state",
@@ -133,6 +161,138 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .create = MakePass<RulesOf<AddZeroSizedRules>>});
 }
 
+void RegisterCleanupPasses(PassRegistry* registry) {
+  Add(registry, {.name = "sharding-remover",
+                 .category = "simplify",
+                 .summary = "remove shardings and the custom-calls that carry them",
+                 .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
+                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, and a "
+                        "custom-call that changes the shape stays.",
+                 .create = MakePass<ShardingRemover>});
+  Add(registry, {.name = "control-dep-remover",
+                 .category = "simplify",
+                 .summary = "remove control edges",
+                 .doc = "As XLA's: all of them, in every computation.",
+                 .create = MakePass<ControlDepRemover>});
+  Add(registry, {.name = "hlo-descheduler",
+                 .category = "simplify",
+                 .summary = "mark the module as not scheduled",
+                 .doc = "As XLA's. Instructions keep their order in the text.",
+                 .create = MakePass<HloDescheduler>});
+  Add(registry, {.name = "literal-canonicalizer",
+                 .category = "simplify",
+                 .summary = "accepted for pipelines of XLA; changes nothing",
+                 .doc = "XLA's shares equal literals among modules. Here the literals of a context always are.",
+                 .create = MakePass<LiteralCanonicalizer>});
+  Add(registry, {.name = "constant-deferring",
+                 .category = "simplify",
+                 .summary = "schedule constants just before their first users",
+                 .doc = "As XLA's. Modules without a schedule do not change.",
+                 .create = MakePass<ConstantDeferring>});
+  Add(registry, {.name = "fusion-constant-sinking",
+                 .category = "simplify",
+                 .summary = "sink scalar constants into fusions",
+                 .doc = "As XLA's, except that fusions whose results alias operands do not change.",
+                 .create = MakePass<FusionConstantSinking>});
+  Add(registry, {.name = "conditional-canonicalizer",
+                 .category = "simplify",
+                 .summary = "give conditionals tuples as results",
+                 .doc = "As XLA's: a conditional that returns an array returns a tuple of it, and users read its "
+                        "element. Branches with other callers are cloned.",
+                 .create = MakePass<ConditionalCanonicalizer>});
+  Add(registry, {.name = "conditional-to-select",
+                 .category = "simplify",
+                 .summary = "replace conditionals in maps by selects",
+                 .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
+                        "computations of maps, for two branches without side effects; unlike XLA's, branches are "
+                        "inlined at once.",
+                 .create = MakePass<ConditionalToSelect>});
+}
+
+void RegisterCanonicalFormPasses(PassRegistry* registry) {
+  Add(registry, {.name = "dynamic-index-splitter",
+                 .category = "simplify",
+                 .summary = "split arrays of start indices into scalars",
+                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice.",
+                 .create = MakePass<RulesOf<AddDynamicIndexSplitterRules>>});
+  Add(registry, {.name = "scatter-simplifier",
+                 .category = "simplify",
+                 .summary = "bring scatters into a simple form",
+                 .doc = "One dimension of index vectors, windows of the rank of the array, and indices of its first "
+                        "dimensions, with transposes and reshapes around the scatter. As XLA's, except that scatters "
+                        "with batching dimensions do not change.",
+                 .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>});
+  Add(registry, {.name = "batch-dot-simplification",
+                 .category = "simplify",
+                 .summary = "remove batch dimensions of size 1 from dots",
+                 .doc = "As XLA's: operands and result are reshaped.",
+                 .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
+}
+
+void RegisterPrecisionPasses(PassRegistry* registry) {
+  Add(registry,
+      {.name = "simplify-fp-conversions",
+       .category = "simplify",
+       .summary = "remove roundings between conversions of floats",
+       .doc = "A conversion of a conversion becomes one, or none if the types are equal, though the first one "
+              "rounds. As XLA's, except that roundings to 8 bits and fewer stay.",
+       .tolerance = 1e-2,
+       .create = MakePass<RulesOf<AddSimplifyFpConversionsRules>>});
+  Add(registry,
+      {.name = "float-normalization",
+       .category = "simplify",
+       .summary = "compute elementwise operations in 8-bit floats in f32",
+       .doc = "For targets without arithmetic in 8-bit floats, for all these types at once; XLA has a pass for "
+              "each, and normalizes reductions and collectives too. Operands are widened and results "
+              "rounded, which is the definition of the operation. For bf16 see bf16-normalization.",
+       .create = MakePass<RulesOf<AddFloatNormalizationRules, RewriteScope::kSequential>>});
+  const std::vector<std::string_view> floats = {"f8e4m3fn", "f8e5m2", "bf16", "f16", "f32", "f64"};
+  const OptionInfo from_bf16 = {.name = "from",
+                                .type = OptionInfo::Type::kString,
+                                .default_text = "bf16",
+                                .doc = "the type to replace",
+                                .choices = floats};
+  const OptionInfo to = {.name = "to",
+                         .type = OptionInfo::Type::kString,
+                         .default_text = "f32",
+                         .doc = "the type to compute in",
+                         .choices = floats};
+  OptionInfo from_f16 = from_bf16;
+  from_f16.default_text = "f16";
+  Add(registry, {.name = "element-type-converter",
+                 .category = "simplify",
+                 .summary = "compute operations in another float type",
+                 .doc = "Elementwise operations, dots and convolutions with an operand or result of the one type are "
+                        "computed in the other, between conversions. XLA's converts reductions and data movement too.",
+                 .options = {from_bf16, to},
+                 .tolerance = 2e-2,
+                 .create = MakePass<RulesOf<AddElementTypeConverterRules, RewriteScope::kSequential>>});
+  Add(registry,
+      {.name = "change-op-data-type",
+       .category = "simplify",
+       .summary = "compute one kind of operation in another float type",
+       .doc = "Only if all operands and the result have the type. XLA's takes any set of operations and pairs "
+              "of types; this one takes one of each.",
+       .options = {from_f16, to, {"opcode", OptionInfo::Type::kString, "dot", "of the operations"}},
+       .tolerance = 2e-2,
+       .create = MakePass<RulesOf<AddChangeOpDataTypeRules, RewriteScope::kSequential>>});
+  Add(registry, {.name = "operand-upcaster",
+                 .category = "simplify",
+                 .summary = "convert operands of dots to a wider type of the result",
+                 .doc = "For dots and convolutions whose result is wider than their operands. As XLA's, without its "
+                        "packed 4-bit operands, which stay.",
+                 .tolerance = 1e-5,
+                 .create = MakePass<RulesOf<AddOperandUpcasterRules>>});
+  Add(registry,
+      {.name = "result-caster",
+       .category = "simplify",
+       .summary = "convert results of dots to a narrower type after the operation",
+       .doc = "For dots and convolutions whose result is narrower than their operands: computed in the type of "
+              "the operands, then rounded. As XLA's, for floats, or integers of one signedness.",
+       .tolerance = 2e-2,
+       .create = MakePass<RulesOf<AddResultCasterRules>>});
+}
+
 }  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
@@ -224,6 +384,9 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .create = MakePass<ConstantFolding>});
   RegisterLoopPasses(registry);
   RegisterRulePasses(registry);
+  RegisterCleanupPasses(registry);
+  RegisterCanonicalFormPasses(registry);
+  RegisterPrecisionPasses(registry);
 }
 
 }  // namespace hlokit

@@ -45,6 +45,25 @@ bool IsSimpleDot(Instruction dot) {
          simple(dot.operand(1).shape(), dims.rhs_batch, dims.rhs_contracting);
 }
 
+// One dimension of index vectors, whole windows after it, and indices of the first dimensions of the array.
+bool IsSimpleScatter(Instruction scatter) {
+  const ScatterDims dims = ScatterDims::Of(scatter);
+  const absl::Span<const int64_t> window = dims.update_window_dims, indexed = dims.scatter_dims_to_operand_dims;
+  const Shape indices = scatter.operand((scatter.operand_count() - 1) / 2).shape();
+  return indices.rank() == 2 && dims.index_vector_dim == 1 && dims.inserted_window_dims.empty() &&
+         std::is_sorted(window.begin(), window.end()) && (window.empty() || window[0] == 1) &&
+         std::is_sorted(indexed.begin(), indexed.end()) &&
+         (indexed.empty() || indexed.back() + 1 == static_cast<int64_t>(indexed.size()));
+}
+
+bool HasUnitBatch(Instruction i) {
+  if (i.opcode() != Opcode::kDot) return false;
+  for (int64_t d : DotDims::Of(i).lhs_batch) {
+    if (i.operand(0).shape().dim(d) == 1) return true;
+  }
+  return false;
+}
+
 bool SortsDimensions(Instruction i) {
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   return std::is_sorted(dims.begin(), dims.end());
@@ -100,7 +119,24 @@ constexpr NamedPredicate kPredicates[] = {
        return all;
      }},
     {"sorted-dims", SortsDimensions},
-    {"unsimple", [](Instruction i) { return i.opcode() == Opcode::kDot && !IsSimpleDot(i); }},
+    {"unsimple",
+     [](Instruction i) {
+       return (i.opcode() == Opcode::kDot && !IsSimpleDot(i)) ||
+              (i.opcode() == Opcode::kScatter && !IsSimpleScatter(i));
+     }},
+    {"unit-batch", HasUnitBatch},
+    {"several-batch", [](Instruction i) { return i.opcode() == Opcode::kDot && DotDims::Of(i).lhs_batch.size() > 1; }},
+    {"grouped", [](Instruction i) { return i.int_attr(Attr::kFeatureGroupCount, 1) > 1; }},
+    {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
+    {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
+    {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
+    {"counted",
+     [](Instruction i) {
+       return i.string_attr(Attr::kBackendConfig).find("known_trip_count") != std::string_view::npos;
+     }},
+    {"fp8", [](Instruction i) { return IsArray(i) && IsFloat(TypeOf(i)) && BitsOf(TypeOf(i)) <= 8; }},
+    {"f16", [](Instruction i) { return IsArray(i) && TypeOf(i) == ElementType::kF16; }},
+    {"stable", [](Instruction i) { return i.bool_attr(Attr::kIsStable); }},
     {"root", [](Instruction i) { return i.is_root(); }},
     {"of-entry", [](Instruction i) { return i.parent().is_entry(); }},
     {"loop", [](Instruction i) { return IsFusionOf(i, FusionKind::kLoop); }},
@@ -367,6 +403,23 @@ int64_t InstructionsInLoops(const Module& module) {
   });
 }
 
+// Constants of a schedule that another instruction separates from their first user.
+int64_t EarlyConstants(const Module& module) {
+  if (!module.header().is_scheduled) return 0;
+  int64_t early = 0;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kConstant || !i.has_users()) continue;
+      InstructionId next = i.record().next;
+      while (next.valid() && module.record(next).opcode == Opcode::kConstant) next = module.record(next).next;
+      bool used = false;
+      for (Instruction user : i.users()) used |= user.id() == next;
+      early += used ? 0 : 1;
+    }
+  }
+  return early;
+}
+
 struct NamedMeasure {
   std::string_view name;
   int64_t (*of)(const Module&);
@@ -392,6 +445,7 @@ constexpr NamedMeasure kMeasures[] = {
            m, [](Instruction i) { return i.opcode() == Opcode::kWhile ? i.shape().tuple_size() : 0; });
      }},
     {"in-loops", InstructionsInLoops},
+    {"early-constants", EarlyConstants},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
+#include "passes/simplify/algebraic/rules.h"
 
 namespace hlokit {
 namespace {

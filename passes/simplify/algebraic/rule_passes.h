@@ -14,6 +14,15 @@ void AddConvertMoverRules(RewritePatternSet* rules);
 void AddBf16NormalizationRules(RewritePatternSet* rules);
 void AddDynamicDimensionRules(RewritePatternSet* rules);
 void AddGatherScatterSimplifierRules(RewritePatternSet* rules);
+void AddFloatNormalizationRules(RewritePatternSet* rules);
+void AddSimplifyFpConversionsRules(RewritePatternSet* rules);
+void AddElementTypeConverterRules(RewritePatternSet* rules);
+void AddChangeOpDataTypeRules(RewritePatternSet* rules);
+void AddOperandUpcasterRules(RewritePatternSet* rules);
+void AddResultCasterRules(RewritePatternSet* rules);
+void AddDynamicIndexSplitterRules(RewritePatternSet* rules);
+void AddScatterSimplifierRules(RewritePatternSet* rules);
+void AddBatchDotSimplificationRules(RewritePatternSet* rules);
 
 }  // namespace hlokit
 

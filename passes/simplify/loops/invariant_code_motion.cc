@@ -41,10 +41,20 @@ bool IsNoLarger(Instruction i) {
   return ByteSize(i.shape()) <= inputs;
 }
 
+// Returns true if recomputation costs much more than carrying the result.
+bool IsExpensive(Opcode opcode) {
+  return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kRaggedDot ||
+         opcode == Opcode::kSort || opcode == Opcode::kFft || opcode == Opcode::kCholesky ||
+         opcode == Opcode::kTriangularSolve;
+}
+
+// Returns true if a loop-invariant instruction of this kind is worth moving by itself.
+using IsWorthMoving = bool (*)(Instruction);
+
 class Hoister {
  public:
-  Hoister(Module& module, const CanonicalLoop& plain, const SideEffects& effects)
-      : module_(module), plain_(plain), effects_(effects) {}
+  Hoister(Module& module, const CanonicalLoop& plain, const SideEffects& effects, IsWorthMoving is_worth_moving)
+      : module_(module), plain_(plain), effects_(effects), is_worth_moving_(is_worth_moving) {}
 
   // Returns the number of instructions moved.
   int64_t Run() {
@@ -61,7 +71,7 @@ class Hoister {
       for (Instruction operand : operands) all &= invariant_.contains(operand.id().value);
       if (!all) continue;
       invariant_[i.id().value] = true;
-      if (!IsCheap(i.opcode()) && i.shape().IsArray() && IsNoLarger(i)) worth.push_back(i.id());
+      if (i.shape().IsArray() && is_worth_moving_(i)) worth.push_back(i.id());
     }
     if (worth.empty()) return 0;
     // Clone each with its operands before the loop.
@@ -101,24 +111,35 @@ class Hoister {
   Module& module_;
   const CanonicalLoop& plain_;
   const SideEffects& effects_;
+  const IsWorthMoving is_worth_moving_;
   absl::flat_hash_map<uint32_t, bool> invariant_;
 };
+
+// Returns the number of instructions moved out of the loops of the module.
+int64_t HoistFromLoops(Module& module, IsWorthMoving is_worth_moving) {
+  const std::vector<uint32_t> callers = CountCallers(module);
+  const SideEffects effects(module);
+  int64_t moved = 0;
+  // Inner loops first: instructions moved out of one may move out of the next.
+  for (InstructionId id : WhileLoops(module)) {
+    const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
+    if (plain) moved += Hoister(module, *plain, effects, is_worth_moving).Run();
+  }
+  return moved;
+}
 
 }  // namespace
 
 absl::StatusOr<bool> WhileLoopInvariantCodeMotion::Run(Module& module) {
-  const std::vector<uint32_t> callers = CountCallers(module);
-  const SideEffects effects(module);
-  bool changed = false;
-  // Inner loops first: instructions moved out of one may move out of the next.
-  for (InstructionId id : WhileLoops(module)) {
-    const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
-    if (!plain) continue;
-    const int64_t moved = Hoister(module, *plain, effects).Run();
-    Count("instructions moved out of loops", moved);
-    changed |= moved != 0;
-  }
-  return changed;
+  const int64_t moved = HoistFromLoops(module, [](Instruction i) { return !IsCheap(i.opcode()) && IsNoLarger(i); });
+  if (moved != 0) Count("instructions moved out of loops", moved);
+  return moved != 0;
+}
+
+absl::StatusOr<bool> WhileLoopExpensiveInvariantCodeMotion::Run(Module& module) {
+  const int64_t moved = HoistFromLoops(module, [](Instruction i) { return IsExpensive(i.opcode()); });
+  if (moved != 0) Count("expensive instructions moved out of loops", moved);
+  return moved != 0;
 }
 
 }  // namespace hlokit

@@ -22,6 +22,12 @@ class WhileLoopInvariantCodeMotion : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
+// Moves expensive computations on loop-invariant state before the loop, whatever the size of their results.
+class WhileLoopExpensiveInvariantCodeMotion : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override;
+};
+
 // Sinks constants that a loop carries unchanged into its body and condition.
 class WhileLoopConstantSinking : public Pass {
  public:

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions in two steps, dots with one batch dimension, convolutions without groups.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/attribute_views.h"
+#include "passes/expanders/expanders.h"
+#include "passes/rewrite/splat.h"
+
+namespace hlokit {
+namespace {
+
+// Returns true if `value` does not change what `reducer`, one commutative operation, combines it with.
+bool IsIdentityOf(Instruction value, Computation reducer) {
+  const Instruction root = reducer.root();
+  const bool plain = reducer.parameter_count() == 2 && root.operand_count() == 2 &&
+                     root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
+                     root.operand(0) != root.operand(1);
+  const std::optional<Splat> splat = SplatOf(value);
+  if (!plain || !splat) return false;
+  if (root.opcode() == Opcode::kAdd || root.opcode() == Opcode::kOr) return splat->IsZero();
+  if (root.opcode() == Opcode::kMultiply) return splat->IsOne();
+  if (root.opcode() == Opcode::kMaximum) return splat->IsLowest();
+  if (root.opcode() == Opcode::kMinimum) return splat->IsHighest();
+  return root.opcode() == Opcode::kAnd && splat->IsAllOnes();
+}
+
+// Reduces windows first, then their results.
+bool ReduceByTree(PatternRewriter& rewriter, Instruction reduce) {
+  const int64_t limit = rewriter.options().Int("reduce-window-size");
+  if (reduce.operand_count() != 2 || !reduce.shape().IsArray() || !rewriter.IsReplaceable(reduce)) return false;
+  const Shape shape = reduce.operand(0).shape();
+  const Computation reducer = reduce.computation_attr(Attr::kToApply);
+  if (shape.has_dynamic_dims() || !IsIdentityOf(reduce.operand(1), reducer)) return false;
+  std::vector<int64_t> window, sizes;
+  bool large = false;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+    const int64_t full = shape.dim(d);
+    if (full < 1) return false;
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), d) != reduced.end();
+    const int64_t size = is_reduced ? std::min(full, limit) : 1, count = (full - 1) / size + 1;
+    large |= is_reduced && full > limit;
+    sizes.push_back(count);
+    // Size, stride, padding low and high, dilations, no reversal.
+    window.insert(window.end(), {size, size, 0, count * size - full, 1, 1, 0});
+  }
+  if (!large) return false;
+  const AttrValue attrs[] = {rewriter.List(Attr::kWindow, window), Builder::Calls(Attr::kToApply, reducer.id())};
+  const InstructionId operand = reduce.operand(0).id(), init = reduce.operand(1).id();
+  const InstructionId partial = rewriter.Make(
+      Opcode::kReduceWindow, rewriter.shapes().Array(shape.element_type(), sizes), {operand, init}, attrs);
+  return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {partial, init}, OwnAttrs(reduce));
+}
+
+bool AreConsecutive(absl::Span<const int64_t> dims) {
+  for (size_t k = 1; k < dims.size(); ++k) {
+    if (dims[k] != dims[k - 1] + 1) return false;
+  }
+  return true;
+}
+
+// Merges the batch dimensions of a dot into one.
+bool MergeBatchDims(PatternRewriter& rewriter, Instruction dot) {
+  const DotDims dims = DotDims::Of(dot);
+  const int64_t count = static_cast<int64_t>(dims.lhs_batch.size());
+  if (dot.operand_count() != 2 || count < 2 || !AreConsecutive(dims.lhs_batch) || !AreConsecutive(dims.rhs_batch) ||
+      dot.operand(0).shape().has_dynamic_dims() || dot.operand(1).shape().has_dynamic_dims() ||
+      !rewriter.IsReplaceable(dot)) {
+    return false;
+  }
+  // Returns `shape` with `count` dimensions from `first` on merged.
+  const auto merged = [&](Shape shape, int64_t first) {
+    std::vector<int64_t> sizes;
+    for (int64_t d = 0; d < shape.rank(); ++d) {
+      if (d > first && d < first + count) {
+        sizes.back() *= shape.dim(d);
+      } else {
+        sizes.push_back(shape.dim(d));
+      }
+    }
+    return rewriter.shapes().Array(shape.element_type(), sizes);
+  };
+  const int64_t lhs = dims.lhs_batch[0], rhs = dims.rhs_batch[0];
+  const InstructionId operands[] = {rewriter.MakeReshape(dot.operand(0).id(), merged(dot.operand(0).shape(), lhs)),
+                                    rewriter.MakeReshape(dot.operand(1).id(), merged(dot.operand(1).shape(), rhs))};
+  const auto renumbered = [&](absl::Span<const int64_t> given, int64_t first) {
+    std::vector<int64_t> numbers(given.begin(), given.end());
+    for (int64_t& d : numbers) d -= d > first ? count - 1 : 0;
+    return numbers;
+  };
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : OwnAttrs(dot)) {
+    if (value.attr == Attr::kLhsBatchDims) value = rewriter.List(value.attr, {lhs});
+    if (value.attr == Attr::kRhsBatchDims) value = rewriter.List(value.attr, {rhs});
+    if (value.attr == Attr::kLhsContractingDims) {
+      value = rewriter.List(value.attr, renumbered(dims.lhs_contracting, lhs));
+    }
+    if (value.attr == Attr::kRhsContractingDims) {
+      value = rewriter.List(value.attr, renumbered(dims.rhs_contracting, rhs));
+    }
+    attrs.push_back(value);
+  }
+  const InstructionId made = rewriter.Make(Opcode::kDot, merged(dot.shape(), 0), operands, attrs);
+  return rewriter.Replace(dot, rewriter.MakeReshape(made, dot.shape()));
+}
+
+// Makes the kernel of a grouped convolution dense: input features of other groups have weight zero.
+bool RemoveFeatureGroups(PatternRewriter& rewriter, Instruction convolution) {
+  const int64_t groups = convolution.int_attr(Attr::kFeatureGroupCount, 1);
+  const ConvolutionDims dims = ConvolutionDims::Of(convolution);
+  if (groups < 2 || convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution) ||
+      convolution.has(Attr::kSparsityConfig) || convolution.operand(1).shape().has_dynamic_dims()) {
+    return false;
+  }
+  const Instruction kernel = convolution.operand(1);
+  const ElementType type = kernel.shape().element_type();
+  const int64_t input = dims.kernel_input_feature, output = dims.kernel_output_feature;
+  std::vector<int64_t> sizes(kernel.shape().dims().begin(), kernel.shape().dims().end());
+  const int64_t input_size = sizes[static_cast<size_t>(input)], output_size = sizes[static_cast<size_t>(output)];
+  if (input_size > INT32_MAX / groups || output_size > INT32_MAX || output_size % groups != 0 || input_size == 0 ||
+      output_size == 0) {
+    return false;
+  }
+  ShapeTable& shapes = rewriter.shapes();
+  sizes[static_cast<size_t>(input)] = input_size * groups;
+  const Shape dense = shapes.Array(type, sizes), numbers = shapes.Array(ElementType::kS32, sizes);
+  const std::vector<InstructionId> copies(static_cast<size_t>(groups), kernel.id());
+  const AttrValue along[] = {rewriter.List(Attr::kDimensions, {input})};
+  const InstructionId tiled = rewriter.Make(Opcode::kConcatenate, dense, copies, along);
+  const auto group_of = [&](int64_t dimension, int64_t size) {
+    const AttrValue iota[] = {rewriter.Int(Attr::kIotaDimension, dimension)};
+    const InstructionId index = rewriter.Make(Opcode::kIota, numbers, {}, iota);
+    const InstructionId divisor =
+        rewriter.MakeSplat(numbers, rewriter.MakeScalarConstant(ElementType::kS32, static_cast<double>(size)));
+    return rewriter.MakeLike(Opcode::kDivide, {index, divisor});
+  };
+  const InstructionId same = rewriter.MakeCompare(ComparisonDirection::kEq, group_of(input, input_size),
+                                                  group_of(output, output_size / groups));
+  const InstructionId zero = rewriter.MakeSplat(dense, rewriter.MakeScalarConstant(type, 0));
+  const InstructionId masked = rewriter.Make(Opcode::kSelect, dense, {same, tiled, zero});
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : OwnAttrs(convolution)) {
+    if (value.attr != Attr::kFeatureGroupCount) attrs.push_back(value);
+  }
+  return rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, {convolution.operand(0).id(), masked}, attrs);
+}
+
+}  // namespace
+
+void AddTreeReductionRewriterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kReduce}, "reductions made trees", ReduceByTree);
+}
+
+void AddDotDimensionMergerRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kDot}, "batch dimensions merged", MergeBatchDims);
+}
+
+void AddConvolutionGroupConverterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kConvolution}, "groups of features removed", RemoveFeatureGroups);
+}
+
+}  // namespace hlokit

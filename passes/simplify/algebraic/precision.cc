@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types in which operations are computed: conversions before and after operations whose type a target lacks, and
+// conversions that only round.
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "passes/simplify/algebraic/rule_passes.h"
+
+namespace hlokit {
+namespace {
+
+bool IsFp8(ElementType type) { return IsFloat(type) && BitsOf(type) == 8; }
+
+// Returns true if an elementwise operation selects, moves or converts elements, so that its type does not matter.
+bool KeepsElements(Opcode opcode) {
+  return opcode == Opcode::kConvert || opcode == Opcode::kCopy || opcode == Opcode::kSelect ||
+         opcode == Opcode::kReducePrecision || opcode == Opcode::kStochasticConvert;
+}
+
+// Computes `i` in `wide`: operands for whose type `is_narrow` returns true are converted, and the result is converted
+// back. Returns false if there is no such operand, and the result has no such type.
+template <typename IsNarrow>
+bool ComputeIn(PatternRewriter& rewriter, Instruction i, ElementType wide, IsNarrow is_narrow) {
+  if (!i.shape().IsArray() || !rewriter.IsReplaceable(i)) return false;
+  const auto narrow = [&](Instruction value) {
+    return value.shape().IsArray() && is_narrow(value.shape().element_type());
+  };
+  bool any = narrow(i);
+  for (Instruction operand : i.operands()) any |= narrow(operand);
+  if (!any) return false;
+  std::vector<InstructionId> operands;
+  // By index: creating instructions reallocates the operand lists.
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    const Instruction operand = i.operand(k);
+    operands.push_back(narrow(operand) ? rewriter.MakeConvert(operand.id(), wide) : operand.id());
+    // Merges with the conversion that follows.
+    if (narrow(operand) && operand.opcode() == Opcode::kConvert) rewriter.AddMetadataSource(operands.back(), operand);
+  }
+  if (!narrow(i)) return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));
+  const Shape shape = rewriter.shapes().WithElementType(i.shape(), wide);
+  const InstructionId computed = rewriter.Make(i.opcode(), shape, operands, OwnAttrs(i));
+  return rewriter.ReplaceWithNew(i, Opcode::kConvert, {computed});
+}
+
+// Rewrites bf16 arithmetic as f32 arithmetic between conversions. Equal, since results are rounded once.
+bool Bf16ThroughF32(PatternRewriter& rewriter, Instruction i) {
+  return !KeepsElements(i.opcode()) &&
+         ComputeIn(rewriter, i, ElementType::kF32, [](ElementType type) { return type == ElementType::kBF16; });
+}
+
+bool Fp8ThroughF32(PatternRewriter& rewriter, Instruction i) {
+  return !KeepsElements(i.opcode()) && ComputeIn(rewriter, i, ElementType::kF32, IsFp8);
+}
+
+// Removes roundings to floats of 16 or more bits between two conversions of floats.
+bool ConvertThroughFloat(PatternRewriter& rewriter, Instruction convert) {
+  const Instruction inner = convert.operand(0);
+  if (inner.opcode() != Opcode::kConvert) return false;
+  const Instruction source = inner.operand(0);
+  for (Instruction value : {convert, inner, source}) {
+    const ElementType type = value.shape().element_type();
+    if (!IsFloat(type) || BitsOf(type) < 16) return false;
+  }
+  if (source.shape() == convert.shape()) return rewriter.Replace(convert, source.id(), {inner});
+  return rewriter.ReplaceWithNew(convert, Opcode::kConvert, {source.id()}, {}, {inner});
+}
+
+// The types of the options `from` and `to`; nullopt if they are equal.
+struct TypePair {
+  ElementType from, to;
+};
+std::optional<TypePair> OptionTypes(const PatternRewriter& rewriter) {
+  const std::optional<ElementType> from = ElementTypeFromText(rewriter.options().String("from")),
+                                   to = ElementTypeFromText(rewriter.options().String("to"));
+  if (!from || !to || *from == *to) return std::nullopt;
+  return TypePair{*from, *to};
+}
+
+bool ConvertElementType(PatternRewriter& rewriter, Instruction i) {
+  const std::optional<TypePair> types = OptionTypes(rewriter);
+  return types && !KeepsElements(i.opcode()) && i.opcode() != Opcode::kBitcastConvert &&
+         ComputeIn(rewriter, i, types->to, [&](ElementType type) { return type == types->from; });
+}
+
+// As ConvertElementType, for one opcode, if all operands and the result have the type.
+bool ChangeDataType(PatternRewriter& rewriter, Instruction i) {
+  const std::optional<TypePair> types = OptionTypes(rewriter);
+  if (!types || ToString(i.opcode()) != rewriter.options().String("opcode") || !i.shape().IsArray()) return false;
+  bool all = i.shape().element_type() == types->from;
+  for (Instruction operand : i.operands()) all &= operand.shape().element_type() == types->from;
+  return all && ComputeIn(rewriter, i, types->to, [&](ElementType type) { return type == types->from; });
+}
+
+// Returns the wider type of the operands of a dot or convolution, if result and operands are all floats, or all
+// integers of the same signedness, and not packed.
+std::optional<ElementType> OperandType(Instruction i) {
+  if (i.operand_count() != 2 || !i.shape().IsArray()) return std::nullopt;
+  for (int64_t precision : i.list_attr(Attr::kOperandPrecision)) {
+    // Two elements in one.
+    if (precision == static_cast<int64_t>(Precision::kPackedNibble)) return std::nullopt;
+  }
+  const ElementType result = i.shape().element_type();
+  const auto fits = [&](ElementType type) {
+    return (IsFloat(type) && IsFloat(result)) || (IsSigned(type) && IsSigned(result)) ||
+           (IsUnsigned(type) && IsUnsigned(result));
+  };
+  const ElementType a = i.operand(0).shape().element_type(), b = i.operand(1).shape().element_type();
+  if (!fits(a) || !fits(b)) return std::nullopt;
+  return BitsOf(a) < BitsOf(b) ? b : a;
+}
+
+bool UpcastOperands(PatternRewriter& rewriter, Instruction i) {
+  const std::optional<ElementType> type = OperandType(i);
+  const ElementType result = i.shape().IsArray() ? i.shape().element_type() : ElementType::kPred;
+  if (!type || BitsOf(*type) >= BitsOf(result) || !rewriter.IsReplaceable(i)) return false;
+  const InstructionId operands[] = {rewriter.MakeConvert(i.operand(0).id(), result),
+                                    rewriter.MakeConvert(i.operand(1).id(), result)};
+  return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));
+}
+
+bool CastResult(PatternRewriter& rewriter, Instruction i) {
+  const std::optional<ElementType> type = OperandType(i);
+  if (!type || BitsOf(*type) <= BitsOf(i.shape().element_type()) || !rewriter.IsReplaceable(i)) return false;
+  const Shape wide = rewriter.shapes().WithElementType(i.shape(), *type);
+  const InstructionId operands[] = {i.operand(0).id(), i.operand(1).id()};
+  return rewriter.ReplaceWithNew(i, Opcode::kConvert, {rewriter.Make(i.opcode(), wide, operands, OwnAttrs(i))});
+}
+
+std::vector<Opcode> ElementwiseOpcodes() {
+  std::vector<Opcode> opcodes;
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    if (HasTrait(static_cast<Opcode>(i), kElementwise)) opcodes.push_back(static_cast<Opcode>(i));
+  }
+  return opcodes;
+}
+
+}  // namespace
+
+void AddBf16NormalizationRules(RewritePatternSet* rules) {
+  for (Opcode opcode : ElementwiseOpcodes()) {
+    rules->Add({opcode}, "operations in bf16 done in f32", Bf16ThroughF32);
+  }
+}
+
+void AddFloatNormalizationRules(RewritePatternSet* rules) {
+  for (Opcode opcode : ElementwiseOpcodes()) {
+    rules->Add({opcode}, "operations in 8-bit floats done in f32", Fp8ThroughF32);
+  }
+}
+
+void AddSimplifyFpConversionsRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kConvert}, "roundings between conversions removed", ConvertThroughFloat);
+}
+
+void AddElementTypeConverterRules(RewritePatternSet* rules) {
+  for (Opcode opcode : ElementwiseOpcodes()) {
+    rules->Add({opcode}, "operations done in another type", ConvertElementType);
+  }
+  rules->Add({Opcode::kDot, Opcode::kConvolution}, "operations done in another type", ConvertElementType);
+}
+
+void AddChangeOpDataTypeRules(RewritePatternSet* rules) {
+  for (Opcode opcode : ElementwiseOpcodes()) {
+    rules->Add({opcode}, "types of operations changed", ChangeDataType);
+  }
+  rules->Add({Opcode::kDot, Opcode::kConvolution}, "types of operations changed", ChangeDataType);
+}
+
+void AddOperandUpcasterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kDot, Opcode::kConvolution}, "operands converted to the type of the result", UpcastOperands);
+}
+
+void AddResultCasterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kDot, Opcode::kConvolution}, "results converted after the operation", CastResult);
+}
+
+}  // namespace hlokit
