@@ -287,6 +287,16 @@ int64_t SumOverInstructions(const Module& module, Count count) {
   return sum;
 }
 
+// Returns the bytes of the operands of collectives, each counted once.
+int64_t SentBytes(const Module& module) {
+  return SumOverInstructions(module, [](Instruction i) {
+    int64_t bytes = 0;
+    if (!HasTrait(i.opcode(), kCollective)) return bytes;
+    for (Instruction operand : i.operands()) bytes += BufferBytes(operand.shape());
+    return bytes;
+  });
+}
+
 int64_t PeakBytes(const Module& module) {
   const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
   return memory.ok() ? memory->OfModule().peak_bytes : -1;
@@ -382,6 +392,7 @@ constexpr NamedMeasure kMeasures[] = {
     {"flops", [](const Module& m) { return CostAnalysis(m).OfModule().flops; }},
     {"bytes", [](const Module& m) { return CostAnalysis(m).OfModule().bytes(); }},
     {"peak-bytes", PeakBytes},
+    {"sent-bytes", SentBytes},
     {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
     {"misordered", MisorderedInstructions},
     {"without-metadata",
