@@ -59,6 +59,19 @@ absl::StatusOr<int64_t> MoveAllReducesOutOfLoops(Module& module);
 // before and after a conversion, with or without a scale. Returns the number of rewrites.
 absl::StatusOr<int64_t> QuantizeCollectives(Module& module);
 
+struct WindowedEinsumOptions {
+  int64_t min_bytes;       // of the gathered operand or the scattered result
+  int64_t max_group_size;  // devices, and steps
+};
+struct WindowedEinsumCounts {
+  int64_t gathered = 0;
+  int64_t scattered = 0;
+};
+
+// Divides dots of all-gathers and reduce-scatters of dots into one step for each device of a group, between which
+// shards are passed on. The order of additions changes.
+absl::StatusOr<WindowedEinsumCounts> MakeWindowedEinsums(Module& module, const WindowedEinsumOptions& options);
+
 // Splits collectives into start and done: all-reduce, all-gather and collective-permute into their own opcodes, others
 // into async-start and async-done. Returns their number.
 absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module);

@@ -163,6 +163,14 @@ ENTRY main {
   x = f32[4,3] parameter(0)
   ROOT y = f32[4,3] all-to-all(x), replica_groups={{0,1}}, dimensions={0}
 })"},
+    {"windowed-einsum-handler", R"(HloModule rows, num_partitions=2
+
+ENTRY main {
+  x = f32[4,8] parameter(0)
+  w = f32[8,3] parameter(1)
+  all = f32[8,8] all-gather(x), channel_id=1, replica_groups={{0,1}}, dimensions={0}, use_global_device_ids=true
+  ROOT y = f32[8,3] dot(all, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})"},
     {"collective-quantizer", R"(HloModule weights, replica_count=2
 
 ENTRY main {

@@ -89,6 +89,18 @@ class CollectiveQuantizer : public Pass {
   }
 };
 
+class WindowedEinsumHandler : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<WindowedEinsumCounts> counts =
+        MakeWindowedEinsums(module, {options().Int("min-bytes"), options().Int("max-group-size")});
+    if (!counts.ok()) return counts.status();
+    if (counts->gathered > 0) Count("dots of gathered operands divided", counts->gathered);
+    if (counts->scattered > 0) Count("dots with scattered results divided", counts->scattered);
+    return counts->gathered + counts->scattered > 0;
+  }
+};
+
 class ReassociateScatters : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
@@ -236,6 +248,25 @@ void RegisterRestructuringPasses(PassRegistry* registry) {
                  .example = CollectiveExample("all-to-all-decomposer"),
                  .preconditions = kNoSchedule,
                  .create = MakePass<CollectiveRules<AddAllToAllDecomposerRules>>});
+  registry->Add({.name = "windowed-einsum-handler",
+                 .category = "collective",
+                 .summary = "divide dots of gathered operands and with scattered results into steps",
+                 .doc = "A dot of an all-gather, or a reduce-scatter of a dot, becomes one dot for each device of the "
+                        "group, and collective-permutes that pass shards on meanwhile. XLA's partitioner makes loops "
+                        "of this form, which its pass prepares for several streams; here the steps are made, unrolled.",
+                 .example = CollectiveExample("windowed-einsum-handler"),
+                 .options = {{.name = "min-bytes",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "0",
+                              .doc = "minimum bytes of the gathered operand or of the result before it is scattered"},
+                             {.name = "max-group-size",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "16",
+                              .doc = "maximum number of devices of a group, which is the number of steps",
+                              .min = 2}},
+                 .preconditions = kNoSchedule,
+                 .tolerance = 1e-5,
+                 .create = MakePass<WindowedEinsumHandler>});
   registry->Add({.name = "collective-quantizer",
                  .category = "collective",
                  .summary = "move data between devices in the narrower type",
