@@ -270,7 +270,7 @@ class WindowedEinsums {
       }
     }
     Replace(module_, dot.id(), result);
-    EraseDead(module_, gather.id(), result);
+    EraseDead(module_, gather.id(), shard);
     return true;
   }
 
@@ -280,18 +280,27 @@ class WindowedEinsums {
     builder.SetMetadata(scatter.metadata_id());
     const InstructionId whole = dot.operand(k).id(), other = dot.operand(1 - k).id();
     const int64_t size = dot.operand(k).shape().dim(dimension) / ring.size();
-    InstructionId sum;
+    // An addition does what the reducer did.
+    const MetadataId reducer = scatter.computation_attr(Attr::kToApply).root().metadata_id();
+    const MetadataId added = module_.context().metadata.Merge(reducer, scatter.metadata_id());
+    InstructionId sum, product;
     for (int64_t step = 0; step < ring.size(); ++step) {
       const InstructionId slice = windows.SliceAt(whole, dimension, windows.Start(step + 1, size), size);
       InstructionId operands[] = {slice, slice};
       operands[1 - k] = other;
-      const InstructionId product = windows.Dot(dot, operands[0], operands[1], scatter.shape());
-      sum = step == 0 ? product : builder.MakeLike(Opcode::kAdd, {windows.PassOn(sum), product});
+      product = windows.Dot(dot, operands[0], operands[1], scatter.shape());
+      if (step == 0) {
+        sum = product;
+        continue;
+      }
+      const InstructionId received = windows.PassOn(sum);
+      const MetadataScope scope(&builder, added);
+      sum = builder.MakeLike(Opcode::kAdd, {received, product});
     }
     MergeMetadataOfComputations(module_, scatter.called_computations(), sum);
     const InstructionId unused = dot.id();
     Replace(module_, scatter.id(), sum);
-    EraseDead(module_, unused, sum);
+    EraseDead(module_, unused, product);
   }
 
   Module& module_;
