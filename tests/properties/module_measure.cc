@@ -111,6 +111,11 @@ constexpr NamedPredicate kPredicates[] = {
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"placement",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall &&
+              i.string_attr(Attr::kCustomCallTarget) == "annotate_device_placement";
+     }},
     {"in-place", [](Instruction i) { return i.opcode() == Opcode::kTranspose && !MovesInMemory(i); }},
 };
 
@@ -393,6 +398,7 @@ constexpr NamedMeasure kMeasures[] = {
     {"bytes", [](const Module& m) { return CostAnalysis(m).OfModule().bytes(); }},
     {"peak-bytes", PeakBytes},
     {"sent-bytes", SentBytes},
+    {"aliases", [](const Module& m) { return static_cast<int64_t>(m.header().input_output_alias.size()); }},
     {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
     {"misordered", MisorderedInstructions},
     {"without-metadata",
