@@ -15,6 +15,10 @@ namespace hlokit {
 // their number.
 absl::StatusOr<int64_t> ConvertMemoryPlacements(Module& module);
 
+// Keeps arrays between MoveToHost and MoveToDevice in the memory space of the host, with copies or dynamic slices
+// between the memories. Returns the number of calls of MoveToHost that this replaced.
+absl::StatusOr<int64_t> OffloadToHost(Module& module, int64_t host_memory_space);
+
 // Makes transfers between the device and the memory space of the host asynchronous: dynamic-slices that read from it,
 // dynamic-update-slices that write to it, and copies. Returns their number.
 absl::StatusOr<int64_t> MakeHostTransfersAsync(Module& module, int64_t host_memory_space);

@@ -33,6 +33,16 @@ class MemoryPlacementConverter : public Pass {
   }
 };
 
+class HostOffload : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = OffloadToHost(module, options().Int("host-memory-space"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("arrays offloaded", *count);
+    return *count > 0;
+  }
+};
+
 class HostTransferAsyncifier : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
@@ -269,6 +279,20 @@ ENTRY e {
 
 constexpr char kLeavesSchedules[] = "No schedule: a module that has one is left alone.";
 
+const OptionInfo kHostMemorySpace = {.name = "host-memory-space",
+                                     .type = OptionInfo::Type::kInt,
+                                     .default_text = "5",
+                                     .doc = "number of the memory space of the host, S(5) in layouts",
+                                     .min = 1};
+
+constexpr char kKept[] = R"(ENTRY e {
+  x = f32[8] parameter(0)
+  activation = f32[8] exponential(x)
+  there = f32[8] custom-call(activation), custom_call_target="MoveToHost"
+  back = f32[8] custom-call(there), custom_call_target="MoveToDevice"
+  ROOT y = f32[8] add(x, back)
+})";
+
 void RegisterHostMemoryPasses(PassRegistry* registry) {
   registry->Add({.name = "convert-memory-placement-to-internal-annotations",
                  .category = "schedule",
@@ -278,6 +302,17 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
                  .example = kPlacement,
                  .create = MakePass<MemoryPlacementConverter>});
+  registry->Add({.name = "host-offloader",
+                 .category = "schedule",
+                 .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
+                 .doc = "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
+                        "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
+                        "XLA also follows arrays through tuples, calls and loops, and its legalizer moves changes of "
+                        "layout out of the way.",
+                 .example = kKept,
+                 .options = {kHostMemorySpace},
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<HostOffload>});
   registry->Add({.name = "host-memory-transfer-asyncifier",
                  .category = "schedule",
                  .summary = "make transfers between host and device asynchronous",
@@ -285,11 +320,7 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "Dynamic-slices from arrays in the host's memory, dynamic-update-slices of them and copies become "
                      "start and done, between which `schedule` puts other work. As in XLA.",
                  .example = kOffloaded,
-                 .options = {{.name = "host-memory-space",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "5",
-                              .doc = "number of the memory space of the host, S(5) in layouts",
-                              .min = 1}},
+                 .options = {kHostMemorySpace},
                  .preconditions = kLeavesSchedules,
                  .create = MakePass<HostTransferAsyncifier>});
   registry->Add({.name = "optimize-input-output-buffer-alias",

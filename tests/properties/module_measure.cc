@@ -111,6 +111,10 @@ constexpr NamedPredicate kPredicates[] = {
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"move-to-host",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToHost";
+     }},
     {"placement",
      [](Instruction i) {
        return i.opcode() == Opcode::kCustomCall &&
