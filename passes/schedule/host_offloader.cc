@@ -156,7 +156,7 @@ class HostOffloader {
       if (data.has_users()) {
         MergeMetadata(module_, data.id(), id);
       } else {
-        unused_.push_back({data.id(), id});
+        unused_[data.id().value] = id;
       }
     }
     module_.SetShape(id, InHost(update.shape()));
@@ -164,9 +164,8 @@ class HostOffloader {
 
   // Replaces a MoveToHost by a copy, unless only updates have used it.
   void Store(Instruction move) {
-    for (const Unused& unused : unused_) {
-      if (unused.move != move.id()) continue;
-      EraseDead(module_, move.id(), unused.by);
+    if (const auto unused = unused_.find(move.id().value); unused != unused_.end()) {
+      EraseDead(module_, move.id(), unused->second);
       return;
     }
     const InstructionId copy = Copy(move.operand(0).id(), InHost(move.shape()), move.id(), move.metadata_id());
@@ -185,13 +184,10 @@ class HostOffloader {
     }
   }
 
-  struct Unused {
-    InstructionId move, by;
-  };
-
   Module& module_;
   const int64_t host_memory_space_;
-  std::vector<Unused> unused_;  // moves whose operand the updates `by` read
+  // Moves without users, by instruction: the last update that reads the operand instead.
+  absl::flat_hash_map<uint32_t, InstructionId> unused_;
 };
 
 }  // namespace
