@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folds and reassociates all-reduces.
+// Folds and reassociates all-reduces, and reassociates reduce-scatters.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -61,7 +61,7 @@ std::optional<Groups> Compose(const Groups& first, const Groups& second) {
   return result;
 }
 
-// Returns true for two all-reduces of one array each that differ in their groups at most.
+// Returns true for two all-reduces (reduce-scatters) of one array each that differ in their groups at most.
 bool SameButGroups(Instruction a, Instruction b) {
   const std::optional<Opcode> x = ReducerOpcode(a.computation_attr(Attr::kToApply));
   return x && x == ReducerOpcode(b.computation_attr(Attr::kToApply)) && a.operand_count() == 1 &&
@@ -101,7 +101,10 @@ absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
   return folded;
 }
 
-absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) {
+namespace {
+
+// Reassociates collectives of an opcode that reduces.
+absl::StatusOr<int64_t> ReassociateCollectives(Module& module, Opcode opcode, bool reassociate) {
   if (module.header().is_scheduled) return 0;
   int64_t moved = 0;
   for (Computation c : module.computations()) {
@@ -109,22 +112,21 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
       const Instruction i = module.instruction(id);
       if (i.operand_count() != 2 || !HasTrait(i.opcode(), kCommutative)) continue;
       const Instruction a = i.operand(0), b = i.operand(1);
-      if (a == b || a.opcode() != Opcode::kAllReduce || b.opcode() != Opcode::kAllReduce) continue;
+      if (a == b || a.opcode() != opcode || b.opcode() != opcode) continue;
       if (!SameButGroups(a, b) || CollectiveKey(a) != CollectiveKey(b) || !HasOnlyOneUse(a) || !HasOnlyOneUse(b))
         continue;
       if (ReducerOpcode(a.computation_attr(Attr::kToApply)) != i.opcode()) continue;
       const ElementType type = i.shape().element_type();
       const bool order_matters = i.opcode() == Opcode::kAdd || i.opcode() == Opcode::kMultiply;
       if (order_matters && !reassociate && !IsInteger(type) && type != ElementType::kPred) continue;
-      if (a.shape() != i.shape() || b.shape() != i.shape() || a.operand(0).shape() != i.shape() ||
-          b.operand(0).shape() != i.shape()) {
-        continue;
-      }
-      // The operation gets the operands, and one of the all-reduces its result.
+      const Shape whole = a.operand(0).shape();
+      if (a.shape() != i.shape() || b.shape() != i.shape() || b.operand(0).shape() != whole) continue;
+      if (opcode == Opcode::kAllReduce && whole != i.shape()) continue;
+      // The operation gets the operands, and one of the collectives its result.
       const InstructionId keep = a.id(), removed = b.id();
       const InstructionId x = a.operand(0).id(), y = b.operand(0).id();
       Builder builder(&module, c.id());
-      const Builder::Result sum = builder.Add(i.opcode(), {x, y}, {}, i.shape());
+      const Builder::Result sum = builder.Add(i.opcode(), {x, y}, {}, whole);
       if (!sum.ok()) return sum.status();
       const InstructionId sources[] = {id};
       SetMetadataFrom(module, *sum, sources);
@@ -137,6 +139,16 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
     }
   }
   return moved;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) {
+  return ReassociateCollectives(module, Opcode::kAllReduce, reassociate);
+}
+
+absl::StatusOr<int64_t> ReassociateReduceScatters(Module& module, bool reassociate) {
+  return ReassociateCollectives(module, Opcode::kReduceScatter, reassociate);
 }
 
 }  // namespace hlokit

@@ -6,6 +6,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
+#include "passes/collective/async_pair.h"
 #include "passes/collective/collectives.h"
 
 namespace hlokit {
@@ -96,6 +97,10 @@ absl::Status SplitIntoPair(Module& module, InstructionId id, const Pair& pair) {
 }
 
 }  // namespace
+
+absl::Status WrapInAsyncPair(Module& module, InstructionId id) {
+  return SplitIntoPair(module, id, {module.record(id).opcode, Opcode::kAsyncStart, Opcode::kAsyncDone});
+}
 
 absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;

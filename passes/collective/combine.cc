@@ -107,7 +107,7 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
     std::map<std::string, std::vector<Bundle>> open;
     for (uint32_t n = 0; n < order.size(); ++n) {
       const Instruction i = module.instruction(order[n]);
-      if (i.opcode() != opcode) continue;
+      if (i.opcode() != opcode || i.has(Attr::kPermuteSliceSizes)) continue;
       const std::optional<std::string> key = CollectiveKey(i);
       if (!key) continue;
       std::vector<Bundle>& bundles = open[*key];

@@ -15,6 +15,8 @@ struct PassAlias {
 };
 
 constexpr PassAlias kAliases[] = {
+    {"all-reduce-simp", "all-reduce-simplifier"},
+    {"all-gather-bcast-reorder", "all-gather-broadcast-reorder"},
     {"simplify-while-loops", "while-loop-simplifier"},
     {"simplify-conditional", "conditional-simplifier"},
     {"simplify-sorts", "sort-simplifier"},

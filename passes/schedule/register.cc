@@ -5,6 +5,7 @@
 #include "passes/core/register_passes.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
+#include "passes/schedule/host_memory.h"
 #include "passes/schedule/memory_space_assignment.h"
 #include "passes/schedule/rematerialization.h"
 #include "passes/schedule/schedule.h"
@@ -21,6 +22,46 @@ int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
   const int64_t given = pass.options().Int("hbm-bytes");
   return given >= 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
 }
+
+class MemoryPlacementConverter : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = ConvertMemoryPlacements(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("placements converted", *count);
+    return *count > 0;
+  }
+};
+
+class HostOffload : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = OffloadToHost(module, options().Int("host-memory-space"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("arrays offloaded", *count);
+    return *count > 0;
+  }
+};
+
+class HostTransferAsyncifier : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MakeHostTransfersAsync(module, options().Int("host-memory-space"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("transfers made asynchronous", *count);
+    return *count > 0;
+  }
+};
+
+class InputOutputAliasing : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = AddInputOutputAliases(module, options().Bool("donors-only"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("results given buffers of parameters", *count);
+    return *count > 0;
+  }
+};
 
 class Schedule : public Pass {
  public:
@@ -213,6 +254,90 @@ const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .doc = "limit of the program's peak memory; -1: that of the device",
                               .min = -1};
 
+constexpr char kPlacement[] = R"(ENTRY e {
+  x = f32[8] parameter(0)
+  there = f32[8] custom-call(x), custom_call_target="annotate_device_placement", custom_call_has_side_effect=true, frontend_attributes={_xla_buffer_placement="pinned_host"}
+  ROOT y = f32[8] negate(there)
+})";
+
+constexpr char kOffloaded[] = R"(ENTRY e {
+  weights = f32[4,8]{1,0:S(5)} parameter(0)
+  layer = s32[] parameter(1)
+  zero = s32[] constant(0)
+  w = f32[1,8]{1,0} dynamic-slice(weights, layer, zero), dynamic_slice_sizes={1,8}
+  ROOT y = f32[1,8]{1,0} negate(w)
+})";
+
+constexpr char kDonated[] = R"(HloModule step, buffer_donor={ (0, {}) }
+
+ENTRY e {
+  weights = f32[8] parameter(0)
+  gradient = f32[8] parameter(1)
+  updated = f32[8] subtract(weights, gradient)
+  ROOT r = (f32[8]) tuple(updated)
+})";
+
+constexpr char kLeavesSchedules[] = "No schedule: a module that has one is left alone.";
+
+const OptionInfo kHostMemorySpace = {.name = "host-memory-space",
+                                     .type = OptionInfo::Type::kInt,
+                                     .default_text = "5",
+                                     .doc = "number of the memory space of the host, S(5) in layouts",
+                                     .min = 1};
+
+constexpr char kKept[] = R"(ENTRY e {
+  x = f32[8] parameter(0)
+  activation = f32[8] exponential(x)
+  there = f32[8] custom-call(activation), custom_call_target="MoveToHost"
+  back = f32[8] custom-call(there), custom_call_target="MoveToDevice"
+  ROOT y = f32[8] add(x, back)
+})";
+
+void RegisterHostMemoryPasses(PassRegistry* registry) {
+  registry->Add({.name = "convert-memory-placement-to-internal-annotations",
+                 .category = "schedule",
+                 .summary = "convert placements in memories to calls that name the memory",
+                 .doc =
+                     "Calls of annotate_device_placement, as JAX makes them, become calls of MoveToHost, MoveToDevice, "
+                     "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
+                 .example = kPlacement,
+                 .create = MakePass<MemoryPlacementConverter>});
+  registry->Add({.name = "host-offloader",
+                 .category = "schedule",
+                 .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
+                 .doc = "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
+                        "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
+                        "XLA also follows arrays through tuples, calls and loops, and its legalizer moves changes of "
+                        "layout out of the way.",
+                 .example = kKept,
+                 .options = {kHostMemorySpace},
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<HostOffload>});
+  registry->Add({.name = "host-memory-transfer-asyncifier",
+                 .category = "schedule",
+                 .summary = "make transfers between host and device asynchronous",
+                 .doc =
+                     "Dynamic-slices from arrays in the host's memory, dynamic-update-slices of them and copies become "
+                     "start and done, between which `schedule` puts other work. As in XLA.",
+                 .example = kOffloaded,
+                 .options = {kHostMemorySpace},
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<HostTransferAsyncifier>});
+  registry->Add({.name = "optimize-input-output-buffer-alias",
+                 .category = "schedule",
+                 .summary = "let results reuse the buffers of parameters",
+                 .doc =
+                     "Results get may-alias entries with parameters of the same size and memory space, largest first. "
+                     "As in XLA, by default from parameters that the header names in buffer_donor.",
+                 .example = kDonated,
+                 .options = {{.name = "donors-only",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "true",
+                              .doc = "take buffers only from parameters that the header declares as donors"}},
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<InputOutputAliasing>});
+}
+
 }  // namespace
 
 void RegisterSchedulePasses(PassRegistry* registry) {
@@ -296,6 +421,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .example = kSwap,
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<CopyInsertion>});
+  RegisterHostMemoryPasses(registry);
 }
 
 }  // namespace hlokit

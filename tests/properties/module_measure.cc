@@ -147,6 +147,15 @@ constexpr NamedPredicate kPredicates[] = {
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"move-to-host",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToHost";
+     }},
+    {"placement",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall &&
+              i.string_attr(Attr::kCustomCallTarget) == "annotate_device_placement";
+     }},
     {"in-place", [](Instruction i) { return i.opcode() == Opcode::kTranspose && !MovesInMemory(i); }},
 };
 
@@ -323,6 +332,16 @@ int64_t SumOverInstructions(const Module& module, Count count) {
   return sum;
 }
 
+// Returns the bytes of the operands of collectives, each counted once.
+int64_t SentBytes(const Module& module) {
+  return SumOverInstructions(module, [](Instruction i) {
+    int64_t bytes = 0;
+    if (!HasTrait(i.opcode(), kCollective)) return bytes;
+    for (Instruction operand : i.operands()) bytes += BufferBytes(operand.shape());
+    return bytes;
+  });
+}
+
 int64_t PeakBytes(const Module& module) {
   const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
   return memory.ok() ? memory->OfModule().peak_bytes : -1;
@@ -435,6 +454,8 @@ constexpr NamedMeasure kMeasures[] = {
     {"flops", [](const Module& m) { return CostAnalysis(m).OfModule().flops; }},
     {"bytes", [](const Module& m) { return CostAnalysis(m).OfModule().bytes(); }},
     {"peak-bytes", PeakBytes},
+    {"sent-bytes", SentBytes},
+    {"aliases", [](const Module& m) { return static_cast<int64_t>(m.header().input_output_alias.size()); }},
     {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
     {"misordered", MisorderedInstructions},
     {"without-metadata",

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/collective/collective_rules.h"
+
+namespace hlokit {
+
+void EraseUnusedCollective(PatternRewriter& rewriter, Instruction user, Instruction collective) {
+  Module& module = rewriter.module();
+  for (Instruction i : {user, collective}) {
+    if (i.record().parent.valid() && !i.has_users() && !i.is_root() && !HasControlEdges(i)) module.Erase(i.id());
+  }
+}
+
+}  // namespace hlokit

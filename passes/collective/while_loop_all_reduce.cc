@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves all-reduces out of loops that only add up their results: gradients of microbatches are then reduced once.
+#include <optional>
+#include <vector>
+
+#include "ir/builder/builder.h"
+#include "passes/analysis/loop.h"
+#include "passes/annotations/annotations.h"
+#include "passes/collective/collective_key.h"
+#include "passes/collective/collectives.h"
+#include "passes/rewrite/change_loop.h"
+#include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/splat.h"
+
+namespace hlokit {
+namespace {
+
+// An element of the state to which each iteration adds the result of an all-reduce.
+struct Accumulation {
+  int64_t element;
+  InstructionId sum;
+  int64_t addend;            // operand index of the converted or plain all-reduce
+  InstructionId all_reduce;  // with addition
+};
+
+// Returns the only reader of element `index` in `computation`, or an invalid instruction; `readers`: how many there
+// are.
+Instruction ReaderOf(Computation computation, int64_t index, int64_t* readers) {
+  Instruction only;
+  *readers = 0;
+  for (const auto& use : computation.parameter(0).uses()) {
+    if (!IsStateElement(use.user, computation, index)) continue;
+    for (const auto& reader : use.user.uses()) {
+      only = reader.user;
+      ++*readers;
+    }
+    if (use.user.is_root()) ++*readers;
+  }
+  return *readers == 1 ? only : Instruction();
+}
+
+std::optional<Accumulation> MatchAccumulation(const CanonicalLoop& loop, int64_t element) {
+  const Instruction sum = loop.body.root().operand(element);
+  if (sum.opcode() != Opcode::kAdd || !HasOneUse(sum) || HasControlEdges(sum)) return std::nullopt;
+  int64_t readers = 0;
+  if (ReaderOf(loop.condition, element, &readers); readers != 0) return std::nullopt;
+  if (ReaderOf(loop.body, element, &readers) != sum) return std::nullopt;
+  for (int64_t k = 0; k < 2; ++k) {
+    const Instruction reduced = sum.operand(k);
+    if (reduced.opcode() != Opcode::kAllReduce || reduced.operand_count() != 1 || !HasOneUse(reduced)) continue;
+    if (!IsStateElement(sum.operand(1 - k), loop.body, element) || !CollectiveKey(reduced)) continue;
+    if (ReducerOpcode(reduced.computation_attr(Attr::kToApply)) != Opcode::kAdd) continue;
+    const Shape shape = sum.shape();
+    if (reduced.shape() != shape || reduced.operand(0).shape() != shape) continue;
+    if (sum.operand(1 - k).shape() != shape || shape.element_type() == ElementType::kPred) continue;
+    return Accumulation{element, sum.id(), k, reduced.id()};
+  }
+  return std::nullopt;
+}
+
+// Returns true if the loop has users besides get-tuple-element, which see the whole state.
+bool IsUsedAsAWhole(Instruction loop) {
+  if (loop.is_root()) return true;
+  for (const auto& use : loop.uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) return true;
+  }
+  return false;
+}
+
+// Lets the users of the state have a tuple of its elements instead, so that elements can be replaced.
+void SplitWholeUses(Module& module, Instruction loop) {
+  if (!IsUsedAsAWhole(loop)) return;
+  std::vector<std::pair<InstructionId, int64_t>> whole;
+  for (const auto& use : loop.uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) whole.emplace_back(use.user.id(), use.operand_index);
+  }
+  Builder builder(&module, loop.record().parent);
+  builder.SetInsertionPointAfter(loop.id());
+  builder.SetMetadata(loop.metadata_id());
+  std::vector<InstructionId> elements;
+  for (int64_t k = 0; k < loop.shape().tuple_size(); ++k) elements.push_back(builder.MakeElement(loop.id(), k));
+  const InstructionId tuple = builder.Make(Opcode::kTuple, loop.shape(), elements);
+  for (const auto& [user, index] : whole) module.ReplaceOperand(user, index, tuple);
+  if (loop.is_root()) module.SetRoot(loop.record().parent, tuple);
+}
+
+// Replaces the operand of the loop by a tuple in which `element` is zero. Returns the initial value.
+InstructionId StartAtZero(Module& module, const CanonicalLoop& loop, int64_t element) {
+  std::vector<InstructionId> elements;
+  const Instruction init = loop.loop.operand(0);
+  CanonicalLoop current = loop;
+  current.init = init;
+  for (int64_t k = 0; k < loop.size; ++k) elements.push_back(InitElement(module, current, k));
+  const InstructionId start = elements[static_cast<size_t>(element)];
+  const std::optional<Splat> splat = SplatOf(module.instruction(start));
+  if (splat && splat->IsZero() && !splat->IsNegativeZero()) return start;
+  Builder builder(&module, loop.loop.id());
+  builder.SetMetadata(module.record(start).metadata);
+  const Shape shape = module.instruction(start).shape();
+  elements[static_cast<size_t>(element)] =
+      builder.MakeSplat(shape, builder.MakeScalarConstant(shape.element_type(), 0));
+  builder.SetMetadata(init.metadata_id());
+  const InstructionId tuple = builder.Make(Opcode::kTuple, init.shape(), elements);
+  module.ReplaceOperand(loop.loop.id(), 0, tuple);
+  if (!init.has_users() && init.opcode() == Opcode::kTuple && !init.is_root() && !HasControlEdges(init)) {
+    module.Erase(init.id());
+  }
+  return start;
+}
+
+// Returns false, and changes nothing, if the sum is not used after the loop.
+bool MoveOut(Module& module, const CanonicalLoop& loop, const Accumulation& accumulation) {
+  const InstructionId loop_id = loop.loop.id();
+  std::vector<InstructionId> results;
+  for (const auto& use : module.instruction(loop_id).uses()) {
+    if (use.user.int_attr(Attr::kIndex) == accumulation.element) results.push_back(use.user.id());
+  }
+  if (results.empty()) return false;
+  const InstructionId start = StartAtZero(module, loop, accumulation.element);
+  // After the loop: start + all-reduce(sum of the operands).
+  Builder builder(&module, module.record(loop_id).parent);
+  builder.SetInsertionPointAfter(loop_id);
+  builder.SetMetadata(module.record(loop_id).metadata);
+  const InstructionId local = builder.MakeElement(loop_id, accumulation.element);
+  const InstructionId reduced = builder.MakeClone(accumulation.all_reduce, {local});
+  const std::optional<Splat> splat = SplatOf(module.instruction(start));
+  InstructionId total = reduced;
+  if (!splat || !splat->IsZero()) {
+    builder.SetMetadata(module.record(accumulation.sum).metadata);
+    total = builder.MakeLike(Opcode::kAdd, {start, reduced});
+  }
+  for (InstructionId result : results) Replace(module, result, total);
+  // In the loop: without the all-reduce, whose metadata is on its clone.
+  const InstructionId operand = module.instruction(accumulation.all_reduce).operand(0).id();
+  module.ReplaceOperand(accumulation.sum, accumulation.addend, operand);
+  module.Erase(accumulation.all_reduce);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> MoveAllReducesOutOfLoops(Module& module) {
+  if (module.header().is_scheduled || !module.entry().valid()) return 0;
+  const std::vector<uint32_t> callers = CountCallers(module);
+  int64_t moved = 0;
+  for (InstructionId id : WhileLoops(module)) {
+    const std::optional<CanonicalLoop> loop = MatchCanonicalLoop(module.instruction(id), callers);
+    if (!loop || HasControlEdges(loop->loop)) continue;
+    std::vector<Accumulation> accumulations;
+    for (int64_t k = 0; k < loop->size; ++k) {
+      const std::optional<Accumulation> accumulation = MatchAccumulation(*loop, k);
+      if (accumulation) accumulations.push_back(*accumulation);
+    }
+    if (accumulations.empty()) continue;
+    SplitWholeUses(module, loop->loop);
+    for (const Accumulation& accumulation : accumulations) {
+      moved += MoveOut(module, *loop, accumulation) ? 1 : 0;
+    }
+  }
+  return moved;
+}
+
+}  // namespace hlokit
