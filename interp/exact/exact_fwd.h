@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the classes of the exact engine, for headers that only refer to them.
+// Declares classes of the exact engine that several of its headers refer to.
 #ifndef HLOKIT_INTERP_EXACT_EXACT_FWD_H_
 #define HLOKIT_INTERP_EXACT_EXACT_FWD_H_
 

@@ -113,7 +113,7 @@ class Builder {
   // ---- checked ----
   // Adds any instruction but a parameter or constant. `declared` supplies the parts that inference needs
   // (shape_inference.h), or the whole shape, which is then checked. Attributes come in any order; default values may be
-  // omitted.
+  // omitted. They are normalized (NormalizeAttributes): a map has all dimensions, whatever is given.
   Result Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {}, Shape declared = Shape());
 
   // ---- attributes ----

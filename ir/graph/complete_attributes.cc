@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// Returns true if some attribute of the opcode is required or implied. Most opcodes have none.
+// Returns true if some attribute of the opcode is required or defaulted. Most opcodes have none.
 bool HasDuties(Opcode opcode) {
   static const std::array<bool, kOpcodeCount + 1> table = [] {
     std::array<bool, kOpcodeCount + 1> duties{};
@@ -115,8 +115,8 @@ std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size
     const AttrValue value = all[i];
     if (InfoOf(value.attr).elision != DefaultElision::kKeep) {
       const AttrSpec* spec = FindAttrSpec(opcode, value.attr);
-      const bool implied = spec != nullptr && spec->presence == AttrSpec::kDefaulted;
-      if (!implied && IsElided(module, value)) continue;
+      const bool defaulted = spec != nullptr && spec->presence == AttrSpec::kDefaulted;
+      if (!defaulted && IsElided(module, value)) continue;
     }
     all[kept++] = value;
   }

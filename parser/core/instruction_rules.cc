@@ -14,8 +14,8 @@ namespace {
 
 // Checks that the attributes of an opcode need, so that most instructions skip the rare ones.
 struct AttrDuties {
-  bool drop_read_only = false;  // some are parsed but not stored
-  bool fit_to_shape = false;    // attributes depend on the result shape, even if there are none
+  bool drop_legacy = false;   // some are parsed but not stored
+  bool fit_to_shape = false;  // attributes depend on the result shape, even if there are none
 };
 
 const AttrDuties& DutiesOf(Opcode opcode) {
@@ -26,7 +26,7 @@ const AttrDuties& DutiesOf(Opcode opcode) {
     }
     for (size_t i = 0; i <= kOpcodeCount; ++i) {
       for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(i)).attributes) {
-        duties[i].drop_read_only |= spec.presence == AttrSpec::kLegacy;
+        duties[i].drop_legacy |= spec.presence == AttrSpec::kLegacy;
       }
     }
     return duties;
@@ -49,30 +49,28 @@ void AttrTail::Remove(Attr attr) {
              all_.end());
 }
 
-bool InstructionRules::CheckOperandCount(const InstructionDraft& f, Operands operands) {
-  const OpcodeInfo& info = InfoOf(f.opcode);
+bool InstructionRules::CheckOperandCount(const InstructionDraft& draft, Operands operands) {
+  const OpcodeInfo& info = InfoOf(draft.opcode);
   const auto count = static_cast<int64_t>(operands.size());
   if (count >= info.min_operands && (info.max_operands == kVariadic || count <= info.max_operands)) return true;
   const bool exact = info.min_operands == info.max_operands;
-  return Error(DiagnosticKind::kOperandCount, {f.opcode_offset, f.opcode_size},
+  return Error(DiagnosticKind::kOperandCount, {draft.opcode_offset, draft.opcode_size},
                StrCat("expected ", exact ? "" : "at least ", static_cast<int>(info.min_operands),
                       info.min_operands == 1 ? " operand" : " operands", " for ", info.text, ", found ", count));
 }
 
-// Checks required attributes, adds defaulted ones, and removes those with default values.
-bool InstructionRules::CompleteAttributes(const InstructionDraft& f, Opcode opcode, AttrTail* attrs) {
+bool InstructionRules::CompleteAttributes(const InstructionDraft& draft, Opcode opcode, AttrTail* attrs) {
   const std::optional<Attr> missing = hlokit::CompleteAttributes(*module_, opcode, attrs->begin(), attrs->all());
   if (!missing) return true;
-  return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
+  return Error(DiagnosticKind::kMissingAttribute, {draft.opcode_offset, draft.opcode_size},
                StrCat("missing attribute `", ToString(*missing), "` for ", ToString(opcode)));
 }
 
-// Checks and canonicalizes attributes of single opcodes, beyond the tables.
-bool InstructionRules::NormalizeAttributes(InstructionDraft& f, Operands operands, AttrTail* attrs) {
-  const SourceRange range{f.opcode_offset, f.opcode_size};
+bool InstructionRules::NormalizeAttributes(InstructionDraft& draft, Operands operands, AttrTail* attrs) {
+  const SourceRange range{draft.opcode_offset, draft.opcode_size};
   const auto operand_shape = [&](size_t i) { return module_->instruction(operands[i]).shape(); };
   const size_t operand_count = operands.size();
-  const Opcode opcode = f.sugar && f.opcode == Opcode::kAsyncStart ? f.wrapped : f.opcode;
+  const Opcode opcode = draft.sugar && draft.opcode == Opcode::kAsyncStart ? draft.wrapped : draft.opcode;
   if (opcode == Opcode::kBroadcast && operand_count > 0) {
     if (attrs->Find(Attr::kDimensions) == nullptr && !operand_shape(0).IsScalar()) {
       return Error(DiagnosticKind::kMissingAttribute, range,
@@ -95,7 +93,7 @@ bool InstructionRules::NormalizeAttributes(InstructionDraft& f, Operands operand
       }
       for (size_t i = 0; i < shapes.size(); ++i) {
         const Shape constraint = context().shape(ShapeId(static_cast<uint32_t>(shapes[i])));
-        if (!Compatible(constraint, operand_shape(i)) && !f.has_error) {
+        if (!Compatible(constraint, operand_shape(i)) && !draft.has_error) {
           return Error(DiagnosticKind::kShapeMismatch, range,
                        StrCat("layout constraint ", ToString(constraint), " of operand ", i,
                               " is incompatible with its shape ", ToString(operand_shape(i))));
@@ -108,7 +106,7 @@ bool InstructionRules::NormalizeAttributes(InstructionDraft& f, Operands operand
     const Shape index = operand_shape(0);
     if (!index.IsScalar() ||
         (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
-      return f.has_error ||
+      return draft.has_error ||
              Error(DiagnosticKind::kShapeMismatch, range,
                    StrCat("expected operand 0 of a conditional to be pred[] or s32[], found ", ToString(index)));
     }
@@ -131,7 +129,7 @@ bool InstructionRules::NormalizeAttributes(InstructionDraft& f, Operands operand
                           operand_count));
     }
   } else if (opcode == Opcode::kOutfeed && operand_count > 0) {
-    f.shape = context().shapes.Token();  // ignores the text
+    draft.shape = context().shapes.Token();  // ignores the text
   } else if (opcode == Opcode::kGetTupleElement && operand_count == 1) {
     // As in XLA, a get-tuple-element has the original value of the tuple's operand.
     const Instruction tuple = module_->instruction(operands[0]);
@@ -153,76 +151,75 @@ bool InstructionRules::NormalizeAttributes(InstructionDraft& f, Operands operand
     }
   }
   hlokit::NormalizeAttributes(module_, opcode, operands, attrs->begin(), attrs->all());
-  return NormalizeShape(f, opcode, operands);
+  return NormalizeShape(draft, opcode, operands);
 }
 
 // XLA's constructors of these instructions compute the shape, using only the free part of the text's shape.
-bool InstructionRules::NormalizeShape(InstructionDraft& f, Opcode opcode, Operands operands) {
-  const SourceRange range{f.opcode_offset, f.opcode_size};
-  if (f.sugar || !f.shape.valid() || f.has_error) return true;
+bool InstructionRules::NormalizeShape(InstructionDraft& draft, Opcode opcode, Operands operands) {
+  const SourceRange range{draft.opcode_offset, draft.opcode_size};
+  if (draft.sugar || !draft.shape.valid() || draft.has_error) return true;
   ShapeTable& shapes = context().shapes;
   const bool has_operand = !operands.empty();
   const Shape operand = has_operand ? module_->instruction(operands[0]).shape() : Shape();
   if (opcode == Opcode::kSend && has_operand) {
-    f.shape = shapes.Tuple({operand, shapes.Scalar(ElementType::kU32), shapes.Token()});
+    draft.shape = shapes.Tuple({operand, shapes.Scalar(ElementType::kU32), shapes.Token()});
   } else if (opcode == Opcode::kSendDone) {
-    f.shape = shapes.Token();
+    draft.shape = shapes.Token();
   } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
-    if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
+    if (!draft.shape.IsTuple() || draft.shape.tuple_size() == 0) {
       return Error(DiagnosticKind::kBadShape, range,
                    StrCat("expected a tuple shape that begins with the data for ", ToString(opcode), ", found ",
-                          ToString(f.shape)));
+                          ToString(draft.shape)));
     }
-    f.shape = opcode == Opcode::kRecv
-                  ? shapes.Tuple({f.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
-                  : shapes.Tuple({f.shape.element(0), shapes.Token()});
+    draft.shape = opcode == Opcode::kRecv
+                      ? shapes.Tuple({draft.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
+                      : shapes.Tuple({draft.shape.element(0), shapes.Token()});
   } else if (opcode == Opcode::kRecvDone && has_operand && operand.IsTuple() && operand.tuple_size() > 0) {
-    f.shape = shapes.Tuple({operand.element(0), shapes.Token()});
-  } else if (opcode == Opcode::kDynamicReshape && has_operand && operand.IsArray() && f.shape.IsArray()) {
-    if (operand.element_count() != f.shape.element_count()) {
+    draft.shape = shapes.Tuple({operand.element(0), shapes.Token()});
+  } else if (opcode == Opcode::kDynamicReshape && has_operand && operand.IsArray() && draft.shape.IsArray()) {
+    if (operand.element_count() != draft.shape.element_count()) {
       return Error(DiagnosticKind::kShapeMismatch, range,
-                   StrCat("result ", ToString(f.shape), " and operand ", ToString(operand),
+                   StrCat("result ", ToString(draft.shape), " and operand ", ToString(operand),
                           " must have the same number of elements"));
     }
-  } else if (opcode == Opcode::kConstant && f.shape.IsArray() && f.shape.has_layout() &&
-             f.shape.layout()->extras != nullptr && f.shape.layout()->extras->element_size_in_bits != 0) {
+  } else if (opcode == Opcode::kConstant && draft.shape.IsArray() && draft.shape.has_layout() &&
+             draft.shape.layout()->extras != nullptr && draft.shape.layout()->extras->element_size_in_bits != 0) {
     // A value is not packed, so its layout has no element size.
-    LayoutExtras extras = *f.shape.layout()->extras;
+    LayoutExtras extras = *draft.shape.layout()->extras;
     extras.element_size_in_bits = 0;
-    f.shape = shapes.WithLayout(f.shape, shapes.Layout(f.shape.layout()->minor_to_major, extras));
+    draft.shape = shapes.WithLayout(draft.shape, shapes.Layout(draft.shape.layout()->minor_to_major, extras));
   }
   return true;
 }
 
-// Adjusts attributes that depend on the result shape, and the opcode where the shape determines it.
-bool InstructionRules::AdjustAttributesToShape(const InstructionDraft& f, AttrTail* attrs) {
-  if (attrs->empty() && !DutiesOf(f.opcode).fit_to_shape) return true;
-  const SourceRange range{f.opcode_offset, f.opcode_size};
-  if (AttrValue* sharding = attrs->Find(Attr::kSharding); sharding != nullptr && f.shape.IsTuple()) {
-    sharding->payload = NormalizeForShape(&context(), ListId(sharding->payload), f.shape).value;
+bool InstructionRules::AdjustAttributesToShape(const InstructionDraft& draft, AttrTail* attrs) {
+  if (attrs->empty() && !DutiesOf(draft.opcode).fit_to_shape) return true;
+  const SourceRange range{draft.opcode_offset, draft.opcode_size};
+  if (AttrValue* sharding = attrs->Find(Attr::kSharding); sharding != nullptr && draft.shape.IsTuple()) {
+    sharding->payload = NormalizeForShape(&context(), ListId(sharding->payload), draft.shape).value;
   }
   if (const AttrValue* replication = attrs->Find(Attr::kParameterReplication)) {
     const auto given = static_cast<int64_t>(context().list(ListId(replication->payload)).size());
-    if (given != f.shape.leaf_count()) {
+    if (given != draft.shape.leaf_count()) {
       return Error(DiagnosticKind::kBadAttribute, range,
-                   StrCat("the parameter has ", f.shape.leaf_count(), " leaf buffers, but parameter_replication has ",
-                          given, " elements"));
+                   StrCat("the parameter has ", draft.shape.leaf_count(),
+                          " leaf buffers, but parameter_replication has ", given, " elements"));
     }
   }
-  if (f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate) {
-    if (!f.shape.IsTuple() || f.shape.tuple_size() < 2 || !f.shape.element(0).IsTuple()) {
+  if (draft.opcode == Opcode::kAsyncStart || draft.opcode == Opcode::kAsyncUpdate) {
+    if (!draft.shape.IsTuple() || draft.shape.tuple_size() < 2 || !draft.shape.element(0).IsTuple()) {
       return Error(DiagnosticKind::kBadAsync, range,
-                   StrCat("expected a shape ((operands), outputs, state...) for ", ToString(f.opcode), ", found ",
-                          ToString(f.shape)));
+                   StrCat("expected a shape ((operands), outputs, state...) for ", ToString(draft.opcode), ", found ",
+                          ToString(draft.shape)));
     }
   }
   return true;
 }
 
-void InstructionRules::DropLegacyAttributes(const InstructionDraft& f, AttrTail* attrs) {
-  if (!DutiesOf(f.opcode).drop_read_only) return;
+void InstructionRules::DropLegacyAttributes(const InstructionDraft& draft, AttrTail* attrs) {
+  if (!DutiesOf(draft.opcode).drop_legacy) return;
   for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
-    const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
+    const AttrSpec* spec = FindAttrSpec(draft.opcode, dropped);
     if (spec != nullptr && spec->presence == AttrSpec::kLegacy) attrs->Remove(dropped);
   }
 }

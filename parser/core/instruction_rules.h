@@ -58,21 +58,21 @@ class InstructionRules {
 
   InstructionRules(Module* module, DiagnosticSink* sink) : module_(module), sink_(sink) {}
 
-  bool CheckOperandCount(const InstructionDraft& f, Operands operands);
+  bool CheckOperandCount(const InstructionDraft& draft, Operands operands);
   // Checks and canonicalizes attributes of single opcodes, beyond the tables, and the shape.
-  bool NormalizeAttributes(InstructionDraft& f, Operands operands, AttrTail* attrs);
+  bool NormalizeAttributes(InstructionDraft& draft, Operands operands, AttrTail* attrs);
   // Checks required attributes of `opcode`, adds defaulted ones, and removes those with default values.
-  bool CompleteAttributes(const InstructionDraft& f, Opcode opcode, AttrTail* attrs);
+  bool CompleteAttributes(const InstructionDraft& draft, Opcode opcode, AttrTail* attrs);
   // Adjusts attributes that depend on the shape, which must be valid.
-  bool AdjustAttributesToShape(const InstructionDraft& f, AttrTail* attrs);
+  bool AdjustAttributesToShape(const InstructionDraft& draft, AttrTail* attrs);
   // Removes attributes that are parsed but not stored.
-  void DropLegacyAttributes(const InstructionDraft& f, AttrTail* attrs);
+  void DropLegacyAttributes(const InstructionDraft& draft, AttrTail* attrs);
 
   // Sets root and parameters of a computation with all its instructions. `root`: by default the last instruction.
   bool FinishComputation(ComputationId id, InstructionId root);
 
  private:
-  bool NormalizeShape(InstructionDraft& f, Opcode opcode, Operands operands);
+  bool NormalizeShape(InstructionDraft& draft, Opcode opcode, Operands operands);
   Context& context() { return module_->context(); }
   bool Error(DiagnosticKind kind, SourceRange range, std::string message) {
     sink_->Error(kind, range, std::move(message), "");

@@ -79,11 +79,11 @@ class ListScheduler {
   std::vector<std::vector<uint32_t>> reads_;    // distinct values that a node reads
   std::vector<std::vector<uint32_t>> readers_;  // by value
   std::vector<int64_t> value_bytes_;
-  std::vector<uint8_t> is_live_out_;  // by value: argument, constant or result
-  std::vector<int64_t> made_bytes_;   // by node
-  std::vector<int64_t> time_;         // by node
-  std::vector<uint32_t> links_;       // by node: a bit for each
-  std::vector<int64_t> height_;       // by node: critical path from its start to the end of the computation
+  std::vector<uint8_t> is_never_freed_;  // by value: argument, constant or result
+  std::vector<int64_t> made_bytes_;      // by node
+  std::vector<int64_t> time_;            // by node
+  std::vector<uint32_t> links_;          // by node: a bit for each
+  std::vector<int64_t> height_;          // by node: critical path from its start to the end of the computation
 
   // State of one run.
   SchedulePriority priority_ = SchedulePriority::kMemory;
@@ -127,14 +127,14 @@ void ListScheduler::Prepare() {
   const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Create(module_, order_);
   const size_t values = flow.ok() ? flow->values().size() : 0;
   readers_.resize(values);
-  is_live_out_.assign(values, 0);
+  is_never_freed_.assign(values, 0);
   for (size_t v = 0; v < values; ++v) {
     const DataflowValue& value = flow->values()[v];
     const Instruction producer = module_.instruction(value.defining_instruction);
     value_bytes_.push_back(BufferBytes(value.shape));
-    const bool is_live_out = producer.opcode() == Opcode::kParameter || producer.opcode() == Opcode::kConstant;
-    is_live_out_[v] = is_live_out;
-    if (!is_live_out) {
+    const bool is_never_freed = producer.opcode() == Opcode::kParameter || producer.opcode() == Opcode::kConstant;
+    is_never_freed_[v] = is_never_freed;
+    if (!is_never_freed) {
       int64_t& made = made_bytes_[node_of_[value.defining_instruction.value - lowest_]];
       made = SaturatingAdd(made, value_bytes_[v]);
     }
@@ -163,7 +163,8 @@ void ListScheduler::Prepare() {
   ComputeTimes();
   ComputeHeights();
   if (flow.ok() && count > 0) {
-    for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) is_live_out_[v] = 1;
+    for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root()))
+      is_never_freed_[v] = 1;
   }
 }
 
@@ -237,7 +238,7 @@ ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
   if (priority_ == SchedulePriority::kCriticalPath) return {stage, -height_[n], n};
   int64_t freed = 0;
   for (uint32_t v : reads_[n]) {
-    if (readers_left_[v] == 1 && !is_live_out_[v]) freed = SaturatingAdd(freed, value_bytes_[v]);
+    if (readers_left_[v] == 1 && !is_never_freed_[v]) freed = SaturatingAdd(freed, value_bytes_[v]);
   }
   return {stage, made_bytes_[n] - freed, n};
 }

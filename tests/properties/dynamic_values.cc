@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/properties/dynamic_values.h"
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -29,6 +30,12 @@ std::vector<InstructionId> SizeSetters(const Module& module) {
   return setters;
 }
 
+// The largest integer of the type that a double has exactly.
+double LargestInteger(ElementType type) {
+  const int bits = BitsOf(type) - (IsSigned(type) ? 1 : 0);
+  return type == ElementType::kPred ? 1 : std::ldexp(1.0, std::min(bits, 53)) - 1;
+}
+
 // Replaces the elements beyond the size of each set-dimension-size of a static array.
 void FillBeyondSizes(Fill fill, Module* module) {
   for (InstructionId id : SizeSetters(*module)) {
@@ -37,14 +44,15 @@ void FillBeyondSizes(Fill fill, Module* module) {
     const Shape shape = operand.shape();
     if (shape.has_dynamic_dims()) continue;
     const bool invalid = fill == Fill::kInvalid;
-    const double value = !invalid ? 0 : IsFloat(shape.element_type()) ? std::numeric_limits<double>::quiet_NaN() : 7;
+    const ElementType type = shape.element_type();
+    const double value = !invalid ? 0 : IsFloat(type) ? std::numeric_limits<double>::quiet_NaN() : LargestInteger(type);
     Builder b(module, id);
     const Shape index_shape = b.shapes().WithElementType(shape, ElementType::kS32);
     const AttrValue attrs[] = {b.Int(Attr::kIotaDimension, setter.list_attr(Attr::kDimensions)[0])};
     const InstructionId source = operand.id(), size = setter.operand(1).id();
     const InstructionId index = b.Make(Opcode::kIota, index_shape, {}, attrs);
     const InstructionId valid = b.MakeCompare(ComparisonDirection::kLt, index, b.MakeSplat(index_shape, size));
-    const InstructionId beyond = b.MakeSplat(shape, b.MakeScalarConstant(shape.element_type(), value));
+    const InstructionId beyond = b.MakeSplat(shape, b.MakeScalarConstant(type, value));
     module->ReplaceOperand(id, 0, b.Make(Opcode::kSelect, shape, {valid, source, beyond}));
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <complex>
 #include <numeric>
 #include <optional>
@@ -193,13 +194,16 @@ class PatternParser {
   // Recursion is as deep as a pattern of the table.
   bool ParseOne(Pattern* pattern) {
     pattern->excluded = Take("!");
+    if (pattern->excluded && (rest_.empty() || std::islower(static_cast<unsigned char>(rest_[0])) == 0)) {
+      return Fail("expected an opcode after `!`");
+    }
     if (!Take("*")) {
       const std::string_view word = TakeWord();
       if (word.empty()) return Fail("expected a pattern");
       if (std::isdigit(static_cast<unsigned char>(word[0]))) {
         pattern->kind = Pattern::Kind::kSplat;
-        pattern->value = std::stoll(std::string(word));
-        return true;
+        const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pattern->value);
+        return (error == std::errc() && end == word.data() + word.size()) || Fail(StrCat("`", word, "` is no number"));
       }
       if (word.size() == 1 && std::isupper(static_cast<unsigned char>(word[0]))) {
         pattern->kind = Pattern::Kind::kVariable;

@@ -45,6 +45,7 @@ struct Devices {
 // Returns the devices of the header, or more if groups name more.
 Devices DevicesOf(const Module& module) {
   Devices devices{module.header().replica_count, module.header().num_partitions};
+  int64_t flattened = 0;  // ids of devices
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (!HasTrait(i.opcode(), kCollective)) continue;
@@ -58,12 +59,13 @@ Devices DevicesOf(const Module& module) {
       if (mode == CollectiveOpGroupMode::kCrossPartition) {
         devices.partitions = std::max(devices.partitions, named);
       } else if (mode == CollectiveOpGroupMode::kFlattenedId) {
-        devices.replicas = std::max(devices.replicas, named / devices.partitions);
+        flattened = std::max(flattened, named);
       } else {
         devices.replicas = std::max(devices.replicas, named);
       }
     }
   }
+  devices.replicas = std::max(devices.replicas, (flattened + devices.partitions - 1) / devices.partitions);
   return devices;
 }
 
@@ -125,8 +127,8 @@ ValueComparison CompareValuesOf(const Module& before, const Module& after, const
     const Results expected = run(before, devices, arguments, &comparison.what);
     if (!expected) return comparison;
     Results found = run(after, devices, arguments, &comparison.what);
-    comparison.outcome = ValueComparison::Outcome::kDifferent;
     if (!found) {
+      comparison.outcome = ValueComparison::Outcome::kDifferent;
       comparison.what = StrCat("runs before, but after the pass: ", comparison.what);
       return comparison;
     }
@@ -134,7 +136,10 @@ ValueComparison CompareValuesOf(const Module& before, const Module& after, const
       if (redefined[k % redefined.size()] != 0) (*found)[k] = (*expected)[k];
     }
     comparison.what = interp::CompareResults(*expected, *found, interp::Tolerance::OfPass(pass.tolerance));
-    if (!comparison.what.empty()) return comparison;
+    if (!comparison.what.empty()) {
+      comparison.outcome = ValueComparison::Outcome::kDifferent;
+      return comparison;
+    }
   }
   const bool complete = std::count(redefined.begin(), redefined.end(), 1) == 0;
   comparison.outcome = complete ? ValueComparison::Outcome::kEqual : ValueComparison::Outcome::kNotRun;

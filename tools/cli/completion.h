@@ -43,7 +43,7 @@ struct ValueKind {
   std::function<void(std::string_view typed, Completion*)> complete;
 };
 
-// Returns the kinds of several tools: FILE, FOLDER, PIPELINE, PASS, DEVICE, TARGET, OPCODE.
+// Returns the kinds of several tools: FILE, DIR, PIPELINE, PASS, DEVICE, TARGET, OPCODE.
 std::vector<ValueKind> CommonValueKinds();
 
 // Adds the names, each followed by `suffix`, e.g. "=" before a required value.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the classes of the tracer, for headers that only refer to them.
+// Declares classes of the tracer, those that refer back to later rooms included, for headers that only refer to them.
 #ifndef HLOKIT_TRACER_GRAPH_GRAPH_FWD_H_
 #define HLOKIT_TRACER_GRAPH_GRAPH_FWD_H_
 

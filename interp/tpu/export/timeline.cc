@@ -105,11 +105,11 @@ std::string_view ToString(TimelineLine line) {
 
 void VisitTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
                    const std::function<void(const TimelineEvent&)>& event, int64_t devices) {
-  MultiDeviceOptions multi_device;
-  multi_device.show = event;
-  multi_device.shown = devices;
-  multi_device.max_shown = max_events;
-  SimulateDevices(input.module, plan, input.options, input.simulation, multi_device);
+  MultiDeviceOptions multi_device_options;
+  multi_device_options.show = event;
+  multi_device_options.shown = devices;
+  multi_device_options.max_shown = max_events;
+  SimulateDevices(input.module, plan, input.options, input.simulation, multi_device_options);
 }
 
 void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t max_events, int64_t devices,

@@ -26,7 +26,7 @@ enum class ScheduleUnitKind : uint8_t {
 // An instruction that takes time on the device.
 struct ScheduleUnit {
   ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
-  InstructionId root;            // the instruction
+  InstructionId root;            // the kernel, which may be a fusion, or the start of a transfer or loop
   std::vector<uint32_t> inputs;  // the steps it depends on, without duplicates, ascending
 };
 

@@ -33,14 +33,14 @@ class Scheduler {
 
  private:
   void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
-  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].root); }
+  Instruction RootOf(uint32_t s) const { return module_.instruction(plan_.steps[s].root); }
 
   // Returns, by step, the vector memory that arrays of its callees occupy.
   std::vector<double> FindCalled() {
     std::vector<double> called(plan_.steps.size(), 0);
     for (uint32_t s = 0; s < called.size(); ++s) {
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
-      NameOf(s).ForEachCallee([&](Computation callee) {
+      RootOf(s).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
         if (time != nullptr) called[s] = std::max(called[s], time->vmem_reserved);
       });
@@ -130,7 +130,7 @@ class Scheduler {
     time.start = at;
     switch (step.kind) {
       case ScheduleUnitKind::kCollective: {
-        context_.model.Collective(NameOf(s), &time);
+        context_.model.Collective(RootOf(s), &time);
         for (size_t link = 0; link < kLinkGroups; ++link) {
           if (time.link_mask >> link & 1) time.start = std::max(time.start, link_free_[link]);
         }
@@ -141,12 +141,12 @@ class Scheduler {
       }
       case ScheduleUnitKind::kCopy:
       case ScheduleUnitKind::kHost:
-        context_.model.Copy(NameOf(s), &time);
+        context_.model.Copy(RootOf(s), &time);
         time.start = std::max(at, copy_free_);
         copy_free_ = time.start + time.duration;
         break;
       case ScheduleUnitKind::kCall:
-        TimeCall(NameOf(s), &time);
+        TimeCall(RootOf(s), &time);
         break;
       case ScheduleUnitKind::kDone:
       case ScheduleUnitKind::kKernel:
@@ -175,7 +175,7 @@ class Scheduler {
       fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
     } else {
       const CalledTime called =
-          step.kind == ScheduleUnitKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
+          step.kind == ScheduleUnitKind::kLoop ? TimeLoop(RootOf(s), &time) : TimeCall(RootOf(s), &time);
       result_.core_busy += called.core;
       result_.stall += called.waited;
       fetched_ = 0;
@@ -196,12 +196,12 @@ class Scheduler {
         const StepTime& t = result_.steps[input];
         at = std::max(at, t.start + t.duration);
       }
-      if (!IsOffCore(step, NameOf(s))) {
+      if (!IsOffCore(step, RootOf(s))) {
         end_ = std::max(end_, RunOnCore(s, at));
         continue;
       }
       // The start of an asynchronous step takes no core time; the core blocks on synchronous steps and on dones.
-      const bool starts = HasTrait(NameOf(s).opcode(), kStartsAsync);
+      const bool starts = HasTrait(RootOf(s).opcode(), kStartsAsync);
       const double ended = RunOffCore(s, starts ? core_ : at);
       end_ = std::max(end_, ended);
       if (starts) continue;
@@ -241,7 +241,7 @@ class Scheduler {
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
       result_.vmem_reserved = std::max(result_.vmem_reserved, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
-      NameOf(static_cast<uint32_t>(s)).ForEachCallee([&](Computation callee) {
+      RootOf(static_cast<uint32_t>(s)).ForEachCallee([&](Computation callee) {
         const ComputationTime* time = CalleeTime(callee);
         if (time == nullptr || time->vmem.empty()) return;
         const double most = *std::max_element(time->vmem.begin(), time->vmem.end());

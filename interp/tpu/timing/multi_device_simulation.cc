@@ -67,19 +67,20 @@ struct Frame {
 class MultiDeviceSimulator {
  public:
   MultiDeviceSimulator(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                       const Simulation& simulation, const MultiDeviceOptions& multi_device)
+                       const Simulation& simulation, const MultiDeviceOptions& multi_device_options)
       : module_(module),
         plan_(plan),
         simulation_(simulation),
-        multi_device_(multi_device),
+        multi_device_options_(multi_device_options),
         table_(module, options),
         alike_(options.variation.empty()),
         n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
         speeds_(options.variation, n_),
         facts_(plan.computations().size()) {
     result_.devices = table_.devices();
-    shown_ =
-        multi_device.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(multi_device.shown, 0)), n_) : 0;
+    shown_ = multi_device_options.show
+                 ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(multi_device_options.shown, 0)), n_)
+                 : 0;
     core_.assign(n_, 0);
     sums_.shares.resize(n_);
   }
@@ -131,13 +132,13 @@ class MultiDeviceSimulator {
     facts.groups.assign(steps.size(), nullptr);
     facts.kind.assign(steps.size(), kNone);
     for (uint32_t s = 0; s < steps.size(); ++s) {
-      const Instruction name = module_.instruction(steps[s].root);
+      const Instruction root = module_.instruction(steps[s].root);
       for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
-      facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
-      facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
+      facts.off_core[s] = IsOffCore(steps[s], root) ? 1 : 0;
+      facts.starts[s] = HasTrait(root.opcode(), kStartsAsync) ? 1 : 0;
       if (steps[s].kind != ScheduleUnitKind::kCollective) continue;
-      facts.kind[s] = KindOf(AsyncWrappedInstruction(name));
-      if (!alike_) facts.groups[s] = &table_.GroupsOf(AsyncWrappedInstruction(name));
+      facts.kind[s] = KindOf(AsyncWrappedInstruction(root));
+      if (!alike_) facts.groups[s] = &table_.GroupsOf(AsyncWrappedInstruction(root));
     }
     return facts;
   }
@@ -207,13 +208,13 @@ class MultiDeviceSimulator {
     if (frame.loop && frame.iterations_left >= 1) {
       const bool shows = shown_ > 0 && frame.suppressed_from < 0;
       const bool more_to_show =
-          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= multi_device_.max_shown;
+          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= multi_device_options_.max_shown;
       if (shows && !more_to_show) {
         frame.suppressed_from = core_[0];
         frame.suppressed_iterations = frame.iterations_left;
       }
       // Iterations of homogeneous devices are identical.
-      const bool done = alike_ ? !more_to_show : result_.events > multi_device_.max_events;
+      const bool done = alike_ ? !more_to_show : result_.events > multi_device_options_.max_events;
       if (!done) {
         frame.iterations_left -= 1;
         RunConditions(frame);
@@ -342,7 +343,7 @@ class MultiDeviceSimulator {
     if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
     const Instruction i = module_.instruction(step.root);
-    const bool showing = shown_ > 0 && events_shown_ < multi_device_.max_shown;
+    const bool showing = shown_ > 0 && events_shown_ < multi_device_options_.max_shown;
     // On homogeneous devices the time of a loop or call is known before its steps run.
     if (alike_) {
       for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
@@ -505,7 +506,7 @@ class MultiDeviceSimulator {
   void Show(size_t d, TimelineEvent event) {
     if (d >= shown_ || !Showing()) return;
     event.device = static_cast<int64_t>(d);
-    multi_device_.show(event);
+    multi_device_options_.show(event);
   }
 
   void ShowModule(size_t d, double device, double step) {
@@ -537,7 +538,7 @@ class MultiDeviceSimulator {
   const Module& module_;
   const KernelPlan& plan_;
   const Simulation& simulation_;
-  const MultiDeviceOptions& multi_device_;
+  const MultiDeviceOptions& multi_device_options_;
   DeviceGroupTable table_;
   const bool alike_;
   const size_t n_;  // simulated devices
@@ -555,8 +556,8 @@ class MultiDeviceSimulator {
 }  // namespace
 
 DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                                const Simulation& simulation, const MultiDeviceOptions& multi_device) {
-  return MultiDeviceSimulator(module, plan, options, simulation, multi_device).Run();
+                                const Simulation& simulation, const MultiDeviceOptions& multi_device_options) {
+  return MultiDeviceSimulator(module, plan, options, simulation, multi_device_options).Run();
 }
 
 }  // namespace hlokit::tpu

@@ -42,7 +42,7 @@ struct MultiDeviceOptions {
 
 // Simulates all devices. `simulation`: result for the module; its `devices` is not read.
 DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
-                                const Simulation& simulation, const MultiDeviceOptions& multi_device);
+                                const Simulation& simulation, const MultiDeviceOptions& multi_device_options);
 
 }  // namespace hlokit::tpu
 

@@ -21,10 +21,10 @@ std::optional<std::vector<int64_t>> KnownStarts(Instruction i, int64_t first, ab
   std::vector<int64_t> starts;
   const Shape operand = i.operand(0).shape();
   for (int64_t d = 0; d < operand.rank(); ++d) {
-    const int64_t limit = operand.dim(d) - sizes[static_cast<size_t>(d)];
-    const auto start = limit == 0 ? std::optional<int64_t>(0) : IntegerConstant(i.operand(first + d));
+    const int64_t max_start = operand.dim(d) - sizes[static_cast<size_t>(d)];
+    const auto start = max_start == 0 ? std::optional<int64_t>(0) : IntegerConstant(i.operand(first + d));
     if (!start) return std::nullopt;
-    starts.push_back(std::clamp<int64_t>(*start, 0, limit));
+    starts.push_back(std::clamp<int64_t>(*start, 0, max_start));
   }
   return starts;
 }

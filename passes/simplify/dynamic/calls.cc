@@ -33,12 +33,12 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
   // A computation changes according to its own shapes, so the shapes of its callers must match.
-  for (const CalleeBinding& bindings : CalleeBindings(before)) {
-    bool agree = !bindings.returns || Compatible(bindings.callee.root().shape(), before.shape());
-    for (int64_t k = 0; k < bindings.callee.parameter_count(); ++k) {
-      agree &= Compatible(bindings.callee.parameter(k).shape(), before.operand(bindings.first + k).shape());
+  for (const CalleeBinding& binding : CalleeBindings(before)) {
+    bool agree = !binding.returns || Compatible(binding.callee.root().shape(), before.shape());
+    for (int64_t k = 0; k < binding.callee.parameter_count(); ++k) {
+      agree &= Compatible(binding.callee.parameter(k).shape(), before.operand(binding.first + k).shape());
     }
-    if (!agree) return CannotPad(i, StrCat("%", bindings.callee.name(), " has other dynamic dimensions"));
+    if (!agree) return CannotPad(i, StrCat("%", binding.callee.name(), " has other dynamic dimensions"));
   }
   if (i.has(Attr::kSharding)) return CannotPad(i, "it has a sharding");
   for (int64_t k = 0; k < i.operand_count(); ++k) {

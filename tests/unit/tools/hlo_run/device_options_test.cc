@@ -25,8 +25,9 @@ class DeviceOptionsTest : public ::testing::Test {
   std::optional<tpu::SimulationOptions> Options() { return OptionsFor(flags_, *module_, &diagnostics_); }
   // Returns the message of flags that are not accepted.
   std::string Rejection() {
-    const std::string text = StderrOf([&] { EXPECT_FALSE(Options()); });
-    EXPECT_EQ(diagnostics_.exit_code(), cli::kUsage);
+    cli::DiagnosticReporter diagnostics{cli::InputOptions()};
+    const std::string text = StderrOf([&] { EXPECT_FALSE(OptionsFor(flags_, *module_, &diagnostics)); });
+    EXPECT_EQ(diagnostics.exit_code(), cli::kUsage);
     return text;
   }
 

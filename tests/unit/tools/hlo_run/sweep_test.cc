@@ -29,8 +29,9 @@ class SweepTest : public ::testing::Test {
   }
   std::string Rejection(const std::string& sweep) {
     flags_.sweep = sweep;
-    const std::string text = StderrOf([&] { EXPECT_FALSE(Sweep(flags_, Program, false, &diagnostics_)); });
-    EXPECT_EQ(diagnostics_.exit_code(), cli::kUsage);
+    cli::DiagnosticReporter diagnostics{cli::InputOptions()};
+    const std::string text = StderrOf([&] { EXPECT_FALSE(Sweep(flags_, Program, false, &diagnostics)); });
+    EXPECT_EQ(diagnostics.exit_code(), cli::kUsage);
     return text;
   }
 

@@ -5,12 +5,12 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "interp/values/npy.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "tests/unit/captured_stderr.h"
@@ -96,7 +96,7 @@ TEST_F(ValuesTest, SyntheticArgumentsHaveLimits) {
 }
 
 // Results written as .npy are read again as arguments.
-TEST_F(ValuesTest, NpyFoldersRoundTrip) {
+TEST_F(ValuesTest, NpyDirectoriesRoundTrip) {
   flags_.options.num_replicas = 1;
   flags_.print_results = false;
   Literal value = Literal::Zeros(module_->entry().root().shape());
@@ -104,9 +104,25 @@ TEST_F(ValuesTest, NpyFoldersRoundTrip) {
   flags_.results_npy = (folder_.path() / "results").string();
   ASSERT_TRUE(WriteResults(flags_, {value}, &diagnostics_));
   const std::string text = ReadFile(folder_.path() / "results/result0.npy");
-  const absl::StatusOr<Literal> read = interp::ReadNpy(text, value.shape());
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(At(*read, 1), -2.5f);
+  std::filesystem::create_directories(folder_.path() / "arguments/device1");
+  flags_.args_npy = (folder_.path() / "arguments").string();
+  flags_.options.num_replicas = 2;
+  WriteFile(folder_.path() / "arguments/arg0.npy", text);
+  const std::optional<std::vector<Literal>> missing = [&] {
+    std::optional<std::vector<Literal>> values;
+    StderrOf([&] { values = Arguments(); });
+    return values;
+  }();
+  EXPECT_FALSE(missing);  // device 1 has a directory, without the argument
+  value.values<float>()[1] = 4;
+  flags_.options.num_replicas = 1;
+  ASSERT_TRUE(WriteResults(flags_, {value}, &diagnostics_));
+  WriteFile(folder_.path() / "arguments/device1/arg0.npy", ReadFile(folder_.path() / "results/result0.npy"));
+  flags_.options.num_replicas = 2;
+  const std::optional<std::vector<Literal>> read = Arguments();
+  ASSERT_TRUE(read);
+  EXPECT_EQ(At((*read)[0], 1), -2.5f);
+  EXPECT_EQ(At((*read)[1], 1), 4);
 }
 
 TEST_F(ValuesTest, ResultsOfDevicesHaveHeadings) {
