@@ -25,6 +25,9 @@ JsonModuleParser::JsonModuleParser(std::shared_ptr<const SourceBuffer> source, s
       names_(module_.get()),
       rules_(module_.get(), &local_) {
   literal_budget_.bytes = options_.max_literal_bytes;
+  // An instruction of a dump takes about 400 bytes of JSON.
+  const size_t guess = text.size() / 400;
+  module_->Reserve(guess, guess * 3 / 2, guess);
 }
 
 std::unique_ptr<Module> JsonModuleParser::Run() {

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -84,27 +85,9 @@ size_t PeakOf(const std::string& text, Verdict* verdict) {
 }
 
 int Run(int argc, char** argv) {
-  int64_t mutations = 1000;
-  size_t every = 1;
-  uint64_t seed = 1;
-  std::vector<std::string> files;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with("--mutations=")) {
-      mutations = std::atoll(argv[i] + 12);
-    } else if (argument.starts_with("--every=")) {
-      every = static_cast<size_t>(std::max(1, std::atoi(argv[i] + 8)));
-    } else if (argument.starts_with("--seed=")) {
-      seed = std::strtoull(argv[i] + 7, nullptr, 10);
-    } else {
-      files.emplace_back(argument);
-    }
-  }
-  if (files.empty()) {
-    std::fprintf(stderr, "usage: %s [--mutations=N] [--every=N] [--seed=N] FILE...\n", argv[0]);
-    return 2;
-  }
-  std::mt19937_64 random(seed);
+  const std::optional<hostile::MutationFlags> flags = hostile::ParseMutationFlags(argc, argv);
+  if (!flags) return 2;
+  std::mt19937_64 random(flags->seed);
   int64_t counts[3] = {};
   int64_t failed = 0;
   double worst = 0;
@@ -119,7 +102,7 @@ int Run(int argc, char** argv) {
                 verdict == Verdict::kSilent ? "rejected without a word" : "takes more than ten times the memory",
                 text.c_str());
   };
-  for (const std::string& file : files) {
+  for (const std::string& file : flags->files) {
     const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
     if (!source.ok()) {
       std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
@@ -129,14 +112,14 @@ int Run(int argc, char** argv) {
     Verdict verdict;
     PeakOf(text, &verdict);  // tables that are built once
     const size_t allowed = 10 * std::max<size_t>(PeakOf(text, &verdict), 1 << 16);
-    for (size_t length = 0; length < text.size(); length += every) check(file, text.substr(0, length), allowed);
-    for (int64_t n = 0; n < mutations / static_cast<int64_t>(files.size()); ++n) {
+    for (size_t length = 0; length < text.size(); length += flags->every) check(file, text.substr(0, length), allowed);
+    for (int64_t n = 0; n < flags->mutations / static_cast<int64_t>(flags->files.size()); ++n) {
       check(file, hostile::MutateBytes(text, random), allowed);
     }
   }
   std::printf(
       "%zu files: %lld accepted, %lld rejected, %lld failed; memory at most %.1f times that of the whole file\n",
-      files.size(), static_cast<long long>(counts[0]), static_cast<long long>(counts[1]),
+      flags->files.size(), static_cast<long long>(counts[0]), static_cast<long long>(counts[1]),
       static_cast<long long>(failed), worst * 10);
   return failed == 0 ? 0 : 1;
 }

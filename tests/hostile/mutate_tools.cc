@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -137,29 +138,11 @@ void Try(const std::string& text, Counts* counts) {
 }
 
 int Run(int argc, char** argv) {
-  int64_t mutations = 1000;
-  double seconds = 1e9;
-  uint64_t seed = 1;
-  std::vector<std::string> files;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with("--mutations=")) {
-      mutations = std::atoll(argv[i] + 12);
-    } else if (argument.starts_with("--seconds=")) {
-      seconds = std::atof(argv[i] + 10);
-    } else if (argument.starts_with("--seed=")) {
-      seed = std::strtoull(argv[i] + 7, nullptr, 10);
-    } else {
-      files.emplace_back(argument);
-    }
-  }
-  if (files.empty()) {
-    std::fprintf(stderr, "usage: %s [--mutations=N] [--seconds=S] [--seed=N] FILE...\n", argv[0]);
-    return 2;
-  }
-  std::mt19937_64 random(seed);
+  const std::optional<hostile::MutationFlags> flags = hostile::ParseMutationFlags(argc, argv);
+  if (!flags) return 2;
+  std::mt19937_64 random(flags->seed);
   std::vector<std::string> texts;
-  for (const std::string& file : files) {
+  for (const std::string& file : flags->files) {
     const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
     if (!source.ok()) {
       std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
@@ -172,8 +155,8 @@ int Run(int argc, char** argv) {
   Counts counts;
   const auto start = std::chrono::steady_clock::now();
   int64_t done = 0;
-  for (; done < mutations; ++done) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds) break;
+  for (; done < flags->mutations; ++done) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > flags->seconds) break;
     const std::string& text = texts[static_cast<size_t>(done) % texts.size()];
     const std::string mutated =
         random() % 8 == 0 ? hostile::MutateBytes(text, random) : hostile::MutateWords(text, random);

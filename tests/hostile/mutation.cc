@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/hostile/mutation.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,6 +35,27 @@ void Split(const std::string& text, std::vector<Word>* numbers, std::vector<Word
 }
 
 }  // namespace
+
+std::optional<MutationFlags> ParseMutationFlags(int argc, char** argv) {
+  MutationFlags flags;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--mutations=")) {
+      flags.mutations = std::atoll(argv[i] + 12);
+    } else if (argument.starts_with("--every=")) {
+      flags.every = static_cast<size_t>(std::max(1, std::atoi(argv[i] + 8)));
+    } else if (argument.starts_with("--seconds=")) {
+      flags.seconds = std::atof(argv[i] + 10);
+    } else if (argument.starts_with("--seed=")) {
+      flags.seed = std::strtoull(argv[i] + 7, nullptr, 10);
+    } else {
+      flags.files.emplace_back(argument);
+    }
+  }
+  if (!flags.files.empty()) return flags;
+  std::fprintf(stderr, "usage: %s [--mutations=N] [--every=N] [--seconds=S] [--seed=N] FILE...\n", argv[0]);
+  return std::nullopt;
+}
 
 std::string MutateBytes(const std::string& text, std::mt19937_64& random) {
   static constexpr std::string_view kAlphabet = "{}[](),=%:0123456789-\"<>_ \n#*?ax\\'";

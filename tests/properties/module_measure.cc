@@ -112,13 +112,6 @@ constexpr NamedPredicate kPredicates[] = {
      }},
     {"narrows", [](Instruction i) { return HasArrayOperand(i) && BitsOf(TypeOf(i)) < BitsOf(TypeOf(i.operand(0))); }},
     {"widens", [](Instruction i) { return HasArrayOperand(i) && BitsOf(TypeOf(i)) > BitsOf(TypeOf(i.operand(0))); }},
-    {"of-scalar", [](Instruction i) { return HasArrayOperand(i) && i.operand(0).shape().IsScalar(); }},
-    {"of-constants",
-     [](Instruction i) {
-       bool all = i.operand_count() > 0;
-       for (Instruction operand : i.operands()) all = all && operand.opcode() == Opcode::kConstant;
-       return all;
-     }},
     {"sorted-dims", SortsDimensions},
     {"unsimple",
      [](Instruction i) {
@@ -138,7 +131,6 @@ constexpr NamedPredicate kPredicates[] = {
     {"fp8", [](Instruction i) { return IsArray(i) && IsFloat(TypeOf(i)) && BitsOf(TypeOf(i)) <= 8; }},
     {"f16", [](Instruction i) { return IsArray(i) && TypeOf(i) == ElementType::kF16; }},
     {"stable", [](Instruction i) { return i.bool_attr(Attr::kIsStable); }},
-    {"root", [](Instruction i) { return i.is_root(); }},
     {"of-entry", [](Instruction i) { return i.parent().is_entry(); }},
     {"loop", [](Instruction i) { return IsFusionOf(i, FusionKind::kLoop); }},
     {"input", [](Instruction i) { return IsFusionOf(i, FusionKind::kInput); }},

@@ -42,6 +42,7 @@
 #include "passes/instrumentation/dependent_results.h"
 #include "passes/instrumentation/verify_each.h"
 #include "tests/properties/hlo_files.h"
+#include "tests/properties/verified.h"
 #include "tests/random/random_module.h"
 
 namespace hlokit {
@@ -64,8 +65,6 @@ struct Outcome {
   int64_t failed = 0;
 };
 
-PipelineOptions WithEvaluator() { return {.context = interp::EvaluatingContext()}; }
-
 std::string Print(const Module& module) {
   std::string text;
   {
@@ -73,15 +72,6 @@ std::string Print(const Module& module) {
     PrintModule(out, module, PrintOptions::Lossless());
   }
   return text;
-}
-
-std::string Problems(const Module& module) {
-  DiagnosticSink sink;
-  VerifyModule(module, VerifierOptions(), &sink);
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "";
 }
 
 class Checker {

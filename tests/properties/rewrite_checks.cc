@@ -38,20 +38,10 @@
 #include "tests/properties/dynamic_values.h"
 #include "tests/properties/module_values.h"
 #include "tests/properties/rewrite_table.h"
+#include "tests/properties/verified.h"
 
 namespace hlokit::properties {
 namespace {
-
-PipelineOptions WithEvaluator() { return {.context = interp::EvaluatingContext()}; }
-
-std::string Problems(const Module& module) {
-  DiagnosticSink sink;
-  VerifyModule(module, VerifierOptions(), &sink);
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "";
-}
 
 // What was seen of a row of the table.
 struct Coverage {
@@ -320,8 +310,8 @@ int Main(int argc, char** argv) {
     return 2;
   }
   const std::vector<std::string> names = CountedRewrites(paths[1]);
-  constexpr size_t kFewNames = 100;
-  if (names.size() < kFewNames) {
+  constexpr size_t kMinNames = 100;
+  if (names.size() < kMinNames) {
     std::fprintf(stderr, "rewrite_checks does not find the names of rewrites in %s any more\n", paths[1].c_str());
     return 2;
   }

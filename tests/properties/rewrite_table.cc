@@ -14,10 +14,9 @@ namespace hlokit::properties {
 namespace {
 
 constexpr std::pair<std::string_view, Relation> kRelations[] = {
-    {"gone", Relation::kGone},       {"some", Relation::kSome},      {"fewer", Relation::kFewer},
-    {"more", Relation::kMore},       {"no-more", Relation::kNoMore}, {"same", Relation::kSame},
-    {"removed", Relation::kRemoved}, {"added", Relation::kAdded},    {"was", Relation::kWas},
-    {"is", Relation::kIs},           {"at-most", Relation::kAtMost},
+    {"gone", Relation::kGone},      {"fewer", Relation::kFewer}, {"more", Relation::kMore},
+    {"no-more", Relation::kNoMore}, {"same", Relation::kSame},   {"removed", Relation::kRemoved},
+    {"added", Relation::kAdded},    {"was", Relation::kWas},     {"is", Relation::kIs},
 };
 
 std::vector<std::string_view> Split(std::string_view text, std::string_view separator) {
@@ -86,8 +85,6 @@ bool Property::Holds(int64_t before, int64_t after, int64_t counter) const {
   switch (relation) {
     case Relation::kGone:
       return after == 0;
-    case Relation::kSome:
-      return after > 0;
     case Relation::kFewer:
       return after < before;
     case Relation::kMore:
@@ -104,8 +101,6 @@ bool Property::Holds(int64_t before, int64_t after, int64_t counter) const {
       return before == counter;
     case Relation::kIs:
       return after == counter;
-    case Relation::kAtMost:
-      return after <= counter;
   }
   return false;
 }

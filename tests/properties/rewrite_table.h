@@ -16,7 +16,6 @@ namespace hlokit::properties {
 // A relation between a measure before and after the pass, and the counter of the pass.
 enum class Relation : uint8_t {
   kGone,     // after = 0
-  kSome,     // after > 0
   kFewer,    // after < before
   kMore,     // after > before
   kNoMore,   // after <= before
@@ -25,7 +24,6 @@ enum class Relation : uint8_t {
   kAdded,    // after - before = counter
   kWas,      // before = counter
   kIs,       // after = counter
-  kAtMost,   // after <= counter
 };
 
 struct Property {

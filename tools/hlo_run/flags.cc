@@ -199,16 +199,12 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
-    for (const std::string_view flag :
-         {"--timing-only", "--json", "--memory", "--scale", "--top", "--straggler", "--jitter", "--timeline",
-          "--xplane", "--report-output", "--pipeline", "--print-after"}) {
-      const CLI::Option* option = app.get_option_no_throw(std::string(flag));
-      if (option == nullptr || option->count() == 0) continue;
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string flag = option->get_name();
+      const bool lists = flag == "--list-devices" || flag == "--print-device";
+      if (option->get_group() != SimulationFlags::kGroup || option->count() == 0 || lists) continue;
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
-  }
-  if (flags->simulation.device.empty() && !(flags->simulation.page.empty() && flags->simulation.host.empty())) {
-    return cli::UsageError("hlo-run", "--report and --host require a simulated target: --device");
   }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
     return cli::UsageError("hlo-run", "standard input can be read only once");

@@ -109,7 +109,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
 }  // namespace
 
 void SimulationFlags::AddTo(CLI::App* app) {
-  const std::string group = "Simulated TPU";
+  const std::string group(kGroup);
   app->add_option("--device,--target", device,
                   "simulate this target: its name, or the file of a description, and after `:` the chips, as in v5e, "
                   "v5p:4x4x4, mine.tpu:16; without chips as many as the module requires")

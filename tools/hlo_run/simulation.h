@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph/module.h"
@@ -45,6 +46,8 @@ struct SimulationFlags {
   size_t top = 20;
   bool memory = false;
 
+  // Group of these flags in --help. All but --list-devices and --print-device require a device.
+  static constexpr std::string_view kGroup = "Simulated TPU";
   void AddTo(CLI::App* app);
 };
 
