@@ -4,28 +4,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/graph/instruction_map.h"
+
 namespace hlokit {
+
 std::vector<InstructionId> PostOrder(Computation computation) {
   const Module& module = computation.module();
   std::vector<InstructionId> order;
   order.reserve(static_cast<size_t>(computation.instruction_count()));
-  // Ids of a computation are mostly contiguous, but bound the side array by the size of the computation.
-  uint32_t low = 0xffffffffu, high = 0;
-  for (Instruction i : computation.instructions()) {
-    low = std::min(low, i.id().value);
-    high = std::max(high, i.id().value);
-  }
-  if (low > high) return order;
   enum : uint8_t { kNew, kOpen, kDone };
-  std::vector<uint8_t> state(high - low + 1, kNew);
+  InstructionMap<uint8_t> state(computation, kNew);
   std::vector<InstructionId> stack;
   stack.reserve(64);
   const bool control_edges = module.may_have_control_edges();
   const auto traverse = [&](InstructionId root) {
-    if (state[root.value - low] == kNew) stack.push_back(root);
+    if (state[root] == kNew) stack.push_back(root);
     while (!stack.empty()) {
       const InstructionId id = stack.back();
-      uint8_t& s = state[id.value - low];
+      uint8_t& s = state[id];
       if (s != kNew) {
         stack.pop_back();
         if (s == kOpen) {
@@ -39,7 +35,8 @@ std::vector<InstructionId> PostOrder(Computation computation) {
       const InstructionRecord& r = module.record(id);
       const auto push = [&](InstructionId next) {
         // Does not read the record of the visited instruction: that may be a cache miss.
-        if (next.value < low || next.value > high || state[next.value - low] != kNew) return;
+        const uint8_t* const found = state.Find(next);
+        if (found == nullptr || *found != kNew) return;
         if (module.record(next).parent == r.parent) stack.push_back(next);
       };
       for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);

@@ -21,20 +21,18 @@ bool IsFlat(Shape shape) {
 }
 
 absl::Span<const uint32_t> DataflowAnalysis::ValuesOf(Instruction i) const {
-  const Range range = ranges_[i.id().value - lowest_];
+  const Range range = ranges_[i.id()];
   return absl::MakeConstSpan(held_).subspan(range.begin, range.size);
 }
 
 absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Create(const Module& module, absl::Span<const InstructionId> order) {
   DataflowAnalysis flow;
   if (order.empty()) return flow;
-  const auto [low, high] = std::minmax_element(order.begin(), order.end());
-  flow.lowest_ = low->value;
-  flow.ranges_.resize(high->value - flow.lowest_ + 1);
+  flow.ranges_ = InstructionMap<Range>(order);
   absl::flat_hash_map<uint32_t, std::vector<uint32_t>> leaves_before;  // by ShapeId: before each element
   for (InstructionId id : order) {
     const Instruction i = module.instruction(id);
-    Range& range = flow.ranges_[id.value - flow.lowest_];
+    Range& range = flow.ranges_[id];
     const int64_t leaves = i.shape().leaf_count();
     if (leaves < 0 || flow.held_.size() + static_cast<size_t>(leaves) > kMaxHeld) {
       return absl::ResourceExhaustedError("the tuples of a computation have too many leaves");
@@ -43,11 +41,11 @@ absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Create(const Module& module, 
     const Opcode opcode = i.opcode();
     if (opcode == Opcode::kTuple) {
       for (Instruction operand : i.operands()) {
-        const Range from = flow.ranges_[operand.id().value - flow.lowest_];
+        const Range from = flow.ranges_[operand.id()];
         for (uint32_t k = 0; k < from.size; ++k) flow.held_.push_back(flow.held_[from.begin + k]);
       }
     } else if (opcode == Opcode::kGetTupleElement) {
-      const Range from = flow.ranges_[i.operand(0).id().value - flow.lowest_];
+      const Range from = flow.ranges_[i.operand(0).id()];
       const Shape tuple = i.operand(0).shape();
       std::vector<uint32_t>& before = leaves_before[tuple.id().value];
       if (before.empty()) {
@@ -63,7 +61,7 @@ absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Create(const Module& module, 
       range = {from.begin + before[static_cast<size_t>(index)], static_cast<uint32_t>(leaves)};
       continue;
     } else if (HasTrait(opcode, kForwards) && i.operand(0).shape().leaf_count() == leaves) {
-      range = flow.ranges_[i.operand(0).id().value - flow.lowest_];
+      range = flow.ranges_[i.operand(0).id()];
       continue;
     } else {
       int64_t leaf = 0;

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ir/graph/instruction_map.h"
 #include "ir/graph/module.h"
 
 namespace hlokit {
@@ -41,8 +42,7 @@ class DataflowAnalysis {
 
   std::vector<DataflowValue> values_;
   std::vector<uint32_t> held_;
-  std::vector<Range> ranges_;  // by InstructionId, from lowest_
-  uint32_t lowest_ = 0;
+  InstructionMap<Range> ranges_;
 };
 
 // Returns true unless the shape is a tuple with tuples as elements.

@@ -9,11 +9,8 @@ namespace hlokit {
 
 Reachability::Reachability(Computation computation) {
   const std::vector<InstructionId> order = PostOrder(computation);
-  if (order.empty()) return;
-  const auto [low, high] = std::minmax_element(order.begin(), order.end());
-  lowest_ = low->value;
-  position_.resize(high->value - lowest_ + 1);
-  for (uint32_t n = 0; n < order.size(); ++n) position_[order[n].value - lowest_] = n;
+  position_ = InstructionMap<uint32_t>(order);
+  for (uint32_t n = 0; n < order.size(); ++n) position_[order[n]] = n;
   mark_.assign(order.size(), 0);
 }
 

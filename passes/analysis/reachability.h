@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/graph/instruction_map.h"
 #include "ir/graph/module.h"
 
 namespace hlokit {
@@ -21,11 +22,10 @@ class Reachability {
   // Returns true if neither depends on the other.
   bool Independent(Instruction a, Instruction b) { return !Reaches(a, b) && !Reaches(b, a); }
   // Returns the index in post-order.
-  uint32_t PositionOf(Instruction i) const { return position_[i.id().value - lowest_]; }
+  uint32_t PositionOf(Instruction i) const { return position_[i.id()]; }
 
  private:
-  std::vector<uint32_t> position_;  // by InstructionId, from lowest_
-  uint32_t lowest_ = 0;
+  InstructionMap<uint32_t> position_;
   std::vector<uint32_t> mark_;  // by position: the last query that visited it
   uint32_t question_ = 0;
   std::vector<Instruction> stack_;

@@ -19,14 +19,16 @@ Literal Converted(const Literal& from, Shape shape) {
   Literal to = Literal::Zeros(shape);
   VisitType(from.shape().element_type(), [&](auto source) {
     using From = typename decltype(source)::type;
-    VisitType(shape.element_type(), [&](auto target) {
-      using To = typename decltype(target)::type;
-      if constexpr (AnyFloat<From> && AnyFloat<To>) {
-        const absl::Span<const From> values = from.values<From>();
-        std::transform(values.begin(), values.end(), to.values<To>().begin(),
-                       [](From v) { return To(static_cast<double>(v)); });
-      }
-    });
+    if constexpr (AnyFloat<From>) {
+      VisitType(shape.element_type(), [&](auto target) {
+        using To = typename decltype(target)::type;
+        if constexpr (AnyFloat<To>) {
+          const absl::Span<const From> values = from.values<From>();
+          std::transform(values.begin(), values.end(), to.values<To>().begin(),
+                         [](From v) { return To(static_cast<double>(v)); });
+        }
+      });
+    }
   });
   return to;
 }

@@ -118,6 +118,13 @@ class LoopPipeliner {
   std::vector<InstructionId> early_order_;
 };
 
+bool HasSyncCollective(Computation computation) {
+  for (Instruction i : computation.instructions()) {
+    if (IsSyncCollective(i)) return true;
+  }
+  return false;
+}
+
 // Returns the highest channel id of the module plus 1.
 int64_t FreeChannel(const Module& module) {
   int64_t highest = 0;
@@ -136,6 +143,8 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   const std::vector<uint32_t> callers = CountCallers(module);
   PipelinedCounts counts;
   std::optional<int64_t> left;  // memory that remains
+  // Of the module as it was: a computation whose loops are pipelined has the effects of their collectives either way.
+  std::optional<SideEffects> effects;
   const auto fits = [&](int64_t bytes) -> absl::StatusOr<bool> {
     if (memory_bytes <= 0) return true;
     if (!left) {
@@ -148,12 +157,13 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     return true;
   };
   for (InstructionId id : WhileLoops(module)) {
+    if (!HasSyncCollective(module.instruction(id).computation_attr(Attr::kBody))) continue;
     const std::optional<CountedLoop> counted = CountLoop(module.instruction(id));
     if (!counted || counted->trip_count < 2) continue;
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;
-    const SideEffects effects(module);
-    LoopPipeliner pipeliner(&module, *plain, counted->index, effects, &channel);
+    if (!effects) effects.emplace(module);
+    LoopPipeliner pipeliner(&module, *plain, counted->index, *effects, &channel);
     std::vector<InstructionId> ahead;
     if (direction != PipelineDirection::kForward) ahead = pipeliner.CollectPipelined();
     if (!ahead.empty()) {
@@ -172,8 +182,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     if (direction == PipelineDirection::kBackward) continue;
     const std::optional<CanonicalLoop> now = MatchCanonicalLoop(module.instruction(id), callers);
     if (!now) continue;
-    const SideEffects effects_now(module);
-    ForwardCollectivePipeliner delayer(&module, *now, counted->index, effects_now, &channel);
+    ForwardCollectivePipeliner delayer(&module, *now, counted->index, *effects, &channel);
     if (delayer.count() == 0) continue;
     const absl::StatusOr<bool> has_capacity = fits(delayer.bytes());
     if (!has_capacity.ok()) return has_capacity.status();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/graph/instruction_map.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -97,7 +98,7 @@ class Assigner {
   absl::Status Evict(const CandidateInterval& interval);
   absl::Status InsertPrefetch(const Prefetch& prefetch);
 
-  int32_t PositionOf(InstructionId id) const { return position_of_[id.value - lowest_]; }
+  int32_t PositionOf(InstructionId id) const { return position_of_[id]; }
   InstructionId At(int32_t position) const {
     return position < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(position)] : InstructionId();
   }
@@ -109,8 +110,7 @@ class Assigner {
   const Computation c_;
 
   std::vector<InstructionId> order_;
-  std::vector<int32_t> position_of_;  // by InstructionId, from lowest_
-  uint32_t lowest_ = 0;
+  InstructionMap<int32_t> position_of_;
   std::vector<int64_t> free_bytes_;                   // by position: free bytes of VMEM
   std::vector<uint8_t> closed_;                       // by position: runs a loop, with which no copy overlaps
   std::vector<double> idle_seconds_;                  // by position: seconds in which HBM is idle
@@ -128,19 +128,13 @@ int64_t Assigner::BytesHeldByCallees(Instruction i) const {
 }
 
 void Assigner::ComputePositions() {
-  uint32_t highest = 0;
-  lowest_ = 0xffffffffu;
-  for (Instruction i : c_.instructions()) {
-    order_.push_back(i.id());
-    lowest_ = std::min(lowest_, i.id().value);
-    highest = std::max(highest, i.id().value);
-  }
-  position_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
+  for (Instruction i : c_.instructions()) order_.push_back(i.id());
+  position_of_ = InstructionMap<int32_t>(order_);
   free_bytes_.assign(order_.size(), options_.vmem_bytes);
   work_.resize(order_.size());
   closed_.assign(order_.size(), 0);
   for (size_t position = 0; position < order_.size(); ++position) {
-    position_of_[order_[position].value - lowest_] = static_cast<int32_t>(position);
+    position_of_[order_[position]] = static_cast<int32_t>(position);
     const Instruction i = module_.instruction(order_[position]);
     free_bytes_[position] -= BytesHeldByCallees(i);
     if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/saturating.h"
+#include "ir/graph/instruction_map.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
@@ -72,8 +73,7 @@ class ListScheduler {
   const CostAnalysis& costs_;
   const ScheduleOptions options_;
   const std::vector<InstructionId> order_;
-  std::vector<uint32_t> node_of_;  // by InstructionId, from lowest_
-  uint32_t lowest_ = 0;
+  InstructionMap<uint32_t> node_of_;
   std::vector<int32_t> num_predecessors_;       // including those already scheduled
   std::vector<std::vector<uint32_t>> next_;     // successors
   std::vector<std::vector<uint32_t>> reads_;    // distinct values that a node reads
@@ -112,14 +112,8 @@ int64_t ListScheduler::TimeOf(Instruction i) const {
 
 void ListScheduler::Prepare() {
   const auto count = static_cast<uint32_t>(order_.size());
-  lowest_ = 0xffffffffu;
-  uint32_t highest = 0;
-  for (InstructionId id : order_) {
-    lowest_ = std::min(lowest_, id.value);
-    highest = std::max(highest, id.value);
-  }
-  node_of_.resize(highest - lowest_ + 1);
-  for (uint32_t n = 0; n < count; ++n) node_of_[order_[n].value - lowest_] = n;
+  node_of_ = InstructionMap<uint32_t>(order_);
+  for (uint32_t n = 0; n < count; ++n) node_of_[order_[n]] = n;
   num_predecessors_.assign(count, 0);
   next_.resize(count);
   reads_.resize(count);
@@ -135,14 +129,14 @@ void ListScheduler::Prepare() {
     const bool is_never_freed = producer.opcode() == Opcode::kParameter || producer.opcode() == Opcode::kConstant;
     is_never_freed_[v] = is_never_freed;
     if (!is_never_freed) {
-      int64_t& made = made_bytes_[node_of_[value.defining_instruction.value - lowest_]];
+      int64_t& made = made_bytes_[node_of_[value.defining_instruction]];
       made = SaturatingAdd(made, value_bytes_[v]);
     }
   }
   for (uint32_t n = 0; n < count; ++n) {
     const Instruction i = module_.instruction(order_[n]);
     const auto after = [&](Instruction before) {
-      next_[node_of_[before.id().value - lowest_]].push_back(n);
+      next_[node_of_[before.id()]].push_back(n);
       ++num_predecessors_[n];
     };
     for (Instruction operand : i.operands()) after(operand);
@@ -176,8 +170,8 @@ void ListScheduler::KeepOrderOfEffects() {
   for (Instruction i : module_.computation(module_.record(order_[0]).parent).instructions()) {
     if (!HasTrait(i.opcode(), kSideEffect)) continue;
     if (last.valid()) {
-      const uint32_t n = node_of_[i.id().value - lowest_];
-      next_[node_of_[last.id().value - lowest_]].push_back(n);
+      const uint32_t n = node_of_[i.id()];
+      next_[node_of_[last.id()]].push_back(n);
       ++num_predecessors_[n];
     }
     last = i;

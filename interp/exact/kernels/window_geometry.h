@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {
@@ -27,9 +28,9 @@ struct WindowDimension {
     return window.size >= 0 && window.stride >= 1 && window.base_dilation >= 1 && window.window_dilation >= 1 &&
            small(window.size) && small(window.stride) && small(window.base_dilation) && small(window.window_dilation) &&
            small(window.padding_low) && small(window.padding_high) && small(input) && small(output) &&
-           !__builtin_mul_overflow_p(window.size, window.window_dilation, int64_t{}) &&
-           !__builtin_mul_overflow_p(output, window.stride, int64_t{}) &&
-           !__builtin_mul_overflow_p(input, window.base_dilation, int64_t{});
+           SaturatingMultiply(window.size, window.window_dilation) < INT64_MAX &&
+           SaturatingMultiply(output, window.stride) < INT64_MAX &&
+           SaturatingMultiply(input, window.base_dilation) < INT64_MAX;
   }
 
   // Returns the element at offset `at` of the window in position `position`; -1 in padding and between dilated

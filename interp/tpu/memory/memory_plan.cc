@@ -23,7 +23,8 @@ constexpr double kMaxArrayBytes = 1e17;  // exceeds any memory, without risk of 
 // Memory that one run of a computation needs beyond its parameters.
 struct Need {
   int64_t peak = 0;
-  std::vector<LiveArray> live;  // at its peak, including callees
+  std::vector<LiveArray> live;  // its own arrays at its peak
+  int64_t callee = -1;          // index of the Need of the computation that runs at its peak; -1: none
   InstructionId at;
 };
 
@@ -158,7 +159,6 @@ class Planner {
     Need need;
     uint32_t peak_step = n;
     int64_t peak = alive;
-    const Need* peak_callee = nullptr;
     std::vector<int64_t> timeline(n, 0);
     absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result reuses
     for (uint32_t s = 0; s < n; ++s) {
@@ -169,20 +169,20 @@ class Planner {
         made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
       bytes[s] = made;
       alive = SaturatingAdd(alive, made);
-      const Need* callee = CalleeNeed(step);
-      const int64_t here = SaturatingAdd(alive, callee == nullptr ? 0 : callee->peak);
+      const int64_t callee = CalleeNeed(step);
+      const int64_t callee_peak = callee < 0 ? 0 : needs_[static_cast<size_t>(callee)].peak;
+      const int64_t here = SaturatingAdd(alive, callee_peak);
       timeline[s] = here;
       if (entry != nullptr) {
         const InstructionId value = step.root;
-        if (callee != nullptr && callee->peak > 0)
-          entry->live_ranges.push_back({value, callee->peak, s, s, false, true});
+        if (callee_peak > 0) entry->live_ranges.push_back({value, callee_peak, s, s, false, true});
         entry->live_ranges.push_back({value, made, s, last[s], false, false});
         if (held[s] > 0) entry->live_ranges.push_back({value, held[s], s, last[s], true, false});
       }
       if (here > peak) {
         peak = here;
         peak_step = s;
-        peak_callee = callee;
+        need.callee = callee;
       }
       if (last[s] < n) dies[last[s]].push_back(s);
       for (uint32_t d : dies[s]) alive = SaturatingAdd(alive, -SaturatingAdd(bytes[d], held[d]));
@@ -199,12 +199,13 @@ class Planner {
       array.unpadded_bytes = std::min(array.unpadded_bytes, array.bytes);
       need.live.push_back(array);
     }
-    if (peak_callee != nullptr) {
-      for (const LiveArray& array : peak_callee->live) {
-        if (need.live.size() < kMaxListed) need.live.push_back(array);
-      }
-    }
     if (entry != nullptr) {
+      for (int64_t callee = need.callee; callee >= 0 && need.live.size() < kMaxListed;) {
+        const Need& inner = needs_[static_cast<size_t>(callee)];
+        const size_t count = std::min(inner.live.size(), kMaxListed - need.live.size());
+        need.live.insert(need.live.end(), inner.live.begin(), inner.live.begin() + static_cast<ptrdiff_t>(count));
+        callee = inner.callee;
+      }
       for (int64_t k = 0; k < computation.parameter_count(); ++k) {
         if (!taken.contains(computation.parameter(k).id().value))
           need.live.push_back(ArrayOf(computation.parameter(k)));
@@ -284,13 +285,14 @@ class Planner {
     return reused;
   }
 
-  const Need* CalleeNeed(const ScheduleUnit& step) const {
-    if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return nullptr;
-    const Need* most = nullptr;
+  // Returns the index of the callee's Need with the highest peak, or -1.
+  int64_t CalleeNeed(const ScheduleUnit& step) const {
+    int64_t most = -1;
+    if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return most;
     module_.instruction(step.root).ForEachCallee([&](Computation callee) {
       const int64_t at = plan_.PlanOf(callee.id());
       if (at < 0 || at >= static_cast<int64_t>(needs_.size())) return;
-      if (most == nullptr || needs_[at].peak > most->peak) most = &needs_[at];
+      if (most < 0 || needs_[static_cast<size_t>(at)].peak > needs_[static_cast<size_t>(most)].peak) most = at;
     });
     return most;
   }

@@ -2,6 +2,7 @@
 #include "passes/simplify/loops/while_simplifier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -149,35 +150,70 @@ bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
 
 }  // namespace
 
-bool WhileLoopSimplifier::RunOnce(Module& module) {
+bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
   const ConservativeSideEffects effects(module);
   std::vector<uint32_t> callers = CountCallers(module);
+  std::vector<uint8_t> seen(module.computation_id_bound(), 0);
+  std::vector<ComputationId> open = {module.entry().id()};
   bool changed = false;
-  bool inlined = false;
+  // Outer loops first: the body of a loop in another is then cloned to its final position, not once for each level.
+  while (!open.empty()) {
+    const ComputationId computation = open.back();
+    open.pop_back();
+    for (InstructionId id = module.record(computation).first, next; id.valid(); id = next) {
+      const Instruction i = module.instruction(id);
+      next = i.record().next;
+      const std::optional<int64_t> trip_count =
+          i.opcode() == Opcode::kWhile && !HasControlEdges(i) ? TripCountUpToOne(i) : std::nullopt;
+      if (trip_count && i.operand(0).shape() == i.shape() && !effects.Of(i.computation_attr(Attr::kCondition))) {
+        if (*trip_count == 0) {
+          CarryCount(module, i, /*ran=*/false, i.operand(0).id());
+          Replace(module, id, i.operand(0).id());
+          Count("loops without iterations removed");
+          changed = true;
+          continue;
+        }
+        const Computation body = i.computation_attr(Attr::kBody);
+        const bool only_caller = callers[body.id().value] == 1;
+        if ((only_caller || IsCloneable(body)) && body.root().shape() == i.shape() &&
+            body.root().opcode() != Opcode::kParameter) {
+          const InstructionId before = i.record().previous;
+          const InstructionId result = CloneBody(module, body, {i.operand(0).id()}, id);
+          // Loops of the clone are next.
+          next = before.valid() ? module.record(before).next : module.record(computation).first;
+          for (InstructionId made = next; !only_caller && made != id; made = module.record(made).next) {
+            module.instruction(made).ForEachCallee([&callers](Computation callee) {
+              if (callee.id().value < callers.size()) ++callers[callee.id().value];
+            });
+          }
+          --callers[body.id().value];
+          CarryCount(module, module.instruction(id), /*ran=*/true, result);
+          if (next == id) next = module.record(id).next;
+          Replace(module, id, result);
+          Count("loops of one trip removed");
+          changed = true;
+          continue;
+        }
+      }
+      i.ForEachCallee([&](Computation callee) {
+        if (callee.id().value < seen.size() && std::exchange(seen[callee.id().value], 1) == 0) {
+          open.push_back(callee.id());
+        }
+      });
+    }
+  }
+  if (changed) EraseUnreachable(module);
+  return changed;
+}
+
+bool WhileLoopSimplifier::RunOnce(Module& module) {
+  bool changed = RemoveShortLoops(module);
+  const ConservativeSideEffects effects(module);
+  const std::vector<uint32_t> callers = CountCallers(module);
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
     if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
-    const std::optional<int64_t> trip_count = TripCountUpToOne(loop);
-    if (trip_count && *trip_count == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
-        loop.operand(0).shape() == loop.shape()) {
-      CarryCount(module, loop, /*ran=*/false, loop.operand(0).id());
-      Replace(module, id, loop.operand(0).id());
-      Count("loops without iterations removed");
-      changed = inlined = true;
-      continue;
-    }
     const Computation body = loop.computation_attr(Attr::kBody);
-    if (trip_count && *trip_count == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
-        !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
-        body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
-      const InstructionId argument = loop.operand(0).id();
-      const InstructionId result = CloneBody(module, body, {argument}, id);
-      CarryCount(module, module.instruction(id), /*ran=*/true, result);
-      Replace(module, id, result);
-      Count("loops of one trip removed");
-      changed = inlined = true;
-      continue;
-    }
     if (callers[body.id().value] == 1) EraseUnused(module, body, effects);
     const Computation condition = loop.computation_attr(Attr::kCondition);
     if (callers[condition.id().value] == 1) EraseUnused(module, condition, effects);
@@ -198,7 +234,6 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
     Count("elements of loop states removed", plain->size - kept);
     changed = true;
   }
-  if (inlined) EraseUnreachable(module);
   return changed;
 }
 

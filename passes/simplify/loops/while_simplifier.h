@@ -14,6 +14,7 @@ class WhileLoopSimplifier : public Pass {
 
  private:
   bool RunOnce(Module& module);
+  bool RemoveShortLoops(Module& module);
 };
 
 // Moves computations on loop-invariant state before the loop.
