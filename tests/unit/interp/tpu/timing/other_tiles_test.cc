@@ -6,6 +6,7 @@
 #include <string>
 
 #include "interp/tpu/timing/compile.h"
+#include "passes/target/tiling.h"
 #include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
