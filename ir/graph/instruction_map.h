@@ -15,22 +15,27 @@
 namespace hlokit {
 
 // Ids of a computation are mostly contiguous: then an array over their range. Passes that add instructions to many
-// computations leave them with ids far apart: then a hash map, so that memory and time depend on the instructions alone.
+// computations leave them with ids far apart: then a hash map, so that memory and time depend on the instructions
+// alone.
 template <typename T>
 class InstructionMap {
  public:
   InstructionMap() = default;
   // Every instruction has the value `initial`.
   explicit InstructionMap(Computation computation, T initial = T()) {
-    Build([computation](auto visit) {
-      for (Instruction i : computation.instructions()) visit(i.id());
-    }, initial);
+    Build(
+        [computation](auto visit) {
+          for (Instruction i : computation.instructions()) visit(i.id());
+        },
+        initial);
   }
   // Instructions of one computation.
   explicit InstructionMap(absl::Span<const InstructionId> ids, T initial = T()) {
-    Build([ids](auto visit) {
-      for (const InstructionId id : ids) visit(id);
-    }, initial);
+    Build(
+        [ids](auto visit) {
+          for (const InstructionId id : ids) visit(id);
+        },
+        initial);
   }
 
   // The instruction must be in the map.

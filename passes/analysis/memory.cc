@@ -203,35 +203,56 @@ std::vector<LiveBuffer> MemoryAnalysis::LiveAtPeak(const Module& module) const {
   return live;
 }
 
+absl::Status MemoryAnalysis::Analyze(Computation c) {
+  const Module& module = c.module();
+  std::vector<InstructionId> order;
+  if (module.header().is_scheduled) {
+    for (Instruction i : c.instructions()) order.push_back(i.id());
+  } else {
+    order = PostOrder(c);
+  }
+  std::vector<int64_t> callee_bytes(order.size(), 0);
+  for (size_t place = 0; place < order.size(); ++place) {
+    const Instruction i = module.instruction(order[place]);
+    if (!RunsComputations(i)) continue;
+    i.ForEachCallee([&](Computation callee) {
+      callee_bytes[place] = std::max(callee_bytes[place], uses_[callee.id().value].peak_bytes_beyond_arguments);
+    });
+  }
+  absl::StatusOr<MemoryUse> use = MemoryOf(c, std::move(order), callee_bytes);
+  if (!use.ok()) return use.status();
+  uses_[c.id().value] = *std::move(use);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Create(const Module& module) {
   MemoryAnalysis result;
   result.uses_.resize(module.computation_id_bound());
   result.entry_ = module.entry().id();
   const CallGraph calls(module);
-  std::vector<int64_t> callee_bytes;
   for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !c.root().valid()) continue;
-    std::vector<InstructionId> order;
-    if (module.header().is_scheduled) {
-      for (Instruction i : c.instructions()) order.push_back(i.id());
-    } else {
-      order = PostOrder(c);
-    }
-    callee_bytes.assign(order.size(), 0);
-    for (size_t place = 0; place < order.size(); ++place) {
-      const Instruction i = module.instruction(order[place]);
-      if (!RunsComputations(i)) continue;
-      i.ForEachCallee([&](Computation callee) {
-        callee_bytes[place] =
-            std::max(callee_bytes[place], result.uses_[callee.id().value].peak_bytes_beyond_arguments);
-      });
-    }
-    absl::StatusOr<MemoryUse> use = MemoryOf(c, std::move(order), callee_bytes);
-    if (!use.ok()) return use.status();
-    result.uses_[id.value] = *std::move(use);
+    if (absl::Status status = result.Analyze(c); !status.ok()) return status;
   }
   return result;
+}
+
+absl::Status MemoryAnalysis::Update(const Module& module, Computation changed) {
+  uses_.resize(module.computation_id_bound());
+  const CallGraph calls(module);
+  std::vector<uint8_t> is_changed(module.computation_id_bound(), 0);
+  for (ComputationId id : calls.PostOrder()) {
+    const Computation c = module.computation(id);
+    if (!calls.IsSequential(c) || !c.root().valid()) continue;
+    bool again = c == changed;
+    for (const CallSite& site : calls.callsites(c)) again |= is_changed[site.callee.value] != 0;
+    if (!again) continue;
+    const int64_t before = uses_[id.value].peak_bytes_beyond_arguments;
+    if (absl::Status status = Analyze(c); !status.ok()) return status;
+    is_changed[id.value] = uses_[id.value].peak_bytes_beyond_arguments != before;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hlokit

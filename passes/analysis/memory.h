@@ -48,6 +48,9 @@ class MemoryAnalysis {
   // Returns an error if tuples have too many leaves.
   static absl::StatusOr<MemoryAnalysis> Create(const Module& module);
 
+  // Analyzes a computation that has changed again, and those that call it.
+  absl::Status Update(const Module& module, Computation changed);
+
   // Returns the use of a computation whose instructions run one by one; empty for others.
   const MemoryUse& Of(Computation computation) const { return uses_[computation.id().value]; }
   const MemoryUse& OfModule() const { return uses_[entry_.value]; }
@@ -57,6 +60,8 @@ class MemoryAnalysis {
   std::vector<LiveBuffer> LiveAtPeak(const Module& module) const;
 
  private:
+  absl::Status Analyze(Computation computation);
+
   std::vector<MemoryUse> uses_;  // by ComputationId
   ComputationId entry_;
 };

@@ -2,11 +2,15 @@
 #include "passes/schedule/rematerialization.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/instruction_map.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -17,6 +21,7 @@ namespace hlokit {
 namespace {
 
 constexpr int kMaxRounds = 64;
+constexpr int kMaxPeaks = 64;  // of one analysis
 constexpr std::string_view kSuffix = ".remat";
 
 bool IsRematerialized(Instruction i) { return i.name().find(kSuffix) != std::string_view::npos; }
@@ -32,48 +37,64 @@ bool CanRematerialize(Instruction i) {
          opcode != Opcode::kUnknown;
 }
 
-// Reduces the peak of one computation.
+// Reduces the peaks of one computation.
 class PeakReducer {
  public:
   PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use)
-      : module_(*module), costs_(costs), use_(use) {
-    position_of_.assign(module->instruction_id_bound(), -1);
-    for (size_t place = 0; place < use.order.size(); ++place) {
-      position_of_[use.order[place].value] = static_cast<int32_t>(place);
+      : module_(*module),
+        costs_(costs),
+        use_(use),
+        live_bytes_(use.live_bytes),
+        peak_(use.peak_position),
+        position_of_(use.order, -1) {
+    for (size_t position = 0; position < use.order.size(); ++position) {
+      position_of_[use.order[position]] = static_cast<int32_t>(position);
     }
   }
 
-  // Rematerializes values until the peak has fallen by `excess` or no candidate is left. Returns their number.
+  // Rematerializes values until the peak has fallen by `excess`, or at its highest position no candidate is left.
+  // Returns their number. A value whose live range has changed is no candidate until the next analysis.
   int64_t Run(int64_t excess);
 
  private:
   struct Candidate {
     InstructionId value;
     int32_t use;    // position of the first use after the peak
+    int32_t last;   // position of the last use before the peak
     int64_t saves;  // bytes at the peak
     double price;   // recomputation cost per saved byte
   };
 
+  // Position of an instruction; of one made since the analysis, that of the use before which it was inserted.
+  int32_t PositionOf(Instruction i) const {
+    const auto made = made_.find(i.id().value);
+    return made == made_.end() ? position_of_[i.id()] : made->second;
+  }
   int32_t LastUse(Instruction i) const;
   std::vector<Candidate> Find() const;
   void RematerializeValue(const Candidate& candidate);
+  int64_t ReducePeak(int64_t excess);
 
   Module& module_;
   const CostAnalysis& costs_;
   const MemoryUse& use_;
-  std::vector<int32_t> position_of_;
+  std::vector<int64_t> live_bytes_;  // as use_.live_bytes, less what was saved
+  int32_t peak_;
+  InstructionMap<int32_t> position_of_;
+  absl::flat_hash_map<uint32_t, int32_t> made_;  // by id of a rematerialized instruction: its position
+  absl::flat_hash_set<uint32_t> touched_;        // values whose live range has changed
 };
 
 // Returns the position of the last use of the value, through tuples and aliases.
 int32_t PeakReducer::LastUse(Instruction i) const {
-  int32_t last = position_of_[i.id().value];
+  int32_t last = PositionOf(i);
   std::vector<Instruction> open = {i};
   for (size_t seen = 0; !open.empty() && seen < 1024; ++seen) {
     const Instruction value = open.back();
     open.pop_back();
     if (value.is_root()) return static_cast<int32_t>(use_.order.size());
     for (const auto use : value.uses()) {
-      last = std::max(last, position_of_[use.user.id().value]);
+      last = std::max(last, PositionOf(use.user));
       if (HasTrait(use.user.opcode(), kForwards)) open.push_back(use.user);
     }
   }
@@ -82,18 +103,20 @@ int32_t PeakReducer::LastUse(Instruction i) const {
 
 std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
   std::vector<Candidate> candidates;
-  const int32_t peak = use_.peak_position;
+  const int32_t peak = peak_;
   for (const LiveBuffer& buffer : use_.buffers) {
     const bool made_here = buffer.kind == BufferKind::kTemporary || buffer.kind == BufferKind::kResult;
     if (!made_here || buffer.begin >= peak || buffer.end <= peak) continue;
+    if (touched_.contains(buffer.defining_instruction.value)) continue;
     const Instruction i = module_.instruction(buffer.defining_instruction);
     if (!CanRematerialize(i) || buffer.bytes == 0) continue;
-    int32_t next = -1;
+    int32_t next = -1, last = buffer.begin;
     bool plain = true;  // every use is at a known position, none at the peak
     for (const auto use : i.uses()) {
-      const int32_t at = position_of_[use.user.id().value];
+      const int32_t at = PositionOf(use.user);
       plain &= at != peak && !HasTrait(use.user.opcode(), kForwards);
       if (at > peak && (next < 0 || at < next)) next = at;
+      if (at < peak) last = std::max(last, at);
     }
     // No use after the peak: the memory is reused by another value.
     if (!plain || next < 0) continue;
@@ -110,7 +133,7 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     const Cost& cost = costs_.Of(i);
     const double saved = static_cast<double>(buffer.bytes - kept);
     const double price = static_cast<double>(cost.bytes()) + static_cast<double>(cost.flops) / 64;
-    candidates.push_back({i.id(), next, buffer.bytes - kept, price / saved});
+    candidates.push_back({i.id(), next, last, buffer.bytes - kept, price / saved});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.price < b.price; });
@@ -127,36 +150,57 @@ void PeakReducer::RematerializeValue(const Candidate& candidate) {
   builder.WithName(StrCat(i.name(), kSuffix));
   const InstructionId again = builder.MakeClone(candidate.value, operands);
   if (fused.valid()) module_.SetAttr(again, Attr::kCalls, fused.value);
+  made_.emplace(again.value, candidate.use);
   // Keeps later passes from moving or merging the clone before the peak.
-  const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_position)].value};
+  const int64_t after[] = {use_.order[static_cast<size_t>(peak_)].value};
   module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
   std::vector<std::pair<InstructionId, int64_t>> later;
   for (const auto use : module_.instruction(candidate.value).uses()) {
-    if (position_of_[use.user.id().value] > use_.peak_position) later.push_back({use.user.id(), use.operand_index});
+    if (PositionOf(use.user) > peak_) later.push_back({use.user.id(), use.operand_index});
   }
   for (const auto& [user, index] : later) module_.ReplaceOperand(user, index, again);
 }
 
-int64_t PeakReducer::Run(int64_t excess) {
+int64_t PeakReducer::ReducePeak(int64_t excess) {
   int64_t made = 0;
-  std::vector<uint8_t> touched(module_.instruction_id_bound(), 0);
+  std::vector<int64_t> change(live_bytes_.size() + 1, 0);  // of live_bytes_, from the position before
   for (const Candidate& candidate : Find()) {
     if (excess <= 0) break;
-    // Live ranges changed by this round: reconsider the candidate in the next one.
-    bool free = touched[candidate.value.value] == 0;
+    bool free = !touched_.contains(candidate.value.value);
     for (Instruction operand : module_.instruction(candidate.value).operands()) {
-      free &= operand.id().value < touched.size() && touched[operand.id().value] == 0;
+      free &= !touched_.contains(operand.id().value) && !made_.contains(operand.id().value);
     }
     if (!free) continue;
-    touched[candidate.value.value] = 1;
+    touched_.insert(candidate.value.value);
     for (Instruction operand : module_.instruction(candidate.value).operands()) {
       if (operand.opcode() != Opcode::kParameter && operand.opcode() != Opcode::kConstant) {
-        touched[operand.id().value] = 1;
+        touched_.insert(operand.id().value);
       }
     }
     RematerializeValue(candidate);
+    change[static_cast<size_t>(candidate.last) + 1] -= candidate.saves;
+    change[static_cast<size_t>(candidate.use)] += candidate.saves;
     excess -= candidate.saves;
     ++made;
+  }
+  int64_t sum = 0;
+  for (size_t position = 0; position < live_bytes_.size(); ++position) {
+    sum += change[position];
+    live_bytes_[position] += sum;
+  }
+  return made;
+}
+
+int64_t PeakReducer::Run(int64_t excess) {
+  const int64_t limit = live_bytes_[static_cast<size_t>(peak_)] - excess;
+  int64_t made = 0;
+  for (int round = 0; round < kMaxPeaks; ++round) {
+    const int64_t more = ReducePeak(live_bytes_[static_cast<size_t>(peak_)] - limit);
+    made += more;
+    const auto highest = std::max_element(live_bytes_.begin(), live_bytes_.end());
+    const auto position = static_cast<int32_t>(highest - live_bytes_.begin());
+    if (more == 0 || *highest <= limit || position == peak_) break;
+    peak_ = position;
   }
   return made;
 }
@@ -166,21 +210,24 @@ int64_t PeakReducer::Run(int64_t excess) {
 absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes) {
   RematerializationCounts counts;
   if (!module.header().is_scheduled || !module.entry().valid()) return counts;
+  absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
+  if (!memory.ok()) return memory.status();
+  // Of the instructions there are now: rematerialized ones are not rematerialized again.
+  std::optional<CostAnalysis> costs;
   for (int round = 0; round <= kMaxRounds; ++round) {
-    const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
-    if (!memory.ok()) return memory.status();
     const int64_t peak = memory->OfModule().peak_bytes;
     if (round == 0) counts.peak_before = peak;
     counts.peak_after = peak;
     if (peak <= limit_bytes || round == kMaxRounds) break;
-    const CostAnalysis costs(module);
+    if (!costs) costs.emplace(module);
     // Find the computation at the peak, from the entry through its callees.
     Computation c = module.entry();
     int64_t made = 0;
     for (int depth = 0; depth < kMaxRounds && made == 0; ++depth) {
       const MemoryUse& use = memory->Of(c);
       if (use.order.empty()) break;
-      made = PeakReducer(&module, costs, use).Run(peak - limit_bytes);
+      made = PeakReducer(&module, *costs, use).Run(peak - limit_bytes);
+      if (made > 0) break;
       const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
       Computation largest;
       if (HasTrait(at.opcode(), kControlFlow) && at.opcode() != Opcode::kFusion) {
@@ -196,6 +243,7 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     }
     if (made == 0) break;
     counts.instructions += made;
+    if (absl::Status status = memory->Update(module, c); !status.ok()) return status;
   }
   return counts;
 }

@@ -22,7 +22,7 @@ struct RematerializationCounts {
 // effect and no callee but a fusion body, and its operands must be live at the later use or take less than half of the
 // saved bytes. A value is rematerialized once. Modules without a schedule do not change.
 //
-// At most 64 rounds, each linear in the module, each reducing the peak of one computation.
+// At most 64 rounds, each of which reduces the highest peaks of one computation and then analyzes it again.
 absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes);
 
 }  // namespace hlokit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses arbitrary bytes as the description of a device. The text of an accepted one parses to an equal description. The
-// last line is parsed as a topology of a built-in device.
+// Parses arbitrary bytes as the description of a device. The text of an accepted one parses to an equal description.
+// The last line is parsed as a topology of a built-in device.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,8 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       tpu::ParseTopology(*builtin, std::string_view(text).substr(text.rfind('\n') + 1));
   if (topology.ok()) tpu::ToString(*topology);
   DiagnosticSink sink;
-  const std::optional<tpu::DeviceDescription> device =
-      tpu::ParseDeviceDescription(SourceBuffer("fuzz", text), &sink);
+  const std::optional<tpu::DeviceDescription> device = tpu::ParseDeviceDescription(SourceBuffer("fuzz", text), &sink);
   if (!device) {
     if (!sink.has_errors()) std::abort();  // a rejection has a diagnostic
     return 0;

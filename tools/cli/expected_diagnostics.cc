@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
@@ -49,7 +50,7 @@ std::vector<Expectation> Expectations(std::string_view text, size_t begin, size_
           int64_t offset = 0;
           const size_t sign = !rest.empty() && rest[0] == '+' ? 1 : 0;
           std::from_chars(rest.data() + sign, rest.data() + rest.size(), offset);
-          e.line += offset;
+          e.line = SaturatingAdd(e.line, offset);
         }
       }
       const size_t open = rest.find("{{");
