@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<std::vector<Shape>>* const signatures = [] {
     auto* lists = new std::vector<std::vector<Shape>>();
     for (const std::vector<const char*>& shapes : std::vector<std::vector<const char*>>{
-             {"f32[2,3]"}, {"s4[5]", "c64[2]"}, {"pred[]", "bf16[0,4]", "f8e4m3fn[3]"}, {"(u64[2], (f64[1,1]))"}}) {
+             {"f32[2,3]"}, {"s4[5]", "c64[2]"}, {"pred[]", "bf16[0,4]", "f8e4m3fn[3]"}, {"u64[2]", "f64[1,1]"}}) {
       lists->emplace_back();
       for (const char* shape : shapes) lists->back().push_back(*ParseShapeText(shape, context));
     }
