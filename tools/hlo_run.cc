@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-run: runs a module.
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,6 +156,7 @@ int Run(int argc, char** argv) {
   if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
   ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
+  options.limits.begin = std::chrono::steady_clock::now();
   options.cancel = InstallInterruptHandler();
   if (flags.progress && ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { progress.Show(p); };

@@ -3,8 +3,10 @@
 #ifndef HLOKIT_INTERP_EXACT_LIMITS_H_
 #define HLOKIT_INTERP_EXACT_LIMITS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace hlokit::interp {
 
@@ -12,8 +14,15 @@ struct Limits {
   int64_t max_bytes = int64_t{16} << 30;                    // of arguments and live values, without constants
   int64_t max_steps = std::numeric_limits<int64_t>::max();  // instructions, including those of called computations
   int64_t max_loop_iterations = std::numeric_limits<int64_t>::max();  // of one while loop
-  double max_seconds = std::numeric_limits<double>::infinity();
-  int64_t max_call_depth = 1 << 20;  // nesting of calls, loops and conditionals
+  double max_seconds = std::numeric_limits<double>::infinity();       // of the run, or since `begin`
+  std::optional<std::chrono::steady_clock::time_point> begin;         // of work before the run that counts too
+  int64_t max_call_depth = 1 << 20;                                   // nesting of calls, loops and conditionals
+
+  // Returns true if a run that began at `start` is out of time.
+  bool IsOutOfTime(std::chrono::steady_clock::time_point start) const {
+    const std::chrono::duration<double> used = std::chrono::steady_clock::now() - begin.value_or(start);
+    return used.count() > max_seconds;
+  }
 };
 
 }  // namespace hlokit::interp

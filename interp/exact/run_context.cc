@@ -29,7 +29,7 @@ bool RunContext::ShouldStop() {
     Fail("interrupted");
     return true;
   }
-  if (seconds() <= limits_.max_seconds) return false;
+  if (!limits_.IsOutOfTime(start_)) return false;
   Fail(StrCat("the run exceeded the time limit of ", Seconds(limits_.max_seconds), " (--max-seconds)"));
   return true;
 }

@@ -13,7 +13,7 @@ void RegisterFusingPipelines(PassRegistry* registry) {
                          .text = "tuple-simplifier,dce,fusion,tuple-simplifier,dce"});
   registry->AddPipeline({.name = "default",
                          .summary = "simplify, fuse and propagate metadata",
-                         .text = "simplify,fuse,propagate-annotations"});
+                         .text = "inline,simplify,fuse,propagate-annotations"});
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ void RegisterFusingPipelines(PassRegistry* registry) {
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
                          .summary = "simplify without changing results",
-                         .text = "inline,clean("
+                         .text = "inline{max-added=20},clean("
                                  "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
                                  "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"

@@ -158,7 +158,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
   app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_iterations,
                   "limit on the iterations of one loop")
       ->check(positive);
-  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of making arguments, and of the run")
+  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of making arguments and of the run, together")
       ->check(CLI::NonNegativeNumber);
 }
 

@@ -140,9 +140,7 @@ std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
       return absl::CancelledError("interrupted while arguments were made");
     }
-    if (std::chrono::duration<double>(Clock::now() - start).count() <= options.limits.max_seconds) {
-      return absl::OkStatus();
-    }
+    if (!options.limits.IsOutOfTime(start)) return absl::OkStatus();
     return absl::DeadlineExceededError(StrCat("making the arguments exceeded the time limit of ",
                                               FormatDouble(options.limits.max_seconds, 6), " s (--max-seconds)"));
   };

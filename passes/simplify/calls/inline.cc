@@ -19,12 +19,20 @@ bool MayInline(Instruction call, Computation callee) {
          callee.root().shape() == call.shape();
 }
 
+// Returns how many instructions the module gains if all calls of `callee` are inlined, before simplification.
+int64_t AddedByInlining(Computation callee, const CallGraph& graph) {
+  const int64_t calls = static_cast<int64_t>(graph.caller_callsites(callee).size());
+  const int64_t body = callee.instruction_count() - callee.parameter_count();
+  return calls * (body - 1) - callee.instruction_count();
+}
+
 }  // namespace
 
 absl::StatusOr<bool> Inline::Run(Module& module) {
   const int64_t before = static_cast<int64_t>(module.instruction_count());
   int64_t budget = before * options().Int("max-growth") + 1000;
   const bool only_single = options().Bool("single-call-only");
+  const int64_t max_added = options().Int("max-added");
   const CallGraph graph(module);
   const ComputationRoles roles = RolesOf(module);
   bool changed = false;
@@ -39,6 +47,7 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
       const Computation callee = call.computation_attr(Attr::kToApply);
       const bool single = graph.caller_callsites(callee).size() == 1;
       if (!MayInline(call, callee) || (only_single && !single) || (!single && !IsCloneable(callee))) continue;
+      if (!single && AddedByInlining(callee, graph) > max_added) continue;
       if (budget < callee.instruction_count()) continue;
       budget -= callee.instruction_count();
       std::vector<InstructionId> arguments;

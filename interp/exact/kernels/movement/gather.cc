@@ -28,10 +28,11 @@ void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   if (w.empty) return;
   const int64_t n = w.outer.inner_size();
   const int64_t* strides = w.outer.inner_strides();
-  const double cost = static_cast<double>(n) * (10 + static_cast<double>(p.copy.bytes()) * 0.3);
-  context.ParallelFor(w.outer.outer_count(), cost, [&](int64_t begin, int64_t end) {
+  const double cost = 10 + static_cast<double>(p.copy.bytes()) * 0.3;
+  // Gathers windows [first, last) of each of the runs [begin, end).
+  const auto run = [&](int64_t begin, int64_t end, int64_t first, int64_t last) {
     w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = first; i < last; ++i) {
         const int64_t start = w.ClampedStart(in[1], at[0] + i * strides[0]) + at[1] + i * strides[1];
         const std::byte* from = in[0] + start * p.bytes;
         std::byte* to = out[0] + (at[2] + i * strides[2]) * p.bytes;
@@ -44,7 +45,16 @@ void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* c
         }
       }
     });
-  });
+  };
+  const int64_t runs = w.outer.outer_count();
+  if (runs >= n) {
+    context.ParallelFor(runs, cost * static_cast<double>(n),
+                        [&](int64_t begin, int64_t end) { run(begin, end, 0, n); });
+    return;
+  }
+  for (int64_t outer = 0; outer < runs && !context.failed(); ++outer) {
+    context.ParallelFor(n, cost, [&](int64_t first, int64_t last) { run(outer, outer + 1, first, last); });
+  }
 }
 
 void RunZeros(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext&) {

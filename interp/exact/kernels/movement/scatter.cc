@@ -42,6 +42,8 @@ struct Share {
   }
 };
 
+constexpr int64_t kElementsBetweenChecks = int64_t{1} << 18;
+
 // Applies the updates of outer runs [begin, end) in order.
 void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
                   Share share, RunContext& context) {
@@ -65,9 +67,16 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
   const bool direct = input_stride == 1 || run == 1;
   std::vector<std::byte> block(direct ? 0 : count * static_cast<size_t>(kBlock) * 16);
 
+  const int64_t between_checks =
+      std::max<int64_t>(1, kElementsBetweenChecks / std::max<int64_t>(1, p.window.outer_count() * run));
+  int64_t until_check = between_checks;
   w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
     if (context.failed()) return;
     for (int64_t i = 0; i < n; ++i) {
+      if (--until_check == 0) {
+        if (context.ShouldStop()) return;
+        until_check = between_checks;
+      }
       int64_t start;
       if (!w.Start(indices, at[0] + i * outer_strides[0], &start)) continue;
       start += at[1] + i * outer_strides[1];

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,27 +37,36 @@ struct SortPlan : ThunkParams {
   KeyOrder order;
 };
 
+constexpr int64_t kBetweenChecks = int64_t{1} << 18;  // elements between checks whether the run is to stop
+
 // The elements of one line of every operand, contiguous.
 class Line {
  public:
   explicit Line(const SortPlan& p) : p_(p), data_(p.count) {
-    for (size_t k = 0; k < p.count; ++k) data_[k].resize(static_cast<size_t>(p.length * p.bytes[k]));
-  }
-  const std::byte* data(size_t k) const { return data_[k].data(); }
-  void Load(size_t k, const std::byte* from) {
-    const int64_t bytes = p_.bytes[k];
-    if (p_.strides[k] == 1) {
-      std::memcpy(data_[k].data(), from, data_[k].size());
-      return;
+    for (size_t k = 0; k < p.count; ++k) {
+      data_[k] = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(p.length * p.bytes[k]));
     }
-    for (int64_t i = 0; i < p_.length; ++i) {
-      std::memcpy(data_[k].data() + i * bytes, from + i * p_.strides[k] * bytes, static_cast<size_t>(bytes));
+  }
+  const std::byte* data(size_t k) const { return data_[k].get(); }
+  // Incomplete if the run is to stop.
+  void Load(size_t k, const std::byte* from, RunContext& context) {
+    const int64_t bytes = p_.bytes[k];
+    for (int64_t begin = 0; begin < p_.length; begin += kBetweenChecks) {
+      const int64_t end = std::min(begin + kBetweenChecks, p_.length);
+      if (p_.strides[k] == 1) {
+        std::memcpy(data_[k].get() + begin * bytes, from + begin * bytes, static_cast<size_t>((end - begin) * bytes));
+      } else {
+        for (int64_t i = begin; i < end; ++i) {
+          std::memcpy(data_[k].get() + i * bytes, from + i * p_.strides[k] * bytes, static_cast<size_t>(bytes));
+        }
+      }
+      if (p_.length > kBetweenChecks && context.ShouldStop()) return;
     }
   }
   // Stores elements [begin, end) of the sorted line.
-  void Store(size_t k, const std::vector<uint32_t>& order, int64_t begin, int64_t end, std::byte* to) const {
+  void Store(size_t k, absl::Span<const uint32_t> order, int64_t begin, int64_t end, std::byte* to) const {
     VisitWidth(p_.bytes[k], [&]<typename T>(T) {
-      const T* from = reinterpret_cast<const T*>(data_[k].data());
+      const T* from = reinterpret_cast<const T*>(data_[k].get());
       T* t = reinterpret_cast<T*>(to);
       for (int64_t i = begin; i < end; ++i) t[i * p_.out_stride] = from[order[i]];
     });
@@ -64,7 +74,7 @@ class Line {
 
  private:
   const SortPlan& p_;
-  std::vector<std::vector<std::byte>> data_;
+  std::vector<std::unique_ptr<std::byte[]>> data_;
 };
 
 // Sorts positions with a comparator: merges halves, and sorts short ranges by binary insertion. It makes each
@@ -74,7 +84,7 @@ class ComparisonSorter {
   ComparisonSorter(const SortPlan& p, RunContext& context)
       : p_(p), context_(context), scratch_(*p.function, 1), parameters_(2 * p.count), strides_(2 * p.count, 1) {}
 
-  const std::vector<uint32_t>& Sort(const Line& line) {
+  absl::Span<const uint32_t> Sort(const Line& line) {
     order_.resize(static_cast<size_t>(p_.length));
     other_.resize(order_.size());
     std::iota(order_.begin(), order_.end(), 0);
@@ -99,6 +109,7 @@ class ComparisonSorter {
 
  private:
   static constexpr size_t kShort = 8;
+  static constexpr size_t kComparedBetweenChecks = 1 << 15;
 
   struct Piece {
     size_t begin, end;
@@ -120,6 +131,7 @@ class ComparisonSorter {
     size_t a = begin;
     size_t b = middle;
     for (size_t to = begin; to < end; ++to) {
+      if ((to - begin) % kComparedBetweenChecks == kComparedBetweenChecks - 1 && context_.ShouldStop()) return;
       // Takes the right element only if it is strictly smaller: equal elements keep their order.
       const bool right = a == middle || (b < end && Before(line, order_[b], order_[a]));
       other_[to] = right ? order_[b++] : order_[a++];
@@ -148,21 +160,31 @@ class ComparisonSorter {
 };
 
 void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vector<std::byte>* computed,
-              std::vector<uint64_t>* keys) {
-  keys->resize(static_cast<size_t>(p.length));
+              absl::Span<uint64_t> keys) {
   const ScalarFunction::KeyComparison& comparison = *p.function->comparison();
-  if (comparison.operand >= 0) {
-    p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)), 1, p.length, keys->data());
-    return;
+  const bool computes = comparison.operand < 0;
+  const int64_t bytes = BytesOf(p.order.type), piece = std::min(p.length, kBetweenChecks);
+  std::optional<ScalarFunction::BlockScratch> scratch;
+  if (computes) {
+    computed->resize(static_cast<size_t>(piece * bytes));
+    scratch.emplace(*comparison.key, piece);
   }
-  computed->resize(static_cast<size_t>(p.length * BytesOf(p.order.type)));
   std::vector<const std::byte*> parameters;
-  for (size_t k = 0; k < p.count; ++k) parameters.insert(parameters.end(), 2, line.data(k));
   const std::vector<int64_t> strides(2 * p.count, 1);
-  std::byte* results[] = {computed->data()};
-  ScalarFunction::BlockScratch scratch(*comparison.key, p.length);
-  comparison.key->Run(parameters.data(), strides.data(), results, p.length, scratch, context);
-  p.order.MakeKeys(computed->data(), 1, p.length, keys->data());
+  for (int64_t begin = 0; begin < p.length; begin += kBetweenChecks) {
+    const int64_t n = std::min(kBetweenChecks, p.length - begin);
+    uint64_t* const to = keys.data() + begin;
+    if (computes) {
+      parameters.clear();
+      for (size_t k = 0; k < p.count; ++k) parameters.insert(parameters.end(), 2, line.data(k) + begin * p.bytes[k]);
+      std::byte* results[] = {computed->data()};
+      comparison.key->Run(parameters.data(), strides.data(), results, n, *scratch, context);
+      p.order.MakeKeys(computed->data(), 1, n, to);
+    } else {
+      p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)) + begin * bytes, 1, n, to);
+    }
+    if (p.length > kBetweenChecks && context.ShouldStop()) return;
+  }
 }
 
 void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -177,22 +199,29 @@ void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* con
     Line line(p);
     KeySorter by_key;
     ComparisonSorter by_comparison(p, context);
-    std::vector<uint64_t> keys;
     std::vector<std::byte> computed;
     for (int64_t item = begin; item < end && !context.failed(); ++item) {
       p.lines.ForEachRun(item / inner, item / inner + 1, [&](const int64_t* at) {
         const int64_t column = item % inner;
         for (size_t k = 0; k < p.count; ++k) {
-          line.Load(k, in[k] + (at[1 + k] + column * p.lines.inner_strides()[1 + k]) * p.bytes[k]);
+          line.Load(k, in[k] + (at[1 + k] + column * p.lines.inner_strides()[1 + k]) * p.bytes[k], context);
         }
-        if (p.by_key) MakeKeys(p, line, context, &computed, &keys);
-        const std::vector<uint32_t>& order =
-            p.by_key ? by_key.Sort(keys, together ? &context : nullptr) : by_comparison.Sort(line);
+        if (context.failed()) return;
+        if (p.by_key) MakeKeys(p, line, context, &computed, by_key.Keys(static_cast<size_t>(p.length)));
+        if (context.failed()) return;
+        const absl::Span<const uint32_t> order = p.by_key ? by_key.Sort(context, together) : by_comparison.Sort(line);
         if (context.failed()) return;
         for (size_t k = 0; k < p.count; ++k) {
           std::byte* to = out[k] + (at[0] + column * p.lines.inner_strides()[0]) * p.bytes[k];
           const auto store = [&](int64_t first, int64_t last) { line.Store(k, order, first, last, to); };
-          together ? context.ParallelFor(p.length, 3, store) : store(0, p.length);
+          if (together) {
+            context.ParallelFor(p.length, 3, store);
+          } else {
+            for (int64_t first = 0; first < p.length; first += kBetweenChecks) {
+              store(first, std::min(first + kBetweenChecks, p.length));
+              if (p.length > kBetweenChecks && context.ShouldStop()) return;
+            }
+          }
         }
       });
     }

@@ -60,62 +60,78 @@ void KeyOrder::MakeKeys(const std::byte* elements, int64_t stride, int64_t n, ui
   });
 }
 
-const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunContext* context) {
-  const size_t n = keys.size();
-  order_.resize(n);
-  std::iota(order_.begin(), order_.end(), 0);
+absl::Span<uint64_t> KeySorter::Keys(size_t n) {
+  n_ = n;
+  return {keys_.Resize(n), n};
+}
+
+absl::Span<const uint32_t> KeySorter::Sort(RunContext& context, bool together) {
+  const size_t n = n_;
+  uint64_t* keys = keys_.data.get();
+  uint32_t* order = order_.Resize(n);
   constexpr size_t kRadixFrom = 256;
   if (n < kRadixFrom) {
-    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
-    return order_;
+    std::iota(order, order + n, 0);
+    std::stable_sort(order, order + n, [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    return {order, n};
   }
-  other_order_.resize(n);
-  other_keys_.resize(n);
+  uint32_t* other_order = other_order_.Resize(n);
+  uint64_t* other_keys = other_keys_.Resize(n);
   // Least significant digit first, 8 bits at a time. A pass counts the digits of each chunk of the keys, and then moves
   // each chunk's keys after the same digits of earlier chunks, so that equal keys keep their order independent of the
   // number of chunks.
-  const int64_t parts = context == nullptr ? 1 : int64_t{2} * context->threads();
+  const int64_t parts = together ? int64_t{2} * context.threads() : 1;
+  // Calls body(part, begin, end) for pieces of the chunks, between which the run may stop.
   const auto for_parts = [&](auto&& body) {
-    const auto run = [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        const auto at = [&](int64_t p) { return n * static_cast<size_t>(p) / static_cast<size_t>(parts); };
-        body(static_cast<size_t>(part), at(part), at(part + 1));
+    constexpr size_t kPiece = size_t{1} << 20;
+    const auto run = [&](int64_t first, int64_t last) {
+      const auto at = [&](int64_t p) { return n * static_cast<size_t>(p) / static_cast<size_t>(parts); };
+      for (int64_t part = first; part < last; ++part) {
+        for (size_t begin = at(part); begin < at(part + 1) && !context.failed(); begin += kPiece) {
+          body(static_cast<size_t>(part), begin, std::min(begin + kPiece, at(part + 1)));
+          if (n > kPiece && context.ShouldStop()) return;
+        }
       }
     };
-    if (context == nullptr) return run(0, parts);
-    context->ParallelFor(parts, static_cast<double>(n) / static_cast<double>(parts), run);
+    if (!together) return run(0, parts);
+    context.ParallelFor(parts, static_cast<double>(n) / static_cast<double>(parts), run);
   };
   // Digits that are equal for all keys need no pass.
-  std::vector<uint64_t> differing(static_cast<size_t>(parts));
+  std::vector<uint64_t> differing(static_cast<size_t>(parts), 0);
   for_parts([&](size_t part, size_t begin, size_t end) {
-    uint64_t bits = 0;
-    for (size_t i = begin; i < end; ++i) bits |= keys[i] ^ keys[0];
-    differing[part] = bits;
+    for (size_t i = begin; i < end; ++i) {
+      order[i] = static_cast<uint32_t>(i);
+      differing[part] |= keys[i] ^ keys[0];
+    }
   });
   const uint64_t differs = std::accumulate(differing.begin(), differing.end(), uint64_t{0}, std::bit_or<>());
   std::vector<Counts> counts(static_cast<size_t>(parts));
   for (int shift = 0; shift < 64; shift += 8) {
     if (((differs >> shift) & 0xff) == 0) continue;
+    for (Counts& count : counts) count.fill(0);
     for_parts([&](size_t part, size_t begin, size_t end) {
-      counts[part].fill(0);
       for (size_t i = begin; i < end; ++i) ++counts[part][(keys[i] >> shift) & 0xff];
     });
     uint32_t at = 0;
     for (size_t digit = 0; digit < 256; ++digit) {
       for (Counts& count : counts) at += std::exchange(count[digit], at);
     }
+    // Incomplete counts would write out of bounds.
+    if (context.failed()) break;
     for_parts([&](size_t part, size_t begin, size_t end) {
       Counts& next = counts[part];
       for (size_t i = begin; i < end; ++i) {
         const uint32_t to = next[(keys[i] >> shift) & 0xff]++;
-        other_keys_[to] = keys[i];
-        other_order_[to] = order_[i];
+        other_keys[to] = keys[i];
+        other_order[to] = order[i];
       }
     });
-    keys.swap(other_keys_);
-    order_.swap(other_order_);
+    std::swap(keys_, other_keys_);
+    std::swap(order_, other_order_);
+    std::swap(keys, other_keys);
+    std::swap(order, other_order);
   }
-  return order_;
+  return {order, n};
 }
 
 }  // namespace hlokit::interp

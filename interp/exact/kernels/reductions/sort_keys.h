@@ -3,11 +3,13 @@
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_SORT_KEYS_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_SORT_KEYS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
+#include "absl/types/span.h"
 #include "interp/exact/run_context.h"
 #include "ir/types/element_type.h"
 
@@ -29,16 +31,31 @@ struct KeyOrder {
 // Sorts positions 0 .. n-1 by keys[position], equal keys in order of position.
 class KeySorter {
  public:
-  // Returns the positions in order, valid until the next call. Overwrites `keys`. With a context uses all of its
-  // threads; the caller must then not be part of its parallel work.
-  const std::vector<uint32_t>& Sort(std::vector<uint64_t>& keys, RunContext* context = nullptr);
+  // Storage for the keys of n elements, to be filled before Sort.
+  absl::Span<uint64_t> Keys(size_t n);
+  // Returns the positions in order, valid until the next call. If `together`, uses all threads of the context: the
+  // caller must then not be part of its parallel work. Returns positions in any order if the run is to stop.
+  absl::Span<const uint32_t> Sort(RunContext& context, bool together);
 
  private:
   // Number of keys with each 8-bit digit in a chunk of the keys; then the position of the next of them.
   using Counts = std::array<uint32_t, 256>;
 
-  std::vector<uint32_t> order_, other_order_;
-  std::vector<uint64_t> other_keys_;
+  // Allocated without initialization, which takes long for large arrays.
+  template <typename T>
+  struct Buffer {
+    std::unique_ptr<T[]> data;
+    size_t size = 0;
+    T* Resize(size_t n) {
+      if (n > size) data = std::make_unique_for_overwrite<T[]>(n);
+      size = std::max(size, n);
+      return data.get();
+    }
+  };
+
+  size_t n_ = 0;
+  Buffer<uint32_t> order_, other_order_;
+  Buffer<uint64_t> keys_, other_keys_;
 };
 
 }  // namespace hlokit::interp
