@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in two steps, dots with one batch dimension, convolutions without groups.
+// Reductions in two steps or with the layout of their operand, dots with one batch dimension, convolutions without
+// groups.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,95 @@ bool ReduceByTree(PatternRewriter& rewriter, Instruction reduce) {
   const InstructionId partial = rewriter.Make(
       Opcode::kReduceWindow, rewriter.shapes().Array(shape.element_type(), sizes), {operand, init}, attrs);
   return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {partial, init}, OwnAttrs(reduce));
+}
+
+// ---- layouts of reductions ----
+
+absl::Span<const int64_t> MinorToMajor(Shape array) { return array.layout()->minor_to_major; }
+
+// Returns `array` with the dimensions in this order, and its tiles and memory space.
+Shape InOrder(PatternRewriter& rewriter, Shape array, absl::Span<const int64_t> minor_to_major) {
+  LayoutExtras extras;
+  if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
+  return rewriter.shapes().WithLayout(array, rewriter.shapes().Layout(minor_to_major, extras));
+}
+
+bool HaveLayouts(Instruction reduce) {
+  for (Instruction operand : reduce.operands()) {
+    if (!operand.shape().has_layout()) return false;
+  }
+  const Shape result = reduce.shape();
+  if (result.IsArray()) return result.has_layout();
+  for (Shape element : result.elements()) {
+    if (!element.has_layout()) return false;
+  }
+  return true;
+}
+
+// Copies the operands of a reduction of several arrays to the layout of the first.
+bool EqualizeLayouts(PatternRewriter& rewriter, Instruction reduce) {
+  if (!HaveLayouts(reduce)) return false;
+  bool changed = false;
+  const Shape first = reduce.operand(0).shape();
+  for (int64_t k = 1; k < reduce.operand_count() / 2; ++k) {
+    const Instruction operand = reduce.operand(k);
+    if (MinorToMajor(operand.shape()) == MinorToMajor(first)) continue;
+    const Shape shape = InOrder(rewriter, operand.shape(), MinorToMajor(first));
+    changed |= rewriter.ReplaceOperand(reduce, k, rewriter.Make(Opcode::kCopy, shape, {operand.id()}));
+  }
+  return changed;
+}
+
+// Returns the shape of the result with the dimensions in the order that they have in the first operand.
+Shape OperandOrder(PatternRewriter& rewriter, Instruction reduce) {
+  const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+  std::vector<int64_t> order;
+  for (int64_t d : MinorToMajor(reduce.operand(0).shape())) {
+    if (std::find(reduced.begin(), reduced.end(), d) != reduced.end()) continue;
+    order.push_back(d - std::count_if(reduced.begin(), reduced.end(), [d](int64_t r) { return r < d; }));
+  }
+  if (reduce.shape().IsArray()) return InOrder(rewriter, reduce.shape(), order);
+  std::vector<Shape> elements;
+  for (Shape element : reduce.shape().elements()) elements.push_back(InOrder(rewriter, element, order));
+  return rewriter.shapes().Tuple(elements);
+}
+
+bool IsConvertOfReduce(PatternRewriter& rewriter, Instruction convert) {
+  const Instruction reduce = convert.operand(0);
+  return convert.opcode() == Opcode::kConvert && reduce.opcode() == Opcode::kReduce && reduce.shape().IsArray() &&
+         HasOneUser(reduce) && !reduce.is_root() && rewriter.IsReplaceable(convert) && convert.shape().has_layout() &&
+         MinorToMajor(convert.shape()) == MinorToMajor(reduce.shape());
+}
+
+// Reduces in the memory order of the operand, and copies the result to the given one.
+bool DecomposeReduce(PatternRewriter& rewriter, Instruction reduce) {
+  if (!HaveLayouts(reduce) || !rewriter.IsReplaceable(reduce)) return false;
+  const Shape shape = OperandOrder(rewriter, reduce);
+  if (shape == reduce.shape()) return false;
+  // The copy comes after a conversion, so that it stays next to the reduction.
+  if (HasOneUser(reduce) && IsConvertOfReduce(rewriter, reduce.users()[0])) return false;
+  std::vector<InstructionId> operands;
+  for (Instruction operand : reduce.operands()) operands.push_back(operand.id());
+  const InstructionId in_order = rewriter.Make(Opcode::kReduce, shape, operands, OwnAttrs(reduce));
+  if (shape.IsArray()) return rewriter.Replace(reduce, rewriter.Make(Opcode::kCopy, reduce.shape(), {in_order}));
+  std::vector<InstructionId> copies;
+  for (int64_t k = 0; k < shape.tuple_size(); ++k) {
+    copies.push_back(rewriter.Make(Opcode::kCopy, reduce.shape().element(k), {rewriter.MakeElement(in_order, k)}));
+  }
+  return rewriter.Replace(reduce, rewriter.MakeTuple(copies));
+}
+
+bool DecomposeConvertedReduce(PatternRewriter& rewriter, Instruction convert) {
+  const Instruction reduce = convert.operand(0);
+  if (!IsConvertOfReduce(rewriter, convert) || !HaveLayouts(reduce) || !rewriter.IsReplaceable(reduce)) return false;
+  const Shape shape = OperandOrder(rewriter, reduce);
+  if (shape == reduce.shape()) return false;
+  std::vector<InstructionId> operands;
+  for (Instruction operand : reduce.operands()) operands.push_back(operand.id());
+  const InstructionId in_order = rewriter.Make(Opcode::kReduce, shape, operands, OwnAttrs(reduce));
+  rewriter.AddMetadataSource(in_order, reduce);
+  const InstructionId converted = rewriter.MakeConvert(in_order, convert.shape().element_type());
+  return rewriter.Replace(convert, rewriter.Make(Opcode::kCopy, convert.shape(), {converted}), {reduce});
 }
 
 bool AreConsecutive(absl::Span<const int64_t> dims) {
@@ -152,6 +242,12 @@ bool RemoveFeatureGroups(PatternRewriter& rewriter, Instruction convolution) {
 
 void AddTreeReductionRewriterRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kReduce}, "reductions made trees", ReduceByTree);
+}
+
+void AddReduceDecomposerRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kReduce}, "operands of reductions given one layout", EqualizeLayouts);
+  rules->Add({Opcode::kReduce}, "reductions done in the layout of their operand", DecomposeReduce);
+  rules->Add({Opcode::kConvert}, "converted reductions done in the layout of their operand", DecomposeConvertedReduce);
 }
 
 void AddDotDimensionMergerRules(RewritePatternSet* rules) {

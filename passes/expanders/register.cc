@@ -2,6 +2,7 @@
 // The expanders, with small programs that show them at work.
 #include "passes/core/register_passes.h"
 #include "passes/expanders/expanders.h"
+#include "passes/expanders/topk_rewriter.h"
 
 namespace hlokit {
 namespace {
@@ -18,6 +19,52 @@ constexpr Example kExpanderExamples[] = {
   a = (f32[2,2], s32[2,2]) topk(p), k=2, largest=true, metadata={op_name="f/largest"}
   b = (s32[3], s32[3]) topk(q), k=3, largest=false, metadata={op_name="f/smallest"}
   ROOT t = ((f32[2,2], s32[2,2]), (s32[3], s32[3])) tuple(a, b)
+})"},
+    {"topk-rewriter", R"(greater {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER
+}
+ENTRY e {
+  p = f32[2,8] parameter(0)
+  i = s32[2,8] iota(), iota_dimension=1
+  s = (f32[2,8], s32[2,8]) sort(p, i), dimensions={1}, is_stable=true, to_apply=greater, metadata={op_name="f/sort"}
+  all = s32[2,8] get-tuple-element(s), index=1
+  ROOT largest = s32[2,3] slice(all), slice={[0:2], [0:3]}, metadata={op_name="f/first"}
+})"},
+    {"reduce-decomposer", R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[2,3,4]{2,1,0} parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[2,3]{0,1} reduce(p, zero), dimensions={2}, to_apply=sum, metadata={op_name="f/sum"}
+})"},
+    {"ragged-dot-rewriter", R"(ENTRY e {
+  rows = f32[6,4] parameter(0)
+  experts = f32[2,4,3] parameter(1)
+  sizes = s32[2] parameter(2)
+  ROOT d = f32[6,3] ragged-dot(rows, experts, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}, metadata={op_name="f/experts"}
+})"},
+    {"select-and-scatter-expander", R"(ge {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}
+sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[4,4] parameter(0)
+  gradient = f32[2,2] parameter(1)
+  zero = f32[] constant(0)
+  ROOT r = f32[4,4] select-and-scatter(p, gradient, zero), window={size=2x2 stride=2x2}, select=ge, scatter=sum, metadata={op_name="f/pool"}
 })"},
     {"stable-sort-expander", R"(less {
   a = s32[] parameter(0)
@@ -138,6 +185,15 @@ void RegisterElementExpanders(PassRegistry* registry) {
                       "the custom-call TopK; floats are compared by total order.",
                .create = MakePass<RulesOf<AddTopkDecomposerRules, RewriteScope::kSequential>>});
   AddExpander(registry,
+              {.name = "topk-rewriter",
+               .category = "expand",
+               .summary = "replace sorts of which the first elements are used by top-k",
+               .doc = "A descending sort of f32 or bf16, alone or with an iota, along the first or last dimension, "
+                      "becomes the custom-call TopK. As XLA's, which asks the backend whether that is profitable, "
+                      "and accepts comparators that are not a total order: here these stay, since zeros of both signs "
+                      "would be in another order. Several slices of one result are accepted too.",
+               .create = MakePass<TopkRewriter>});
+  AddExpander(registry,
               {.name = "stable-sort-expander",
                .category = "expand",
                .summary = "expand stable sorts into sorts with indices",
@@ -164,6 +220,35 @@ void RegisterElementExpanders(PassRegistry* registry) {
 }
 
 void RegisterContractionExpanders(PassRegistry* registry) {
+  AddExpander(registry, {.name = "reduce-decomposer",
+                         .category = "expand",
+                         .summary = "do reductions in the layout of their operand",
+                         .doc = "A reduction whose result has the dimensions in another memory order than its operand "
+                                "becomes one in the operand's order and a copy, after a conversion if that is the only "
+                                "user. Operands of reductions of several arrays are copied to the layout of the first. "
+                                "As XLA's, except that a backend cannot exempt reductions, and that tiles and memory "
+                                "spaces stay.",
+                         .create = MakePass<RulesOf<AddReduceDecomposerRules>>});
+  AddExpander(registry,
+              {.name = "ragged-dot-rewriter",
+               .category = "expand",
+               .summary = "expand ragged dots into dots and masks",
+               .doc = "A dot with all groups, and a select with the ranges of the groups. XLA's masks the operands and "
+                      "contracts the groups along with the rest, so that an infinity in one group makes NaN in others, "
+                      "requires batch dimensions to come first, and ignores the groups of a ragged batch dimension; "
+                      "here masked products are added over the groups, and batches beyond the last group are zero.",
+               .tolerance = 1e-5,
+               .create = MakePass<RulesOf<AddRaggedDotRewriterRules>>});
+  AddExpander(
+      registry,
+      {.name = "select-and-scatter-expander",
+       .category = "expand",
+       .summary = "expand select-and-scatter into reduce-window and scatter",
+       .doc = "The reduction of the windows yields the indices of the selected elements, to which the source is "
+              "scattered. As XLA's, except that a combiner that is not one commutative operation is cloned "
+              "with its parameters exchanged, since scatter passes them in the other order.",
+       .tolerance = 1e-5,
+       .create = MakePass<RulesOf<AddSelectAndScatterExpanderRules>>});
   AddExpander(registry, {.name = "tree-reduction-rewriter",
                          .category = "expand",
                          .summary = "reduce large dimensions in several steps",

@@ -87,6 +87,36 @@ bool MovesInMemory(Instruction transpose) {
   return order != minor_to_major(transpose.operand(0).shape());
 }
 
+// Returns true if the result of a reduction has its dimensions in another memory order than the first operand.
+bool Reorders(Instruction i) {
+  const Shape result = i.shape().IsTuple() ? i.shape().element(0) : i.shape();
+  if (i.opcode() != Opcode::kReduce || !result.has_layout() || !i.operand(0).shape().has_layout()) return false;
+  const absl::Span<const int64_t> reduced = i.list_attr(Attr::kDimensions);
+  std::vector<int64_t> left;  // dimensions of the operand, by dimension of the result
+  for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) left.push_back(d);
+  }
+  const absl::Span<const int64_t> order = i.operand(0).shape().layout()->minor_to_major;
+  auto at = order.begin();
+  for (int64_t d : result.layout()->minor_to_major) {
+    at = std::find(at, order.end(), left[static_cast<size_t>(d)]);
+    if (at == order.end()) return true;
+  }
+  return false;
+}
+
+// Returns true if the arrays of a reduction are in different memory orders.
+bool HasMixedLayouts(Instruction i) {
+  if (i.opcode() != Opcode::kReduce) return false;
+  for (int64_t k = 0; k < i.operand_count() / 2; ++k) {
+    const Shape first = i.operand(0).shape(), shape = i.operand(k).shape();
+    if (first.has_layout() && shape.has_layout() && first.layout()->minor_to_major != shape.layout()->minor_to_major) {
+      return true;
+    }
+  }
+  return false;
+}
+
 struct NamedPredicate {
   std::string_view name;
   Predicate holds;
@@ -148,6 +178,12 @@ constexpr NamedPredicate kPredicates[] = {
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"reorders", Reorders},
+    {"mixed-layouts", HasMixedLayouts},
+    {"top-k",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "TopK";
+     }},
     {"move-to-host",
      [](Instruction i) {
        return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToHost";
@@ -462,6 +498,10 @@ constexpr NamedMeasure kMeasures[] = {
     {"aliases", [](const Module& m) { return static_cast<int64_t>(m.header().input_output_alias.size()); }},
     {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
     {"misordered", MisorderedInstructions},
+    {"control-edges",
+     [](const Module& m) {
+       return SumOverInstructions(m, [](Instruction i) { return i.list_attr(Attr::kControlPredecessors).size(); });
+     }},
     {"without-metadata",
      [](const Module& m) { return SumOverInstructions(m, [](Instruction i) { return !i.metadata_id().valid(); }); }},
     {"loop-state",
