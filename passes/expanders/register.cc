@@ -119,6 +119,17 @@ ENTRY e {
   a = f32[2,2] parameter(0)
   ROOT l = f32[2,2] cholesky(a), lower=true
 })"},
+    {"qr-expander", R"(ENTRY e {
+  a = f32[4,3] parameter(0)
+  qr = (f32[4,3], f32[3]) custom-call(a), custom_call_target="Qr", metadata={op_name="f/qr"}
+  r = f32[4,3] get-tuple-element(qr), index=0
+  taus = f32[3] get-tuple-element(qr), index=1
+  ROOT q = f32[4,3] custom-call(r, taus), custom_call_target="ProductOfElementaryHouseholderReflectors", metadata={op_name="f/q"}
+})"},
+    {"eigh-expander", R"(ENTRY e {
+  a = f32[4,4] parameter(0)
+  ROOT vw = (f32[4,4], f32[4]) custom-call(a), custom_call_target="Eigh", backend_config="1,1,100,1e-6", metadata={op_name="f/eigh"}
+})"},
     {"triangular-solve-expander", R"(ENTRY e {
   a = f32[2,2] parameter(0)
   b = f32[2,3] parameter(1)
@@ -309,6 +320,27 @@ void RegisterExpanderPasses(PassRegistry* registry) {
        .options = {size, wide},
        .tolerance = 1e-3,
        .create = MakePass<RulesOf<AddTriangularSolveExpanderRules>>});
+  AddExpander(registry,
+              {.name = "qr-expander",
+               .category = "expand",
+               .summary = "expand QR decompositions of real matrices",
+               .doc = "The custom-calls Qr and ProductOfElementaryHouseholderReflectors become loops of Householder "
+                      "reflections, one for each column. XLA's works in blocks of 128 columns, with a product of each "
+                      "block's reflections, and on complex matrices, which stay here.",
+               .options = {wide},
+               .tolerance = 1e-3,
+               .create = MakePass<RulesOf<AddQrExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(
+      registry,
+      {.name = "eigh-expander",
+       .category = "expand",
+       .summary = "expand eigendecompositions of real symmetric matrices",
+       .doc = "The custom-call Eigh becomes sweeps of Jacobi rotations, n / 2 at once, as XLA's, with the same "
+              "limits from its backend_config. XLA's takes Hermitian matrices too, which stay here. Eigenvectors "
+              "of equal eigenvalues, and their signs, are as good as others.",
+       .options = {wide},
+       .tolerance = 1e-3,
+       .create = MakePass<RulesOf<AddEighExpanderRules, RewriteScope::kSequential>>});
   AddExpander(registry, {.name = "dot-decomposer",
                          .category = "expand",
                          .summary = "transform dots into canonical form",
