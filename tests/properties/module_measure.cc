@@ -448,15 +448,20 @@ int64_t SharedComputations(const Module& module) {
   return std::count_if(calls.begin(), calls.end(), [](const auto& row) { return row.second > 1; });
 }
 
-// Returns the number of instructions of loop bodies that compute something.
-int64_t InstructionsInLoops(const Module& module) {
-  return SumOverInstructions(module, [&](Instruction loop) {
+// Returns the number of instructions that compute something in the branches of conditionals, or in the bodies of loops.
+int64_t ComputedIn(const Module& module, Opcode caller) {
+  return SumOverInstructions(module, [&](Instruction instruction) {
     int64_t count = 0;
-    if (loop.opcode() != Opcode::kWhile) return count;
-    for (Instruction i : loop.computation_attr(Attr::kBody).instructions()) {
-      const Opcode opcode = i.opcode();
-      count += opcode != Opcode::kParameter && opcode != Opcode::kGetTupleElement && opcode != Opcode::kTuple &&
-               opcode != Opcode::kConstant;
+    if (instruction.opcode() != caller) return count;
+    for (AttrValue value : instruction.attrs()) {
+      if (value.attr == Attr::kCondition) continue;
+      module.ForEachCallee(value, [&](ComputationId callee) {
+        for (Instruction i : module.computation(callee).instructions()) {
+          const Opcode opcode = i.opcode();
+          count += opcode != Opcode::kParameter && opcode != Opcode::kGetTupleElement && opcode != Opcode::kTuple &&
+                   opcode != Opcode::kConstant;
+        }
+      });
     }
     return count;
   });
@@ -509,7 +514,8 @@ constexpr NamedMeasure kMeasures[] = {
        return SumOverInstructions(
            m, [](Instruction i) { return i.opcode() == Opcode::kWhile ? i.shape().tuple_size() : 0; });
      }},
-    {"in-loops", InstructionsInLoops},
+    {"in-loops", [](const Module& m) { return ComputedIn(m, Opcode::kWhile); }},
+    {"in-branches", [](const Module& m) { return ComputedIn(m, Opcode::kConditional); }},
     {"early-constants", EarlyConstants},
 };
 
