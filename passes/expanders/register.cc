@@ -192,8 +192,9 @@ void RegisterElementExpanders(PassRegistry* registry) {
               {.name = "topk-decomposer",
                .category = "expand",
                .summary = "expand top-k into sorts",
-               .doc = "A stable sort with indices, and slices of its results. As XLA's, for the operation and "
-                      "the custom-call TopK; floats are compared by total order.",
+               .doc = "A stable sort with indices, and slices of its results, for the operation and the custom-call "
+                      "TopK. Floats are compared by total order, where XLA's takes the comparator of the call, and "
+                      "leaves the indices out if only the values are used.",
                .create = MakePass<RulesOf<AddTopkDecomposerRules, RewriteScope::kSequential>>});
   AddExpander(registry,
               {.name = "topk-rewriter",
@@ -225,8 +226,8 @@ void RegisterElementExpanders(PassRegistry* registry) {
               {.name = "bitcast-dtypes-expander",
                .category = "expand",
                .summary = "expand bitcast-converts that change the width",
-               .doc = "As shifts of unsigned integers, and an or over the elements that are joined. As XLA's, "
-                      "for widths of 8 to 64 bits.",
+               .doc = "As shifts of unsigned integers, and a reduction by or over the elements that are joined, for "
+                      "widths of 8 to 64 bits. XLA's joins slices one by one.",
                .create = MakePass<RulesOf<AddBitcastDtypesExpanderRules, RewriteScope::kSequential>>});
 }
 
@@ -260,23 +261,25 @@ void RegisterContractionExpanders(PassRegistry* registry) {
               "with its parameters exchanged, since scatter passes them in the other order.",
        .tolerance = 1e-5,
        .create = MakePass<RulesOf<AddSelectAndScatterExpanderRules>>});
-  AddExpander(registry, {.name = "tree-reduction-rewriter",
-                         .category = "expand",
-                         .summary = "reduce large dimensions in several steps",
-                         .doc = "Windows are reduced first, then their results. As XLA's, but only with add, multiply, "
-                                "minimum, maximum, and, or from an initial value that changes nothing.",
-                         .options = {{.name = "reduce-window-size",
-                                      .type = OptionInfo::Type::kInt,
-                                      .default_text = "32",
-                                      .doc = "the size of a window in each reduced dimension",
-                                      .min = 2}},
-                         .tolerance = 1e-4,
-                         .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>});
+  AddExpander(registry,
+              {.name = "tree-reduction-rewriter",
+               .category = "expand",
+               .summary = "reduce large dimensions in several steps",
+               .doc = "Windows are reduced first, then their results. Only with add, multiply, minimum, maximum, "
+                      "and, or from an initial value that changes nothing; XLA's trusts any reducer. Padding "
+                      "is at the end, where XLA's is at both.",
+               .options = {{.name = "reduce-window-size",
+                            .type = OptionInfo::Type::kInt,
+                            .default_text = "32",
+                            .doc = "the size of a window in each reduced dimension",
+                            .min = 2}},
+               .tolerance = 1e-4,
+               .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>});
   AddExpander(registry, {.name = "dot-dimension-merger",
                          .category = "expand",
                          .summary = "merge batch dimensions of dots",
                          .doc = "Batch dimensions that are consecutive in both operands become one, with reshapes "
-                                "around the dot. As XLA's, but layouts do not matter.",
+                                "around the dot. XLA's requires that of their layouts too.",
                          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
   AddExpander(registry, {.name = "convolution-group-converter",
                          .category = "expand",

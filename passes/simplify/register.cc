@@ -52,8 +52,10 @@ void RegisterLoopPasses(PassRegistry* registry) {
   Add(registry, {.name = "while-loop-trip-count-annotator",
                  .category = "simplify",
                  .summary = "record known trip counts in backend_config",
-                 .doc = "With initial value, step and index of the counter, as XLA's. A recorded trip count is not "
-                        "changed; a backend_config that is not JSON stays.",
+                 .doc = "With initial value, step and index of the counter. A recorded trip count is not changed; a "
+                        "backend_config that is not JSON stays. XLA's overwrites what is recorded, also records the "
+                        "index of a counter whose trip count is unknown and which other elements change, and replaces "
+                        "reads of the counter after the loop by constants.",
                  .create = MakePass<WhileLoopTripCountAnnotator>});
   Add(registry, {.name = "control-flow-flattening",
                  .category = "simplify",
@@ -167,8 +169,8 @@ void RegisterCleanupPasses(PassRegistry* registry) {
                  .category = "simplify",
                  .summary = "remove shardings and the custom-calls that carry them",
                  .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
-                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, and a "
-                        "custom-call that changes the shape stays.",
+                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, a "
+                        "custom-call that changes the shape stays, and so do those of Shardy.",
                  .create = MakePass<ShardingRemover>});
   Add(registry, {.name = "control-dep-remover",
                  .category = "simplify",
@@ -188,25 +190,29 @@ void RegisterCleanupPasses(PassRegistry* registry) {
   Add(registry, {.name = "constant-deferring",
                  .category = "simplify",
                  .summary = "schedule constants just before their first users",
-                 .doc = "As XLA's. Modules without a schedule do not change.",
+                 .doc = "XLA's defers broadcasts of constants too, and constants with control edges, which stay here. "
+                        "Modules without a schedule do not change.",
                  .create = MakePass<ConstantDeferring>});
-  Add(registry, {.name = "fusion-constant-sinking",
-                 .category = "simplify",
-                 .summary = "sink scalar constants into fusions",
-                 .doc = "As XLA's, except that fusions whose results alias operands do not change.",
-                 .create = MakePass<FusionConstantSinking>});
+  Add(registry,
+      {.name = "fusion-constant-sinking",
+       .category = "simplify",
+       .summary = "sink scalar constants into fusions",
+       .doc = "Into all fusions but custom ones and those whose results alias operands. XLA's leaves out input "
+              "fusions too, and fusions with one operand.",
+       .create = MakePass<FusionConstantSinking>});
   Add(registry, {.name = "conditional-canonicalizer",
                  .category = "simplify",
                  .summary = "give conditionals tuples as results",
-                 .doc = "As XLA's: a conditional that returns an array returns a tuple of it, and users read its "
-                        "element. Branches with other callers are cloned.",
+                 .doc = "A conditional that returns an array returns a tuple of it, and users read its element. "
+                        "Branches with other callers are cloned. XLA's also gives branches tuples as arguments.",
                  .create = MakePass<ConditionalCanonicalizer>});
   Add(registry, {.name = "conditional-to-select",
                  .category = "simplify",
-                 .summary = "replace conditionals in maps by selects",
+                 .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
-                        "computations of maps, for two branches without side effects; unlike XLA's, branches are "
-                        "inlined at once.",
+                        "computations that are applied to elements, for two branches without side effects that return "
+                        "an array; unlike XLA's, also in computations that these call, and only if the branches have "
+                        "no more than 1000 instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
@@ -214,20 +220,23 @@ void RegisterCanonicalFormPasses(PassRegistry* registry) {
   Add(registry, {.name = "dynamic-index-splitter",
                  .category = "simplify",
                  .summary = "split arrays of start indices into scalars",
-                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice.",
+                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice; those of scalars are removed.",
                  .create = MakePass<RulesOf<AddDynamicIndexSplitterRules>>});
   Add(registry, {.name = "scatter-simplifier",
                  .category = "simplify",
                  .summary = "bring scatters into a simple form",
                  .doc = "One dimension of index vectors, windows of the rank of the array, and indices of its first "
-                        "dimensions, with transposes and reshapes around the scatter. As XLA's, except that scatters "
-                        "with batching dimensions do not change.",
+                        "dimensions, with transposes and reshapes around the scatter. XLA's now moves the indexed "
+                        "dimensions first only on request, and applies the combiner of a scatter into scalars. It is "
+                        "not for batching dimensions, and scatters with them do not change here either.",
                  .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>});
-  Add(registry, {.name = "batch-dot-simplification",
-                 .category = "simplify",
-                 .summary = "remove batch dimensions of size 1 from dots",
-                 .doc = "As XLA's: operands and result are reshaped.",
-                 .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
+  Add(registry,
+      {.name = "batch-dot-simplification",
+       .category = "simplify",
+       .summary = "remove batch dimensions of size 1 from dots",
+       .doc = "Operands and result are reshaped. XLA's requires batch dimensions to come first, in order, and "
+              "one contracting dimension.",
+       .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
 }
 
 void RegisterPrecisionPasses(PassRegistry* registry) {

@@ -15,6 +15,8 @@ namespace {
 // Splits an array of start indices into scalars.
 bool SplitIndex(PatternRewriter& rewriter, Instruction i) {
   const int64_t first = i.opcode() == Opcode::kDynamicSlice ? 1 : 2;
+  // A scalar has one slice: itself.
+  if (i.shape().IsScalar()) return rewriter.Replace(i, i.operand(first - 1).id());
   if (i.operand_count() != first + 1) return false;
   const Instruction index = i.operand(first);
   const Shape shape = index.shape();
