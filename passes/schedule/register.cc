@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "passes/core/register_passes.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/host_memory.h"
+#include "passes/schedule/host_offload_legalize.h"
 #include "passes/schedule/loop_schedule_linearizer.h"
 #include "passes/schedule/memory_space_assignment.h"
 #include "passes/schedule/rematerialization.h"
@@ -31,6 +33,13 @@ class MemoryPlacementConverter : public Pass {
     if (!count.ok()) return count.status();
     if (*count > 0) Count("placements converted", *count);
     return *count > 0;
+  }
+};
+
+class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteScope::kSequential> {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    return module.header().is_scheduled ? false : RulePass::Run(module);
   }
 };
 
@@ -333,6 +342,14 @@ constexpr char kKept[] = R"(ENTRY e {
   ROOT y = f32[8] add(x, back)
 })";
 
+constexpr char kLegalized[] = R"(ENTRY e {
+  x = f32[8,4] parameter(0)
+  there = f32[8,4] custom-call(x), custom_call_target="MoveToHost"
+  flat = f32[32] reshape(there)
+  back = f32[32] custom-call(flat), custom_call_target="MoveToDevice"
+  ROOT y = f32[32] negate(back)
+})";
+
 void RegisterHostMemoryPasses(PassRegistry* registry) {
   registry->Add({.name = "convert-memory-placement-to-internal-annotations",
                  .category = "schedule",
@@ -342,13 +359,25 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
                  .example = kPlacement,
                  .create = MakePass<MemoryPlacementConverter>});
+  registry->Add({.name = "host-offload-legalize",
+                 .category = "schedule",
+                 .summary = "move changes of layout and shape away from calls that move arrays to the host",
+                 .doc =
+                     "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
+                     "it, also past slices, so that host-offloader finds the calls next to what it replaces. XLA's "
+                     "follows arrays through tuples and loops to the copies between the calls, and moves these "
+                     "down; here a copy in a loop or after an update in place stays.",
+                 .example = kLegalized,
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<HostOffloadLegalize>});
   registry->Add({.name = "host-offloader",
                  .category = "schedule",
                  .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
-                 .doc = "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
-                        "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
-                        "XLA also follows arrays through tuples, calls and loops, and its legalizer moves changes of "
-                        "layout out of the way.",
+                 .doc =
+                     "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
+                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
+                     "XLA also follows arrays through tuples, calls and loops. host-offload-legalize moves changes of "
+                     "layout out of the way.",
                  .example = kKept,
                  .options = {kHostMemorySpace},
                  .preconditions = kLeavesSchedules,

@@ -188,6 +188,10 @@ constexpr NamedPredicate kPredicates[] = {
      [](Instruction i) {
        return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToHost";
      }},
+    {"move-to-device",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToDevice";
+     }},
     {"placement",
      [](Instruction i) {
        return i.opcode() == Opcode::kCustomCall &&
