@@ -238,6 +238,51 @@ bool RemoveFeatureGroups(PatternRewriter& rewriter, Instruction convolution) {
   return rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, {convolution.operand(0).id(), masked}, attrs);
 }
 
+// Makes the groups of the batch groups of features: group g of the output features is computed from group g of the
+// input's batch, which becomes group g of its features.
+bool MoveBatchGroups(PatternRewriter& rewriter, Instruction convolution) {
+  const int64_t groups = convolution.int_attr(Attr::kBatchGroupCount, 1);
+  const ConvolutionDims dims = ConvolutionDims::Of(convolution);
+  if (groups < 2 || convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution) ||
+      convolution.int_attr(Attr::kFeatureGroupCount, 1) != 1 || convolution.has(Attr::kSparsityConfig)) {
+    return false;
+  }
+  const Instruction input = convolution.operand(0);
+  const Shape shape = input.shape();
+  const int64_t batch = dims.input_batch, feature = dims.input_feature;
+  if (shape.has_dynamic_dims() || shape.dim(batch) % groups != 0) return false;
+  // The batch split into groups and the rest, then the groups just before the features, then one dimension of both.
+  std::vector<int64_t> split, order, moved, merged;
+  int64_t group_dim = 0, feature_dim = 0;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (d == batch) {
+      group_dim = static_cast<int64_t>(split.size());
+      split.push_back(groups);
+    }
+    if (d == feature) feature_dim = static_cast<int64_t>(split.size());
+    split.push_back(d == batch ? shape.dim(d) / groups : shape.dim(d));
+    merged.push_back(d == batch ? shape.dim(d) / groups : d == feature ? shape.dim(d) * groups : shape.dim(d));
+  }
+  for (int64_t d = 0; d <= shape.rank(); ++d) {
+    if (d == group_dim) continue;
+    if (d == feature_dim) order.push_back(group_dim);
+    order.push_back(d);
+  }
+  for (int64_t d : order) moved.push_back(split[static_cast<size_t>(d)]);
+  ShapeTable& shapes = rewriter.shapes();
+  const ElementType type = shape.element_type();
+  const AttrValue along[] = {rewriter.List(Attr::kDimensions, order)};
+  const InstructionId parts = rewriter.MakeReshape(input.id(), shapes.Array(type, split));
+  const InstructionId features = rewriter.MakeReshape(
+      rewriter.Make(Opcode::kTranspose, shapes.Array(type, moved), {parts}, along), shapes.Array(type, merged));
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : OwnAttrs(convolution)) {
+    if (value.attr != Attr::kBatchGroupCount && value.attr != Attr::kFeatureGroupCount) attrs.push_back(value);
+  }
+  attrs.push_back(rewriter.Int(Attr::kFeatureGroupCount, groups));
+  return rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, {features, convolution.operand(1).id()}, attrs);
+}
+
 }  // namespace
 
 void AddTreeReductionRewriterRules(RewritePatternSet* rules) {
@@ -255,6 +300,7 @@ void AddDotDimensionMergerRules(RewritePatternSet* rules) {
 }
 
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kConvolution}, "groups of batches made groups of features", MoveBatchGroups);
   rules->Add({Opcode::kConvolution}, "groups of features removed", RemoveFeatureGroups);
 }
 

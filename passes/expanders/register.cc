@@ -283,9 +283,11 @@ void RegisterContractionExpanders(PassRegistry* registry) {
                          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
   AddExpander(registry, {.name = "convolution-group-converter",
                          .category = "expand",
-                         .summary = "expand convolutions with groups of features",
+                         .summary = "expand convolutions with groups",
                          .doc = "The kernel becomes dense: a weight is zero if its features are in different groups. "
-                                "XLA's converts batch groups too, which stay here.",
+                                "Groups of the batch become groups of features first. XLA's does one or the other, as "
+                                "the backend says, and asks it for the cost; it makes groups of the batch a spatial "
+                                "dimension with dilation, or computes all and masks the result.",
                          .tolerance = 1e-5,
                          .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>});
 }
