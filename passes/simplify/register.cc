@@ -225,10 +225,10 @@ void RegisterCanonicalFormPasses(PassRegistry* registry) {
   Add(registry, {.name = "scatter-simplifier",
                  .category = "simplify",
                  .summary = "bring scatters into a simple form",
-                 .doc = "One dimension of index vectors, windows of the rank of the array, and indices of its first "
-                        "dimensions, with transposes and reshapes around the scatter. XLA's now moves the indexed "
-                        "dimensions first only on request, and applies the combiner of a scatter into scalars. It is "
-                        "not for batching dimensions, and scatters with them do not change here either.",
+                 .doc = "No batching dimensions, one dimension of index vectors, windows of the rank of the array, and "
+                        "indices of its first dimensions, with transposes and reshapes around the scatter. XLA's now "
+                        "moves the indexed dimensions first only on request, applies the combiner of a scatter into "
+                        "scalars, and leaves batching dimensions to another pass.",
                  .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>});
   Add(registry,
       {.name = "batch-dot-simplification",

@@ -159,6 +159,7 @@ constexpr NamedPredicate kPredicates[] = {
     {"several-batch", [](Instruction i) { return i.opcode() == Opcode::kDot && DotDims::Of(i).lhs_batch.size() > 1; }},
     {"grouped", [](Instruction i) { return i.int_attr(Attr::kFeatureGroupCount, 1) > 1; }},
     {"batch-grouped", [](Instruction i) { return i.int_attr(Attr::kBatchGroupCount, 1) > 1; }},
+    {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
     {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
     {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
