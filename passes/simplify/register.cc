@@ -272,11 +272,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry, {.name = "element-type-converter",
                  .category = "simplify",
                  .summary = "compute operations in another float type",
-                 .doc = "Elementwise operations, dots and convolutions with an operand or result of the one type are "
-                        "computed in the other, between conversions. XLA's converts reductions and data movement too.",
+                 .doc = "Elementwise operations, data movement, dots and convolutions with an operand or result of the "
+                        "one type are computed in the other, between conversions, also in the computations that "
+                        "reductions and the like apply. As XLA's, which takes collectives, batch normalizations and "
+                        "random numbers too.",
                  .options = {from_bf16, to},
                  .tolerance = 2e-2,
-                 .create = MakePass<RulesOf<AddElementTypeConverterRules, RewriteScope::kSequential>>});
+                 .create = MakePass<RulesOf<AddElementTypeConverterRules>>});
   Add(registry,
       {.name = "change-op-data-type",
        .category = "simplify",
