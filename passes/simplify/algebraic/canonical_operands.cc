@@ -56,7 +56,9 @@ bool IndexBatches(PatternRewriter& rewriter, Instruction scatter) {
   const Instruction given = scatter.operand(count);
   const Shape shape = given.shape();
   const int64_t vector_dim = dims.index_vector_dim;
-  if (shape.has_dynamic_dims() || !IsInteger(shape.element_type())) return false;
+  if (shape.has_dynamic_dims() || !IsInteger(shape.element_type()) || scatter.operand(0).shape().element_count() == 0) {
+    return false;
+  }
   // Narrow integers may not hold the index of a batch.
   const ElementType type = BitsOf(shape.element_type()) < 32 ? ElementType::kS32 : shape.element_type();
   std::vector<int64_t> sizes(shape.dims().begin(), shape.dims().end());
@@ -107,7 +109,7 @@ bool SimplifyScatter(PatternRewriter& rewriter, Instruction scatter) {
   for (int64_t k = 0; k < scatter.operand_count(); ++k) {
     if (scatter.operand(k).shape().has_dynamic_dims()) return false;
   }
-  if (scatter.shape().IsTuple() != (count > 1)) return false;
+  if (scatter.shape().IsTuple() != (count > 1) || scatter.operand(0).shape().element_count() == 0) return false;
   const Shape indices = scatter.operand(count).shape(), array = scatter.operand(0).shape();
   const int64_t vector_dim = dims.index_vector_dim, rank = array.rank();
   if (indices.rank() == 2 && vector_dim == 1 && dims.inserted_window_dims.empty() &&

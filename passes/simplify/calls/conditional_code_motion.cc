@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/side_effects.h"
@@ -52,6 +53,7 @@ class BranchEnds {
       std::vector<InstructionId> row;
       for (Computation branch : branches_) row.push_back(branch.root().operand(k).id());
       results_.push_back(RowOf(row));
+      rows_[results_.back()].is_needed = true;
       candidates.push_back(results_.back());
     }
     int64_t moved = 0;
@@ -140,6 +142,7 @@ class BranchEnds {
     if (is_new) {
       rows_.push_back({.instructions = instructions, .operands = {}, .argument = {}, .outside = {}});
       FindArgument(&rows_.back());
+      for (InstructionId id : instructions) rows_with_[id.value].push_back(at->second);
     }
     return at->second;
   }
@@ -205,11 +208,14 @@ class BranchEnds {
     return true;
   }
   bool ShouldMove(size_t row) {
-    rows_[row].is_needed = true;
     if (rows_[row].argument.valid() || !AreEqual(row)) return false;
     for (size_t b = 0; b < branches_.size(); ++b) {
       for (Instruction user : module_.instruction(rows_[row].instructions[b]).users()) {
         if (user != branches_[b].root() && !moved_instructions_.contains(user.id().value)) return false;
+      }
+      // With another instruction of another branch, it is another value.
+      for (size_t other : rows_with_[rows_[row].instructions[b].value]) {
+        if (other != row && rows_[other].is_needed) return false;
       }
     }
     // Results that are needed instead of this one.
@@ -266,8 +272,9 @@ class BranchEnds {
   const std::vector<uint32_t>& same_;
   std::vector<Row> rows_;
   std::map<std::vector<uint32_t>, size_t> numbers_;
-  std::vector<size_t> results_;  // the row of each result
-  std::vector<size_t> moved_;    // users before operands
+  absl::flat_hash_map<uint32_t, std::vector<size_t>> rows_with_;  // by instruction
+  std::vector<size_t> results_;                                   // the row of each result
+  std::vector<size_t> moved_;                                     // users before operands
   absl::flat_hash_set<uint32_t> moved_instructions_;
 };
 
