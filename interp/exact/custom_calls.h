@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implementations of custom calls.
 //
-// Built in: TopK, and markers that return their operand unchanged (Sharding, SPMDFullToShardShape,
-// SPMDShardToFullShape, MoveToHost, MoveToDevice, annotate_device_placement, xla.sdy.*, ...).
+// Built in: TopK, decompositions of matrices (matrix_calls.h), and markers that return their operand unchanged
+// (Sharding, SPMDFullToShardShape, SPMDShardToFullShape, MoveToHost, MoveToDevice, annotate_device_placement,
+// xla.sdy.*, ...).
 #ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
 #define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interp/exact/custom_calls.h"
+#include "interp/exact/matrix_calls.h"
 #include "interp/reference/ops.h"
 #include "ir/core/str_cat.h"
 
@@ -31,7 +32,8 @@ constexpr std::string_view kMarkerTargets[] = {
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
     "annotate_device_placement"};
 
-SlotValue CallRegistered(Op& op, const interp::CustomCallFunction& function) {
+// Calls a registered function, or else one of matrices.
+SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, interp::MatrixCall matrix) {
   std::vector<interp::CustomCallOperand> operands;
   const SlotValue leaves = op.OperandLeaves();
   for (const Leaf& leaf : leaves) operands.push_back({leaf->shape(), leaf->data()});
@@ -39,7 +41,9 @@ SlotValue CallRegistered(Op& op, const interp::CustomCallFunction& function) {
   if (op.run.failed()) return {};
   std::vector<interp::CustomCallResult> results;
   for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
-  const absl::Status status = function(operands, results, op.instruction.string_attr(Attr::kBackendConfig));
+  const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
+  const absl::Status status = registered != nullptr ? (*registered)(operands, results, config)
+                                                    : matrix(operands, results, config, [&] { return !op.run.Tick(); });
   if (!status.ok()) op.Fail(std::string(status.message()));
   return SlotValue(arrays.begin(), arrays.end());
 }
@@ -109,9 +113,9 @@ void GetDimensionSize(Op& op) {
 SlotValue CustomCall(Op& op) {
   const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
   const interp::CustomCallRegistry* registry = op.run.options.custom_calls;
-  if (const interp::CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
-    return CallRegistered(op, *function);
-  }
+  const interp::CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
+  const interp::MatrixCall matrix = interp::FindMatrixCall(target);
+  if (registered != nullptr || matrix != nullptr) return CallFunction(op, registered, matrix);
   const bool is_marker =
       std::find(std::begin(kMarkerTargets), std::end(kMarkerTargets), target) != std::end(kMarkerTargets) ||
       target.starts_with("xla.sdy.");
@@ -130,7 +134,8 @@ SlotValue CustomCall(Op& op) {
   for (const std::string& name : registry == nullptr ? std::vector<std::string>() : registry->Targets()) {
     StrAppend(&known, ", ", name);
   }
-  op.Fail(StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*", known));
+  op.Fail(StrCat("no function for custom-call target \"", target,
+                 "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*", known));
   return {};
 }
 

@@ -23,6 +23,7 @@ namespace hlokit {
 namespace {
 
 constexpr int64_t kMaxPieces = 1 << 12;
+constexpr int64_t kMaxRank = 64;
 
 // Returns the number of devices that exchange data in an all-to-all, or nullopt if it is not known.
 std::optional<int64_t> MembersOf(Instruction all_to_all) {
@@ -37,26 +38,58 @@ std::optional<int64_t> MembersOf(Instruction all_to_all) {
   return members > 1 && members <= kMaxPieces ? std::optional<int64_t>(members) : std::nullopt;
 }
 
-// all-to-all(x), dimensions={d} becomes concatenate(all-to-all(slice(x), ...), ...).
-bool DecomposeAllToAll(PatternRewriter& rewriter, Instruction exchange) {
-  if (exchange.operand_count() != 1 || !exchange.shape().IsArray() || !CollectiveKey(exchange)) return false;
+// An all-to-all of an array, which it splits into `members` pieces along `dimension`.
+struct SplitExchange {
+  int64_t dimension, members;
+};
+
+std::optional<SplitExchange> MatchSplit(Instruction exchange) {
+  if (exchange.operand_count() != 1 || !exchange.shape().IsArray() || !CollectiveKey(exchange)) return std::nullopt;
   const std::optional<int64_t> dimension = AttrReader(exchange).only(Attr::kDimensions);
   const std::optional<int64_t> members = MembersOf(exchange);
-  if (!dimension || !members) return false;
+  const Shape whole = exchange.operand(0).shape();
+  if (!dimension || !members || whole != exchange.shape() || whole.dim(*dimension) % *members != 0) return std::nullopt;
+  return SplitExchange{*dimension, *members};
+}
+
+// Splits the dimension in two, pieces and their size, and adds dimensions of size 1 at the end up to the minimum rank.
+bool RaiseRank(PatternRewriter& rewriter, Instruction exchange) {
+  const std::optional<SplitExchange> split = MatchSplit(exchange);
+  const Shape whole = exchange.shape();
+  const int64_t min_rank = rewriter.options().Int("min-array-rank");
+  if (!split || whole.rank() >= std::min(min_rank, kMaxRank)) return false;
+  std::vector<int64_t> sizes;
+  for (int64_t d = 0; d < whole.rank(); ++d) {
+    if (d == split->dimension) sizes.push_back(split->members);
+    sizes.push_back(d == split->dimension ? whole.dim(d) / split->members : whole.dim(d));
+  }
+  sizes.resize(std::max(sizes.size(), static_cast<size_t>(std::min(min_rank, kMaxRank))), 1);
+  const Shape higher = rewriter.shapes().Array(whole.element_type(), sizes);
+  std::vector<AttrValue> attrs;
+  for (AttrValue attr : exchange.attrs()) {
+    if (!IsCommon(attr.attr)) attrs.push_back(attr);
+  }
+  const InstructionId pieces = rewriter.MakeReshape(exchange.operand(0).id(), higher);
+  return rewriter.ReplaceEffect(exchange,
+                                rewriter.MakeReshape(rewriter.Make(Opcode::kAllToAll, higher, {pieces}, attrs), whole));
+}
+
+// all-to-all(x), dimensions={d} becomes concatenate(all-to-all(slice(x), ...), ...).
+bool DecomposeAllToAll(PatternRewriter& rewriter, Instruction exchange) {
+  const std::optional<SplitExchange> split = MatchSplit(exchange);
+  if (!split || rewriter.options().Int("min-array-rank") > 0) return false;
   const Instruction x = exchange.operand(0);
   const Shape whole = x.shape();
-  const int64_t rank = whole.rank();
-  const int64_t size = whole.dim(*dimension) / *members;
-  if (whole != exchange.shape() || size * *members != whole.dim(*dimension)) return false;
-
+  const int64_t rank = whole.rank(), dimension = split->dimension, members = split->members;
+  const int64_t size = whole.dim(dimension) / members;
   std::vector<int64_t> sizes(whole.dims().begin(), whole.dims().end());
-  sizes[static_cast<size_t>(*dimension)] = size;
+  sizes[static_cast<size_t>(dimension)] = size;
   const Shape part = rewriter.shapes().Array(whole.element_type(), sizes);
   std::vector<InstructionId> sent, received;
-  for (int64_t n = 0; n < *members; ++n) {
+  for (int64_t n = 0; n < members; ++n) {
     std::vector<int64_t> ranges;  // start, limit, stride
     for (int64_t d = 0; d < rank; ++d) {
-      const int64_t start = d == *dimension ? n * size : 0;
+      const int64_t start = d == dimension ? n * size : 0;
       ranges.insert(ranges.end(), {start, start + sizes[static_cast<size_t>(d)], 1});
     }
     sent.push_back(rewriter.Make(Opcode::kSlice, part, {x.id()}, {rewriter.List(Attr::kSlice, ranges)}));
@@ -65,11 +98,11 @@ bool DecomposeAllToAll(PatternRewriter& rewriter, Instruction exchange) {
   for (AttrValue attr : exchange.attrs()) {
     if (attr.attr != Attr::kDimensions && !IsCommon(attr.attr)) attrs.push_back(attr);
   }
-  const std::vector<Shape> parts(static_cast<size_t>(*members), part);
+  const std::vector<Shape> parts(static_cast<size_t>(members), part);
   const InstructionId all = rewriter.Make(Opcode::kAllToAll, rewriter.shapes().Tuple(parts), sent, attrs);
-  for (int64_t n = 0; n < *members; ++n) received.push_back(rewriter.MakeElement(all, n));
+  for (int64_t n = 0; n < members; ++n) received.push_back(rewriter.MakeElement(all, n));
   return rewriter.ReplaceEffect(
-      exchange, rewriter.Make(Opcode::kConcatenate, whole, received, {rewriter.List(Attr::kDimensions, {*dimension})}));
+      exchange, rewriter.Make(Opcode::kConcatenate, whole, received, {rewriter.List(Attr::kDimensions, {dimension})}));
 }
 
 // ---- collective-permute ----
@@ -168,6 +201,7 @@ Transfer Decompose(Module& module, InstructionId id, int64_t* next_channel) {
 
 void AddAllToAllDecomposerRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kAllToAll}, "all-to-alls decomposed", DecomposeAllToAll);
+  rules->Add({Opcode::kAllToAll}, "all-to-alls given more dimensions", RaiseRank);
 }
 
 absl::StatusOr<int64_t> DecomposeCollectivePermutes(Module& module, int64_t min_bytes) {

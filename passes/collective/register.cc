@@ -244,8 +244,14 @@ void RegisterRestructuringPasses(PassRegistry* registry) {
                  .category = "collective",
                  .summary = "exchange slices instead of an array",
                  .doc = "An all-to-all that splits an array becomes an all-to-all of its slices and a concatenation of "
-                        "what is received. XLA can also add dimensions to the array up to a minimum rank.",
+                        "what is received; or, with min-array-rank, one of an array with more dimensions. As XLA's, "
+                        "which also reshapes ragged-all-to-alls, and puts the added dimensions after the pieces.",
                  .example = CollectiveExample("all-to-all-decomposer"),
+                 .options = {{.name = "min-array-rank",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "0",
+                              .doc = "split the dimension in two, and add dimensions of size 1 up to this rank; 0: "
+                                     "exchange slices"}},
                  .preconditions = kNoSchedule,
                  .create = MakePass<CollectiveRules<AddAllToAllDecomposerRules>>});
   registry->Add({.name = "windowed-einsum-handler",

@@ -38,9 +38,10 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "collective-pipeliner-forward",
                          .summary = "short for the collective pipeliner in its forward direction",
                          .text = "collective-pipeliner{direction=forward}"});
-  registry->AddPipeline({.name = "despecializer",
-                         .summary = "remove schedule, control edges and fusions",
-                         .text = "hlo-descheduler,control-dep-remover,defuse"});
+  registry->AddPipeline(
+      {.name = "despecializer",
+       .summary = "remove schedule, control edges and fusions; XLA's also removes mixed precision of bf16",
+       .text = "hlo-descheduler,control-dep-remover,defuse"});
   RegisterFusingPipelines(registry);
   registry->AddPipeline(
       {.name = "tpu",

@@ -21,9 +21,17 @@ void AddBitcastDtypesExpanderRules(RewritePatternSet* rules);
 void AddMapInlinerRules(RewritePatternSet* rules);
 void AddTopkDecomposerRules(RewritePatternSet* rules);
 void AddStableSortExpanderRules(RewritePatternSet* rules);
+void AddQrExpanderRules(RewritePatternSet* rules);
+void AddEighExpanderRules(RewritePatternSet* rules);
+void AddReduceDecomposerRules(RewritePatternSet* rules);
+void AddRaggedDotRewriterRules(RewritePatternSet* rules);
+void AddSelectAndScatterExpanderRules(RewritePatternSet* rules);
 void AddTreeReductionRewriterRules(RewritePatternSet* rules);
 void AddDotDimensionMergerRules(RewritePatternSet* rules);
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules);
+
+// Returns the type of intermediate values of matrices of `type`, by the option `wide`: only results are rounded.
+ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type);
 
 }  // namespace hlokit
 

@@ -14,6 +14,7 @@
 #include "ir/graph/side_effects.h"
 #include "passes/annotations/annotations.h"
 #include "passes/expanders/expanders.h"
+#include "passes/expanders/loop_builder.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
@@ -142,33 +143,7 @@ class IndexedLoop {
   // elements of the next iteration.
   template <typename Body>
   InstructionId Loop(std::vector<InstructionId> state, Body body) {
-    Module& module = rewriter_.module();
-    state.insert(state.begin(), rewriter_.MakeScalarConstant(ElementType::kS32, 0));
-    std::vector<Shape> shapes;
-    for (InstructionId id : state) shapes.push_back(rewriter_.at(id).shape());
-    const Shape tuple = rewriter_.shapes().Tuple(shapes);
-    const ComputationId condition = module.AddComputation(module.UniqueComputationName("cond"));
-    Builder c(&module, condition);
-    const MetadataScope condition_scope(&c, instruction_.metadata_id());
-    const InstructionId seen = Get(c.Parameter(0, tuple, "state"));
-    const InstructionId bound = Get(c.ConstantS32(static_cast<int32_t>(count_)));
-    c.SetRoot(Get(c.Compare(Get(c.GetTupleElement(seen, 0)), bound, ComparisonDirection::kLt)));
-    const ComputationId iteration = module.AddComputation(module.UniqueComputationName("body"));
-    Builder b(&module, iteration);
-    const MetadataScope body_scope(&b, instruction_.metadata_id());
-    const InstructionId parameter = Get(b.Parameter(0, tuple, "state"));
-    std::vector<InstructionId> elements;
-    for (size_t k = 0; k < shapes.size(); ++k) {
-      elements.push_back(Get(b.GetTupleElement(parameter, static_cast<int64_t>(k))));
-    }
-    const InstructionId counter = elements[0];
-    elements.erase(elements.begin());
-    std::vector<InstructionId> next = body(b, counter, std::move(elements));
-    next.insert(next.begin(), Get(b.Binary(Opcode::kAdd, counter, Get(b.ConstantS32(1)))));
-    b.SetRoot(Get(b.Tuple(next)));
-    const InstructionId init = rewriter_.MakeTuple(state);
-    const AttrValue attrs[] = {Builder::Calls(Attr::kCondition, condition), Builder::Calls(Attr::kBody, iteration)};
-    return rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
+    return MakeCountedLoop(rewriter_, instruction_, count_, std::move(state), body);
   }
   // Returns element `k` of the final state.
   InstructionId ResultOf(InstructionId loop, int64_t k) { return rewriter_.MakeElement(loop, k + 1); }

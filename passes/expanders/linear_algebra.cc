@@ -93,12 +93,6 @@ bool Applies(PatternRewriter& rewriter, Instruction i) {
          i.shape().element_count() != 0 && rewriter.IsReplaceable(i);
 }
 
-// Returns the type of intermediate values, so that only the result is rounded.
-ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type) {
-  if (rewriter.options().Bool("wide")) return ElementType::kF64;
-  return BitsOf(type) < 32 ? ElementType::kF32 : type;
-}
-
 // Expands by substitution, forward for lower triangles and backward for upper ones. The other triangle is not read.
 bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
   if (!Applies(rewriter, solve)) return false;
@@ -173,6 +167,11 @@ bool Cholesky(PatternRewriter& rewriter, Instruction cholesky) {
 }
 
 }  // namespace
+
+ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type) {
+  if (rewriter.options().Bool("wide")) return ElementType::kF64;
+  return BitsOf(type) < 32 ? ElementType::kF32 : type;
+}
 
 void AddTriangularSolveExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kTriangularSolve}, "triangular solves expanded", TriangularSolve);

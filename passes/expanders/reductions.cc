@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in two steps, dots with one batch dimension, convolutions without groups.
+// Reductions in two steps or with the layout of their operand, dots with one batch dimension, convolutions without
+// groups.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,95 @@ bool ReduceByTree(PatternRewriter& rewriter, Instruction reduce) {
   const InstructionId partial = rewriter.Make(
       Opcode::kReduceWindow, rewriter.shapes().Array(shape.element_type(), sizes), {operand, init}, attrs);
   return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {partial, init}, OwnAttrs(reduce));
+}
+
+// ---- layouts of reductions ----
+
+absl::Span<const int64_t> MinorToMajor(Shape array) { return array.layout()->minor_to_major; }
+
+// Returns `array` with the dimensions in this order, and its tiles and memory space.
+Shape InOrder(PatternRewriter& rewriter, Shape array, absl::Span<const int64_t> minor_to_major) {
+  LayoutExtras extras;
+  if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
+  return rewriter.shapes().WithLayout(array, rewriter.shapes().Layout(minor_to_major, extras));
+}
+
+bool HaveLayouts(Instruction reduce) {
+  for (Instruction operand : reduce.operands()) {
+    if (!operand.shape().has_layout()) return false;
+  }
+  const Shape result = reduce.shape();
+  if (result.IsArray()) return result.has_layout();
+  for (Shape element : result.elements()) {
+    if (!element.has_layout()) return false;
+  }
+  return true;
+}
+
+// Copies the operands of a reduction of several arrays to the layout of the first.
+bool EqualizeLayouts(PatternRewriter& rewriter, Instruction reduce) {
+  if (!HaveLayouts(reduce)) return false;
+  bool changed = false;
+  const Shape first = reduce.operand(0).shape();
+  for (int64_t k = 1; k < reduce.operand_count() / 2; ++k) {
+    const Instruction operand = reduce.operand(k);
+    if (MinorToMajor(operand.shape()) == MinorToMajor(first)) continue;
+    const Shape shape = InOrder(rewriter, operand.shape(), MinorToMajor(first));
+    changed |= rewriter.ReplaceOperand(reduce, k, rewriter.Make(Opcode::kCopy, shape, {operand.id()}));
+  }
+  return changed;
+}
+
+// Returns the shape of the result with the dimensions in the order that they have in the first operand.
+Shape OperandOrder(PatternRewriter& rewriter, Instruction reduce) {
+  const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+  std::vector<int64_t> order;
+  for (int64_t d : MinorToMajor(reduce.operand(0).shape())) {
+    if (std::find(reduced.begin(), reduced.end(), d) != reduced.end()) continue;
+    order.push_back(d - std::count_if(reduced.begin(), reduced.end(), [d](int64_t r) { return r < d; }));
+  }
+  if (reduce.shape().IsArray()) return InOrder(rewriter, reduce.shape(), order);
+  std::vector<Shape> elements;
+  for (Shape element : reduce.shape().elements()) elements.push_back(InOrder(rewriter, element, order));
+  return rewriter.shapes().Tuple(elements);
+}
+
+bool IsConvertOfReduce(PatternRewriter& rewriter, Instruction convert) {
+  const Instruction reduce = convert.operand(0);
+  return convert.opcode() == Opcode::kConvert && reduce.opcode() == Opcode::kReduce && reduce.shape().IsArray() &&
+         HasOneUser(reduce) && !reduce.is_root() && rewriter.IsReplaceable(convert) && convert.shape().has_layout() &&
+         MinorToMajor(convert.shape()) == MinorToMajor(reduce.shape());
+}
+
+// Reduces in the memory order of the operand, and copies the result to the given one.
+bool DecomposeReduce(PatternRewriter& rewriter, Instruction reduce) {
+  if (!HaveLayouts(reduce) || !rewriter.IsReplaceable(reduce)) return false;
+  const Shape shape = OperandOrder(rewriter, reduce);
+  if (shape == reduce.shape()) return false;
+  // The copy comes after a conversion, so that it stays next to the reduction.
+  if (HasOneUser(reduce) && IsConvertOfReduce(rewriter, reduce.users()[0])) return false;
+  std::vector<InstructionId> operands;
+  for (Instruction operand : reduce.operands()) operands.push_back(operand.id());
+  const InstructionId in_order = rewriter.Make(Opcode::kReduce, shape, operands, OwnAttrs(reduce));
+  if (shape.IsArray()) return rewriter.Replace(reduce, rewriter.Make(Opcode::kCopy, reduce.shape(), {in_order}));
+  std::vector<InstructionId> copies;
+  for (int64_t k = 0; k < shape.tuple_size(); ++k) {
+    copies.push_back(rewriter.Make(Opcode::kCopy, reduce.shape().element(k), {rewriter.MakeElement(in_order, k)}));
+  }
+  return rewriter.Replace(reduce, rewriter.MakeTuple(copies));
+}
+
+bool DecomposeConvertedReduce(PatternRewriter& rewriter, Instruction convert) {
+  const Instruction reduce = convert.operand(0);
+  if (!IsConvertOfReduce(rewriter, convert) || !HaveLayouts(reduce) || !rewriter.IsReplaceable(reduce)) return false;
+  const Shape shape = OperandOrder(rewriter, reduce);
+  if (shape == reduce.shape()) return false;
+  std::vector<InstructionId> operands;
+  for (Instruction operand : reduce.operands()) operands.push_back(operand.id());
+  const InstructionId in_order = rewriter.Make(Opcode::kReduce, shape, operands, OwnAttrs(reduce));
+  rewriter.AddMetadataSource(in_order, reduce);
+  const InstructionId converted = rewriter.MakeConvert(in_order, convert.shape().element_type());
+  return rewriter.Replace(convert, rewriter.Make(Opcode::kCopy, convert.shape(), {converted}), {reduce});
 }
 
 bool AreConsecutive(absl::Span<const int64_t> dims) {
@@ -148,10 +238,61 @@ bool RemoveFeatureGroups(PatternRewriter& rewriter, Instruction convolution) {
   return rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, {convolution.operand(0).id(), masked}, attrs);
 }
 
+// Makes the groups of the batch groups of features: group g of the output features is computed from group g of the
+// input's batch, which becomes group g of its features.
+bool MoveBatchGroups(PatternRewriter& rewriter, Instruction convolution) {
+  const int64_t groups = convolution.int_attr(Attr::kBatchGroupCount, 1);
+  const ConvolutionDims dims = ConvolutionDims::Of(convolution);
+  if (groups < 2 || convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution) ||
+      convolution.int_attr(Attr::kFeatureGroupCount, 1) != 1 || convolution.has(Attr::kSparsityConfig)) {
+    return false;
+  }
+  const Instruction input = convolution.operand(0);
+  const Shape shape = input.shape();
+  const int64_t batch = dims.input_batch, feature = dims.input_feature;
+  if (shape.has_dynamic_dims() || shape.dim(batch) % groups != 0) return false;
+  // The batch split into groups and the rest, then the groups just before the features, then one dimension of both.
+  std::vector<int64_t> split, order, moved, merged;
+  int64_t group_dim = 0, feature_dim = 0;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (d == batch) {
+      group_dim = static_cast<int64_t>(split.size());
+      split.push_back(groups);
+    }
+    if (d == feature) feature_dim = static_cast<int64_t>(split.size());
+    split.push_back(d == batch ? shape.dim(d) / groups : shape.dim(d));
+    merged.push_back(d == batch ? shape.dim(d) / groups : d == feature ? shape.dim(d) * groups : shape.dim(d));
+  }
+  for (int64_t d = 0; d <= shape.rank(); ++d) {
+    if (d == group_dim) continue;
+    if (d == feature_dim) order.push_back(group_dim);
+    order.push_back(d);
+  }
+  for (int64_t d : order) moved.push_back(split[static_cast<size_t>(d)]);
+  ShapeTable& shapes = rewriter.shapes();
+  const ElementType type = shape.element_type();
+  const AttrValue along[] = {rewriter.List(Attr::kDimensions, order)};
+  const InstructionId parts = rewriter.MakeReshape(input.id(), shapes.Array(type, split));
+  const InstructionId features = rewriter.MakeReshape(
+      rewriter.Make(Opcode::kTranspose, shapes.Array(type, moved), {parts}, along), shapes.Array(type, merged));
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : OwnAttrs(convolution)) {
+    if (value.attr != Attr::kBatchGroupCount && value.attr != Attr::kFeatureGroupCount) attrs.push_back(value);
+  }
+  attrs.push_back(rewriter.Int(Attr::kFeatureGroupCount, groups));
+  return rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, {features, convolution.operand(1).id()}, attrs);
+}
+
 }  // namespace
 
 void AddTreeReductionRewriterRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kReduce}, "reductions made trees", ReduceByTree);
+}
+
+void AddReduceDecomposerRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kReduce}, "operands of reductions given one layout", EqualizeLayouts);
+  rules->Add({Opcode::kReduce}, "reductions done in the layout of their operand", DecomposeReduce);
+  rules->Add({Opcode::kConvert}, "converted reductions done in the layout of their operand", DecomposeConvertedReduce);
 }
 
 void AddDotDimensionMergerRules(RewritePatternSet* rules) {
@@ -159,6 +300,7 @@ void AddDotDimensionMergerRules(RewritePatternSet* rules) {
 }
 
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kConvolution}, "groups of batches made groups of features", MoveBatchGroups);
   rules->Add({Opcode::kConvolution}, "groups of features removed", RemoveFeatureGroups);
 }
 

@@ -2,6 +2,7 @@
 // The expanders, with small programs that show them at work.
 #include "passes/core/register_passes.h"
 #include "passes/expanders/expanders.h"
+#include "passes/expanders/topk_rewriter.h"
 
 namespace hlokit {
 namespace {
@@ -18,6 +19,52 @@ constexpr Example kExpanderExamples[] = {
   a = (f32[2,2], s32[2,2]) topk(p), k=2, largest=true, metadata={op_name="f/largest"}
   b = (s32[3], s32[3]) topk(q), k=3, largest=false, metadata={op_name="f/smallest"}
   ROOT t = ((f32[2,2], s32[2,2]), (s32[3], s32[3])) tuple(a, b)
+})"},
+    {"topk-rewriter", R"(greater {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER
+}
+ENTRY e {
+  p = f32[2,8] parameter(0)
+  i = s32[2,8] iota(), iota_dimension=1
+  s = (f32[2,8], s32[2,8]) sort(p, i), dimensions={1}, is_stable=true, to_apply=greater, metadata={op_name="f/sort"}
+  all = s32[2,8] get-tuple-element(s), index=1
+  ROOT largest = s32[2,3] slice(all), slice={[0:2], [0:3]}, metadata={op_name="f/first"}
+})"},
+    {"reduce-decomposer", R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[2,3,4]{2,1,0} parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[2,3]{0,1} reduce(p, zero), dimensions={2}, to_apply=sum, metadata={op_name="f/sum"}
+})"},
+    {"ragged-dot-rewriter", R"(ENTRY e {
+  rows = f32[6,4] parameter(0)
+  experts = f32[2,4,3] parameter(1)
+  sizes = s32[2] parameter(2)
+  ROOT d = f32[6,3] ragged-dot(rows, experts, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}, metadata={op_name="f/experts"}
+})"},
+    {"select-and-scatter-expander", R"(ge {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}
+sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[4,4] parameter(0)
+  gradient = f32[2,2] parameter(1)
+  zero = f32[] constant(0)
+  ROOT r = f32[4,4] select-and-scatter(p, gradient, zero), window={size=2x2 stride=2x2}, select=ge, scatter=sum, metadata={op_name="f/pool"}
 })"},
     {"stable-sort-expander", R"(less {
   a = s32[] parameter(0)
@@ -71,6 +118,17 @@ ENTRY e {
     {"cholesky-expander", R"(ENTRY e {
   a = f32[2,2] parameter(0)
   ROOT l = f32[2,2] cholesky(a), lower=true
+})"},
+    {"qr-expander", R"(ENTRY e {
+  a = f32[4,3] parameter(0)
+  qr = (f32[4,3], f32[3]) custom-call(a), custom_call_target="Qr", metadata={op_name="f/qr"}
+  r = f32[4,3] get-tuple-element(qr), index=0
+  taus = f32[3] get-tuple-element(qr), index=1
+  ROOT q = f32[4,3] custom-call(r, taus), custom_call_target="ProductOfElementaryHouseholderReflectors", metadata={op_name="f/q"}
+})"},
+    {"eigh-expander", R"(ENTRY e {
+  a = f32[4,4] parameter(0)
+  ROOT vw = (f32[4,4], f32[4]) custom-call(a), custom_call_target="Eigh", backend_config="1,1,100,1e-6", metadata={op_name="f/eigh"}
 })"},
     {"triangular-solve-expander", R"(ENTRY e {
   a = f32[2,2] parameter(0)
@@ -134,9 +192,19 @@ void RegisterElementExpanders(PassRegistry* registry) {
               {.name = "topk-decomposer",
                .category = "expand",
                .summary = "expand top-k into sorts",
-               .doc = "A stable sort with indices, and slices of its results. As XLA's, for the operation and "
-                      "the custom-call TopK; floats are compared by total order.",
+               .doc = "A stable sort with indices, and slices of its results, for the operation and the custom-call "
+                      "TopK. Floats are compared by total order, where XLA's takes the comparator of the call, and "
+                      "leaves the indices out if only the values are used.",
                .create = MakePass<RulesOf<AddTopkDecomposerRules, RewriteScope::kSequential>>});
+  AddExpander(registry,
+              {.name = "topk-rewriter",
+               .category = "expand",
+               .summary = "replace sorts of which the first elements are used by top-k",
+               .doc = "A descending sort of f32 or bf16, alone or with an iota, along the first or last dimension, "
+                      "becomes the custom-call TopK. As XLA's, which asks the backend whether that is profitable, "
+                      "and accepts comparators that are not a total order: here these stay, since zeros of both signs "
+                      "would be in another order. Several slices of one result are accepted too.",
+               .create = MakePass<TopkRewriter>});
   AddExpander(registry,
               {.name = "stable-sort-expander",
                .category = "expand",
@@ -158,35 +226,68 @@ void RegisterElementExpanders(PassRegistry* registry) {
               {.name = "bitcast-dtypes-expander",
                .category = "expand",
                .summary = "expand bitcast-converts that change the width",
-               .doc = "As shifts of unsigned integers, and an or over the elements that are joined. As XLA's, "
-                      "for widths of 8 to 64 bits.",
+               .doc = "As shifts of unsigned integers, and a reduction by or over the elements that are joined, for "
+                      "widths of 8 to 64 bits. XLA's joins slices one by one.",
                .create = MakePass<RulesOf<AddBitcastDtypesExpanderRules, RewriteScope::kSequential>>});
 }
 
 void RegisterContractionExpanders(PassRegistry* registry) {
-  AddExpander(registry, {.name = "tree-reduction-rewriter",
+  AddExpander(registry, {.name = "reduce-decomposer",
                          .category = "expand",
-                         .summary = "reduce large dimensions in several steps",
-                         .doc = "Windows are reduced first, then their results. As XLA's, but only with add, multiply, "
-                                "minimum, maximum, and, or from an initial value that changes nothing.",
-                         .options = {{.name = "reduce-window-size",
-                                      .type = OptionInfo::Type::kInt,
-                                      .default_text = "32",
-                                      .doc = "the size of a window in each reduced dimension",
-                                      .min = 2}},
-                         .tolerance = 1e-4,
-                         .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>});
+                         .summary = "do reductions in the layout of their operand",
+                         .doc = "A reduction whose result has the dimensions in another memory order than its operand "
+                                "becomes one in the operand's order and a copy, after a conversion if that is the only "
+                                "user. Operands of reductions of several arrays are copied to the layout of the first. "
+                                "As XLA's, except that a backend cannot exempt reductions, and that tiles and memory "
+                                "spaces stay.",
+                         .create = MakePass<RulesOf<AddReduceDecomposerRules>>});
+  AddExpander(registry,
+              {.name = "ragged-dot-rewriter",
+               .category = "expand",
+               .summary = "expand ragged dots into dots and masks",
+               .doc = "A dot with all groups, and a select with the ranges of the groups. XLA's masks the operands and "
+                      "contracts the groups along with the rest, so that an infinity in one group makes NaN in others, "
+                      "requires batch dimensions to come first, and ignores the groups of a ragged batch dimension; "
+                      "here masked products are added over the groups, and batches beyond the last group are zero.",
+               .tolerance = 1e-5,
+               .create = MakePass<RulesOf<AddRaggedDotRewriterRules>>});
+  AddExpander(
+      registry,
+      {.name = "select-and-scatter-expander",
+       .category = "expand",
+       .summary = "expand select-and-scatter into reduce-window and scatter",
+       .doc = "The reduction of the windows yields the indices of the selected elements, to which the source is "
+              "scattered. As XLA's, except that a combiner that is not one commutative operation is cloned "
+              "with its parameters exchanged, since scatter passes them in the other order.",
+       .tolerance = 1e-5,
+       .create = MakePass<RulesOf<AddSelectAndScatterExpanderRules>>});
+  AddExpander(registry,
+              {.name = "tree-reduction-rewriter",
+               .category = "expand",
+               .summary = "reduce large dimensions in several steps",
+               .doc = "Windows are reduced first, then their results. Only with add, multiply, minimum, maximum, "
+                      "and, or from an initial value that changes nothing; XLA's trusts any reducer. Padding "
+                      "is at the end, where XLA's is at both.",
+               .options = {{.name = "reduce-window-size",
+                            .type = OptionInfo::Type::kInt,
+                            .default_text = "32",
+                            .doc = "the size of a window in each reduced dimension",
+                            .min = 2}},
+               .tolerance = 1e-4,
+               .create = MakePass<RulesOf<AddTreeReductionRewriterRules, RewriteScope::kSequential>>});
   AddExpander(registry, {.name = "dot-dimension-merger",
                          .category = "expand",
                          .summary = "merge batch dimensions of dots",
                          .doc = "Batch dimensions that are consecutive in both operands become one, with reshapes "
-                                "around the dot. As XLA's, but layouts do not matter.",
+                                "around the dot. XLA's requires that of their layouts too.",
                          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
   AddExpander(registry, {.name = "convolution-group-converter",
                          .category = "expand",
-                         .summary = "expand convolutions with groups of features",
+                         .summary = "expand convolutions with groups",
                          .doc = "The kernel becomes dense: a weight is zero if its features are in different groups. "
-                                "XLA's converts batch groups too, which stay here.",
+                                "Groups of the batch become groups of features first. XLA's does one or the other, as "
+                                "the backend says, and asks it for the cost; it makes groups of the batch a spatial "
+                                "dimension with dilation, or computes all and masks the result.",
                          .tolerance = 1e-5,
                          .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>});
 }
@@ -224,6 +325,27 @@ void RegisterExpanderPasses(PassRegistry* registry) {
        .options = {size, wide},
        .tolerance = 1e-3,
        .create = MakePass<RulesOf<AddTriangularSolveExpanderRules>>});
+  AddExpander(registry,
+              {.name = "qr-expander",
+               .category = "expand",
+               .summary = "expand QR decompositions of real matrices",
+               .doc = "The custom-calls Qr and ProductOfElementaryHouseholderReflectors become loops of Householder "
+                      "reflections, one for each column. XLA's works in blocks of 128 columns, with a product of each "
+                      "block's reflections, and on complex matrices, which stay here.",
+               .options = {wide},
+               .tolerance = 1e-3,
+               .create = MakePass<RulesOf<AddQrExpanderRules, RewriteScope::kSequential>>});
+  AddExpander(
+      registry,
+      {.name = "eigh-expander",
+       .category = "expand",
+       .summary = "expand eigendecompositions of real symmetric matrices",
+       .doc = "The custom-call Eigh becomes sweeps of Jacobi rotations, n / 2 at once, as XLA's, with the same "
+              "limits from its backend_config. XLA's takes Hermitian matrices too, which stay here. Eigenvectors "
+              "of equal eigenvalues, and their signs, are as good as others.",
+       .options = {wide},
+       .tolerance = 1e-3,
+       .create = MakePass<RulesOf<AddEighExpanderRules, RewriteScope::kSequential>>});
   AddExpander(registry, {.name = "dot-decomposer",
                          .category = "expand",
                          .summary = "transform dots into canonical form",

@@ -15,6 +15,10 @@ namespace hlokit {
 // their number.
 absl::StatusOr<int64_t> ConvertMemoryPlacements(Module& module);
 
+// Return true for a call of MoveToHost or MoveToDevice.
+bool MovesToHost(Instruction i);
+bool MovesToDevice(Instruction i);
+
 // Keeps arrays between MoveToHost and MoveToDevice in the memory space of the host, with copies or dynamic slices
 // between the memories. Returns the number of calls of MoveToHost that this replaced.
 absl::StatusOr<int64_t> OffloadToHost(Module& module, int64_t host_memory_space);

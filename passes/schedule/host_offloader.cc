@@ -20,13 +20,6 @@
 namespace hlokit {
 namespace {
 
-bool IsMove(Instruction i, std::string_view target) {
-  return i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 &&
-         i.string_attr(Attr::kCustomCallTarget) == target && i.operand(0).shape() == i.shape();
-}
-bool MovesToHost(Instruction i) { return IsMove(i, "MoveToHost"); }
-bool MovesToDevice(Instruction i) { return IsMove(i, "MoveToDevice"); }
-
 bool OnlyMovesToDevice(Instruction slice) {
   if (slice.is_root() || HasControlEdges(slice) || !slice.has_users()) return false;
   for (const auto& use : slice.uses()) {
@@ -190,7 +183,15 @@ class HostOffloader {
   absl::flat_hash_map<uint32_t, InstructionId> unused_;
 };
 
+bool IsMove(Instruction i, std::string_view target) {
+  return i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 &&
+         i.string_attr(Attr::kCustomCallTarget) == target && i.operand(0).shape() == i.shape();
+}
+
 }  // namespace
+
+bool MovesToHost(Instruction i) { return IsMove(i, "MoveToHost"); }
+bool MovesToDevice(Instruction i) { return IsMove(i, "MoveToDevice"); }
 
 absl::StatusOr<int64_t> OffloadToHost(Module& module, int64_t host_memory_space) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "passes/core/register_passes.h"
+#include "passes/rewrite/rule_pass.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/host_memory.h"
+#include "passes/schedule/host_offload_legalize.h"
+#include "passes/schedule/loop_schedule_linearizer.h"
 #include "passes/schedule/memory_space_assignment.h"
 #include "passes/schedule/rematerialization.h"
 #include "passes/schedule/schedule.h"
@@ -33,6 +36,13 @@ class MemoryPlacementConverter : public Pass {
   }
 };
 
+class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteScope::kSequential> {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    return module.header().is_scheduled ? false : RulePass::Run(module);
+  }
+};
+
 class HostOffload : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
@@ -49,6 +59,16 @@ class HostTransferAsyncifier : public Pass {
     const absl::StatusOr<int64_t> count = MakeHostTransfersAsync(module, options().Int("host-memory-space"));
     if (!count.ok()) return count.status();
     if (*count > 0) Count("transfers made asynchronous", *count);
+    return *count > 0;
+  }
+};
+
+class LoopScheduleLinearizer : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = LinearizeLoops(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("reads ordered before writes", *count);
     return *count > 0;
   }
 };
@@ -219,6 +239,35 @@ ENTRY main {
 }
 )";
 
+constexpr char kCounter[] = R"(HloModule counter
+
+cond {
+  p = (s32[], f32[8]{0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+body {
+  p = (s32[], f32[8]{0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[8]{0} get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  scale = f32[] convert(i)
+  scales = f32[8]{0} broadcast(scale), dimensions={}
+  y = f32[8]{0} multiply(x, scales)
+  ROOT t = (s32[], f32[8]{0}) tuple(next, y)
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], f32[8]{0}) tuple(zero, x)
+  ROOT w = (s32[], f32[8]{0}) while(t), condition=cond, body=body
+}
+)";
+
 constexpr char kStream[] = R"(HloModule stream, is_scheduled=true
 
 ENTRY main {
@@ -293,6 +342,14 @@ constexpr char kKept[] = R"(ENTRY e {
   ROOT y = f32[8] add(x, back)
 })";
 
+constexpr char kLegalized[] = R"(ENTRY e {
+  x = f32[8,4] parameter(0)
+  there = f32[8,4] custom-call(x), custom_call_target="MoveToHost"
+  flat = f32[32] reshape(there)
+  back = f32[32] custom-call(flat), custom_call_target="MoveToDevice"
+  ROOT y = f32[32] negate(back)
+})";
+
 void RegisterHostMemoryPasses(PassRegistry* registry) {
   registry->Add({.name = "convert-memory-placement-to-internal-annotations",
                  .category = "schedule",
@@ -302,13 +359,25 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
                  .example = kPlacement,
                  .create = MakePass<MemoryPlacementConverter>});
+  registry->Add({.name = "host-offload-legalize",
+                 .category = "schedule",
+                 .summary = "move changes of layout and shape away from calls that move arrays to the host",
+                 .doc =
+                     "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
+                     "it, also past slices, so that host-offloader finds the calls next to what it replaces. XLA's "
+                     "follows arrays through tuples and loops to the copies between the calls, and moves these "
+                     "down; here a copy in a loop or after an update in place stays.",
+                 .example = kLegalized,
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<HostOffloadLegalize>});
   registry->Add({.name = "host-offloader",
                  .category = "schedule",
                  .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
-                 .doc = "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
-                        "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
-                        "XLA also follows arrays through tuples, calls and loops, and its legalizer moves changes of "
-                        "layout out of the way.",
+                 .doc =
+                     "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
+                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
+                     "XLA also follows arrays through tuples, calls and loops. host-offload-legalize moves changes of "
+                     "layout out of the way.",
                  .example = kKept,
                  .options = {kHostMemorySpace},
                  .preconditions = kLeavesSchedules,
@@ -412,6 +481,17 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                               .default_text = "true",
                               .doc = "overlap asynchronous operations with other work"}},
                  .create = MakePass<Schedule>});
+  registry->Add({.name = "loop-schedule-linearizer",
+                 .category = "schedule",
+                 .summary = "order reads of loop states before their updates",
+                 .doc =
+                     "Control edges let the readers of an array of the state run before the instruction that computes "
+                     "its next value, which can then take its buffer: copy-insertion has less to do. As XLA's, "
+                     "except that instructions that only pass arrays on are not readers, nor are operands of the "
+                     "update, and that in cycles other edges may be left out.",
+                 .example = kCounter,
+                 .preconditions = kLeavesSchedules,
+                 .create = MakePass<LoopScheduleLinearizer>});
   registry->Add(
       {.name = "copy-insertion",
        .category = "schedule",

@@ -116,6 +116,23 @@ ENTRY e {
   fives = f32[3] broadcast(five), dimensions={}
   ROOT r = f32[3] divide(f, fives)
 })"},
+    {"conditional-code-motion", R"(up {
+  x = f32[2] parameter(0)
+  e = f32[2] exponential(x), metadata={op_name="f/exp"}
+  ROOT t = (f32[2]) tuple(e)
+}
+down {
+  x = f32[2] parameter(0)
+  n = f32[2] negate(x), metadata={op_name="f/down"}
+  e = f32[2] exponential(n), metadata={op_name="f/exp"}
+  ROOT t = (f32[2]) tuple(e)
+}
+ENTRY e {
+  c = pred[] parameter(0)
+  p = f32[2] parameter(1)
+  w = (f32[2]) conditional(c, p, p), true_computation=up, false_computation=down
+  ROOT r = f32[2] get-tuple-element(w), index=0
+})"},
     {"conditional-canonicalizer", R"(up {
   x = f32[2] parameter(0)
   ROOT y = f32[2] exponential(x), metadata={op_name="f/up"}

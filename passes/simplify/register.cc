@@ -5,6 +5,7 @@
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/bf16_propagation.h"
 #include "passes/simplify/calls/conditional.h"
+#include "passes/simplify/calls/conditional_code_motion.h"
 #include "passes/simplify/calls/conditional_forms.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/cleanup.h"
@@ -51,8 +52,10 @@ void RegisterLoopPasses(PassRegistry* registry) {
   Add(registry, {.name = "while-loop-trip-count-annotator",
                  .category = "simplify",
                  .summary = "record known trip counts in backend_config",
-                 .doc = "With initial value, step and index of the counter, as XLA's. A recorded trip count is not "
-                        "changed; a backend_config that is not JSON stays.",
+                 .doc = "With initial value, step and index of the counter. A recorded trip count is not changed; a "
+                        "backend_config that is not JSON stays. XLA's overwrites what is recorded, also records the "
+                        "index of a counter whose trip count is unknown and which other elements change, and replaces "
+                        "reads of the counter after the loop by constants.",
                  .create = MakePass<WhileLoopTripCountAnnotator>});
   Add(registry, {.name = "control-flow-flattening",
                  .category = "simplify",
@@ -166,8 +169,8 @@ void RegisterCleanupPasses(PassRegistry* registry) {
                  .category = "simplify",
                  .summary = "remove shardings and the custom-calls that carry them",
                  .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
-                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, and a "
-                        "custom-call that changes the shape stays.",
+                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, a "
+                        "custom-call that changes the shape stays, and so do those of Shardy.",
                  .create = MakePass<ShardingRemover>});
   Add(registry, {.name = "control-dep-remover",
                  .category = "simplify",
@@ -187,25 +190,29 @@ void RegisterCleanupPasses(PassRegistry* registry) {
   Add(registry, {.name = "constant-deferring",
                  .category = "simplify",
                  .summary = "schedule constants just before their first users",
-                 .doc = "As XLA's. Modules without a schedule do not change.",
+                 .doc = "XLA's defers broadcasts of constants too, and constants with control edges, which stay here. "
+                        "Modules without a schedule do not change.",
                  .create = MakePass<ConstantDeferring>});
-  Add(registry, {.name = "fusion-constant-sinking",
-                 .category = "simplify",
-                 .summary = "sink scalar constants into fusions",
-                 .doc = "As XLA's, except that fusions whose results alias operands do not change.",
-                 .create = MakePass<FusionConstantSinking>});
+  Add(registry,
+      {.name = "fusion-constant-sinking",
+       .category = "simplify",
+       .summary = "sink scalar constants into fusions",
+       .doc = "Into all fusions but custom ones and those whose results alias operands. XLA's leaves out input "
+              "fusions too, and fusions with one operand.",
+       .create = MakePass<FusionConstantSinking>});
   Add(registry, {.name = "conditional-canonicalizer",
                  .category = "simplify",
                  .summary = "give conditionals tuples as results",
-                 .doc = "As XLA's: a conditional that returns an array returns a tuple of it, and users read its "
-                        "element. Branches with other callers are cloned.",
+                 .doc = "A conditional that returns an array returns a tuple of it, and users read its element. "
+                        "Branches with other callers are cloned. XLA's also gives branches tuples as arguments.",
                  .create = MakePass<ConditionalCanonicalizer>});
   Add(registry, {.name = "conditional-to-select",
                  .category = "simplify",
-                 .summary = "replace conditionals in maps by selects",
+                 .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
-                        "computations of maps, for two branches without side effects; unlike XLA's, branches are "
-                        "inlined at once.",
+                        "computations that are applied to elements, for two branches without side effects that return "
+                        "an array; unlike XLA's, also in computations that these call, and only if the branches have "
+                        "no more than 1000 instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
@@ -213,20 +220,23 @@ void RegisterCanonicalFormPasses(PassRegistry* registry) {
   Add(registry, {.name = "dynamic-index-splitter",
                  .category = "simplify",
                  .summary = "split arrays of start indices into scalars",
-                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice.",
+                 .doc = "As XLA's, for dynamic-slice and dynamic-update-slice; those of scalars are removed.",
                  .create = MakePass<RulesOf<AddDynamicIndexSplitterRules>>});
   Add(registry, {.name = "scatter-simplifier",
                  .category = "simplify",
                  .summary = "bring scatters into a simple form",
-                 .doc = "One dimension of index vectors, windows of the rank of the array, and indices of its first "
-                        "dimensions, with transposes and reshapes around the scatter. As XLA's, except that scatters "
-                        "with batching dimensions do not change.",
+                 .doc = "No batching dimensions, one dimension of index vectors, windows of the rank of the array, and "
+                        "indices of its first dimensions, with transposes and reshapes around the scatter. XLA's now "
+                        "moves the indexed dimensions first only on request, applies the combiner of a scatter into "
+                        "scalars, and leaves batching dimensions to another pass.",
                  .create = MakePass<RulesOf<AddScatterSimplifierRules, RewriteScope::kSequential>>});
-  Add(registry, {.name = "batch-dot-simplification",
-                 .category = "simplify",
-                 .summary = "remove batch dimensions of size 1 from dots",
-                 .doc = "As XLA's: operands and result are reshaped.",
-                 .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
+  Add(registry,
+      {.name = "batch-dot-simplification",
+       .category = "simplify",
+       .summary = "remove batch dimensions of size 1 from dots",
+       .doc = "Operands and result are reshaped. XLA's requires batch dimensions to come first, in order, and "
+              "one contracting dimension.",
+       .create = MakePass<RulesOf<AddBatchDotSimplificationRules>>});
 }
 
 void RegisterPrecisionPasses(PassRegistry* registry) {
@@ -262,11 +272,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry, {.name = "element-type-converter",
                  .category = "simplify",
                  .summary = "compute operations in another float type",
-                 .doc = "Elementwise operations, dots and convolutions with an operand or result of the one type are "
-                        "computed in the other, between conversions. XLA's converts reductions and data movement too.",
+                 .doc = "Elementwise operations, data movement, dots and convolutions with an operand or result of the "
+                        "one type are computed in the other, between conversions, also in the computations that "
+                        "reductions and the like apply. As XLA's, which takes collectives, batch normalizations and "
+                        "random numbers too.",
                  .options = {from_bf16, to},
                  .tolerance = 2e-2,
-                 .create = MakePass<RulesOf<AddElementTypeConverterRules, RewriteScope::kSequential>>});
+                 .create = MakePass<RulesOf<AddElementTypeConverterRules>>});
   Add(registry,
       {.name = "change-op-data-type",
        .category = "simplify",
@@ -341,6 +353,14 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .doc = "Replaces a conditional by the taken branch if the predicate is a constant, or if all branches "
                         "and arguments are equal.",
                  .create = MakePass<ConditionalSimplifier>});
+  Add(registry, {.name = "conditional-code-motion",
+                 .category = "simplify",
+                 .summary = "move what all branches of a conditional end with after it",
+                 .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
+                        "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
+                        "move all-reduces, and moves users of a conditional into its branches; these stay here.",
+                 .preconditions = "No schedule: a module that has one is left alone.",
+                 .create = MakePass<ConditionalCodeMotion>});
   Add(registry, {.name = "dead-parameter-removal",
                  .category = "simplify",
                  .summary = "remove parameters that computations do not use",

@@ -87,6 +87,36 @@ bool MovesInMemory(Instruction transpose) {
   return order != minor_to_major(transpose.operand(0).shape());
 }
 
+// Returns true if the result of a reduction has its dimensions in another memory order than the first operand.
+bool Reorders(Instruction i) {
+  const Shape result = i.shape().IsTuple() ? i.shape().element(0) : i.shape();
+  if (i.opcode() != Opcode::kReduce || !result.has_layout() || !i.operand(0).shape().has_layout()) return false;
+  const absl::Span<const int64_t> reduced = i.list_attr(Attr::kDimensions);
+  std::vector<int64_t> left;  // dimensions of the operand, by dimension of the result
+  for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) left.push_back(d);
+  }
+  const absl::Span<const int64_t> order = i.operand(0).shape().layout()->minor_to_major;
+  auto at = order.begin();
+  for (int64_t d : result.layout()->minor_to_major) {
+    at = std::find(at, order.end(), left[static_cast<size_t>(d)]);
+    if (at == order.end()) return true;
+  }
+  return false;
+}
+
+// Returns true if the arrays of a reduction are in different memory orders.
+bool HasMixedLayouts(Instruction i) {
+  if (i.opcode() != Opcode::kReduce) return false;
+  for (int64_t k = 0; k < i.operand_count() / 2; ++k) {
+    const Shape first = i.operand(0).shape(), shape = i.operand(k).shape();
+    if (first.has_layout() && shape.has_layout() && first.layout()->minor_to_major != shape.layout()->minor_to_major) {
+      return true;
+    }
+  }
+  return false;
+}
+
 struct NamedPredicate {
   std::string_view name;
   Predicate holds;
@@ -121,6 +151,8 @@ constexpr NamedPredicate kPredicates[] = {
     {"unit-batch", HasUnitBatch},
     {"several-batch", [](Instruction i) { return i.opcode() == Opcode::kDot && DotDims::Of(i).lhs_batch.size() > 1; }},
     {"grouped", [](Instruction i) { return i.int_attr(Attr::kFeatureGroupCount, 1) > 1; }},
+    {"batch-grouped", [](Instruction i) { return i.int_attr(Attr::kBatchGroupCount, 1) > 1; }},
+    {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
     {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
     {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
@@ -140,9 +172,19 @@ constexpr NamedPredicate kPredicates[] = {
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
+    {"reorders", Reorders},
+    {"mixed-layouts", HasMixedLayouts},
+    {"top-k",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "TopK";
+     }},
     {"move-to-host",
      [](Instruction i) {
        return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToHost";
+     }},
+    {"move-to-device",
+     [](Instruction i) {
+       return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "MoveToDevice";
      }},
     {"placement",
      [](Instruction i) {
@@ -404,15 +446,20 @@ int64_t SharedComputations(const Module& module) {
   return std::count_if(calls.begin(), calls.end(), [](const auto& row) { return row.second > 1; });
 }
 
-// Returns the number of instructions of loop bodies that compute something.
-int64_t InstructionsInLoops(const Module& module) {
-  return SumOverInstructions(module, [&](Instruction loop) {
+// Returns the number of instructions that compute something in the branches of conditionals, or in the bodies of loops.
+int64_t ComputedIn(const Module& module, Opcode caller) {
+  return SumOverInstructions(module, [&](Instruction instruction) {
     int64_t count = 0;
-    if (loop.opcode() != Opcode::kWhile) return count;
-    for (Instruction i : loop.computation_attr(Attr::kBody).instructions()) {
-      const Opcode opcode = i.opcode();
-      count += opcode != Opcode::kParameter && opcode != Opcode::kGetTupleElement && opcode != Opcode::kTuple &&
-               opcode != Opcode::kConstant;
+    if (instruction.opcode() != caller) return count;
+    for (AttrValue value : instruction.attrs()) {
+      if (value.attr == Attr::kCondition) continue;
+      module.ForEachCallee(value, [&](ComputationId callee) {
+        for (Instruction i : module.computation(callee).instructions()) {
+          const Opcode opcode = i.opcode();
+          count += opcode != Opcode::kParameter && opcode != Opcode::kGetTupleElement && opcode != Opcode::kTuple &&
+                   opcode != Opcode::kConstant;
+        }
+      });
     }
     return count;
   });
@@ -454,6 +501,10 @@ constexpr NamedMeasure kMeasures[] = {
     {"aliases", [](const Module& m) { return static_cast<int64_t>(m.header().input_output_alias.size()); }},
     {"scheduled", [](const Module& m) { return static_cast<int64_t>(m.header().is_scheduled); }},
     {"misordered", MisorderedInstructions},
+    {"control-edges",
+     [](const Module& m) {
+       return SumOverInstructions(m, [](Instruction i) { return i.list_attr(Attr::kControlPredecessors).size(); });
+     }},
     {"without-metadata",
      [](const Module& m) { return SumOverInstructions(m, [](Instruction i) { return !i.metadata_id().valid(); }); }},
     {"loop-state",
@@ -461,7 +512,8 @@ constexpr NamedMeasure kMeasures[] = {
        return SumOverInstructions(
            m, [](Instruction i) { return i.opcode() == Opcode::kWhile ? i.shape().tuple_size() : 0; });
      }},
-    {"in-loops", InstructionsInLoops},
+    {"in-loops", [](const Module& m) { return ComputedIn(m, Opcode::kWhile); }},
+    {"in-branches", [](const Module& m) { return ComputedIn(m, Opcode::kConditional); }},
     {"early-constants", EarlyConstants},
 };
 

@@ -12,6 +12,7 @@
 #include "interp/exact/custom_calls.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
+#include "interp/exact/matrix_calls.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
@@ -29,25 +30,29 @@ bool IsAnnotationCustomCall(std::string_view target) {
          target.starts_with("xla.sdy.");
 }
 
-struct RegisteredPlan : ThunkParams {
-  const CustomCallFunction* function = nullptr;
+struct FunctionPlan : ThunkParams {
+  const CustomCallFunction* registered = nullptr;
+  MatrixCall matrix = nullptr;  // else
   std::vector<Shape> operands;
   std::vector<Shape> results;
   std::string config;
 };
 
-void RunRegistered(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const RegisteredPlan*>(plan);
+void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const FunctionPlan*>(plan);
   std::vector<CustomCallOperand> operands;
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
   std::vector<CustomCallResult> results;
   for (size_t i = 0; i < p.results.size(); ++i) results.push_back({p.results[i], out[i]});
-  const absl::Status status = (*p.function)(operands, results, p.config);
+  const absl::Status status = p.registered != nullptr
+                                  ? (*p.registered)(operands, results, p.config)
+                                  : p.matrix(operands, results, p.config, [&] { return context.ShouldStop(); });
   if (!status.ok()) context.Fail(std::string(status.message()));
 }
 
 std::string UnknownTarget(std::string_view target, const CustomCallRegistry* registry) {
-  std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
+  std::string message = StrCat("no function for custom-call target \"", target,
+                               "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
   if (registry != nullptr) {
     for (const std::string& registered : registry->Targets()) StrAppend(&message, ", ", registered);
@@ -61,9 +66,12 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const std::string_view target = instruction.string_attr(Attr::kCustomCallTarget);
   const CustomCallRegistry* registry = b.program().options().custom_calls;
-  if (const CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
-    auto plan = std::make_unique<RegisteredPlan>();
-    plan->function = function;
+  const CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
+  const MatrixCall matrix = FindMatrixCall(target);
+  if (registered != nullptr || matrix != nullptr) {
+    auto plan = std::make_unique<FunctionPlan>();
+    plan->registered = registered;
+    plan->matrix = matrix;
     plan->config = std::string(instruction.string_attr(Attr::kBackendConfig));
     std::vector<View> views;
     for (Instruction operand : instruction.operands()) {
@@ -74,7 +82,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
       }
     }
     AppendLeaves(b.shape(), &plan->results);
-    b.Emit(RunRegistered, std::move(plan), views);
+    b.Emit(RunFunction, std::move(plan), views);
     return;
   }
   if (IsAnnotationCustomCall(target) && instruction.operand_count() >= 1 &&

@@ -15,6 +15,8 @@ namespace {
 // Splits an array of start indices into scalars.
 bool SplitIndex(PatternRewriter& rewriter, Instruction i) {
   const int64_t first = i.opcode() == Opcode::kDynamicSlice ? 1 : 2;
+  // A scalar has one slice: itself.
+  if (i.shape().IsScalar()) return rewriter.Replace(i, i.operand(first - 1).id());
   if (i.operand_count() != first + 1) return false;
   const Instruction index = i.operand(first);
   const Shape shape = index.shape();
@@ -46,6 +48,58 @@ bool IsIota(absl::Span<const int64_t> list, int64_t start) {
   return true;
 }
 
+// Makes the index of batching dimensions components of the index vectors.
+bool IndexBatches(PatternRewriter& rewriter, Instruction scatter) {
+  const ScatterDims dims = ScatterDims::Of(scatter);
+  const int64_t count = (scatter.operand_count() - 1) / 2;
+  if (count < 1 || dims.input_batching_dims.empty() || !rewriter.IsReplaceable(scatter)) return false;
+  const Instruction given = scatter.operand(count);
+  const Shape shape = given.shape();
+  const int64_t vector_dim = dims.index_vector_dim;
+  if (shape.has_dynamic_dims() || !IsInteger(shape.element_type()) || scatter.operand(0).shape().element_count() == 0) {
+    return false;
+  }
+  // Narrow integers may not hold the index of a batch.
+  const ElementType type = BitsOf(shape.element_type()) < 32 ? ElementType::kS32 : shape.element_type();
+  std::vector<int64_t> sizes(shape.dims().begin(), shape.dims().end());
+  if (vector_dim == shape.rank()) sizes.push_back(1);
+  ShapeTable& shapes = rewriter.shapes();
+  std::vector<InstructionId> parts = {
+      rewriter.MakeReshape(rewriter.MakeConvert(given.id(), type), shapes.Array(type, sizes))};
+  const size_t components = static_cast<size_t>(vector_dim);
+  const int64_t before = sizes[components];
+  sizes[components] = 1;
+  for (int64_t d : dims.scatter_indices_batching_dims) {
+    const AttrValue iota[] = {rewriter.Int(Attr::kIotaDimension, d)};
+    parts.push_back(rewriter.Make(Opcode::kIota, shapes.Array(type, sizes), {}, iota));
+  }
+  sizes[components] = before + static_cast<int64_t>(dims.input_batching_dims.size());
+  const AttrValue along[] = {rewriter.List(Attr::kDimensions, {vector_dim})};
+  const InstructionId indices = rewriter.Make(Opcode::kConcatenate, shapes.Array(type, sizes), parts, along);
+  std::vector<int64_t> indexed(dims.scatter_dims_to_operand_dims.begin(), dims.scatter_dims_to_operand_dims.end());
+  std::vector<int64_t> inserted(dims.inserted_window_dims.begin(), dims.inserted_window_dims.end());
+  for (int64_t d : dims.input_batching_dims) {
+    indexed.push_back(d);
+    inserted.push_back(d);
+  }
+  absl::c_sort(inserted);
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : OwnAttrs(scatter)) {
+    // The vectors are sorted no more.
+    if (value.attr == Attr::kInputBatchingDims || value.attr == Attr::kScatterIndicesBatchingDims ||
+        value.attr == Attr::kIndicesAreSorted) {
+      continue;
+    }
+    if (value.attr == Attr::kInsertedWindowDims) value = rewriter.List(value.attr, inserted);
+    if (value.attr == Attr::kScatterDimsToOperandDims) value = rewriter.List(value.attr, indexed);
+    attrs.push_back(value);
+  }
+  std::vector<InstructionId> operands;
+  for (Instruction operand : scatter.operands()) operands.push_back(operand.id());
+  operands[static_cast<size_t>(count)] = indices;
+  return rewriter.ReplaceWithNew(scatter, Opcode::kScatter, operands, attrs);
+}
+
 // Gives a scatter one dimension of index vectors, windows of the rank of the array, and indices of its first
 // dimensions.
 bool SimplifyScatter(PatternRewriter& rewriter, Instruction scatter) {
@@ -55,7 +109,7 @@ bool SimplifyScatter(PatternRewriter& rewriter, Instruction scatter) {
   for (int64_t k = 0; k < scatter.operand_count(); ++k) {
     if (scatter.operand(k).shape().has_dynamic_dims()) return false;
   }
-  if (scatter.shape().IsTuple() != (count > 1)) return false;
+  if (scatter.shape().IsTuple() != (count > 1) || scatter.operand(0).shape().element_count() == 0) return false;
   const Shape indices = scatter.operand(count).shape(), array = scatter.operand(0).shape();
   const int64_t vector_dim = dims.index_vector_dim, rank = array.rank();
   if (indices.rank() == 2 && vector_dim == 1 && dims.inserted_window_dims.empty() &&
@@ -182,6 +236,7 @@ void AddDynamicIndexSplitterRules(RewritePatternSet* rules) {
 }
 
 void AddScatterSimplifierRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kScatter}, "batches of scatters indexed", IndexBatches);
   rules->Add({Opcode::kScatter}, "scatters brought into form", SimplifyScatter);
 }
 

@@ -79,7 +79,9 @@ std::optional<TypePair> OptionTypes(const PatternRewriter& rewriter) {
 
 bool ConvertElementType(PatternRewriter& rewriter, Instruction i) {
   const std::optional<TypePair> types = OptionTypes(rewriter);
-  return types && !KeepsElements(i.opcode()) && i.opcode() != Opcode::kBitcastConvert &&
+  const bool is_conversion = i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcastConvert ||
+                             i.opcode() == Opcode::kStochasticConvert;
+  return types && !is_conversion &&
          ComputeIn(rewriter, i, types->to, [&](ElementType type) { return type == types->from; });
 }
 
@@ -157,7 +159,10 @@ void AddElementTypeConverterRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations done in another type", ConvertElementType);
   }
-  rules->Add({Opcode::kDot, Opcode::kConvolution}, "operations done in another type", ConvertElementType);
+  rules->Add({Opcode::kDot, Opcode::kConvolution, Opcode::kBroadcast, Opcode::kConcatenate, Opcode::kDynamicSlice,
+              Opcode::kDynamicUpdateSlice, Opcode::kGather, Opcode::kIota, Opcode::kPad, Opcode::kReshape,
+              Opcode::kReverse, Opcode::kSlice, Opcode::kTranspose},
+             "operations done in another type", ConvertElementType);
 }
 
 void AddChangeOpDataTypeRules(RewritePatternSet* rules) {

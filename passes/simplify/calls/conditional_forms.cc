@@ -23,17 +23,18 @@ bool ReturnsArray(Instruction conditional) {
   return conditional.opcode() == Opcode::kConditional && conditional.shape().IsArray();
 }
 
-// Returns by computation whether maps call it, directly or indirectly.
-std::vector<uint8_t> CalledByMaps(const Module& module, absl::Span<const ComputationId> post_order) {
-  std::vector<uint8_t> called(module.computation_id_bound(), 0);
+// Returns by computation whether it is applied to elements, by maps, reductions, sorts and the like, or called by such
+// a computation.
+std::vector<uint8_t> AppliedToElements(const Module& module, const CallGraph& graph) {
+  std::vector<uint8_t> applied(module.computation_id_bound(), 0);
+  const absl::Span<const ComputationId> post_order = graph.PostOrder();
   for (size_t k = post_order.size(); k-- > 0;) {
-    const Computation c = module.computation(post_order[k]);
-    for (Instruction i : c.instructions()) {
-      const bool applies = called[c.id().value] != 0 || i.opcode() == Opcode::kMap;
-      if (applies) i.ForEachCallee([&](Computation callee) { called[callee.id().value] = 1; });
+    const Computation caller = module.computation(post_order[k]);
+    for (const CallSite& site : graph.callsites(caller)) {
+      if (site.context == CallContext::kEmbedded || applied[caller.id().value] != 0) applied[site.callee.value] = 1;
     }
   }
-  return called;
+  return applied;
 }
 
 }  // namespace
@@ -82,12 +83,12 @@ absl::StatusOr<bool> ConditionalCanonicalizer::Run(Module& module) {
 absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
   const CallGraph graph(module);
   const std::vector<ComputationId> order(graph.PostOrder().begin(), graph.PostOrder().end());
-  const std::vector<uint8_t> by_maps = CalledByMaps(module, order);
+  const std::vector<uint8_t> applied = AppliedToElements(module, graph);
   const SideEffects effects(module);
   int64_t changed = 0;
   // Callees first, so that branches have no conditionals left.
   for (ComputationId c : order) {
-    if (by_maps[c.value] == 0) continue;
+    if (applied[c.value] == 0) continue;
     std::vector<InstructionId> conditionals;
     for (Instruction i : module.computation(c).instructions()) {
       if (ReturnsArray(i) && !HasControlEdges(i)) conditionals.push_back(i.id());

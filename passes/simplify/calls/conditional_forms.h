@@ -12,7 +12,7 @@ class ConditionalCanonicalizer : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Replaces conditionals in computations of maps by selects.
+// Replaces conditionals in computations that are applied to elements, as those of maps, by selects.
 class ConditionalToSelect : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The custom-calls by which XLA's front ends ask for matrix decompositions:
+//
+//   (a', taus) = Qr(a)                                       Householder reflections as in LAPACK's geqrf
+//   q = ProductOfElementaryHouseholderReflectors(a', taus)   as in LAPACK's orgqr
+//   (v, w) = Eigh(a), backend_config="LOWER,SORT,SWEEPS,TOLERANCE"   symmetric eigendecomposition
+//
+// of batches of real matrices, in double, rounded at the end. qr-expander and eigh-expander define the operations.
+#ifndef HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
+#define HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
+
+#include <functional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "interp/exact/custom_calls.h"
+
+namespace hlokit::interp {
+
+// Stops with results of any value when `should_stop` returns true. Returns an error if shapes or `config` do not fit.
+using MatrixCall = absl::Status (*)(absl::Span<const CustomCallOperand> operands,
+                                    absl::Span<const CustomCallResult> results, std::string_view config,
+                                    const std::function<bool()>& should_stop);
+
+// Returns null if the target is none of them.
+MatrixCall FindMatrixCall(std::string_view target);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
