@@ -17,7 +17,9 @@ constexpr size_t kMaxReaders = 32;  // consumer groups considered per value
 bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kContraction; }
 
 // Returns true for instructions that are never duplicated.
-bool IsExpensive(FusionClass c) { return c == FusionClass::kExpensive || c == FusionClass::kWindow || IsHero(c); }
+bool IsExpensive(FusionClass c) {
+  return c == FusionClass::kExpensive || c == FusionClass::kWindow || c == FusionClass::kGather || IsHero(c);
+}
 
 bool InDefaultMemory(Shape shape) { return !shape.has_layout() || shape.layout()->memory_space() == 0; }
 
@@ -191,6 +193,12 @@ int64_t FusionPlanner::ReadsMissingIn(const Group& group) const {
   return bytes;
 }
 
+int64_t FusionPlanner::UnreadByGather(Node representative) const {
+  if (info_[representative].fusion_class != FusionClass::kGather) return 0;
+  if (GroupOf(representative).size_in_all() > 1) return 0;
+  return std::max<int64_t>(0, info_[OperandsOf(representative)[0]].bytes - info_[representative].bytes);
+}
+
 bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
   if (x.single_result || y.single_result) return false;
   if (x.size_in_all() + y.size_in_all() > limits_.max_instructions) return false;
@@ -209,7 +217,7 @@ bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
 }
 
 bool FusionPlanner::TryJoin(Node a, Node b) {
-  if (!MayJoin(GroupOf(a), GroupOf(b))) return false;
+  if (!MayJoin(GroupOf(a), GroupOf(b)) || UnreadByGather(a) > 0 || UnreadByGather(b) > 0) return false;
   const uint64_t pair = uint64_t{std::min(a, b)} << 32 | std::max(a, b);
   if (unmergeable_.contains(pair)) return false;
   // The one that runs over the operand of the other's reduction.
@@ -331,8 +339,10 @@ void FusionPlanner::Place(Node n) {
     const Group& group = GroupOf(users.groups[k].group);
     double recompute = 0;
     const std::optional<Role> role = RoleIn(n, users.groups[k], &recompute);
-    if (role && HasCapacity(group, n))
-      fits_.push_back({users.groups[k].group, *role, recompute, ReadsMissingIn(group)});
+    if (!role || !HasCapacity(group, n)) continue;
+    const Node representative = users.groups[k].group;
+    fits_.push_back(
+        {representative, *role, recompute, SaturatingAdd(ReadsMissingIn(group), UnreadByGather(representative))});
   }
   if (fits_.empty()) return;
   const bool only = users.groups.size() == 1 && !users.others;

@@ -146,6 +146,8 @@ class FusionPlanner {
   int64_t CollectReads(Node n);
   // Returns the bytes of reads_ that `group` does not read already.
   int64_t ReadsMissingIn(const Group& group) const;
+  // Returns the bytes of its operand that a gather does not read as long as it is alone: in a fusion all of them count.
+  int64_t UnreadByGather(Node representative) const;
   Group& GroupOf(Node representative) { return groups_[static_cast<size_t>(info_[representative].group)]; }
   const Group& GroupOf(Node representative) const { return groups_[static_cast<size_t>(info_[representative].group)]; }
   void Finish(Node representative);

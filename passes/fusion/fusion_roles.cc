@@ -108,6 +108,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
       if (info.elements != g.size) return std::nullopt;
       break;
     case FusionClass::kExpensive:
+    case FusionClass::kGather:
     case FusionClass::kWindow:
       if (!once) return std::nullopt;
       break;
@@ -124,7 +125,6 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
     case FusionClass::kReordering:
     case FusionClass::kBroadcast:
     case FusionClass::kSlicing:
-    case FusionClass::kGather:
       break;
     case FusionClass::kUpdate:
     case FusionClass::kOpaque:

@@ -17,7 +17,7 @@ enum class FusionClass : uint8_t {
   kReordering,   // permutes the elements of the operand: reshape, transpose, reverse
   kBroadcast,    // replicates the elements of the operand
   kSlicing,      // each result element is from one operand element, and not all of these need be read: slice, pad
-  kGather,       // like kSlicing, with positions given by other operands
+  kGather,       // like kSlicing, with positions given by other operands: never duplicated
   kUpdate,       // in place: overwrites a part of its first operand
   kReduce,       // a hero: the loop nest of the fusion follows it
   kWindow,       // reduces overlapping windows: never duplicated
