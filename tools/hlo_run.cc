@@ -181,7 +181,7 @@ int Run(int argc, char** argv) {
   instruments.Report(evaluator->statistics(), &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {
-      diagnostics.ShowError(flags.host_io, std::string(status.message()), cli::kUsage);
+      diagnostics.ShowOutputError(status);
     }
   }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
