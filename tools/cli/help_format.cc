@@ -149,7 +149,7 @@ std::string HelpFormat::make_footer(const CLI::App* app) const {
   return StrCat(
       "Exit status:\n"
       "  0  success\n"
-      "  1  the input was rejected, a requested check failed, or output cannot be written\n"
+      "  1  the input was rejected, a check failed, or output cannot be written\n"
       "  2  usage error, or a file that cannot be read\n"
       "  3  internal error\n\n",
       app->get_footer(), app->get_footer().empty() ? "" : "\n");
