@@ -184,6 +184,11 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
 }
 
 void PassFlags::PrintReports() const {
+  if (timing_ != nullptr && statistics_ != nullptr && time_passes_ == "json" && stats_ == "json") {
+    // One document.
+    WriteError(StrCat("{\"times\": ", timing_->Json(), ",\"statistics\": ", statistics_->Json(), "}\n"));
+    return;
+  }
   if (timing_ != nullptr) WriteError(time_passes_ == "json" ? timing_->Json() : timing_->Text());
   if (statistics_ != nullptr) WriteError(stats_ == "json" ? statistics_->Json() : statistics_->Text());
 }
