@@ -137,11 +137,11 @@ int Run(int argc, char** argv) {
                      "are summed over them",
                      1, 1024)
           ->capture_default_str();
-  CLI::Option* const steps_option =
-      cli::AddNumber(&app, "--steps", &model.training.steps,
-                     "number of steps of a model to run, for metrics (printed unless other output of the run is), "
-                     "graphs, values, --expect and --save",
-                     0);
+  CLI::Option* const steps_option = cli::AddNumber(
+      &app, "--steps", &model.training.steps,
+      "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
+      "graphs, values, --expect and --save",
+      0);
   app.add_option("--optimizer", model.training.optimizer, "optimizer: sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   cli::AddNumber(&app, "--lr", &model.training.lr, "learning rate")->capture_default_str();
@@ -332,7 +332,7 @@ int Run(int argc, char** argv) {
     }
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
                        !model.save.empty() || profile.wanted() || profile.port >= 0;
-    if (steps_option->count() > 0 && !shown) session.emit.metrics = true;
+    if (steps_option->count() > 0 && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
     session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
                         !options.save_graphs_file.empty() || !options.metrics_file.empty();
