@@ -179,7 +179,7 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   const FingerprintedModule b{module_b.get(), &table_b, parts[1].source.get()};
   const FingerprintDiff diff = CompareFingerprints(a, b);
   if (!diff.same) diagnostics.Fail(cli::kRejected);
-  return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+  const bool written = cli::WriteOutputFile(flags.output, &diagnostics, [&](TextWriter& out) {
     if (flags.json) {
       WriteExplanationJson(diff, a, b, &out);
       return;
@@ -188,6 +188,8 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
     out << ToString(table_b.module()) << "  " << parts[1].label() << "\n";
     out << RenderText(diff, a, b);
   });
+  if (!written) diagnostics.Fail(cli::kUsage);
+  return diagnostics.exit_code();
 }
 
 int RunHash(const HashFlags& flags) {
@@ -323,7 +325,8 @@ int Run(int argc, char** argv) {
   StatsFlags stats;
   CLI::App* stats_app = app.add_subcommand("stats", "count operations, shapes, element types, bytes and depth");
   stats.AddTo(stats_app);
-  stats_app->add_option("--top", stats.top, "limit on the rows of each table; the JSON has all")->default_str("20");
+  cli::AddNumber(stats_app, "--top", &stats.top, "limit on the rows of each table; the JSON has all")
+      ->default_str("20");
   stats_app->footer(
       "Examples:\n"
       "  hlo-inspect stats module.hlo\n"

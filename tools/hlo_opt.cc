@@ -12,6 +12,7 @@
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/pass_flags.h"
 #include "tools/cli/print_flags.h"
@@ -59,12 +60,13 @@ int Run(int argc, char** argv) {
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
   app.add_flag("--verify-diagnostics", verify_diagnostics,
                "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
-  app.add_option("--max-nesting", input.parse.max_nesting, "limit on the nesting of shapes, operands and computations")
+  cli::AddNumber(&app, "--max-nesting", &input.parse.max_nesting,
+                 "limit on the nesting of shapes, operands and computations", 0)
       ->capture_default_str();
-  app.add_option("--max-instructions", input.parse.max_instructions, "limit on the instructions of a module")
+  cli::AddNumber(&app, "--max-instructions", &input.parse.max_instructions, "limit on the instructions of a module", 0)
       ->capture_default_str();
-  app.add_option("--max-literal-bytes", input.parse.max_literal_bytes,
-                 "limit on the bytes of all constants of a module")
+  cli::AddNumber(&app, "--max-literal-bytes", &input.parse.max_literal_bytes,
+                 "limit on the bytes of all constants of a module", 0)
       ->capture_default_str();
   cli::AddFillElidedFlag(&app, &fill_elided, /*xla=*/true, "generate values for elided constants before anything else");
   passes.AddFlags(&app);
@@ -76,6 +78,7 @@ int Run(int argc, char** argv) {
 
   print.SetOutput(output);
   input.warn_of_elided = !fill_elided;
+  input.parse.check_shapes_after_errors = verify;
   cli::DiagnosticReporter diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
   if (parts.empty()) return diagnostics.exit_code();
@@ -117,7 +120,7 @@ int Run(int argc, char** argv) {
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
-    diagnostics.ShowError(output, std::string(file.status().message()), cli::kUsage);
+    diagnostics.ShowOutputError(file.status());
     return diagnostics.exit_code();
   }
   for (size_t i = 0; i < modules.size(); ++i) {
@@ -125,7 +128,7 @@ int Run(int argc, char** argv) {
     print.Print((*file)->writer(), *modules[i]);
   }
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
-    diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
+    diagnostics.ShowOutputError(status);
   } else if (output != "-" && output != "/dev/null" && !input.json_diagnostics) {
     WarnOfElidedConstants(output, print, modules);
   }

@@ -10,6 +10,7 @@
 #include "interp/runtime/observe/profiler_server.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit {
@@ -83,20 +84,17 @@ int Run(int argc, char** argv) {
   capture->add_option("--logdir", flags.capture.logdir, "log directory of the profile, for tensorboard --logdir")
       ->type_name("DIR")
       ->required();
-  capture->add_option("--duration-ms", flags.capture.duration_ms, "duration of the capture")
-      ->check(CLI::Range(int64_t{1}, int64_t{600000}))
+  cli::AddNumber(capture, "--duration-ms", &flags.capture.duration_ms, "duration of the capture", 1, 600000)
       ->capture_default_str();
   capture->add_option("--run", flags.capture.run, "name of the run (default: the time)")->type_name("NAME");
-  capture->add_option("--attempts", flags.capture.attempts, "number of attempts while no event occurs")
-      ->check(CLI::Range(1, 100))
+  cli::AddNumber(capture, "--attempts", &flags.capture.attempts, "number of attempts while no event occurs", 1, 100)
       ->capture_default_str();
-  monitor->add_option("--duration-ms", flags.monitor_ms, "duration of the capture")
-      ->check(CLI::Range(int64_t{1}, int64_t{600000}))
+  cli::AddNumber(monitor, "--duration-ms", &flags.monitor_ms, "duration of the capture", 1, 600000)
       ->capture_default_str();
   for (CLI::App* sub : {show, trace}) {
     sub->add_option("file", flags.file, "an .xplane.pb file")->type_name("FILE")->required();
   }
-  show->add_option("--top", flags.top, "limit on the events of each line")->capture_default_str();
+  cli::AddNumber(show, "--top", &flags.top, "limit on the events of each line")->capture_default_str();
   for (CLI::App* sub : {capture, monitor, show, trace}) {
     sub->add_option("-o,--output", flags.output, "output file; - is standard output")
         ->type_name("FILE")
@@ -112,7 +110,7 @@ int Run(int argc, char** argv) {
   cli::DiagnosticReporter diagnostics((cli::InputOptions()));
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
   if (!file.ok()) {
-    diagnostics.ShowError(flags.output, std::string(file.status().message()), cli::kUsage);
+    diagnostics.ShowOutputError(file.status());
     return diagnostics.exit_code();
   }
   TextWriter& out = (*file)->writer();
@@ -122,7 +120,7 @@ int Run(int argc, char** argv) {
   if (trace->parsed()) Convert(flags, /*trace=*/true, &diagnostics, &out);
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
-    diagnostics.ShowError(flags.output, std::string(status.message()), cli::kUsage);
+    diagnostics.ShowOutputError(status);
   }
   return diagnostics.exit_code();
 }

@@ -86,6 +86,22 @@ struct Reference {
   std::unique_ptr<Engine> evaluator;
 };
 
+// Checks that the program to compare with takes the same leaves.
+bool CheckSameArguments(const Flags& flags, const std::vector<Shape>& own, const std::vector<Shape>& other,
+                        cli::DiagnosticReporter* diagnostics) {
+  std::string message;
+  if (own.size() != other.size()) {
+    message = StrCat("takes ", other.size(), " arguments; ", flags.path, " takes ", own.size());
+  }
+  for (size_t n = 0; n < own.size() && message.empty(); ++n) {
+    if (own[n].WithoutLayout() == other[n].WithoutLayout()) continue;
+    message = StrCat("argument ", n, " is ", ToString(other[n], false), "; that of ", flags.path, " is ",
+                     ToString(own[n], false));
+  }
+  if (!message.empty()) diagnostics->ShowError(flags.compare, message, cli::kRejected);
+  return message.empty();
+}
+
 // Reads the reference before the run, so that errors appear early. Returns false after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
                    const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
@@ -101,7 +117,8 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
   reference->program = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
   if (!reference->program) return false;
   reference->evaluator = Prepare(*reference->program, flags.engine, options, diagnostics);
-  return reference->evaluator != nullptr;
+  return reference->evaluator != nullptr &&
+         CheckSameArguments(flags, evaluator.argument_shapes(), reference->evaluator->argument_shapes(), diagnostics);
 }
 
 void Check(const Flags& flags, const std::vector<Literal>& results, const std::vector<Literal>& expected,
@@ -183,7 +200,7 @@ int Run(int argc, char** argv) {
   instruments.Report(evaluator->statistics(), &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {
-      diagnostics.ShowError(flags.host_io, std::string(status.message()), cli::kUsage);
+      diagnostics.ShowOutputError(status);
     }
   }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();

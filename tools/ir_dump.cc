@@ -10,6 +10,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/print_flags.h"
 #include "tools/cli/profile_flags.h"
@@ -104,7 +105,7 @@ int Run(int argc, char** argv) {
                  "with --input: list, json, dedupe (which are equal, and what differs first), print, normalize, dot")
       ->check(CLI::IsMember({"list", "json", "dedupe", "print", "normalize", "dot"}))
       ->needs(input_option);
-  app.add_option("--graph", form.graph, "with --input: one graph, by its number from 1")->needs(input_option);
+  cli::AddNumber(&app, "--graph", &form.graph, "with --input: one graph, by its number from 1", 1)->needs(input_option);
   app.add_option("--diff", form.other, "with --input: compare two of its graphs, A,B; exit code 1 if they differ")
       ->type_name("A,B")
       ->needs(input_option);
@@ -115,52 +116,54 @@ int Run(int argc, char** argv) {
          "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
          "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama")
       ->type_name("MODEL");
-  app.add_option("--batch", model.config.batch, "examples in a batch")->capture_default_str();
-  app.add_option("--seq", model.config.seq, "tokens in a sequence");
-  app.add_option("--image", model.config.image, "height and width of an image");
-  app.add_option("--classes", model.config.classes, "classes of an image model");
-  app.add_option("--vocab", model.config.vocab, "size of the vocabulary");
-  app.add_option("--hidden", model.config.hidden, "width of the model");
-  app.add_option("--layers", model.config.layers, "number of blocks of a transformer");
-  app.add_option("--heads", model.config.heads, "attention heads");
-  app.add_option("--kv-heads", model.config.kv_heads, "key and value heads of llama");
-  app.add_option("--ff", model.config.ffn_hidden, "width inside of a feed-forward layer");
-  app.add_option("--patch", model.config.patch, "patch size of vit");
+  cli::AddNumber(&app, "--batch", &model.config.batch, "examples in a batch", 1)->capture_default_str();
+  cli::AddNumber(&app, "--seq", &model.config.seq, "tokens in a sequence", 1);
+  cli::AddNumber(&app, "--image", &model.config.image, "height and width of an image", 1);
+  cli::AddNumber(&app, "--classes", &model.config.classes, "classes of an image model", 1);
+  cli::AddNumber(&app, "--vocab", &model.config.vocab, "size of the vocabulary", 1);
+  cli::AddNumber(&app, "--hidden", &model.config.hidden, "width of the model", 1);
+  cli::AddNumber(&app, "--layers", &model.config.layers, "number of blocks of a transformer", 1);
+  cli::AddNumber(&app, "--heads", &model.config.heads, "attention heads", 1);
+  cli::AddNumber(&app, "--kv-heads", &model.config.kv_heads, "key and value heads of llama", 1);
+  cli::AddNumber(&app, "--ff", &model.config.ffn_hidden, "width inside of a feed-forward layer", 1);
+  cli::AddNumber(&app, "--patch", &model.config.patch, "patch size of vit", 1);
   app.add_option("--dtype", dtype, "element type of parameters and inputs: f32, bf16 or f64")
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
   app.add_option("--step", model.step, "step of a model: train (forward, backward, update) or infer")
       ->check(CLI::IsMember({"train", "infer"}));
   CLI::Option* const devices_option =
-      app.add_option("--devices,--num-devices", model.devices,
+      cli::AddNumber(&app, "--devices,--num-devices", &model.devices,
                      "number of devices in this process that train a model, each on a shard of the batch; gradients "
-                     "are summed over them")
-          ->check(CLI::Range(1, 1024))
+                     "are summed over them",
+                     1, 1024)
           ->capture_default_str();
-  CLI::Option* const steps_option =
-      app.add_option("--steps", model.training.steps,
-                     "number of steps of a model to run, for metrics (printed unless other output of the run is), "
-                     "graphs, values, --expect and --save");
+  CLI::Option* const steps_option = cli::AddNumber(
+      &app, "--steps", &model.training.steps,
+      "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
+      "graphs, values, --expect and --save",
+      0);
   app.add_option("--optimizer", model.training.optimizer, "optimizer: sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
-  app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
+  cli::AddNumber(&app, "--lr", &model.training.lr, "learning rate")->capture_default_str();
   CLI::Option* const momentum_option =
-      app.add_option("--momentum", model.training.momentum, "momentum of sgd")->capture_default_str();
-  app.add_option("--weight-decay", model.training.weight_decay, "weight decay of the optimizer")->capture_default_str();
-  app.add_option("--eps", model.training.eps, "epsilon of adam")->capture_default_str();
+      cli::AddNumber(&app, "--momentum", &model.training.momentum, "momentum of sgd")->capture_default_str();
+  cli::AddNumber(&app, "--weight-decay", &model.training.weight_decay, "weight decay of the optimizer")
+      ->capture_default_str();
+  cli::AddNumber(&app, "--eps", &model.training.eps, "epsilon of adam")->capture_default_str();
   app.add_flag("--nesterov", model.training.nesterov, "Nesterov momentum of sgd");
   app.add_option("--lr-schedule", model.training.lr_schedule,
                  "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
                  "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]")
       ->type_name("SCHEDULE");
-  app.add_option("--clip-norm", model.training.clip_norm, "limit on the norm of all gradients");
-  app.add_option("--clip-value", model.training.clip_value, "limit on the elements of gradients");
+  cli::AddNumber(&app, "--clip-norm", &model.training.clip_norm, "limit on the norm of all gradients");
+  cli::AddNumber(&app, "--clip-value", &model.training.clip_value, "limit on the elements of gradients");
   app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from")->type_name("FILE");
   app.add_option("--save", model.save,
                  "safetensors file to write parameters and buffers to, after --steps steps; 0: the initial ones")
       ->type_name("FILE");
   app.add_option("--init", init, "deterministic pseudo-random initial values: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
-  app.add_option("--gain", model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
+  cli::AddNumber(&app, "--gain", &model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
       ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
       ->type_name("FILE")
@@ -205,14 +208,8 @@ int Run(int argc, char** argv) {
   profile.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return *exit_code;
-  if (list_variables) {
-    std::fputs(lazy::DescribeEnvironment().c_str(), stdout);
-    return cli::kOk;
-  }
-  if (list_ops) {
-    std::fputs(lazy::OpList().c_str(), stdout);
-    return cli::kOk;
-  }
+  if (list_variables) return cli::PrintText(lazy::DescribeEnvironment());
+  if (list_ops) return cli::PrintText(lazy::OpList());
   if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {
     return cli::UsageError("ir-dump", "expected one of --op, --program, --model, --input and --test-case");
   }
@@ -277,7 +274,7 @@ int Run(int argc, char** argv) {
   cli::DiagnosticReporter diagnostics(input);
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
-    diagnostics.ShowError(output, std::string(file.status().message()), cli::kUsage);
+    diagnostics.ShowOutputError(file.status());
     return diagnostics.exit_code();
   }
   TextWriter& out = (*file)->writer();
@@ -335,7 +332,7 @@ int Run(int argc, char** argv) {
     }
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
                        !model.save.empty() || profile.wanted() || profile.port >= 0;
-    if (steps_option->count() > 0 && !shown) session.emit.metrics = true;
+    if (steps_option->count() > 0 && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
     session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
                         !options.save_graphs_file.empty() || !options.metrics_file.empty();
@@ -391,7 +388,7 @@ int Run(int argc, char** argv) {
   session.Finish();
   if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
-    diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
+    diagnostics.ShowOutputError(status);
   }
   return diagnostics.exit_code();
 }

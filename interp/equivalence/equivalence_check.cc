@@ -129,14 +129,21 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
   options.limits.max_seconds = options_.max_seconds;
+  options.num_replicas = module.header().replica_count;
+  options.num_partitions = module.header().num_partitions;
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
   std::vector<std::vector<Literal>> results;
   const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
   for (int64_t set = 0; set < sets; ++set) {
-    std::vector<Literal> arguments =
-        MakeFakeArguments(evaluator->argument_shapes(), options_.seed + static_cast<uint64_t>(set));
+    const uint64_t seed = options_.seed + static_cast<uint64_t>(set);
+    std::vector<Literal> arguments;
+    for (int64_t d = 0; d < evaluator->num_devices(); ++d) {
+      std::vector<Literal> own =
+          MakeFakeArguments(evaluator->argument_shapes(), seed + (static_cast<uint64_t>(d) << 48));
+      std::move(own.begin(), own.end(), std::back_inserter(arguments));
+    }
     if (set >= options_.inputs) {
       for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i]);
     }
@@ -180,8 +187,9 @@ absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& mo
   for (size_t set = 0; set < results->size(); ++set) {
     std::vector<Literal>& before = results_[set];
     const std::vector<Literal>& after = (*results)[set];
-    for (size_t k = 0; k < redefined_.size() && k < before.size() && k < after.size(); ++k) {
-      if (redefined_[k] != 0) before[k] = after[k];
+    // Results of one device after another.
+    for (size_t k = 0; !redefined_.empty() && k < before.size() && k < after.size(); ++k) {
+      if (redefined_[k % redefined_.size()] != 0) before[k] = after[k];
     }
     const absl::StatusOr<ValueDifference> difference =
         CompareValuesByType(after, before, [&](ElementType type) { return tolerance.Of(type); });
@@ -204,7 +212,7 @@ std::string EquivalenceCheck::Summary() const {
     if (result.shape().IsArray()) elements += result.element_count();
   }
   std::string text =
-      StrCat("same results after each of ", count(compared_, "pass"), compared_ == 1 ? "" : "es",
+      StrCat("same results after each of ", compared_, compared_ == 1 ? " pass" : " passes",
              " that changed the module (of ", passes_, "): ", count(static_cast<int64_t>(results_[0].size()), "result"),
              " of ", count(elements, "element"), ", on ", count(options_.inputs, "set"), " of arguments");
   StrAppend(&text, " (", NameOfSet(0),

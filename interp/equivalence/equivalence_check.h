@@ -53,7 +53,8 @@ struct EquivalenceOptions {
   double max_seconds = 60;             // of one run
 };
 
-// Evaluates the module before the first pass and after each pass that changed it, and compares the results. Results
+// Evaluates the module before the first pass and after each pass that changed it, on as many replicas and partitions as
+// its header has, and compares the results. Results
 // that depend on opcodes that a pass redefines may change once, after that pass.
 class EquivalenceCheck : public PassInstrumentation {
  public:

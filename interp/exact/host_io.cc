@@ -2,11 +2,11 @@
 #include "interp/exact/host_io.h"
 
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "interp/exact/arguments.h"
+#include "ir/core/atomic_file_writer.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
@@ -58,10 +58,10 @@ absl::Status FileHostIo::Send(std::string_view queue, int64_t device, absl::Span
 
 absl::Status FileHostIo::Finish() const {
   for (const auto& [path, text] : outputs_) {
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) return absl::UnavailableError(StrCat("cannot write ", path));
+    absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(path);
+    if (!file.ok()) return file.status();
+    (*file)->Write(text);
+    if (const absl::Status status = (*file)->Commit(); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

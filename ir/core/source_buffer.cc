@@ -14,6 +14,7 @@ namespace hlokit {
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const std::string& path,
                                                                            uint64_t max_bytes) {
   const bool is_stdin = path == "-";
+  const std::string name = is_stdin ? "<stdin>" : path;
   const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return absl::NotFoundError(StrCat(path, ": ", strerror(errno)));
   std::string text;
@@ -21,7 +22,7 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const
   if (fstat(fd, &info) == 0) {
     if (S_ISDIR(info.st_mode)) {
       if (!is_stdin) close(fd);
-      return absl::InvalidArgumentError(StrCat(path, ": is a directory"));
+      return absl::InvalidArgumentError(StrCat(name, ": is a directory"));
     }
     // One spare byte lets the last read detect the end of file without growing.
     if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= max_bytes) text.reserve(info.st_size + 1);
@@ -33,20 +34,20 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const
     const ssize_t n = read(fd, text.data() + used, text.size() - used);
     if (n < 0) {
       if (errno == EINTR) continue;
-      status = absl::DataLossError(StrCat(path, ": ", strerror(errno)));
+      status = absl::DataLossError(StrCat(name, ": ", strerror(errno)));
       break;
     }
     if (n == 0) break;
     used += static_cast<size_t>(n);
     if (used > max_bytes) {
-      status = absl::ResourceExhaustedError(StrCat(path, ": larger than ", max_bytes, " bytes"));
+      status = absl::ResourceExhaustedError(StrCat(name, ": more than ", max_bytes, " bytes"));
       break;
     }
   }
   if (!is_stdin) close(fd);
   if (!status.ok()) return status;
   text.resize(used);
-  return std::make_shared<const SourceBuffer>(is_stdin ? "<stdin>" : path, std::move(text));
+  return std::make_shared<const SourceBuffer>(name, std::move(text));
 }
 
 LineColumn LineColumnAt(std::string_view text, size_t offset) {

@@ -37,6 +37,10 @@ std::string_view FindNearest(std::string_view word, const std::vector<std::strin
       best_distance = distance;
     }
   }
+  if (!best.empty() || word.size() < 2) return best;
+  for (std::string_view c : candidates) {
+    if (c.size() > word.size() && c.starts_with(word) && (best.empty() || c.size() < best.size())) best = c;
+  }
   return best;
 }
 

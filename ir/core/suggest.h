@@ -9,7 +9,8 @@
 
 namespace hlokit {
 
-// Returns the candidate nearest to `word` by edit distance if it is near enough for a hint, else "".
+// Returns the candidate nearest to `word` by edit distance if it is near enough for a hint, or else the shortest one
+// that begins with `word`, or else "".
 std::string_view FindNearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 // Returns a question, "did you mean `X`?"; without a near candidate a list of few candidates, "it is one of `A`, `B`";

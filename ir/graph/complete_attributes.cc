@@ -47,24 +47,24 @@ bool IsElided(const Module& module, AttrValue value) {
 
 void NormalizeAttributes(Module* module, Opcode opcode, absl::Span<const InstructionId> operands, size_t begin,
                          std::vector<AttrValue>* attrs) {
-  const bool has_rule = opcode == Opcode::kCompare || opcode == Opcode::kBroadcast || opcode == Opcode::kMap ||
-                        opcode == Opcode::kCustomCall || opcode == Opcode::kOutfeed;
-  if (!has_rule) return;
   const auto find = [&](Attr attr) {
     return std::find_if(attrs->begin() + static_cast<ptrdiff_t>(begin), attrs->end(),
                         [&](const AttrValue& v) { return v.attr == attr; });
   };
-  const Shape operand = operands.empty() ? Shape() : module->instruction(operands[0]).shape();
+  const auto first_operand = [&] { return operands.empty() ? Shape() : module->instruction(operands[0]).shape(); };
   if (opcode == Opcode::kCompare) {
+    const Shape operand = first_operand();
     const auto type = find(Attr::kCompareType);
     if (type != attrs->end() && operand.valid() && operand.IsArray() &&
         type->payload == static_cast<uint32_t>(DefaultComparison(operand.element_type()))) {
       attrs->erase(type);
     }
   } else if (opcode == Opcode::kBroadcast) {
+    const Shape operand = first_operand();
     const bool scalar = operand.valid() && operand.IsScalar();
     if (scalar && find(Attr::kDimensions) == attrs->end()) attrs->push_back({Attr::kDimensions, 0});
   } else if (opcode == Opcode::kMap) {
+    const Shape operand = first_operand();
     if (!operand.valid() || !operand.IsArray()) return;
     std::vector<int64_t> dimensions(static_cast<size_t>(operand.rank()));
     std::iota(dimensions.begin(), dimensions.end(), 0);
@@ -83,6 +83,7 @@ void NormalizeAttributes(Module* module, Opcode opcode, absl::Span<const Instruc
       attrs->erase(version);
     }
   } else if (opcode == Opcode::kOutfeed) {
+    const Shape operand = first_operand();
     if (operand.valid() && find(Attr::kOutfeedShape) == attrs->end()) {
       attrs->push_back({Attr::kOutfeedShape, operand.id().value});
     }

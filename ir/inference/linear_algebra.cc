@@ -150,6 +150,10 @@ absl::Status InferScaledDot(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 1));
+  if (in.operand(2).rank() == 0 && in.operand(3).rank() == 0) {
+    return Error("operand 2 or 3 (the scales) must not be a scalar, found ", Text(in.operand(2)), " and ",
+                 Text(in.operand(3)));
+  }
   out->SetArray(ProductType(in));
   AddMatmulShape(p, out);
   return absl::OkStatus();

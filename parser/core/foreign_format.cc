@@ -2,6 +2,7 @@
 #include "parser/core/foreign_format.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace hlokit {
 namespace {
@@ -15,16 +16,45 @@ constexpr ForeignFormat kMlir = {
 constexpr ForeignFormat kProtoText = {
     "a protocol buffer in text form",
     "hlokit reads HLO text: print it with XLA's `HloModule::ToString()`, or dump with `--xla_dump_hlo_as_text`"};
-constexpr ForeignFormat kBinary = {
-    "binary data, such as a serialized HloProto",
-    "hlokit reads HLO text: print it with XLA's `HloModule::ToString()`, or dump with `--xla_dump_hlo_as_text`"};
+constexpr ForeignFormat kBinary = {"binary data", kProtoText.hint};
+// By the number of messages in which the name of the module is.
+constexpr ForeignFormat kProtos[] = {
+    {"a serialized HloModuleProto",
+     "hlokit reads HLO text: XLA's `run_hlo_module --input_format=pb` reads it, and JAX prints it with "
+     "`xla_client.XlaComputation(data).as_hlo_text()`"},
+    {"a serialized HloProto",
+     "hlokit reads HLO text: XLA's `hlo-opt --format=pb` and `run_hlo_module --input_format=pb` read it; dump text "
+     "with "
+     "`--xla_dump_hlo_as_text`"},
+    {"a serialized HloSnapshot",
+     "hlokit reads HLO text: print it with XLA's `dumped_computation_to_text`, or dump text with "
+     "`--xla_dump_hlo_as_text`"}};
 
-// Returns `text` from its first character outside of whitespace and comments to the end of a line.
+// Data that begins with fixed bytes.
+struct Magic {
+  std::string_view bytes;
+  ForeignFormat format;
+};
+constexpr Magic kMagic[] = {
+    {"\x1f\x8b", {"gzip-compressed data", "decompress it first: `gunzip -c FILE | TOOL -`"}},
+    {"\x28\xb5\x2f\xfd", {"zstd-compressed data", "decompress it first: `zstd -dc FILE | TOOL -`"}},
+    {"\xfd"
+     "7zXZ",
+     {"xz-compressed data", "decompress it first: `xz -dc FILE | TOOL -`"}},
+    {"BZh", {"bzip2-compressed data", "decompress it first: `bzip2 -dc FILE | TOOL -`"}},
+    {"PK\x03\x04", {"a zip archive", "extract the module from it first: `unzip -p FILE MODULE | TOOL -`"}},
+    {"ML\xefR", {"MLIR bytecode", kMlir.hint}},
+    {"\x7f"
+     "ELF",
+     {"a program or an object file", kProtoText.hint}}};
+
+// Returns `text` from its first character outside of whitespace and comments to the end of a line, which begin with
+// `//`, in the text form of protocol buffers with `# `, and with the aliases of MLIR, as in `#loc = `.
 std::string_view SkipWhitespaceAndLineComments(std::string_view text) {
   while (true) {
     const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
     text.remove_prefix(begin);
-    if (!text.starts_with("//")) return text;
+    if (!text.starts_with("//") && !text.starts_with("# ")) return text;
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
 }
@@ -37,8 +67,12 @@ bool IsBinary(std::string_view text) {
 
 bool IsMlir(std::string_view text) {
   for (std::string_view begin :
-       {"module @", "module attributes", "builtin.module", "func.func", "#loc", "\"builtin.module\""}) {
+       {"module @", "module attributes", "builtin.module", "func.func", "#", "!", "\"builtin.module\""}) {
     if (text.starts_with(begin)) return true;
+  }
+  const std::string_view line = text.substr(0, text.find('\n'));
+  for (std::string_view op : {" = stablehlo.", " = \"stablehlo.", " = mhlo.", " = \"mhlo.", " = chlo.", " = vhlo."}) {
+    if (line.find(op) != std::string_view::npos) return true;
   }
   // A computation can have the name `module`.
   if (!text.starts_with("module {")) return false;
@@ -46,28 +80,55 @@ bool IsMlir(std::string_view text) {
 }
 
 bool IsProtoText(std::string_view text) {
-  if (text.starts_with("name: \"")) return true;
-  if (!text.starts_with("hlo_module {") && !text.starts_with("computations {")) return false;
-  return text.find(" name: \"") != std::string_view::npos;
+  if (text.starts_with("name: ") || text.starts_with("hlo_module <")) return true;
+  for (std::string_view begin : {"hlo_module {", "computations {", "hlo {"}) {
+    if (text.starts_with(begin)) return text.find(" name: \"") != std::string_view::npos;
+  }
+  return false;
 }
+
+// Returns the messages around the first string: each begins with its first field, which has a length. 0: no message.
+size_t ProtoDepth(std::string_view text) {
+  constexpr char kFirstField = '\x0a';
+  size_t depth = 0;
+  while (text.starts_with(kFirstField) && depth <= std::size(kProtos)) {
+    text.remove_prefix(1);
+    size_t length = 0;
+    for (int shift = 0;; shift += 7) {
+      if (text.empty() || shift > 28) return 0;
+      const size_t byte = static_cast<unsigned char>(text[0]);
+      text.remove_prefix(1);
+      length |= (byte & 0x7f) << shift;
+      if ((byte & 0x80) == 0) break;
+    }
+    ++depth;
+    if (text.starts_with(kFirstField)) continue;
+    const std::string_view name = text.substr(0, length);
+    const auto is_printable = [](char c) { return c > 0x20 && c < 0x7f; };
+    return !name.empty() && std::all_of(name.begin(), name.end(), is_printable) ? depth : 0;
+  }
+  return 0;
+}
+
+// Returns whether it is a tar archive, whose first header has its mark here.
+bool IsTar(std::string_view text) { return text.size() > 262 && text.substr(257, 5) == "ustar"; }
 
 }  // namespace
 
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   text = text.substr(0, kMaxBytesRead);
-  if (text.starts_with("\x1f\x8b")) {
-    return ForeignFormat{"gzip-compressed data", "decompress it first: `gunzip -c FILE | TOOL -`"};
+  for (const Magic& magic : kMagic) {
+    if (text.starts_with(magic.bytes)) return magic.format;
   }
-  if (text.starts_with("\x28\xb5\x2f\xfd")) {
-    return ForeignFormat{"zstd-compressed data", "decompress it first: `zstd -dc FILE | TOOL -`"};
-  }
-  if (text.starts_with("PK\x03\x04")) return ForeignFormat{"a zip archive", "extract the module from it first"};
-  if (text.starts_with("ML\xefR")) return ForeignFormat{"MLIR bytecode", kMlir.hint};
+  if (IsTar(text)) return ForeignFormat{"a tar archive", "extract the module from it first: `tar -xOf FILE | TOOL -`"};
   const std::string_view begin = SkipWhitespaceAndLineComments(text);
   if (begin.starts_with("HloModule") || begin.starts_with("{")) return std::nullopt;  // `{` begins JSON
   if (IsMlir(begin)) return kMlir;
   if (IsProtoText(begin)) return kProtoText;
-  if (IsBinary(text)) return kBinary;
+  if (IsBinary(text)) {
+    const size_t depth = ProtoDepth(text);
+    return depth == 0 || depth > std::size(kProtos) ? kBinary : kProtos[depth - 1];
+  }
   return std::nullopt;
 }
 

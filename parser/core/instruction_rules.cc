@@ -224,6 +224,10 @@ void InstructionRules::DropLegacyAttributes(const InstructionDraft& draft, AttrT
   }
 }
 
+std::string UnknownOpcodeHint(std::string hint) {
+  return StrCat(hint, hint.empty() ? "" : " ", "--allow-unknown keeps unknown opcodes");
+}
+
 bool InstructionRules::FinishComputation(ComputationId id, InstructionId root) {
   const ComputationRecord& c = module_->record(id);
   module_->SetRoot(id, root.valid() ? root : c.last);

@@ -52,6 +52,9 @@ class AttrTail {
 };
 
 // Methods return false after an error, which is in the sink.
+// Returns the hint for an unknown opcode, without ParseOptions::allow_unknown.
+std::string UnknownOpcodeHint(std::string hint);
+
 class InstructionRules {
  public:
   using Operands = absl::Span<const InstructionId>;

@@ -89,7 +89,7 @@ absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context) {
   TextCursor in(source.text(), &sink);
   ShapeParser shapes(&in, context, 1 << 20);
   Shape shape;
-  if (!shapes.Parse(&shape)) return sink.ToStatus(source);
+  if (!shapes.Parse(&shape)) return absl::InvalidArgumentError(sink.diagnostics().front().message);
   if (!in.AtEnd())
     return absl::InvalidArgumentError(
         StrCat("<shape>: expected the end of the text after the shape, found ", in.DescribeNext()));

@@ -22,6 +22,9 @@ namespace hlokit {
 struct ParseOptions {
   // Keep unrecognized opcodes and attributes, with a warning each, instead of rejecting them.
   bool allow_unknown = false;
+  // After errors, report shapes too that are not those that inference finds, where the errors have no influence on
+  // them: a part of what the verifier would report. For HLO text.
+  bool check_shapes_after_errors = false;
   // The text is a module quoted in the header of another.
   bool quoted_module = false;
   // Limits. Exceeding one is a diagnostic.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/core/str_cat.h"
+#include "parser/core/scan.h"
 
 namespace hlokit {
 
@@ -37,8 +38,7 @@ void TextCursor::SkipWhitespaceAndComments() {
     while (char_class::Is(*p_, char_class::kWhitespace)) ++p_;
     if (*p_ != '/') return;
     if (p_[1] == '/') {
-      const auto* newline = static_cast<const char*>(std::memchr(p_, '\n', static_cast<size_t>(end_ - p_)));
-      p_ = newline == nullptr ? end_ : newline;
+      p_ = scan::FindAny<'\n', '\r'>(p_, end_);  // as in XLA, a lone carriage return ends a line
     } else if (p_[1] == '*') {
       const std::string_view rest(p_ + 2, static_cast<size_t>(end_ - p_) - 2);
       const size_t close = rest.find("*/");

@@ -216,7 +216,7 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   return Error(DiagnosticKind::kUnknownOpcode, range,
                StrCat("expected an opcode, found ",
                       in_.DescribeNext().empty() || !word.empty() ? StrCat('`', word, '`') : in_.DescribeNext()),
-               hint);
+               word.empty() || !f.shape.valid() ? hint : UnknownOpcodeHint(hint));
 }
 
 bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id) {

@@ -34,7 +34,11 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
 std::unique_ptr<Module> ModuleParser::Run() {
   const size_t errors = sink_->error_count();
   ParseModuleLevel();
-  if (sink_->error_count() != errors || !FinishModule()) return nullptr;
+  if (sink_->error_count() != errors) {
+    if (options_.check_shapes_after_errors) CheckSoundShapes();
+    return nullptr;
+  }
+  if (!FinishModule()) return nullptr;
   return std::move(module_);
 }
 
@@ -183,6 +187,38 @@ bool ModuleParser::ParseSingleInstruction() {
   module_->header().is_scheduled = true;
   entry_ = computation;
   return true;
+}
+
+void ModuleParser::CheckSoundShapes() {
+  const auto is_erroneous = [](Instruction i) { return (i.record().flags & kErrorPlaceholder) != 0; };
+  std::vector<uint8_t> sound(module_->computation_id_bound(), 0);
+  for (ComputationId id : finished_) {
+    const Computation c = module_->computation(id);
+    int64_t parameters = 0;
+    bool good = c.root().valid() && deferred_parameters_.find(id.value) == deferred_parameters_.end();
+    for (Instruction i : c.instructions()) {
+      good = good && !is_erroneous(i);
+      parameters += i.opcode() == Opcode::kParameter;
+    }
+    sound[id.value] = good && parameters == c.parameter_count();
+  }
+  std::vector<Shape> operands;
+  for (ComputationId id : finished_) {
+    if (deferred_parameters_.find(id.value) != deferred_parameters_.end()) continue;
+    for (Instruction i : module_->computation(id).instructions()) {
+      if (sink_->limit_reached()) return;
+      bool good = !is_erroneous(i) && i.record().source_offset != InstructionRecord::kNoSourceOffset;
+      for (Instruction operand : i.operands()) good = good && !is_erroneous(operand);
+      i.ForEachCallee([&](Computation callee) { good = good && sound[callee.id().value] != 0; });
+      if (!good) continue;
+      const absl::Status status = CheckShape(RequestFor(i, &operands));
+      if (status.ok()) continue;
+      const bool call = HasTrait(i.opcode(), kControlFlow);
+      Error(call ? DiagnosticKind::kCallSignature : DiagnosticKind::kInference,
+            {i.record().source_offset, static_cast<uint32_t>(i.name().size())},
+            StrCat("`", i.name(), "`: ", std::string(status.message())));
+    }
+  }
 }
 
 bool ModuleParser::FinishModule() {

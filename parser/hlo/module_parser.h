@@ -76,6 +76,8 @@ class ModuleParser {
   bool FinishTopComputation(ComputationId id);
   bool ParseSingleInstruction();
   bool SkipToNextComputation();
+  // Reports wrong shapes of instructions that depend on no error.
+  void CheckSoundShapes();
   bool FinishModule();
   void UniquifyNames();
 

@@ -31,6 +31,16 @@ std::optional<ElementType> TypeAt(const char* p, const char** end) {
   return type;
 }
 
+// Returns whether the bytes of an array, with a byte for smaller elements, or the product of its first dimensions
+// exceed an int64.
+bool BytesOverflow(ElementType type, absl::Span<const int64_t> dims) {
+  int64_t product = 1;
+  for (int64_t dim : dims) {
+    if (dim != kUnboundedSize && __builtin_mul_overflow(product, dim, &product)) return true;
+  }
+  return __builtin_mul_overflow(product, BytesOf(type), &product);
+}
+
 }  // namespace
 
 bool ShapeParser::AtShape() {
@@ -136,6 +146,10 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
     }
     *shape = *type == ElementType::kToken ? context_.shapes.Token() : context_.shapes.Opaque();
     return true;
+  }
+  if (BytesOverflow(*type, dims_)) {
+    return in_.Error(DiagnosticKind::kBadShape, {start, in_.Here() - start},
+                     "the size of the shape in bytes does not fit in 64 bits");
   }
   const auto rank = static_cast<int64_t>(dims_.size());
   const LayoutRecord* layout = default_layouts ? context_.shapes.DefaultLayout(rank) : nullptr;
@@ -279,7 +293,14 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
   if (in_.TryConsumeWord("T")) {
     if (in_.Peek() != '(') return in_.Expect('(', "after T in a layout");
     while (in_.TryConsume('(')) {
-      if (!ParseIntsUntil(')', &extras->tiles.emplace_back())) return false;
+      const uint32_t at = in_.Here();
+      std::vector<int64_t>& tile = extras->tiles.emplace_back();
+      if (!ParseIntsUntil(')', &tile)) return false;
+      for (int64_t size : tile) {
+        if (size > 0 || size == kCombineDimension) continue;
+        return in_.Error(DiagnosticKind::kBadLayout, {at, in_.Here() - 1 - at},
+                         StrCat("expected positive sizes of a tile, or `*`, found ", size));
+      }
     }
   }
   if (in_.TryConsumeWord("L") && !int_in_parens(&extras->tail_padding_alignment)) return false;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "absl/container/flat_hash_set.h"
+#include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/result_accuracy.h"
@@ -196,22 +198,24 @@ bool JsonModuleParser::ReadListValue(ElementKind kind, std::vector<int64_t>* lis
 }
 
 bool JsonModuleParser::ReadFrontendAttributes(ListId* id) {
-  const SourceRange range = in_.Next();
   std::vector<FrontendAttribute> entries;
+  absl::flat_hash_set<uint32_t> names;
   JsonObject object(in_, "an object of frontend attributes");
   JsonString key;
   while (object.Next(&key)) {
     if (!CheckName(key, "the key of a frontend attribute")) return false;
     const StringId name = InternString(key);
+    if (!names.insert(name.value).second) {
+      return Error(DiagnosticKind::kDuplicateAttribute, key.range,
+                   StrCat("duplicate frontend attribute `", key.value, "`"));
+    }
     JsonString value;
     if (!in_.String(&value, "a string")) return false;
     entries.emplace_back(name, InternString(value));
   }
   if (!object.ok()) return false;
-  const size_t count = entries.size();
   *id = EncodeFrontendAttributes(&context(), std::move(entries));
-  if (context().list(*id).size() == 2 * count) return true;
-  return Error(DiagnosticKind::kDuplicateAttribute, range, "duplicate frontend attribute");
+  return true;
 }
 
 bool JsonModuleParser::ReadResultAccuracy(ListId* id) {

@@ -140,8 +140,10 @@ bool JsonModuleParser::ReadInputOutputAlias() {
   const auto same = [](const InputOutputAlias& a, const InputOutputAlias& b) {
     return a.output_index == b.output_index;
   };
-  if (std::adjacent_find(aliases.begin(), aliases.end(), same) != aliases.end()) {
-    return Error(DiagnosticKind::kBadHeader, in_.Next(), "duplicate alias of an output");
+  if (const auto at = std::adjacent_find(aliases.begin(), aliases.end(), same); at != aliases.end()) {
+    std::string index;
+    for (int64_t i : context().list(at->output_index)) StrAppend(&index, index.empty() ? "" : ",", i);
+    return Error(DiagnosticKind::kBadHeader, in_.Next(), StrCat("duplicate alias of the output {", index, "}"));
   }
   return array.ok();
 }

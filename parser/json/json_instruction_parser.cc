@@ -5,6 +5,7 @@
 
 #include "ir/core/suggest.h"
 #include "ir/graph/metadata_fields.h"
+#include "parser/core/instruction_rules.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/json/json_module_parser.h"
 
@@ -125,7 +126,8 @@ bool JsonModuleParser::ReadOpcode(PendingInstruction* d) {
   if (AsyncSugarFromText(text))
     hint = "JSON has async-start, async-update and async-done with the computation they call";
   if (!options_.allow_unknown) {
-    return Error(DiagnosticKind::kUnknownOpcode, range, StrCat("expected an opcode, found `", text, "`"), hint);
+    return Error(DiagnosticKind::kUnknownOpcode, range, StrCat("expected an opcode, found `", text, "`"),
+                 UnknownOpcodeHint(hint));
   }
   sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("unknown opcode `", text, "`; preserved"), hint);
   f.opcode = Opcode::kUnknown;

@@ -72,19 +72,22 @@ class CostAnalysis {
 };
 
 // Costs of groups of instructions by the key of a key function. Callees count in their own rows: an instruction counts
-// once for each call path from the entry, a loop body once per iteration if the trip count is known, else once. A
-// fusion counts the operations of its instructions and its own bytes. All branches of a conditional count.
+// once for each call path from the entry, a loop body once, or with `trip_counts` once per iteration if their number is
+// known. A fusion counts the operations of its instructions and its own bytes. All branches of a conditional count.
 struct CostRow {
   std::string key;
-  int64_t count = 0;  // number of instructions
+  Instruction instruction;  // with kInstruction
+  int64_t count = 0;        // number of instructions
   Cost cost;
 };
 enum class CostKey { kInstruction, kOpcode, kComputation, kSourceLine, kScope };
+enum class CostColumn { kBytes, kBytesRead, kBytesWritten, kFlops, kTranscendentals, kCount, kKey };
 struct CostTableOptions {
   CostKey key = CostKey::kOpcode;
   bool trip_counts = false;
+  CostColumn sort = CostColumn::kBytes;
 };
-// Returns rows by descending bytes, then flops, then by key.
+// Returns rows by the column, descending, those with equal numbers by bytes, then flops, then key; kKey ascends.
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options);
 
 }  // namespace hlokit

@@ -95,6 +95,26 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
   return runs;
 }
 
+int64_t NumberIn(const CostRow& row, CostColumn column) {
+  switch (column) {
+    case CostColumn::kBytes:
+      return row.cost.bytes();
+    case CostColumn::kBytesRead:
+      return row.cost.bytes_read;
+    case CostColumn::kBytesWritten:
+      return row.cost.bytes_written;
+    case CostColumn::kFlops:
+      return row.cost.flops;
+    case CostColumn::kTranscendentals:
+      return row.cost.transcendentals;
+    case CostColumn::kCount:
+      return row.count;
+    case CostColumn::kKey:
+      return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options) {
@@ -110,16 +130,24 @@ std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, 
       if (rule == CostRule::kCall || rule == CostRule::kWhile || rule == CostRule::kConditional) own = Cost();
       if (rule == CostRule::kFusion) own.flops = own.transcendentals = 0;
       if (run.fused) own.bytes_read = own.bytes_written = 0;
-      const auto [at, inserted] = index.try_emplace(KeyOf(i, options.key), rows.size());
-      if (inserted) rows.push_back({at->first, 0, Cost()});
-      CostRow& row = rows[at->second];
-      ++row.count;
-      row.cost.Add(own, run.times);
+      size_t at = rows.size();
+      if (options.key == CostKey::kInstruction) {  // names are unique
+        rows.push_back({KeyOf(i, options.key), i, 0, Cost()});
+      } else {
+        const auto [known, inserted] = index.try_emplace(KeyOf(i, options.key), at);
+        if (inserted) rows.push_back({known->first, Instruction(), 0, Cost()});
+        at = known->second;
+      }
+      ++rows[at].count;
+      rows[at].cost.Add(own, run.times);
     }
   }
-  std::sort(rows.begin(), rows.end(), [](const CostRow& a, const CostRow& b) {
-    if (a.cost.bytes() != b.cost.bytes()) return a.cost.bytes() > b.cost.bytes();
-    if (a.cost.flops != b.cost.flops) return a.cost.flops > b.cost.flops;
+  std::stable_sort(rows.begin(), rows.end(), [&options](const CostRow& a, const CostRow& b) {
+    for (const CostColumn column : {options.sort, CostColumn::kBytes, CostColumn::kFlops}) {
+      if (column == CostColumn::kKey) break;
+      const int64_t x = NumberIn(a, column), y = NumberIn(b, column);
+      if (x != y) return x > y;
+    }
     return a.key < b.key;
   });
   return rows;

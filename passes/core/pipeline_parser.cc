@@ -201,7 +201,9 @@ class PipelineParser {
     };
     for (const PassInfo* info : registry_.passes()) add(info->name);
     for (const NamedPipeline& pipeline : registry_.pipelines()) add(pipeline.name);
-    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", DidYouMeanSuffix(name, names)));
+    std::string dashed(name);
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", DidYouMeanSuffix(dashed, names)));
   }
 
   const PassRegistry& registry_;

@@ -15,6 +15,11 @@ struct PassAlias {
 };
 
 constexpr PassAlias kAliases[] = {
+    {"algebraic-simplifier", "algsimp"},
+    {"hlo-cse", "cse"},
+    {"hlo-dce", "dce"},
+    {"hlo-constant-folding", "constant-folding"},
+    {"hlo-rematerialization", "rematerialization"},
     {"all-reduce-simp", "all-reduce-simplifier"},
     {"all-gather-bcast-reorder", "all-gather-broadcast-reorder"},
     {"simplify-while-loops", "while-loop-simplifier"},

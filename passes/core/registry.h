@@ -46,7 +46,8 @@ class PassRegistry {
   // Returns null if there is no such pass. Accepts names of other compilers (see AliasesOf), and `_` for `-`.
   const PassInfo* Find(std::string_view name) const;
   const NamedPipeline* FindPipeline(std::string_view name) const;
-  // Returns other names of a pass or pipeline: those of XLA and LLVM that differ in more than `-` and `_`.
+  // Returns other names of a pass or pipeline: those of XLA and LLVM, of passes and
+  // of their classes, that differ in more than `-` and `_`.
   static std::vector<std::string_view> AliasesOf(std::string_view name);
   // Creates a pass with these options, which must be those of `info`.
   static std::unique_ptr<Pass> Make(const PassInfo& info, PassOptions options);

@@ -1,21 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/instrumentation/printing.h"
 
+#include <utility>
+
 #include "ir/core/str_cat.h"
+#include "ir/graph/metadata.h"
 #include "ir/text/printer.h"
 #include "passes/annotations/text.h"
 
 namespace hlokit {
 
+namespace {
+
+std::string PrintToString(const Module& module) {
+  std::string text;
+  TextWriter out(&text);
+  PrintModule(out, module);
+  out.Flush();
+  return text;
+}
+
+// Replaces stack frames, whose numbers depend on all instructions, by their source lines.
+void ResolveStackFrames(Module& module) {
+  const StackFrames frames = std::move(module.header().stack_frames);
+  module.header().stack_frames = StackFrames();
+  const auto at = [](const auto& table, int64_t id) {
+    return id >= 1 && id <= static_cast<int64_t>(table.size()) ? &table[static_cast<size_t>(id - 1)] : nullptr;
+  };
+  MetadataPool& pool = module.context().metadata;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      Metadata m = i.metadata();
+      if (m.stack_frame_id == 0) continue;
+      const StackFrame* frame = at(frames.stack_frames, m.stack_frame_id);
+      const FileLocation* location = frame == nullptr ? nullptr : at(frames.file_locations, frame->file_location_id);
+      const StringId* file = location == nullptr ? nullptr : at(frames.file_names, location->file_name_id);
+      if (file != nullptr && !m.source_file.valid()) {
+        m.source_file = *file;
+        m.source_line = location->line;
+      }
+      m.stack_frame_id = 0;
+      module.SetMetadata(i.id(), pool.Intern(m));
+    }
+  }
+}
+
+std::string PrintForDiff(const Module& module) {
+  Module copy = module.Clone();
+  WriteMetadataSources(copy);
+  ResolveStackFrames(copy);
+  return PrintToString(copy);
+}
+
+}  // namespace
+
 std::string PrintMidPipeline(const Module& module) {
   Module copy = module.Clone();
   WriteMetadataSources(copy);
-  std::string text;
-  {
-    TextWriter out(&text);
-    PrintModule(out, copy);
-  }
-  return text;
+  return PrintToString(copy);
 }
 
 absl::Status PrintIr::RunBeforePass(const PassRun& run, const Module& module) {
@@ -23,7 +65,7 @@ absl::Status PrintIr::RunBeforePass(const PassRun& run, const Module& module) {
     write_(StrCat("// -----// IR Dump Before ", run.info.name, " (run ", run.number, ") //----- //\n",
                   PrintMidPipeline(module)));
   }
-  if (options_.changes == Changes::kDiff && last_.empty()) last_ = PrintMidPipeline(module);
+  if (options_.changes == Changes::kDiff && last_.empty()) last_ = PrintForDiff(module);
   return absl::OkStatus();
 }
 
@@ -34,7 +76,7 @@ absl::Status PrintIr::RunAfterPass(const PassRun& run, const Module& module, boo
     write_(StrCat("// -----// IR Dump After ", run.info.name, " (run ", run.number, ") //----- //\n",
                   PrintMidPipeline(module)));
   } else if (changed) {
-    std::string text = PrintMidPipeline(module);
+    std::string text = PrintForDiff(module);
     if (wanted) {
       write_(StrCat("// -----// IR Changed By ", run.info.name, " (run ", run.number, ") //----- //\n",
                     LineDiff(last_, text)));

@@ -219,15 +219,25 @@ class DeviceDescriptionReader {
   bool derived_ = false;
 };
 
-// Returns a number and unit whose product is `value` again, bit for bit if a unit other than the smallest allows it.
+// Returns a number and unit whose product is `value` again, bit for bit if a unit other than the smallest allows it:
+// the shortest such number, of at least 1 if others are not shorter.
 std::string ParameterText(double value, UnitKind dimension) {
+  constexpr double kLeast = 0.1;
   const Unit* smallest = nullptr;
+  std::string best;
+  bool best_is_fraction = false;
   for (const Unit& unit : kUnits) {
     if (unit.dimension != dimension) continue;
     smallest = &unit;
     const double scaled = value / unit.factor;
-    if (scaled >= 1 && scaled * unit.factor == value) return StrCat(FormatDouble(scaled), " ", unit.text);
+    if (!(scaled >= kLeast) || scaled * unit.factor != value) continue;
+    std::string text = StrCat(FormatDouble(scaled), " ", unit.text);
+    if (best.empty() || text.size() < best.size() || (best_is_fraction && text.size() == best.size())) {
+      best = std::move(text);
+      best_is_fraction = scaled < 1;
+    }
   }
+  if (!best.empty()) return best;
   if (smallest == nullptr) return FormatDouble(value);
   if (dimension == UnitKind::kTime) return StrCat(FormatDouble(value), " s");
   return StrCat(FormatDouble(value / smallest->factor), " ", smallest->text);

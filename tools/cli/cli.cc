@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <map>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +19,8 @@
 #include "ir/core/text_writer.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
+#include "tools/cli/number_flag.h"
+#include "tools/cli/output_file.h"
 #include "tools/cli/version.h"
 
 namespace hlokit::cli {
@@ -49,23 +54,30 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
   }
   for (size_t k = 0; k < arguments.size() && arguments[k] != "--"; ++k) {
     const std::string& argument = arguments[k];
-    if (!argument.starts_with("--")) continue;
+    const auto find = [&](const std::string& name) -> const CLI::Option* {
+      const CLI::Option* option = app.get_option_no_throw(name);
+      return option == nullptr && command != nullptr ? command->get_option_no_throw(name) : option;
+    };
+    if (!argument.starts_with("--")) {
+      const std::string name = argument.substr(0, argument.find('='));
+      if (name.size() < 3 || name[0] != '-' || find("-" + name) == nullptr) continue;
+      return StrCat("unknown flag `", name, "`; did you mean `-", name, "`?");
+    }
     const size_t end = argument.find('=');
     const std::string flag = argument.substr(0, end);
-    const CLI::Option* option = app.get_option_no_throw(flag);
-    if (option == nullptr && command != nullptr) option = command->get_option_no_throw(flag);
+    const CLI::Option* option = find(flag);
     if (option == nullptr) {
       std::vector<std::string> names;
       const auto add = [&names](const CLI::App& from) {
         for (const CLI::Option* known : from.get_options()) {
-          for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+          for (const std::string& name : known->get_lnames()) names.push_back(name);
         }
       };
       add(app);
       if (command != nullptr) add(*command);
       const std::vector<std::string_view> candidates(names.begin(), names.end());
-      const std::string_view near = FindNearest(flag, candidates);
-      const std::string hint = near.empty() ? "" : StrCat("; did you mean `", near, "`?");
+      const std::string_view near = FindNearest(std::string_view(flag).substr(2), candidates);
+      const std::string hint = near.empty() ? "" : StrCat("; did you mean `--", near, "`?");
       return StrCat("unknown flag `", flag, "`", hint);
     }
     const bool needs_value = option->get_items_expected_min() > 0 && option->get_type_size() > 0;
@@ -85,6 +97,18 @@ std::string FindUsageError(const CLI::App& app, const std::vector<std::string>& 
   return StrCat("unknown command `", first, "`", DidYouMeanSuffix(first, {commands.begin(), commands.end()}));
 }
 
+// Throws for a number that was not added by AddNumber, which CLI11 would convert: octal numbers, negative ones and
+// overflows to some unsigned number, "nan".
+void CheckNumbers(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type == "INT" || type == "UINT" || type == "FLOAT") {
+      throw std::logic_error(StrCat(option->get_name(), " is not declared by AddNumber"));
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) CheckNumbers(*command);
+}
+
 // Rewords CLI11's description of a usage error like the other messages.
 std::string Reworded(std::string what) {
   if (const size_t at = what.find(" not in {"); at != std::string::npos && what.back() == '}') {
@@ -95,12 +119,6 @@ std::string Reworded(std::string what) {
       StrAppend(&list, c == ',' ? ", " : std::string(1, c));
     return StrCat(what.substr(0, colon + 2), "expected one of ", list, ", found `",
                   what.substr(colon + 2, at - colon - 2), "`");
-  }
-  constexpr std::string_view kValue = ": Value ", kRange = " not in range ";
-  if (const size_t at = what.find(kRange), value = what.find(kValue); at != std::string::npos && value < at) {
-    const size_t begin = value + kValue.size();
-    return StrCat(what.substr(0, value), ": expected a number from ", what.substr(at + kRange.size()), ", found `",
-                  what.substr(begin, at - begin), "`");
   }
   constexpr std::string_view kArgument = "The following argument was not expected: ";
   if (what.starts_with(kArgument)) return StrCat("unexpected argument `", what.substr(kArgument.size()), "`");
@@ -136,11 +154,11 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     sub->set_help_flag("-h,--help", "print this help and exit");
     sub->group("Commands");
   }
+  CheckNumbers(*app);
   if (argc > 1 && std::string_view(argv[1]) == "--complete") {
     for (ValueKind& kind : CommonValueKinds()) kinds.push_back(std::move(kind));
     const std::string text = CompletionsToString(*app, std::vector<std::string>(argv + 2, argv + argc), kinds);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return kOk;
+    return PrintText(text);
   }
   // CLI11 expects the arguments in reverse order.
   std::vector<std::string> arguments;
@@ -153,6 +171,9 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
         argument.find('=') + 1 == argument.size()) {
       argument.pop_back();
       const CLI::Option* option = app->get_option_no_throw(argument);
+      for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
+        if (option == nullptr) option = command->get_option_no_throw(argument);
+      }
       const bool empty = option != nullptr && option->get_type_size() > 0 && option->get_items_expected_max() > 0;
       arguments.push_back(empty ? argument : argument + "=");
       if (empty) arguments.emplace_back();
@@ -174,8 +195,9 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
                       StrCat(at == std::string::npos ? what : StrCat("duplicate flag `", what.substr(0, at), "`"),
                              "\nRun with --help for more information."));
   } catch (const CLI::Success& e) {
-    app->exit(e);  // prints the help or the version
-    return kOk;
+    std::ostringstream text;
+    app->exit(e, text, text);  // the help or the version
+    return PrintText(text.str());
   } catch (const CLI::ParseError& e) {
     return UsageError(app->get_name(), StrCat(Reworded(e.what()), "\nRun with --help for more information."));
   } catch (const std::invalid_argument&) {
@@ -189,6 +211,19 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
 int UsageError(std::string_view tool, std::string_view message) {
   PrintError(StrCat(tool, ": error: ", message, "\n"));
   return kUsage;
+}
+
+int PrintText(std::string_view text) {
+  absl::StatusOr<std::unique_ptr<OutputFile>> out = OutputFile::Open("-");
+  absl::Status status = out.status();
+  if (status.ok()) {
+    (*out)->writer() << text;
+    status = (*out)->Commit();
+  }
+  if (status.ok()) return kOk;
+  const absl::string_view message = status.message();
+  PrintError(StrCat(ToolName(), ": error: ", std::string_view(message.data(), message.size()), "\n"));
+  return kRejected;
 }
 
 void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, std::string_view purpose) {
@@ -207,6 +242,8 @@ void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, s
 void InputOptions::AddFlags(CLI::App* app) {
   app->add_flag("--split-input-file", split_input_file,
                 "split the input at lines `// -----` and handle each part separately");
+  AddNumber(app, "--max-input-bytes", &max_bytes, "limit on the bytes of an input file", 0, kMaxInputBytes)
+      ->capture_default_str();
   app->add_flag("--allow-unknown,--allow-unregistered", parse.allow_unknown,
                 "accept unknown opcodes and attributes with a warning, and preserve them");
   app->add_option_function<std::string>(
@@ -220,10 +257,11 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
-  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path);
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path, options_.max_bytes);
   if (!source.ok()) {
-    const absl::string_view message = source.status().message();
-    ShowError("", std::string_view(message.data(), message.size()), kUsage);
+    const bool large = absl::IsResourceExhausted(source.status());
+    ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),
+              large ? kRejected : kUsage);
     return parts;
   }
   if (!options_.split_input_file) {
@@ -273,10 +311,65 @@ std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::sh
   return module;
 }
 
+namespace {
+
+// Returns the name in the text at `offset`, with a leading `%`.
+std::string_view TokenAt(std::string_view text, uint32_t offset) {
+  if (offset >= text.size()) return "";
+  const auto is_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  };
+  size_t end = offset + (text[offset] == '%');
+  while (end < text.size() && is_name(text[end])) ++end;
+  return text.substr(offset, end - offset);
+}
+
+// Returns the diagnostics with the names that the source text has: the parser makes names unique.
+DiagnosticSink WithSourceNames(const DiagnosticSink& sink, const Module& module, const SourceBuffer& source) {
+  std::map<std::string, std::string, std::less<>> source_names;  // both in backquotes
+  const auto add = [&](std::string_view name, uint32_t offset) {
+    if (offset == InstructionRecord::kNoSourceOffset) return;
+    std::string_view token = TokenAt(source.text(), offset);
+    if (token.starts_with('%')) token.remove_prefix(1);
+    if (!token.empty() && token != name) source_names.emplace(StrCat("`", name, "`"), StrCat("`", token, "`"));
+  };
+  for (Computation c : module.computations()) {
+    add(c.name(), c.record().source_offset);
+    for (Instruction i : c.instructions()) add(i.name(), i.record().source_offset);
+  }
+  DiagnosticSink renamed;
+  for (Diagnostic d : sink.diagnostics()) {
+    std::string message;
+    for (std::string_view rest = d.message; !rest.empty();) {
+      const size_t begin = rest.find('`');
+      const size_t end = begin == std::string_view::npos ? begin : rest.find('`', begin + 1);
+      if (end == std::string_view::npos) {
+        StrAppend(&message, rest);
+        break;
+      }
+      const std::string_view quoted = rest.substr(begin, end + 1 - begin);
+      const auto known = source_names.find(quoted);
+      StrAppend(&message, rest.substr(0, begin),
+                known == source_names.end() ? quoted : std::string_view(known->second));
+      rest.remove_prefix(end + 1);
+    }
+    d.message = std::move(message);
+    if (d.range.offset != SourceRange::kNoOffset) {
+      if (const size_t size = TokenAt(source.text(), d.range.offset).size(); size > 0) {
+        d.range.size = static_cast<uint32_t>(size);
+      }
+    }
+    renamed.Report(std::move(d));
+  }
+  return renamed;
+}
+
+}  // namespace
+
 bool DiagnosticReporter::Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier) {
   DiagnosticSink sink;
   VerifyModule(module, verifier, &sink);
-  Show(sink, *part.source);
+  if (!sink.diagnostics().empty()) Show(WithSourceNames(sink, module, *part.source), *part.source);
   return !sink.has_errors();
 }
 
@@ -308,6 +401,11 @@ void DiagnosticReporter::ShowError(std::string_view where, std::string_view mess
   json.Member("message", message).Member("hint", "").EndObject();
   out.Flush();
   AppendJson(object);
+}
+
+void DiagnosticReporter::ShowOutputError(const absl::Status& status, ExitCode code) {
+  const absl::string_view message = status.message();
+  ShowError("", std::string_view(message.data(), message.size()), code);
 }
 
 void DiagnosticReporter::AppendJson(std::string_view objects) {

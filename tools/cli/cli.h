@@ -33,32 +33,41 @@ namespace hlokit::cli {
 
 enum ExitCode : int {
   kOk = 0,
-  kRejected = 1,  // the input was rejected, or the tool's check failed
-  kUsage = 2,     // usage error, or a file cannot be read or written
+  kRejected = 1,  // the input was rejected, the tool's check failed, or output cannot be written
+  kUsage = 2,     // usage error, or a file cannot be read
   kInternal = 3,  // internal error, or out of memory
 };
 
 // Runs `run` and converts uncaught exceptions (of the standard library, out of memory) to kInternal.
 int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 
-// Parses the flags into `app`. Returns an exit code if the tool is done: kOk after --help, --version or --complete,
-// kUsage after a usage error, which is printed. `-` and `_` are equal in flag names: declare flags with `-`. `kinds`:
-// kinds of values that only this tool has, in addition to CommonValueKinds.
+// Parses the flags into `app`. Returns an exit code if the tool is done: that of PrintText after --help, --version or
+// --complete, kUsage after a usage error, which is printed. `-` and `_` are equal in flag names: declare flags with
+// `-`. `kinds`: kinds of values that only this tool has, in addition to CommonValueKinds.
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
 // Prints "tool: error: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 
+// Writes to standard output, for a tool that prints nothing else. Returns kOk, or kRejected after an error, which is
+// printed.
+int PrintText(std::string_view text);
+
 // Adds --fill-elided=zeros|iota|random, and xla if `xla` is set; `purpose` begins the description.
 void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, std::string_view purpose);
 
+constexpr uint64_t kMaxInputBytes = uint64_t{1} << 32;
+
 struct InputOptions {
+  InputOptions() { parse.check_shapes_after_errors = true; }
+
   ParseOptions parse;
+  uint64_t max_bytes = kMaxInputBytes;  // of a file
   bool split_input_file = false;
   bool json_diagnostics = false;
   bool warn_of_elided = true;  // of constants without values, "{...}"
 
-  // Adds --split-input-file, --allow-unknown, --diagnostics=text|json.
+  // Adds --split-input-file, --max-input-bytes, --allow-unknown, --diagnostics=text|json.
   void AddFlags(CLI::App* app);
 };
 
@@ -92,7 +101,9 @@ class DiagnosticReporter {
   bool Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier = {});
   // Prints an engine's diagnostics for a module of `source`.
   void Show(const DiagnosticSink& sink, const SourceBuffer& source);
-  // Prints an error without a location in a text, e.g. a file that cannot be written.
+  // Prints the error of an output that cannot be written; the message of `status` names it.
+  void ShowOutputError(const absl::Status& status, ExitCode code = kRejected);
+  // Prints an error without a location in a text.
   void ShowError(std::string_view where, std::string_view message, ExitCode code);
 
   // Returns kOk, or the highest code so far.

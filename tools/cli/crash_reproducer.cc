@@ -62,7 +62,7 @@ absl::Status CrashReproducer::RunBeforePass(const PassRun& run, const Module& mo
 
 absl::Status CrashReproducer::Write() const {
   if (text_.empty() || WriteAll(path_.c_str(), text_.data(), text_.size())) return absl::OkStatus();
-  return absl::UnavailableError(StrCat("cannot write ", path_, ": ", std::string_view(std::strerror(errno))));
+  return absl::UnavailableError(StrCat(path_, ": ", std::string_view(std::strerror(errno))));
 }
 
 }  // namespace hlokit::cli

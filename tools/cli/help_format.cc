@@ -149,8 +149,8 @@ std::string HelpFormat::make_footer(const CLI::App* app) const {
   return StrCat(
       "Exit status:\n"
       "  0  success\n"
-      "  1  the input was rejected, or a requested check failed\n"
-      "  2  usage error, or a file that cannot be read or written\n"
+      "  1  the input was rejected, a check failed, or output cannot be written\n"
+      "  2  usage error, or a file that cannot be read\n"
       "  3  internal error\n\n",
       app->get_footer(), app->get_footer().empty() ? "" : "\n");
 }

@@ -218,12 +218,10 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
   command->alias("metadata");
   flags->AddTo(command);
   command->add_option("--passes", flags->passes, "passes to run, as in hlo-opt --passes")->type_name("PIPELINE");
-  command->add_option("--depth", flags->depth, "attribute deeper scopes to their ancestors of this depth")
+  AddNumber(command, "--depth", &flags->depth, "attribute deeper scopes to their ancestors of this depth", 0)
       ->capture_default_str();
-  command
-      ->add_option("--list", flags->list,
-                   "limit on the instructions without metadata listed for each reason; the JSON has all")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+  AddNumber(command, "--list", &flags->list,
+            "limit on the instructions without metadata listed for each reason; the JSON has all", 0)
       ->capture_default_str();
   command->footer(
       "Examples:\n"

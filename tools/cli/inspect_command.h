@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/cli/cli.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::cli {
@@ -37,18 +38,10 @@ struct InspectCommand {
   std::function<int()> run;
 };
 
-// Opens the output, calls `write` to fill it, and commits it. Returns the exit code.
+// Fills the output with `write`. Returns the exit code.
 template <typename Write>
 int WriteReport(const InspectFlags& flags, DiagnosticReporter* diagnostics, Write write) {
-  absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(flags.output);
-  absl::Status status = file.status();
-  if (file.ok()) {
-    write((*file)->writer());
-    status = (*file)->Commit();
-  }
-  if (!status.ok()) {
-    diagnostics->ShowError("", std::string_view(status.message().data(), status.message().size()), kUsage);
-  }
+  WriteOutputFile(flags.output, diagnostics, write);
   return diagnostics->exit_code();
 }
 

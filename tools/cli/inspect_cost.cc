@@ -9,15 +9,18 @@
 
 #include "ir/core/double_text.h"
 #include "ir/core/json_writer.h"
+#include "ir/core/str_cat.h"
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/cost_key.h"
 
 namespace hlokit::cli {
 namespace {
 
 struct CostFlags : InspectFlags {
   CostKey by = CostKey::kOpcode;
-  bool trip_counts = false;
+  bool trip_counts = true;
+  CostColumn sort = CostColumn::kBytes;
   size_t top = 20;
 };
 
@@ -26,6 +29,20 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"computation", CostKey::kComputation},
                                               {"line", CostKey::kSourceLine},
                                               {"scope", CostKey::kScope}};
+
+const std::map<std::string, CostColumn> kColumns = {{"bytes", CostColumn::kBytes},
+                                                    {"read", CostColumn::kBytesRead},
+                                                    {"written", CostColumn::kBytesWritten},
+                                                    {"flops", CostColumn::kFlops},
+                                                    {"transcendentals", CostColumn::kTranscendentals},
+                                                    {"count", CostColumn::kCount},
+                                                    {"key", CostColumn::kKey}};
+
+Cost SumOf(const std::vector<CostRow>& rows) {
+  Cost sum;
+  for (const CostRow& row : rows) sum.Add(row.cost);
+  return sum;
+}
 
 // Returns nine digits, which distinguish all floats.
 std::string Digits(float value) { return FormatDouble(static_cast<double>(value), 9); }
@@ -43,7 +60,7 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   if (part.count > 1) json->Member("group", part.index + 1);
   json->Member("module", module.name());
   json->Key("total").BeginObject();
-  WriteMembers(costs.OfModule(), json);
+  WriteMembers(SumOf(rows), json);
   json->EndObject();
   const CostSums& sums = costs.SumsOf(module.entry());
   json->Key("as_xla_sums").BeginObject();
@@ -53,15 +70,31 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   json->Key("rows").BeginArray();
   for (const CostRow& row : rows) {
     json->BeginObject().Member("key", row.key).Member("count", row.count);
+    if (const Instruction i = row.instruction; i.valid()) {
+      json->Member("computation", i.parent().name()).Member("opcode", i.opcode_text());
+      json->Member("shape", ToString(i.shape())).Member("line", KeyOf(i, CostKey::kSourceLine));
+    }
     WriteMembers(row.cost, json);
     json->EndObject();
   }
   json->EndArray().EndObject();
 }
 
+std::string Padded(std::string_view text, size_t width) {
+  return StrCat(text, std::string(width - std::min(width, text.size()), ' '));
+}
+
+// Returns the shape of the instruction without layouts; of a long tuple the beginning.
+std::string ShapeText(Instruction i) {
+  constexpr size_t kMaxSize = 32;
+  std::string text = ToString(i.shape(), /*with_layout=*/false);
+  if (text.size() > kMaxSize) text.replace(kMaxSize - 3, std::string::npos, "...");
+  return text;
+}
+
 void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis& costs,
                const std::vector<CostRow>& rows, TextWriter* out) {
-  const Cost& total = costs.OfModule();
+  const Cost total = SumOf(rows);
   *out << "module " << module.name() << "\n";
   *out << "  flops            " << total.flops << "\n";
   *out << "  transcendentals  " << total.transcendentals << "\n";
@@ -76,15 +109,34 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
   };
   for (std::string_view head : {"bytes", "read", "written", "flops", "transcend."}) cell(head, 16);
   cell("count", 7);
-  *out << KeyName(flags.by) << "\n";
-  for (size_t k = 0; k < std::min(rows.size(), flags.top); ++k) {
+  *out << KeyName(flags.by);
+  size_t widths[3] = {11, 6, 5};  // of name, opcode and shape, with their heads
+  const size_t shown = std::min(rows.size(), flags.top);
+  if (flags.by == CostKey::kInstruction) {
+    for (size_t k = 0; k < shown; ++k) {
+      const Instruction i = rows[k].instruction;
+      widths[0] = std::max(widths[0], i.name().size());
+      widths[1] = std::max(widths[1], i.opcode_text().size());
+      widths[2] = std::max(widths[2], ShapeText(i).size());
+    }
+    *out << std::string(widths[0] - 11, ' ') << "  " << Padded("opcode", widths[1]) << "  "
+         << Padded("shape", widths[2]) << "  line, computation";
+  }
+  *out << "\n";
+  for (size_t k = 0; k < shown; ++k) {
     const CostRow& row = rows[k];
     for (int64_t n :
          {row.cost.bytes(), row.cost.bytes_read, row.cost.bytes_written, row.cost.flops, row.cost.transcendentals}) {
       cell(std::to_string(n), 16);
     }
     cell(std::to_string(row.count), 7);
-    *out << row.key << "\n";
+    if (const Instruction i = row.instruction; i.valid()) {
+      *out << Padded(i.name(), widths[0]) << "  " << Padded(i.opcode_text(), widths[1]) << "  "
+           << Padded(ShapeText(i), widths[2]) << "  " << KeyOf(i, CostKey::kSourceLine) << ", " << i.parent().name()
+           << "\n";
+    } else {
+      *out << row.key << "\n";
+    }
   }
   if (rows.size() > flags.top) *out << "... " << static_cast<int64_t>(rows.size() - flags.top) << " more\n";
 }
@@ -97,7 +149,7 @@ int Run(const CostFlags& flags) {
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
       const CostAnalysis costs(module);
-      const std::vector<CostRow> rows = CostTable(module, costs, {flags.by, flags.trip_counts});
+      const std::vector<CostRow> rows = CostTable(module, costs, {flags.by, flags.trip_counts, flags.sort});
       if (flags.json) {
         WriteJson(flags, part, module, costs, rows, &json);
       } else {
@@ -135,16 +187,25 @@ InspectCommand AddCostCommand(CLI::App* app) {
       "cost", "count operations, transcendental functions and bytes read and written, as XLA's cost analysis does");
   flags->AddTo(command);
   AddCostKey(command, &flags->by, "what to group rows by", "opcode");
-  command->add_flag("--trip-counts", flags->trip_counts,
-                    "multiply loop bodies by their trip counts in the rows, where these are known");
-  command->add_option("--top", flags->top, "limit on the rows; the JSON has all")->default_str("20");
+  std::vector<std::string> columns;
+  for (const auto& named : kColumns) columns.push_back(named.first);
+  command
+      ->add_option_function<std::string>(
+          "--sort", [flags](const std::string& name) { flags->sort = kColumns.at(name); },
+          "column to sort rows by, largest first; key: by name")
+      ->check(CLI::IsMember(columns))
+      ->default_str("bytes");
+  command->add_flag("--trip-counts,!--no-trip-counts", flags->trip_counts,
+                    "multiply loop bodies by their trip counts, where these are known (default on)");
+  AddNumber(command, "--top", &flags->top, "limit on the rows; the JSON has all")->default_str("20");
   command->footer(
       "Notes:\n"
-      "  Totals are those of the entry computation: a loop counts one iteration, a\n"
-      "  conditional its most expensive branch.\n\n"
+      "  Totals are the sums of the rows: each iteration of a loop with a known trip\n"
+      "  count, else one, and all branches of a conditional. XLA's sums count one\n"
+      "  iteration and the most expensive branch.\n\n"
       "Examples:\n"
       "  hlo-inspect cost module.hlo\n"
-      "  hlo-inspect cost --by=scope --trip-counts module.hlo\n"
+      "  hlo-inspect cost --by=scope --sort=flops module.hlo\n"
       "  hlo-inspect cost --by=instruction --json module.hlo | jq '.[0].rows[:10]'\n"
       "  hlo-opt --passes=default module.hlo | hlo-inspect cost");
   return {command, [flags] { return Run(*flags); }};

@@ -204,7 +204,7 @@ InspectCommand AddMemoryCommand(CLI::App* app) {
       "memory", "estimate the memory of buffers in the order of the instructions, and the live buffers at the peak");
   flags->AddTo(command);
   AddCostKey(command, &flags->by, "what to group live buffers at the peak by", "instruction");
-  command->add_option("--top", flags->top, "limit on the rows; the JSON has all")->default_str("20");
+  AddNumber(command, "--top", &flags->top, "limit on the rows; the JSON has all")->default_str("20");
   command->add_flag("--timeline", flags->timeline,
                     "print the live bytes at each instruction of the entry computation too");
   command->footer(

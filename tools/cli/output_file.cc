@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
@@ -11,7 +13,7 @@ namespace hlokit::cli {
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& path) {
   std::unique_ptr<OutputFile> file(new OutputFile);
   if (path != "-") {
-    absl::StatusOr<std::unique_ptr<runtime::AtomicFileWriter>> whole = runtime::AtomicFileWriter::Open(path);
+    absl::StatusOr<std::unique_ptr<AtomicFileWriter>> whole = AtomicFileWriter::Open(path);
     if (!whole.ok()) return whole.status();
     file->file_ = *std::move(whole);
   }
@@ -24,7 +26,7 @@ void OutputFile::Write(std::string_view bytes) {
   if (file_ != nullptr) {
     file_->Write(bytes);
   } else if (error_ == 0) {
-    error_ = runtime::WriteAll(STDOUT_FILENO, bytes);
+    error_ = WriteAll(STDOUT_FILENO, bytes);
   }
 }
 
@@ -32,6 +34,25 @@ absl::Status OutputFile::Commit() {
   writer_->Flush();
   if (file_ != nullptr) return file_->Commit();
   return error_ == 0 ? absl::OkStatus() : absl::UnavailableError(StrCat("<stdout>: ", strerror(error_)));
+}
+
+bool WriteOutputFile(const std::string& path, DiagnosticReporter* diagnostics,
+                     const std::function<void(TextWriter&)>& write) {
+  absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path);
+  absl::Status status = file.status();
+  if (status.ok()) {
+    write((*file)->writer());
+    status = (*file)->Commit();
+  }
+  if (!status.ok()) diagnostics->ShowOutputError(status);
+  return status.ok();
+}
+
+bool CreateDirectories(const std::filesystem::path& directory, DiagnosticReporter* diagnostics) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) diagnostics->ShowError(directory.string(), error.message(), kRejected);
+  return !error;
 }
 
 OutputFile::~OutputFile() {

@@ -3,14 +3,17 @@
 #ifndef HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
 #define HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "interp/runtime/cache/atomic_file_writer.h"
+#include "ir/core/atomic_file_writer.h"
 #include "ir/core/text_writer.h"
+#include "tools/cli/cli.h"
 
 namespace hlokit::cli {
 
@@ -33,11 +36,17 @@ class OutputFile {
   OutputFile() = default;
   void Write(std::string_view bytes);
 
-  std::unique_ptr<runtime::AtomicFileWriter> file_;  // null: standard output
-  int error_ = 0;                                    // errno of the first failed write to standard output
+  std::unique_ptr<AtomicFileWriter> file_;  // null: standard output
+  int error_ = 0;                           // errno of the first failed write to standard output
   bool given_up_ = false;
   std::unique_ptr<TextWriter> writer_;
 };
+
+// Fills the file with `write`. Prints an error and returns false if that fails.
+bool WriteOutputFile(const std::string& path, DiagnosticReporter* diagnostics,
+                     const std::function<void(TextWriter&)>& write);
+// Creates the directory and those it is in. Prints an error and returns false if that fails.
+bool CreateDirectories(const std::filesystem::path& directory, DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::cli
 

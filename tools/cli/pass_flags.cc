@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 #include <utility>
 
 #include "interp/exact/instruction_evaluator.h"
@@ -13,6 +12,7 @@
 #include "passes/annotations/text.h"
 #include "passes/documentation/documentation.h"
 #include "passes/instrumentation/verify_each.h"
+#include "tools/cli/number_flag.h"
 
 namespace hlokit::cli {
 namespace {
@@ -26,21 +26,12 @@ std::function<bool(std::string_view)> Matcher(const std::string& pattern, bool a
   return [regex](std::string_view name) { return RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex); };
 }
 
-CLI::Validator AtLeast(int least) {
-  const auto check = [least](const std::string& text) {
-    double value = 0;
-    const bool fits = CLI::detail::lexical_cast(text, value) && value >= least;
-    return fits ? std::string() : StrCat("expected a number of at least ", least, ", found `", text, "`");
-  };
-  return CLI::Validator(check, "");
-}
-
 }  // namespace
 
 void PassFlags::AddFlags(CLI::App* app) {
   app->add_option("--passes", passes_,
                   "passes to run: algsimp,cse,group(licm,dce)*,fusion{max-operands=16}; * repeats until nothing "
-                  "changes; named pipelines (simplify, ...) are used like passes")
+                  "changes; named pipelines (simplify, ...) are used like passes; '' runs none")
       ->type_name("PIPELINE");
   app->add_flag("--list-passes{text}", list_passes_, "print the passes and pipelines and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
@@ -64,8 +55,7 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_flag("--print-changed{whole}", print_changed_,
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
-  app->add_option("--bisect-limit,--opt-bisect-limit", bisect_limit_, "run this many passes and skip the rest")
-      ->check(AtLeast(0));
+  AddNumber(app, "--bisect-limit,--opt-bisect-limit", &bisect_limit_, "run this many passes and skip the rest", 0);
   app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
                 "run the module on synthetic arguments before the passes and after each, and compare the results");
   app->add_option(
@@ -74,35 +64,31 @@ void PassFlags::AddFlags(CLI::App* app) {
          "of which one must hold; or these for types, as in 'f32=1e-5;bf16=rel:1e-2,abs:1e-2'. By default a few "
          "units in the last place, and after passes that declare a tolerance that one")
       ->type_name("SPEC");
-  app->add_option("--run-inputs,--equivalence-inputs", run_.inputs, "number of sets of synthetic arguments")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
+  AddNumber(app, "--run-inputs,--equivalence-inputs", &run_.inputs, "number of sets of synthetic arguments", 1, 1000)
       ->capture_default_str();
-  app->add_option("--run-seed,--equivalence-seed", run_.seed, "seed of the first set; the others count up from it")
+  AddNumber(app, "--run-seed,--equivalence-seed", &run_.seed, "seed of the first set; the others count up from it")
       ->capture_default_str();
   app->add_flag("--run-special-values,--equivalence-special-values", run_.special_values,
                 "also run on arguments with NaN, infinities, zeros of either sign, denormals and extremes");
-  app->add_option("--run-max-seconds,--equivalence-max-seconds", run_.max_seconds, "time limit of one such run")
+  AddNumber(app, "--run-max-seconds,--equivalence-max-seconds", &run_.max_seconds, "time limit of one such run", 0)
       ->capture_default_str();
   app->add_option("--crash-reproducer,--pass-pipeline-crash-reproducer", crash_reproducer_,
                   "write the module and the pass to this file if a pass fails, produces an invalid module or crashes")
       ->type_name("FILE");
-  app->add_option("--max-iterations", max_rounds_, "limit on the iterations of a `*` in the pipeline")
-      ->check(AtLeast(1))
+  AddNumber(app, "--max-iterations", &max_rounds_, "limit on the iterations of a `*` in the pipeline", 1)
       ->capture_default_str();
 }
 
 std::optional<int> PassFlags::Prepare(std::string_view tool) {
   if (!list_passes_.empty()) {
-    std::cout << (list_passes_ == "markdown" ? PassesAsMarkdown(PassRegistry::Get())
-                                             : PassesAsText(PassRegistry::Get()));
-    return kOk;
+    return PrintText(list_passes_ == "markdown" ? PassesAsMarkdown(PassRegistry::Get())
+                                                : PassesAsText(PassRegistry::Get()));
   }
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes_);
   if (!pipeline.ok()) return UsageError(tool, std::string(pipeline.status().message()));
   pipeline_ = *std::move(pipeline);
   if (!print_pipeline_.empty()) {
-    std::cout << pipeline_->ToString(print_pipeline_ == "expanded") << "\n";
-    return kOk;
+    return PrintText(pipeline_->ToString(print_pipeline_ == "expanded") + "\n");
   }
   if (pipeline_->empty() && !FlagWithoutPasses().empty()) {
     WriteError(StrCat(tool, ": warning: ", FlagWithoutPasses(), " has no effect without --passes\n"));
@@ -182,7 +168,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     diagnostics->ShowError(label, std::string(result.status().message()), code);
     if (reproducer_ == nullptr) return false;
     if (const absl::Status status = reproducer_->Write(); !status.ok()) {
-      diagnostics->ShowError(label, std::string(status.message()), kUsage);
+      diagnostics->ShowOutputError(status);
     } else {
       WriteError(StrCat(label, ": note: the module before that pass was written to ", crash_reproducer_, "\n"));
     }
@@ -198,6 +184,11 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
 }
 
 void PassFlags::PrintReports() const {
+  if (timing_ != nullptr && statistics_ != nullptr && time_passes_ == "json" && stats_ == "json") {
+    // One document.
+    WriteError(StrCat("{\"times\": ", timing_->Json(), ",\"statistics\": ", statistics_->Json(), "}\n"));
+    return;
+  }
   if (timing_ != nullptr) WriteError(time_passes_ == "json" ? timing_->Json() : timing_->Text());
   if (statistics_ != nullptr) WriteError(stats_ == "json" ? statistics_->Json() : statistics_->Text());
 }

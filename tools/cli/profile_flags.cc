@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "interp/runtime/observe/profile_directory.h"
@@ -15,7 +14,7 @@
 #include "interp/tpu/export/report_document.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
-#include "tools/cli/output_file.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/report_page.h"
 
 namespace hlokit::cli {
@@ -23,22 +22,6 @@ namespace hlokit::cli {
 namespace {
 
 constexpr int64_t kPlanes = 8;  // devices with planes
-
-bool WriteFile(const std::filesystem::path& path, std::string_view bytes, DiagnosticReporter* diagnostics) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  absl::Status status = error ? absl::UnknownError(error.message()) : absl::OkStatus();
-  if (status.ok()) {
-    absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path.string());
-    status = file.status();
-    if (file.ok()) {
-      (*file)->writer() << bytes;
-      status = (*file)->Commit();
-    }
-  }
-  if (!status.ok()) diagnostics->ShowError(path.string(), std::string(status.message()), kUsage);
-  return status.ok();
-}
 
 // Simulates the programs of a profile on the device of the flags.
 absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const ProfileFlags& flags,
@@ -77,18 +60,17 @@ void ProfileFlags::AddTo(CLI::App* app) {
   app->add_option("--report,--report-html", report, "write the same as a page to this directory (docs/report.md)")
       ->type_name("DIR")
       ->group(group);
-  app->add_option(
-         "--profiler-port", port,
-         "serve profiles of the run on this port of localhost (0: any), to hlo-profile capture and TensorBoard")
-      ->check(CLI::Range(0, 65535))
+  AddNumber(app, "--profiler-port", &port,
+            "serve profiles of the run on this port of localhost (0: any), to hlo-profile capture and TensorBoard", 0,
+            65535)
       ->group(group);
   app->add_option("--device,--target", device, "target of --profile and --report, and its chips, as in hlo-run")
       ->type_name("DEVICE")
       ->capture_default_str()
       ->group(group);
-  app->add_option("--replicas,--num-replicas", replicas,
-                  "number of simulated devices of --profile and --report that train together, each as this one does")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+  AddNumber(app, "--replicas,--num-replicas", &replicas,
+            "number of simulated devices of --profile and --report that train together, each as this one does", 1,
+            int64_t{1} << 20)
       ->group(group);
 }
 
@@ -138,7 +120,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
     const absl::Status status =
         runtime::WriteProfileDirectory(directory, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
     if (!status.ok()) {
-      diagnostics->ShowError("--profile", std::string(status.message()), kUsage);
+      diagnostics->ShowOutputError(status);
       return;
     }
   }
@@ -154,11 +136,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);
-  if (!WriteFile(directory / "report.json", json, diagnostics)) return;
-  const std::string page = (directory / "index.html").string();
-  if (const absl::Status status = WriteReportPage(page, json); !status.ok()) {
-    diagnostics->ShowError(page, std::string(status.message()), kUsage);
-  }
+  WriteReportPage(directory, json, diagnostics);
 }
 
 }  // namespace hlokit::cli

@@ -2,23 +2,14 @@
 #include "tools/cli/report_page.h"
 
 #include <algorithm>
-#include <memory>
+#include <string>
 
-#include "absl/status/statusor.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::cli {
+namespace {
 
-absl::Status WriteReportPage(const std::string& path, std::string_view json) {
-  if (kReportPageBefore == nullptr) {
-    return absl::UnavailableError(
-        "this program was built without the report page: node and npm were not there, or could not fetch its "
-        "libraries; install them (tools/install-deps page), remove generated/report_page_text.cc from the build folder "
-        "and build again");
-  }
-  absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  TextWriter& out = (*file)->writer();
+void WritePage(std::string_view json, TextWriter& out) {
   out << kReportPageBefore;
   // The data must not contain text that ends its element.
   while (!json.empty()) {
@@ -28,7 +19,24 @@ absl::Status WriteReportPage(const std::string& path, std::string_view json) {
     json.remove_prefix(std::min(angle + 1, json.size()));
   }
   out << kReportPageAfter;
-  return (*file)->Commit();
+}
+
+}  // namespace
+
+bool WriteReportPage(const std::filesystem::path& directory, std::string_view json, DiagnosticReporter* diagnostics) {
+  if (!CreateDirectories(directory, diagnostics)) return false;
+  if (!WriteOutputFile(directory / "report.json", diagnostics, [json](TextWriter& out) { out << json; })) return false;
+  const std::string page = directory / "index.html";
+  if (kReportPageBefore == nullptr) {
+    diagnostics->ShowError(
+        page,
+        "this program was built without the report page: node and npm were not there, or could not fetch its "
+        "libraries; install them (tools/install-deps page), remove generated/report_page_text.cc from the build folder "
+        "and build again",
+        kRejected);
+    return false;
+  }
+  return WriteOutputFile(page, diagnostics, [json](TextWriter& out) { WritePage(json, out); });
 }
 
 }  // namespace hlokit::cli

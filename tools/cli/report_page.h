@@ -4,10 +4,10 @@
 #ifndef HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 #define HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 
-#include <string>
+#include <filesystem>
 #include <string_view>
 
-#include "absl/status/status.h"
+#include "tools/cli/cli.h"
 
 namespace hlokit::cli {
 
@@ -15,8 +15,9 @@ namespace hlokit::cli {
 extern const char* const kReportPageBefore;
 extern const char* const kReportPageAfter;
 
-// Writes the page with `json` in it. Returns Unavailable if this build has no page.
-absl::Status WriteReportPage(const std::string& path, std::string_view json);
+// Writes report.json, which is `json`, and the page with it, index.html. Prints an error and returns false if that
+// fails, or if this build has no page.
+bool WriteReportPage(const std::filesystem::path& directory, std::string_view json, DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::cli
 

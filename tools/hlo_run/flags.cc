@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "ir/core/str_cat.h"
+#include "tools/cli/number_flag.h"
 #include "tools/hlo_run/value_kinds.h"
 
 namespace hlokit::run {
@@ -59,10 +60,10 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
   auto* npy = app->add_option("--args-npy", flags->args_npy, "directory of arguments: arg0.npy, arg1.npy, ...")
                   ->type_name("DIR");
   auto* seed =
-      app->add_option("--seed", flags->seed,
-                      "generate synthetic arguments from this seed: small floats, positive where a root is taken "
-                      "of them; integers that are valid indices, others in [0, 16); values of elided constants "
-                      "too");
+      cli::AddNumber(app, "--seed", &flags->seed,
+                     "generate synthetic arguments from this seed: small floats, positive where a root is taken "
+                     "of them; integers that are valid indices, others in [0, 16); values of elided constants "
+                     "too");
   args->excludes(npy);
   args->excludes(seed);
   npy->excludes(seed);
@@ -106,10 +107,11 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
                   "large ones as statistics")
       ->type_name("PATTERN")
       ->check(CheckPattern);
-  app->add_option("--print-values-max-elements", flags->trace_options.max_elements,
-                  "limit on the elements of a value printed in full")
+  cli::AddNumber(app, "--print-values-max-elements", &flags->trace_options.max_elements,
+                 "limit on the elements of a value printed in full", 0)
       ->capture_default_str();
-  app->add_option("--print-values-max-count", flags->trace_options.max_values, "limit on the number of values printed")
+  cli::AddNumber(app, "--print-values-max-count", &flags->trace_options.max_values,
+                 "limit on the number of values printed", 0)
       ->capture_default_str();
   app->add_flag("--debug-nans", flags->stop_at_nan, "stop at the first instruction that produces a NaN or an infinity");
   app->add_flag("--profile,--profile-interpreter", flags->profile,
@@ -121,14 +123,12 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
 }
 
 void AddDeviceFlags(CLI::App* app, Flags* flags) {
-  const auto count = CLI::Range(int64_t{1}, interp::EvaluatorOptions::kMaxDevices);
-  app->add_option("--replicas", flags->options.num_replicas,
-                  "number of replicas of the program, which collectives connect")
-      ->check(count)
+  constexpr int64_t kMost = interp::EvaluatorOptions::kMaxDevices;
+  cli::AddNumber(app, "--replicas", &flags->options.num_replicas,
+                 "number of replicas of the program, which collectives connect", 1, kMost)
       ->capture_default_str();
-  app->add_option("--partitions", flags->options.num_partitions,
-                  "number of partitions of each replica, which partition-id distinguishes")
-      ->check(count)
+  cli::AddNumber(app, "--partitions", &flags->options.num_partitions,
+                 "number of partitions of each replica, which partition-id distinguishes", 1, kMost)
       ->capture_default_str();
   app->add_option("--host-io", flags->host_io,
                   "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
@@ -145,21 +145,17 @@ int64_t MachineMemory() {
 }
 
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
-  app->add_option("--num-threads", options->num_threads,
-                  "number of threads; 0: one for each core; results do not depend on it")
-      ->check(CLI::Range(0, 1024))
+  cli::AddNumber(app, "--num-threads", &options->num_threads,
+                 "number of threads; 0: one for each core; results do not depend on it", 0, 1024)
       ->capture_default_str();
-  const auto positive = CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max());
   options->limits.max_bytes = MachineMemory();
-  app->add_option("--max-bytes", options->limits.max_bytes,
-                  "limit on the bytes of arguments and live values; by default the memory of the machine")
-      ->check(positive);
-  app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions executed")->check(positive);
-  app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_iterations,
-                  "limit on the iterations of one loop")
-      ->check(positive);
-  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of making arguments and of the run, together")
-      ->check(CLI::NonNegativeNumber);
+  cli::AddNumber(app, "--max-bytes", &options->limits.max_bytes,
+                 "limit on the bytes of arguments and live values; by default the memory of the machine", 0);
+  cli::AddNumber(app, "--max-steps", &options->limits.max_steps, "limit on the instructions executed", 0);
+  cli::AddNumber(app, "--max-loop-trips,--max-loop-iterations", &options->limits.max_loop_iterations,
+                 "limit on the iterations of one loop", 0);
+  cli::AddNumber(app, "--max-seconds", &options->limits.max_seconds,
+                 "time limit of making arguments and of the run, together", 0);
 }
 
 }  // namespace
@@ -220,6 +216,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
   }
+  flags->input.parse.check_shapes_after_errors = flags->verify;
   flags->input.warn_of_elided = !flags->options.fill_elided;
   if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
   flags->options.seed = flags->seed.value_or(0);

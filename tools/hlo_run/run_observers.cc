@@ -116,10 +116,8 @@ void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
 }
 
 bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags_.profile_json);
-  absl::Status status = file.status();
-  if (status.ok()) {
-    JsonWriter json(&(*file)->writer());
+  return cli::WriteOutputFile(flags_.profile_json, diagnostics, [&](TextWriter& out) {
+    JsonWriter json(&out);
     json.BeginObject()
         .Member("module", module_.name())
         .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
@@ -129,10 +127,7 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli
     WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
     WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);
     json.EndObject();
-    status = (*file)->Commit();
-  }
-  if (!status.ok()) diagnostics->ShowError(flags_.profile_json, std::string(status.message()), cli::kUsage);
-  return status.ok();
+  });
 }
 
 }  // namespace hlokit::run

@@ -20,6 +20,7 @@
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
+#include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
 #include "tools/hlo_run/device_options.h"
@@ -30,30 +31,14 @@ namespace hlokit::run {
 namespace {
 
 bool WriteText(const std::string& path, std::string_view text, cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
-  if (!file.ok()) {
-    diagnostics->ShowError(path, std::string(file.status().message()), cli::kUsage);
-    return false;
-  }
-  (*file)->writer() << text;
-  if (const absl::Status status = (*file)->Commit(); !status.ok()) {
-    diagnostics->ShowError(path, std::string(status.message()), cli::kUsage);
-    return false;
-  }
-  return true;
+  return cli::WriteOutputFile(path, diagnostics, [text](TextWriter& out) { out << text; });
 }
 
 bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                    cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.timeline);
-  if (!file.ok()) {
-    diagnostics->ShowError(flags.timeline, std::string(file.status().message()), cli::kUsage);
-    return false;
-  }
-  tpu::WriteChromeTrace(input, plan, flags.timeline_events, flags.timeline_devices, &(*file)->writer());
-  const absl::Status status = (*file)->Commit();
-  if (!status.ok()) diagnostics->ShowError(flags.timeline, std::string(status.message()), cli::kUsage);
-  return status.ok();
+  return cli::WriteOutputFile(flags.timeline, diagnostics, [&](TextWriter& out) {
+    tpu::WriteChromeTrace(input, plan, flags.timeline_events, flags.timeline_devices, &out);
+  });
 }
 
 // Returns the host model of the flags; without any, queued calls back to back.
@@ -83,27 +68,14 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
   return std::nullopt;
 }
 
-bool CreateDirectories(const std::filesystem::path& directory, cli::DiagnosticReporter* diagnostics) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) diagnostics->ShowError(directory.string(), error.message(), cli::kUsage);
-  return !error;
-}
-
 // Writes report.json and index.html.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
-  const std::filesystem::path directory(flags.page);
-  if (!CreateDirectories(directory, diagnostics)) return false;
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
   const std::string json = tpu::ReportDocument(input, plan, host, options);
-  if (!WriteText((directory / "report.json").string(), json, diagnostics)) return false;
-  const std::string page = (directory / "index.html").string();
-  const absl::Status status = cli::WriteReportPage(page, json);
-  if (!status.ok()) diagnostics->ShowError(page, std::string(status.message()), cli::kUsage);
-  return status.ok();
+  return cli::WriteReportPage(flags.page, json, diagnostics);
 }
 
 }  // namespace
@@ -134,7 +106,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "(docs/report.md)")
       ->type_name("HOST")
       ->group(group);
-  app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
+  cli::AddNumber(app, "--top", &top, "rows of operations in the text report")->capture_default_str()->group(group);
   app->add_flag("--memory", memory, "print live arrays at the peak of HBM by operation, scope and source line")
       ->group(group);
   app->add_option(
@@ -151,24 +123,23 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "write the steps of --host as a profile for TensorBoard's profile plugin, below this log directory")
       ->type_name("DIR")
       ->group(group);
-  app->add_option("--timeline-events", timeline_events, "limit on the events of --timeline; longer loops are truncated")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
+  cli::AddNumber(app, "--timeline-events", &timeline_events,
+                 "limit on the events of --timeline; longer loops are truncated", 1, size_t{1} << 32)
       ->capture_default_str()
       ->group(group);
-  app->add_option("--timeline-devices", timeline_devices, "limit on the devices of --timeline, where they differ")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+  cli::AddNumber(app, "--timeline-devices", &timeline_devices, "limit on the devices of --timeline, where they differ",
+                 1, int64_t{1} << 20)
       ->capture_default_str()
       ->group(group);
   app->add_option("--straggler", stragglers,
                   "DEVICE:FACTOR: slow this device down by the factor; any:FACTOR: a random device; may be repeated")
       ->type_name("STRAGGLER")
       ->group(group);
-  app->add_option("--jitter", jitter,
-                  "relative standard deviation of the time of each kernel on each device: 0.05 is 5 %")
-      ->check(CLI::Range(0.0, 1.0))
+  cli::AddNumber(app, "--jitter", &jitter,
+                 "relative standard deviation of the time of each kernel on each device: 0.05 is 5 %", 0, 1)
       ->capture_default_str()
       ->group(group);
-  app->add_option("--variation-seed", variation_seed, "seed of --jitter and --straggler=any")
+  cli::AddNumber(app, "--variation-seed", &variation_seed, "seed of --jitter and --straggler=any")
       ->capture_default_str()
       ->group(group);
   app->add_option(
@@ -190,13 +161,12 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "memory-space-assignment is the last of the default ones")
       ->type_name("PASS")
       ->group(group);
-  app->add_option("--default-trip-count", default_trip_count, "trip count of loops that cannot be counted")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
+  cli::AddNumber(app, "--default-trip-count", &default_trip_count, "trip count of loops that cannot be counted", 0,
+                 int64_t{1} << 40)
       ->capture_default_str()
       ->group(group);
-  app->add_option("--host-dispatch-us", dispatch_us,
-                  "host time of each execution (default: that of queued calls on the target)")
-      ->check(CLI::Range(0.0, 1e9))
+  cli::AddNumber(app, "--host-dispatch-us", &dispatch_us,
+                 "host time of each execution (default: that of queued calls on the target)", 0, 1e9)
       ->group(group);
   app->add_flag("--list-devices", list_devices, "print the names of the targets of --device and exit")->group(group);
   app->add_option("--print-device", print_device, "print the description of a target and exit")
@@ -253,7 +223,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
     const std::filesystem::path directory = runtime::ProfileRunDirectory(flags.xplane, "simulated");
     const absl::Status status = runtime::WriteProfileDirectory(directory, "hlokit", tpu::XSpaceBytes(space));
     if (!status.ok()) {
-      diagnostics->ShowError("--xplane", std::string(status.message()), cli::kUsage);
+      diagnostics->ShowOutputError(status);
       return;
     }
   }

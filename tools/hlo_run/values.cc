@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "interp/exact/argument_generator.h"
@@ -39,33 +38,17 @@ std::optional<std::vector<Literal>> ReadNpyDirectory(const std::string& director
   return values;
 }
 
-bool WriteFile(const std::string& path, cli::DiagnosticReporter* diagnostics,
-               const std::function<void(TextWriter&)>& write) {
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
-  absl::Status status = file.status();
-  if (status.ok()) {
-    write((*file)->writer());
-    status = (*file)->Commit();
-  }
-  if (!status.ok()) diagnostics->ShowError(path, std::string(status.message()), cli::kUsage);
-  return status.ok();
-}
-
 bool WriteNpyDirectory(const std::string& directory, absl::Span<const Literal> results,
                        cli::DiagnosticReporter* diagnostics) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) {
-    diagnostics->ShowError(directory, error.message(), cli::kUsage);
-    return false;
-  }
+  if (!cli::CreateDirectories(directory, diagnostics)) return false;
   for (size_t i = 0; i < results.size(); ++i) {
     const Literal& result = results[i];
     if (!result.shape().IsArray()) continue;
-    const bool written = WriteFile(StrCat(directory, "/result", i, ".npy"), diagnostics, [&](TextWriter& out) {
-      out << interp::NpyHeader(result.shape());
-      out << std::string_view(reinterpret_cast<const char*>(result.data()), result.size_bytes());
-    });
+    const bool written =
+        cli::WriteOutputFile(StrCat(directory, "/result", i, ".npy"), diagnostics, [&](TextWriter& out) {
+          out << interp::NpyHeader(result.shape());
+          out << std::string_view(reinterpret_cast<const char*>(result.data()), result.size_bytes());
+        });
     if (!written) return false;
   }
   return true;
@@ -179,7 +162,7 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Di
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;
-  return WriteFile(flags.output, diagnostics, [&](TextWriter& out) {
+  return cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) {
     for (int64_t d = 0; d < devices; ++d) {
       if (devices > 1) out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");
       interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each));

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "absl/container/flat_hash_set.h"
-#include "interp/runtime/cache/atomic_file_writer.h"
+#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::lazy::nn {
@@ -303,7 +303,7 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedVal
   std::vector<const NamedValue*> order;
   absl::StatusOr<std::string> header = EncodeHeader(tensors, metadata, &order);
   if (!header.ok()) return header.status();
-  absl::StatusOr<std::unique_ptr<runtime::AtomicFileWriter>> file = runtime::AtomicFileWriter::Open(path);
+  absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(path);
   if (!file.ok()) return file.status();
   (*file)->Write(*header);
   for (const NamedValue* tensor : order) (*file)->Write(BytesOfValue(tensor->value));

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/op_kernel_context.h"
@@ -94,11 +95,16 @@ std::vector<Op> Overloads(std::string_view name) {
 }
 
 std::string DidYouMeanOp(std::string_view name) {
+  std::string full(name);
+  if (name.find("::") == std::string_view::npos) {
+    full = StrCat("aten::", name);
+    if (FindOp(full)) return StrCat("; did you mean `", full, "`?");
+  }
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kOpCount; ++i) {
     if ((kOps[i].flags & kInternal) == 0) names.push_back(SchemaOf(static_cast<Op>(i)).name);
   }
-  return DidYouMeanSuffix(name, names);
+  return DidYouMeanSuffix(full, names);
 }
 
 }  // namespace hlokit::lazy

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "interp/runtime/cache/atomic_file_writer.h"
+#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {

@@ -3,14 +3,14 @@
 
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <system_error>
 
 #include "interp/runtime/observe/profile_files.h"
+#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 
@@ -21,20 +21,11 @@ namespace {
 // The limit of TensorBoard's own writer.
 constexpr size_t kMaxTraceEvents = 1000000;
 
-absl::Status WriteWhole(const std::filesystem::path& directory, const std::string& name, std::string_view bytes) {
-  std::error_code error;
-  const std::filesystem::path path = directory / name;
-  const std::filesystem::path part = directory / StrCat(".", name, ".", static_cast<int64_t>(getpid()), ".part");
-  std::ofstream file(part, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) error = std::make_error_code(std::errc::io_error);
-  if (!error) std::filesystem::rename(part, path, error);
-  if (!error) return absl::OkStatus();
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  const std::string message = StrCat(path.string(), ": ", error.message());
-  return absl::PermissionDeniedError(message);
+absl::Status WriteWhole(const std::filesystem::path& path, std::string_view bytes) {
+  absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(path.string());
+  if (!file.ok()) return file.status();
+  (*file)->Write(bytes);
+  return (*file)->Commit();
 }
 
 }  // namespace
@@ -77,8 +68,8 @@ absl::Status WriteProfileDirectory(const std::filesystem::path& directory, const
     const std::string message = StrCat(directory.string(), ": ", error.message());
     return absl::PermissionDeniedError(message);
   }
-  if (absl::Status s = WriteWhole(directory, host + ".trace.json.gz", *trace); !s.ok()) return s;
-  return WriteWhole(directory, host + ".xplane.pb", xspace);
+  if (absl::Status s = WriteWhole(directory / (host + ".trace.json.gz"), *trace); !s.ok()) return s;
+  return WriteWhole(directory / (host + ".xplane.pb"), xspace);
 }
 
 }  // namespace hlokit::runtime

@@ -224,6 +224,7 @@ TEST_F(ShapeInferenceTest, ScaledDot) {
                "a scalar or have the rank");
   EXPECT_ERROR(Infer(Opcode::kScaledDot, {"f32[4,64]", "f32[64,8]", "f32[]", "f32[3,8]"}, dims),
                "dimension 0 of operand 3");
+  EXPECT_ERROR(Infer(Opcode::kScaledDot, {"f32[4,64]", "f32[64,8]", "f32[]", "f32[]"}, dims), "must not be a scalar");
 }
 
 TEST_F(ShapeInferenceTest, Fft) {

@@ -14,6 +14,7 @@
 #include "tests/unit/captured_stderr.h"
 #include "tests/unit/files.h"
 #include "tests/unit/temporary_folder.h"
+#include "tools/cli/number_flag.h"
 
 namespace hlokit::cli {
 namespace {
@@ -25,7 +26,7 @@ class ParseFlagsTest : public testing::Test {
   std::optional<int> Parse(std::vector<std::string> words) {
     CLI::App app("about", "tool");
     app.add_option("input", input, "a file");
-    app.add_option("--max-steps", number, "a number")->check(CLI::Range(1, 8));
+    AddNumber(&app, "--max-steps", &number, "a number", 1, 8);
     app.add_option("--form", text, "a form")->check(CLI::IsMember({"short", "json"}));
     app.add_option("--name", name, "any text");
     app.add_flag("--verify,!--no-verify", flag, "verify");
@@ -75,9 +76,23 @@ TEST_F(ParseFlagsTest, Mistakes) {
   EXPECT_EQ(Mistake({"--name"}), "missing value of `--name`");
   EXPECT_EQ(Mistake({"--name", "--verify"}), "missing value of `--name`");
   EXPECT_EQ(Mistake({"--form=long"}), "--form: expected one of short, json, found `long`");
-  EXPECT_EQ(Mistake({"--max-steps=9"}), "--max-steps: expected a number from 1 to 8, found `9`");
+  EXPECT_EQ(Mistake({"--max-steps=9"}), "--max-steps: expected an integer from 1 to 8, found `9`");
   EXPECT_EQ(Mistake({"--max-steps=1", "--max_steps=2"}), "duplicate flag `--max-steps`");
   EXPECT_EQ(Mistake({"one", "two"}), "unexpected argument `two`");
+}
+
+TEST_F(ParseFlagsTest, LeadingZerosAreDecimal) {
+  EXPECT_EQ(Parse({"--max-steps=07"}), std::nullopt);
+  EXPECT_EQ(number, 7);
+}
+
+TEST(NumberFlagTest, OtherNumbersAreAnInternalError) {
+  CLI::App app("about", "tool");
+  double limit = 0;
+  app.add_option("--limit", limit, "a number that CLI11 converts");
+  std::string tool = "tool";
+  char* argv[] = {tool.data()};
+  EXPECT_THROW(ParseFlags(&app, 1, argv), std::logic_error);
 }
 
 TEST_F(ParseFlagsTest, UnknownCommand) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes files atomically: to a temporary file next to the target, renamed by Commit.
-#ifndef HLOKIT_INTERP_RUNTIME_CACHE_ATOMIC_FILE_WRITER_H_
-#define HLOKIT_INTERP_RUNTIME_CACHE_ATOMIC_FILE_WRITER_H_
+#ifndef HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_
+#define HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_
 
 #include <memory>
 #include <string>
@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace hlokit::runtime {
+namespace hlokit {
 
 // Usage: Open, Write, Commit. Without Commit no file is left, and an older file is unchanged.
 class AtomicFileWriter {
  public:
-  // Writes existing files that are not regular (a pipe, /dev/null) in place. Follows symbolic links, and keeps an
-  // existing file's permissions.
+  // Writes existing files that are not regular (a pipe, /dev/null) in place. Follows symbolic links, also to a file
+  // that does not exist yet, and keeps an existing file's permissions.
   static absl::StatusOr<std::unique_ptr<AtomicFileWriter>> Open(const std::string& path);
 
   AtomicFileWriter(const AtomicFileWriter&) = delete;
@@ -41,6 +41,6 @@ class AtomicFileWriter {
 // Writes all of `bytes` to a descriptor. Returns 0, or errno.
 int WriteAll(int fd, std::string_view bytes);
 
-}  // namespace hlokit::runtime
+}  // namespace hlokit
 
-#endif  // HLOKIT_INTERP_RUNTIME_CACHE_ATOMIC_FILE_WRITER_H_
+#endif  // HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/runtime/cache/atomic_file_writer.h"
+#include "ir/core/atomic_file_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,11 +13,25 @@
 
 #include "ir/core/str_cat.h"
 
-namespace hlokit::runtime {
+namespace hlokit {
 namespace {
 
 absl::Status ErrnoStatus(const std::string& path, int error) {
   return absl::UnavailableError(StrCat(path, ": ", strerror(error)));
+}
+
+// Follows the symbolic links that `path` consists of, also if the last one leads to no file: realpath would not.
+std::string FollowLinks(std::string path) {
+  constexpr int kMaxLinks = 40;  // as the kernel
+  char link[PATH_MAX];
+  for (int k = 0; k < kMaxLinks; ++k) {
+    const ssize_t size = readlink(path.c_str(), link, sizeof link);
+    if (size <= 0) break;  // no link
+    const std::string_view to(link, static_cast<size_t>(size));
+    path.resize(to.starts_with('/') ? 0 : path.rfind('/') + 1);  // 0 without a directory
+    path.append(to);
+  }
+  return path;
 }
 
 // Returns a name in the target's directory, so that the rename stays in one file system. The process id and a random
@@ -50,9 +63,7 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
   if (exists && !S_ISREG(info.st_mode)) {
     file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    file->target_ = path;
-    char resolved[PATH_MAX];
-    if (exists && realpath(path.c_str(), resolved) != nullptr) file->target_ = resolved;
+    file->target_ = FollowLinks(path);
     file->temporary_ = TemporaryName(file->target_);
     file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file->fd_ < 0) file->temporary_.clear();  // owned by another writer
@@ -85,4 +96,4 @@ AtomicFileWriter::~AtomicFileWriter() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-}  // namespace hlokit::runtime
+}  // namespace hlokit
