@@ -61,9 +61,9 @@ struct EvaluatorOptions {
 
 // Metrics of a run.
 struct RunStatistics {
-  int64_t steps = 0;       // instructions run, including those of called computations
+  int64_t steps = 0;            // instructions run, including those of called computations
   int64_t loop_iterations = 0;  // of all loops
-  int64_t peak_bytes = 0;  // of live values
+  int64_t peak_bytes = 0;       // of live values
   double seconds = 0;
 };
 

@@ -38,9 +38,9 @@ class ExecutionObserver {
 
 // Progress of a run.
 struct RunProgress {
-  int64_t steps = 0;       // instructions run, including those of called computations
+  int64_t steps = 0;            // instructions run, including those of called computations
   int64_t loop_iterations = 0;  // of all loops
-  int64_t bytes = 0;       // of live values
+  int64_t bytes = 0;            // of live values
   double seconds = 0;
 };
 

@@ -54,8 +54,8 @@ class VirtualMachine {
   struct Frame {
     CompiledComputation* routine;
     SlotValue* slots;
-    uint32_t next;  // step
-    Phase phase;    // what the callee's frame runs for `next`
+    uint32_t next;       // step
+    Phase phase;         // what the callee's frame runs for `next`
     int64_t iterations;  // of the loop at `next`
   };
 

@@ -33,6 +33,11 @@ std::vector<InstructionId> Joined(Builder::Operands a, Builder::Operands b) {
 
 }  // namespace
 
+Builder& Builder::WithName(std::string_view base) {
+  next_name_ = base;
+  return *this;
+}
+
 void Builder::Place(InstructionId id) {
   assert(!position_.valid() || module_->record(position_).parent == computation_);  // not erased
   if (position_.valid()) module_->MoveBefore(id, position_);

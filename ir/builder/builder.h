@@ -69,10 +69,7 @@ class Builder {
 
   // ---- names, metadata ----
   // Sets the base name of the next instruction; the default is the opcode.
-  Builder& WithName(std::string_view base) {
-    next_name_ = base;
-    return *this;
-  }
+  Builder& WithName(std::string_view base);
   // Sets the metadata of subsequent instructions. Returns the previous one. MetadataScope sets it for a block.
   MetadataId SetMetadata(MetadataId metadata) {
     const MetadataId previous = metadata_;

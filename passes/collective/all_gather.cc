@@ -14,7 +14,7 @@
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collective_rules.h"
 #include "passes/collective/collectives.h"
-#include "passes/collective/dead_operands.h"
+#include "passes/rewrite/dead_operands.h"
 
 namespace hlokit {
 namespace {

@@ -21,8 +21,8 @@
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
-#include "passes/collective/dead_operands.h"
 #include "passes/collective/device_values.h"
+#include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {

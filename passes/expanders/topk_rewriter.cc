@@ -12,7 +12,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
-#include "passes/collective/dead_operands.h"
+#include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/rewrite/splat.h"
 

@@ -54,7 +54,7 @@ class FusionPlanner {
     double recompute = 0;        // recomputed operations per loop element
     int64_t results = 1;
     int64_t members = 1;
-    uint32_t round = 0;   // last round that visited the group,
+    uint32_t round = 0;       // last round that visited the group,
     uint32_t user_group = 0;  // and its index among the groups around the current value
     absl::InlinedVector<Copy, 2> copies;
     absl::InlinedVector<Node, 6> inputs;  // distinct inputs, in any order

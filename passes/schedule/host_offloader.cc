@@ -13,7 +13,7 @@
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
-#include "passes/collective/dead_operands.h"
+#include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/schedule/host_memory.h"
 

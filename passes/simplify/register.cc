@@ -381,7 +381,8 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .doc = "Callees first, so that none is left. Calls stay if they are composite, have control edges or a "
               "backend_config, or if a callee with channels has several callers.",
        .options = {growth,
-                   {"max-added", OptionInfo::Type::kInt, "1000000", "limit on the instructions that inlining a computation with several callers adds"},
+                   {"max-added", OptionInfo::Type::kInt, "1000000",
+                    "limit on the instructions that inlining a computation with several callers adds"},
                    {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},
        .create = MakePass<Inline>});
   Add(registry, {.name = "dce",

@@ -251,7 +251,10 @@ class Checker {
         // with it.
         const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather) &&
                               IsInteger(i.operand(0).shape().element_type());
-        const bool right = indexing || (same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes);
+        // The select that replaced a conditional chooses as the conditional did.
+        const bool chooses = main.opcode == Opcode::kConditional && i.opcode() == Opcode::kSelect;
+        const bool right =
+            indexing || chooses || (same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes);
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);

@@ -6,9 +6,10 @@
 //   text      the changed module prints, parses, and prints the same
 //   again     a second run changes nothing and reports so
 //   undone    `defuse` inverts `fusion`, except for duplicate instructions
+//   bytes     --no-more-bytes=PIPELINE: the program does not access more bytes than before, by the cost analysis
 //
 //   pass_properties [--seed=N] [--passes=PIPELINE]… [--random=N] [--no-run] [--verify-each] [--seconds=S]
-//                   [--max-steps=N] [--modules=N] FILE|DIR…
+//                   [--max-steps=N] [--modules=N] [--no-more-bytes=PIPELINE]… FILE|DIR…
 //
 // Without --passes each registered pass is tested alone, then each named pipeline; --random=N adds N random pipelines
 // for each module. --no-run skips the values, --verify-each verifies after each pass of a pipeline. --seconds: when to
@@ -51,6 +52,7 @@ namespace {
 struct Flags {
   uint64_t seed = 0;
   std::vector<std::string> passes;
+  std::vector<std::string> no_more_bytes;
   int64_t random = 0;
   uint64_t modules = 0;
   bool run = true;
@@ -190,6 +192,11 @@ class Checker {
       return;
     }
     if (const std::string problem = Problems(module); !problem.empty()) return fail("verifies", problem);
+    const auto& frugal = flags_.no_more_bytes;
+    if (std::find(frugal.begin(), frugal.end(), name) != frugal.end()) {
+      const int64_t was = CostAnalysis(original).OfModule().bytes(), is = CostAnalysis(module).OfModule().bytes();
+      if (is > was) return fail("bytes", StrCat("reads and writes ", is, " bytes, before ", was));
+    }
     if (before) {
       double tolerance = 0;
       std::vector<Opcode> redefined;
@@ -279,6 +286,8 @@ int Main(int argc, char** argv) {
       flags.seconds = std::strtod(value("--seconds=").c_str(), nullptr);
     } else if (a.starts_with("--max-steps=")) {
       flags.max_steps = std::strtoll(value("--max-steps=").c_str(), nullptr, 10);
+    } else if (a.starts_with("--no-more-bytes=")) {
+      flags.no_more_bytes.push_back(value("--no-more-bytes="));
     } else if (a == "--verify-each") {
       flags.verify_each = true;
     } else if (a == "--no-run") {

@@ -55,8 +55,8 @@ class Session {
 
   bool match_torch_xla = false;
   bool gradients = false;
-  bool run_steps = false;       // run the steps of a model even if no output needs them
-  bool json = false;            // one object with a member for each output
+  bool run_steps = false;  // run the steps of a model even if no output needs them
+  bool json = false;       // one object with a member for each output
   PrintOptions print = PrintOptions::Lossless();
   lazy::TracerOptions options;  // from the environment and the flags
   EmitOptions emit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef HLOKIT_PASSES_COLLECTIVE_DEAD_OPERANDS_H_
-#define HLOKIT_PASSES_COLLECTIVE_DEAD_OPERANDS_H_
+#ifndef HLOKIT_PASSES_REWRITE_DEAD_OPERANDS_H_
+#define HLOKIT_PASSES_REWRITE_DEAD_OPERANDS_H_
 
 #include "ir/graph/module.h"
 
@@ -13,4 +13,4 @@ void EraseDead(Module& module, InstructionId first, InstructionId to);
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_PASSES_COLLECTIVE_DEAD_OPERANDS_H_
+#endif  // HLOKIT_PASSES_REWRITE_DEAD_OPERANDS_H_

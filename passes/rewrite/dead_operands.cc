@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/collective/dead_operands.h"
+#include "passes/rewrite/dead_operands.h"
 
 #include <vector>
 
