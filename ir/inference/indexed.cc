@@ -63,20 +63,15 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
   return absl::OkStatus();
 }
 
-// Checks the dimensions of the operand that the components of an index refer to; those that `batching` pairs with a
-// dimension of the indices have no component.
-absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand, const Indices& indices,
-                           const DimSet& batching, std::string_view batching_name) {
+// Checks the dimensions of the operand that the components of an index refer to.
+absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand,
+                           const Indices& indices) {
   if (!SizesFit(indices.vector_size(), static_cast<int64_t>(map.size()))) {
     return Error(name, " has ", map.size(), " entries, but an index vector has ",
                  DimensionSizeToString(indices.vector_size()), " components");
   }
   DimSet mapped(operand.rank());
-  HLOKIT_RETURN_IF_ERROR(mapped.Take(map, name));
-  for (int64_t d : map) {
-    if (batching.Has(d)) return Error(name, " contains dimension ", d, ", which is in ", batching_name);
-  }
-  return absl::OkStatus();
+  return mapped.Take(map, name);
 }
 
 }  // namespace
@@ -99,8 +94,7 @@ absl::Status InferGather(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(batching.Take(dims.operand_batching_dims, "`operand_batching_dims`"));
   DimSet dropped = batching;
   HLOKIT_RETURN_IF_ERROR(dropped.Take(dims.collapsed_slice_dims, "`collapsed_slice_dims`"));
-  HLOKIT_RETURN_IF_ERROR(
-      CheckIndexMap(dims.start_index_map, "`start_index_map`", a, indices, batching, "`operand_batching_dims`"));
+  HLOKIT_RETURN_IF_ERROR(CheckIndexMap(dims.start_index_map, "`start_index_map`", a, indices));
   HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.operand_batching_dims, "`operand_batching_dims`",
                                        dims.start_indices_batching_dims, "`start_indices_batching_dims`", indices,
                                        dims.index_vector_dim));
@@ -180,8 +174,8 @@ absl::Status InferScatter(const InferenceContext& in, InferredShape* out) {
     HLOKIT_RETURN_IF_ERROR(batching.Take(dims.input_batching_dims, "`input_batching_dims`"));
     DimSet dropped = batching;
     HLOKIT_RETURN_IF_ERROR(dropped.Take(dims.inserted_window_dims, "`inserted_window_dims`"));
-    HLOKIT_RETURN_IF_ERROR(CheckIndexMap(dims.scatter_dims_to_operand_dims, "`scatter_dims_to_operand_dims`", a,
-                                         indices, batching, "`input_batching_dims`"));
+    HLOKIT_RETURN_IF_ERROR(
+        CheckIndexMap(dims.scatter_dims_to_operand_dims, "`scatter_dims_to_operand_dims`", a, indices));
     HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.input_batching_dims, "`input_batching_dims`",
                                          dims.scatter_indices_batching_dims, "`scatter_indices_batching_dims`", indices,
                                          dims.index_vector_dim));

@@ -19,16 +19,19 @@ void RegisterFusingPipelines(PassRegistry* registry) {
 }  // namespace
 
 void RegisterNamedPipelines(PassRegistry* registry) {
-  registry->AddPipeline({.name = "simplify",
-                         .summary = "simplify without changing results",
-                         .text = "inline{max-added=20},clean("
-                                 "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
-                                 "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
-                                 "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
-                                 "dead-parameter-removal,computation-deduplicator)*"});
-  registry->AddPipeline({.name = "tpu-simplify",
-                         .summary = "prepare an uncompiled program for the simulated TPU",
-                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
+  registry->AddPipeline(
+      {.name = "simplify",
+       .summary = "simplify without changing results",
+       .text = "clean("
+               "inline{max-added=20},algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
+               "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
+               "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
+               "dead-parameter-removal,computation-deduplicator)*"});
+  registry->AddPipeline(
+      {.name = "tpu-simplify",
+       .summary = "prepare an uncompiled program for the simulated TPU",
+       .text = "inline,batchnorm-expander,clean(algsimp,while-loop-invariant-code-motion,tuple-simplifier,"
+               "while-loop-simplifier,conditional-simplifier,cse,dce)*"});
   registry->AddPipeline({.name = "licm",
                          .summary = "short for while-loop-invariant-code-motion",
                          .text = "while-loop-invariant-code-motion"});

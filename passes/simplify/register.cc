@@ -277,7 +277,7 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
                         "reductions and the like apply. As XLA's, which takes collectives, batch normalizations and "
                         "random numbers too.",
                  .options = {from_bf16, to},
-                 .tolerance = 2e-2,
+                 .tolerance = 1e-1,
                  .create = MakePass<RulesOf<AddElementTypeConverterRules>>});
   Add(registry,
       {.name = "change-op-data-type",

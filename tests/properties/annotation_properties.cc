@@ -5,7 +5,7 @@
 //             none that has any
 //   flops     operations count for the scope of a source instruction that performed them: among the sources of an
 //             instruction, its op_name is from one of the same opcode, or else from one that computes; a conversion
-//             from or to the type of a source that computes may implement that source in another type
+//             from or to the type of a source may implement that source in another type
 //   scopes    `fusion` preserves the operations of each source, counted once
 //
 //   annotation_properties [--passes=PIPELINE]... [--random=N] [--seed=N] [--seconds=S] FILE|DIR...
@@ -14,7 +14,8 @@
 // registered passes, different ones for each seed. --seconds: when to stop and report the results so far; the modules
 // are then shuffled by the seed. Every source instruction with metadata gets a unique mark in it, so that each can be
 // traced. That a source without a mark has no effect any more is verified: with opaque values in the place of all such
-// sources, the same pipeline must remove all these values too. Exit code 1 if a property does not hold.
+// sources, the same pipeline must remove all these values too, or else with `inline` before it and `simplify` after it:
+// calls of opaque values are not merged, thus not inlined. Exit code 1 if a property does not hold.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -98,6 +99,19 @@ void MakeUnknown(Module& module, const std::vector<InstructionId>& instructions)
     module.MoveBefore(unknown, id);
     module.ReplaceAllUses(id, unknown);
   }
+}
+
+// Returns the instructions whose opaque values `module` still has.
+std::vector<InstructionId> UnknownIn(const Module& module) {
+  std::vector<InstructionId> found;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+      if (!target.starts_with(kUnknown)) continue;
+      found.push_back(InstructionId(static_cast<uint32_t>(std::stoul(std::string(target.substr(kUnknown.size()))))));
+    }
+  }
+  return found;
 }
 
 class Checker {
@@ -202,18 +216,18 @@ class Checker {
     Module unknown = marked.Clone();
     MakeUnknown(unknown, gone);
     if (!Run(pipeline, &unknown, totals)) return;
-    for (Computation c : unknown.computations()) {
-      for (Instruction i : c.instructions()) {
-        const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
-        if (!target.starts_with(kUnknown)) continue;
-        ++totals->lost;
-        const InstructionId id(static_cast<uint32_t>(std::stoul(std::string(target.substr(kUnknown.size())))));
-        std::string_view by = "";
-        for (const MetadataLossTracker::Row& row : loss.rows()) {
-          if (std::binary_search(row.lost.begin(), row.lost.end(), marked.record(id).metadata)) by = row.pass;
-        }
-        Fail(pipeline, "carried", StrCat("lost by ", by, ": ", ToString(marked.instruction(id))), totals);
+    if (!UnknownIn(unknown).empty()) {
+      unknown = marked.Clone();
+      MakeUnknown(unknown, gone);
+      if (!Run(StrCat("inline,", pipeline, ",simplify"), &unknown, totals)) return;
+    }
+    for (InstructionId id : UnknownIn(unknown)) {
+      ++totals->lost;
+      std::string_view by = "";
+      for (const MetadataLossTracker::Row& row : loss.rows()) {
+        if (std::binary_search(row.lost.begin(), row.lost.end(), marked.record(id).metadata)) by = row.pass;
       }
+      Fail(pipeline, "carried", StrCat("lost by ", by, ": ", ToString(marked.instruction(id))), totals);
     }
   }
 
@@ -245,7 +259,7 @@ class Checker {
           computes |= source.computes;
         }
         const Source& main = sources.at(origins.front().value);
-        const bool around = i.opcode() == Opcode::kConvert && main.computes &&
+        const bool around = i.opcode() == Opcode::kConvert &&
                             (i.shape().element_type() == main.type || i.operand(0).shape().element_type() == main.type);
         // A scatter or gather that became a loop counts and computes indices; an equal computation may have been merged
         // with it.
