@@ -7,6 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/core/double_text.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
 
@@ -22,6 +27,10 @@ struct Limits {
   bool IsOutOfTime(std::chrono::steady_clock::time_point start) const {
     const std::chrono::duration<double> used = std::chrono::steady_clock::now() - begin.value_or(start);
     return used.count() > max_seconds;
+  }
+  // Returns the error of `work`, "the run", that is out of time.
+  std::string OutOfTimeMessage(std::string_view work) const {
+    return StrCat(work, " exceeded the time limit of ", FormatDouble(max_seconds, 6), " s (--max-seconds)");
   }
 };
 

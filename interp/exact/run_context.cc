@@ -5,16 +5,9 @@
 #include <string>
 
 #include "interp/exact/virtual_machine.h"
-#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
-namespace {
-
-// Returns "10 s", "0.5 s".
-std::string Seconds(double seconds) { return StrCat(FormatDouble(seconds, 6), " s"); }
-
-}  // namespace
 
 std::string Scratch::OutOfMemory(const RunContext& context, int64_t bytes) {
   const int64_t arguments = context.limits().max_bytes - context.pool.max_bytes();
@@ -30,7 +23,7 @@ bool RunContext::ShouldStop() {
     return true;
   }
   if (!limits_.IsOutOfTime(start_)) return false;
-  Fail(StrCat("the run exceeded the time limit of ", Seconds(limits_.max_seconds), " (--max-seconds)"));
+  Fail(limits_.OutOfTimeMessage("the run"));
   return true;
 }
 

@@ -34,7 +34,7 @@ template <typename A>
 std::vector<A> NumbersOf(Run& run, const Leaf& operand, ElementType result) {
   std::vector<A> numbers;
   const Leaf converted = Converted(run, operand, result);
-  for (int64_t i = 0; converted != nullptr && i < converted->count(); ++i) {
+  for (int64_t i = 0; converted != nullptr && i < converted->count() && run.Tick(); ++i) {
     if constexpr (std::is_integral_v<A>) {
       numbers.push_back(static_cast<A>(converted->Integer(i)));
     } else if constexpr (std::is_floating_point_v<A>) {

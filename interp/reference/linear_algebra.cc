@@ -128,6 +128,7 @@ void TransformAlong(const Op& op, const Index& dims, size_t dim, bool inverse, s
   const int64_t n = dims[dim];
   std::vector<std::complex<Real>> roots;
   for (int64_t k = 0; k < n; ++k) {
+    if (!op.run.Tick()) return;
     const Real angle = 2 * std::numbers::pi_v<Real> * static_cast<Real>(k) / static_cast<Real>(n);
     roots.push_back({std::cos(angle), inverse ? std::sin(angle) : -std::sin(angle)});
   }

@@ -250,10 +250,7 @@ bool Run::CheckTime() {
   constexpr double kSecondsPerProgress = 0.1;
   const double now = Seconds();
   if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) Fail("interrupted");
-  if (options.limits.IsOutOfTime(begin_)) {
-    Fail(StrCat("the run exceeded the time limit of ", static_cast<int64_t>(options.limits.max_seconds * 1000),
-                " ms (--max-seconds)"));
-  }
+  if (options.limits.IsOutOfTime(begin_)) Fail(options.limits.OutOfTimeMessage("the run"));
   if (options.progress && now >= next_progress_) {
     options.progress({statistics.steps, statistics.loop_iterations, memory.used, now});
     next_progress_ = now + kSecondsPerProgress;

@@ -44,6 +44,7 @@ class Comparator {
 
   // `x`, `y`: positions in the operands.
   bool Before(int64_t x, int64_t y) const {
+    if (!op_.run.Tick()) return false;
     SlotValue arguments;
     for (size_t k = 0; k < op_.operands.size(); ++k) {
       arguments.push_back(op_.run.ElementOf(op_.in(k), x));
@@ -60,6 +61,8 @@ class Comparator {
     return (*before)[0]->Integer(0) != 0;
   }
 
+  bool failed() const { return op_.run.failed(); }
+
  private:
   const Op& op_;
   const Computation function_;
@@ -67,8 +70,10 @@ class Comparator {
 };
 
 // Sorts by merging halves, and ranges of up to 8 by insertion. XLA's evaluator does the same, so that an inconsistent
-// comparator gives the same permutation. The recursion depth is logarithmic in the length.
+// comparator gives the same permutation. The recursion depth is logarithmic in the length. Leaves any order when the
+// run fails.
 void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t begin, size_t end) {
+  if (comparator.failed()) return;
   const auto before = [&](int64_t x, int64_t y) { return comparator.Before(x, y); };
   const auto at = [&](size_t i) { return order.begin() + static_cast<int64_t>(i); };
   if (end - begin <= 8) {
@@ -82,6 +87,7 @@ void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t
   MergeSort(comparator, order, middle, end);
   std::vector<int64_t> merged;
   for (size_t a = begin, b = middle; a < middle || b < end;) {
+    if (comparator.failed()) return;
     const bool right = a == middle || (b < end && before(order[b], order[a]));
     merged.push_back(right ? order[b++] : order[a++]);
   }
@@ -105,9 +111,13 @@ void Sort(Op& op) {
   const std::vector<int64_t> line = GroupPositions(dims, {dimensions[0]});
   for (int64_t begin : GroupPositions(dims, kept)) {
     std::vector<int64_t> order;
-    for (int64_t step : line) order.push_back(begin + step);
-    if (op.run.failed()) return;
+    order.reserve(line.size());
+    for (int64_t step : line) {
+      if (!op.run.Tick()) return;
+      order.push_back(begin + step);
+    }
     MergeSort(comparator, order, 0, order.size());
+    if (op.run.failed()) return;
     for (size_t i = 0; i < line.size(); ++i) {
       for (size_t k = 0; k < op.operands.size(); ++k) op.out(k).CopyElement(begin + line[i], op.in(k), order[i]);
     }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <type_traits>
 
 #include "ir/types/float_types.h"
@@ -28,9 +28,8 @@ std::shared_ptr<Array> Array::Zeros(Shape shape, Memory* memory) {
   auto array = std::make_shared<Array>(shape, nullptr);
   const int64_t bytes = shape.IsArray() ? LiteralBytes(shape) : 0;
   if (bytes < 0 || bytes > memory->max - memory->used) return nullptr;
-  array->owned_.reset(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
+  array->owned_.reset(static_cast<std::byte*>(std::calloc(static_cast<size_t>(std::max(bytes, int64_t{1})), 1)));
   if (array->owned_ == nullptr) return nullptr;
-  std::memset(array->owned_.get(), 0, static_cast<size_t>(bytes));
   array->data_ = array->owned_.get();
   array->memory_ = memory;
   memory->used += bytes;
@@ -155,9 +154,11 @@ std::vector<int64_t> GroupPositions(Dims dims, Dims group) {
   std::vector<int64_t> positions = {0};
   for (int64_t g : group) {
     const int64_t stride = ElementCount(dims.subspan(static_cast<size_t>(g) + 1));
+    const int64_t size = dims[static_cast<size_t>(g)];
     std::vector<int64_t> longer;
+    longer.reserve(positions.size() * static_cast<size_t>(size));
     for (int64_t position : positions) {
-      for (int64_t i = 0; i < dims[static_cast<size_t>(g)]; ++i) longer.push_back(position + i * stride);
+      for (int64_t i = 0; i < size; ++i) longer.push_back(position + i * stride);
     }
     positions = std::move(longer);
   }

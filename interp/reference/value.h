@@ -10,6 +10,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -71,7 +72,7 @@ class Array {
   const int64_t count_;
   const int64_t width_;
   Memory* memory_ = nullptr;
-  std::unique_ptr<std::byte[]> owned_;
+  std::unique_ptr<std::byte[], decltype(&std::free)> owned_{nullptr, &std::free};
   const std::byte* data_ = nullptr;
 };
 

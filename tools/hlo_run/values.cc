@@ -10,7 +10,6 @@
 #include "interp/exact/arguments.h"
 #include "interp/values/npy.h"
 #include "interp/values/value_summary.h"
-#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
@@ -124,8 +123,7 @@ std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions
       return absl::CancelledError("interrupted while arguments were made");
     }
     if (!options.limits.IsOutOfTime(start)) return absl::OkStatus();
-    return absl::DeadlineExceededError(StrCat("making the arguments exceeded the time limit of ",
-                                              FormatDouble(options.limits.max_seconds, 6), " s (--max-seconds)"));
+    return absl::DeadlineExceededError(options.limits.OutOfTimeMessage("making the arguments"));
   };
   std::vector<Literal> all;
   for (int64_t d = 0; d < devices; ++d) {
