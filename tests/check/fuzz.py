@@ -4,8 +4,9 @@
 
   fuzz.py DIR [--seconds=60]
 
-New inputs of a target are saved in build/fuzz/corpus/NAME, where the next run continues; an input that crashes is in
-build/check and can be run again with NAME_replay. Ends with `N passed, N failed`.
+New inputs of a target are saved in build/fuzz/corpus/NAME, where the next run continues, beside those of
+tests/fuzz/corpus/NAME; an input that crashes is in build/check and can be run again with NAME_replay. To keep the fewest
+inputs that cover as much (-set_cover_merge) and write them for tests/fuzz/corpus: tests/fuzz/corpus.py pack. Ends with `N passed, N failed`.
 """
 import argparse
 import pathlib
@@ -13,6 +14,8 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(TOP / "tests/fuzz"))
+import corpus  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def main():
@@ -20,18 +23,18 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seconds", type=int, default=60)
     options = parser.parse_args()
-    sources = sorted((TOP / "tests/fuzz").glob("*_fuzz.cc"))
+    targets = sorted(options.folder.glob("*_fuzz"))
     (TOP / "build/check").mkdir(parents=True, exist_ok=True)
     passed = failed = 0
-    for source in sources:
-        name = source.stem.removesuffix("_fuzz")
+    for target in targets:
+        name = target.name.removesuffix("_fuzz")
         found = TOP / "build/fuzz/corpus" / name
         found.mkdir(parents=True, exist_ok=True)
-        command = [options.folder / source.stem, found, TOP / "tests/golden"]
-        kept, words = TOP / "tests/fuzz/corpus" / name, TOP / f"tests/fuzz/{name}.dict"
-        if kept.is_dir():
-            command.append(kept)
-        command += [f"-artifact_prefix={TOP / 'build/check' / name}-", f"-max_total_time={options.seconds // len(sources) + 1}",
+        command = [target, found, TOP / "tests/golden"]
+        for saved in (TOP / "tests/fuzz/corpus" / name).glob("*.inputs"):
+            corpus.unpack(saved, found)
+        words = TOP / f"tests/fuzz/{name}.dict"
+        command += [f"-artifact_prefix={TOP / 'build/check' / name}-", f"-max_total_time={options.seconds // max(len(targets), 1) + 1}",
                     "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]
         if words.exists():
             command.append(f"-dict={words}")
@@ -41,7 +44,7 @@ def main():
             failed += 1
             print(f"FAILED: {name}", flush=True)
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

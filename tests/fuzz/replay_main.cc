@@ -3,7 +3,8 @@
 //
 //   NAME_replay PATH...    each PATH a file, or a directory whose files run in order of name
 //
-// Prints each file's name before it runs: the last one printed is the one that crashed.
+// A file NAME.inputs has an input on each line, as corpus.py writes them. Prints the name of each input before it runs:
+// the last one printed is the one that crashed.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -30,16 +31,38 @@ std::vector<fs::path> FilesAt(const fs::path& path) {
   return files;
 }
 
-bool Replay(const fs::path& file) {
-  std::cout << file.string() << std::endl;
+void Run(const std::string& name, const std::string& input) {
+  std::cout << name << std::endl;
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+}
+
+// Replaces \\xNN by the byte NN.
+std::string Unescape(const std::string& line) {
+  std::string input;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const bool escaped = line[i] == '\\' && i + 3 < line.size();
+    input += escaped ? static_cast<char>(std::stoi(line.substr(i + 2, 2), nullptr, 16)) : line[i];
+    i += escaped ? 3 : 0;
+  }
+  return input;
+}
+
+// Returns the number of inputs, or -1 if the file cannot be read.
+int Replay(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  const std::string input{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   if (!stream) {
     std::cerr << file.string() << ": cannot be read\n";
-    return false;
+    return -1;
   }
-  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
-  return true;
+  if (file.extension() != ".inputs") {
+    Run(file.string(), {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()});
+    return 1;
+  }
+  int count = 0;
+  for (std::string line; std::getline(stream, line);) {
+    Run(file.string() + ":" + std::to_string(++count), Unescape(line));
+  }
+  return count;
 }
 
 }  // namespace
@@ -49,11 +72,12 @@ int main(int argc, char** argv) {
     std::cerr << "usage: " << argv[0] << " PATH...\n";
     return 2;
   }
-  size_t count = 0;
+  int64_t count = 0;
   for (int i = 1; i < argc; ++i) {
     for (const fs::path& file : FilesAt(argv[i])) {
-      if (!Replay(file)) return 1;
-      ++count;
+      const int inputs = Replay(file);
+      if (inputs < 0) return 1;
+      count += inputs;
     }
   }
   std::cout << "replayed " << count << " inputs\n";
