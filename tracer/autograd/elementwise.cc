@@ -27,6 +27,10 @@ void Fill(BackwardContext& c) {
   c.set(0, Zero(c.grad_output()));
   if (c.op() == Op::fill_Tensor && c.needs(1)) c.set(1, Sum(c.grad_output()));
 }
+void Copy(BackwardContext& c) {
+  c.set(0, Zero(c.grad_output()));
+  if (c.needs(1)) c.set(1, To(c.grad_output(), c.shape(1).element_type()));
+}
 void Sign(BackwardContext& c) { c.set(0, Zero(c.grad_output())); }
 
 // ---- one tensor ----
@@ -221,24 +225,22 @@ void MaskedFill(BackwardContext& c) {
 void Clamp(BackwardContext& c) {
   const Tensor x = c.in(0);
   const bool tensors = c.op() == Op::clamp_Tensor;
-  Tensor below, above;
-  if (c.has(1)) below = tensors ? Lt(x, c.in(1)) : Lt(x, c.scalar(1));
-  if (c.has(2)) above = tensors ? Gt(x, c.in(2)) : Gt(x, c.scalar(2));
   if (c.needs(0)) {
+    // Within both bounds; not where the element or a bound is NaN.
     Tensor g = c.grad_output();
-    if (below.defined()) g = Outside(g, below);
-    if (above.defined()) g = Outside(g, above);
+    if (c.has(1)) g = Masked(g, tensors ? Ge(x, c.in(1)) : Ge(x, c.scalar(1)));
+    if (c.has(2)) g = Masked(g, tensors ? Le(x, c.in(2)) : Le(x, c.scalar(2)));
     c.set(0, g);
   }
   if (!tensors) return;
   if (c.has(1) && c.needs(1)) {
     // Where the lower bound is above the upper one, the upper one wins.
-    Tensor at_min = below;
+    Tensor at_min = Lt(x, c.in(1));
     if (c.has(2)) at_min = And(at_min, Lt(c.in(1), c.in(2)));
     c.set(1, Masked(c.grad_output(), at_min));
   }
   if (c.has(2) && c.needs(2)) {
-    Tensor at_max = above;
+    Tensor at_max = Gt(x, c.in(2));
     if (c.has(1)) at_max = Or(at_max, Gt(c.in(1), c.in(2)));
     c.set(2, Masked(c.grad_output(), at_max));
   }

@@ -19,12 +19,15 @@ namespace hlokit::lazy {
 using Dims = absl::Span<const int64_t>;
 using IntList = absl::InlinedVector<int64_t, 4>;
 
-// Returns "torch.Size([2, 3])", the form of torch's messages.
-inline std::string SizeToString(Dims dims) {
-  std::string text = "torch.Size([";
-  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
-  return text + "])";
+// Returns "[2, 3]", the form of lists in torch's messages.
+inline std::string ListToString(Dims values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", values[i]);
+  return text + "]";
 }
+
+// Returns "torch.Size([2, 3])", the form of torch's messages.
+inline std::string SizeToString(Dims dims) { return StrCat("torch.Size(", ListToString(dims), ")"); }
 
 // A list argument of a method: `1`, `{0, -1}`, a vector, or std::nullopt for None.
 class DimList {

@@ -142,6 +142,11 @@ constexpr int64_t kMaxUnrolled = 64;
 
 XlaOp Column(XlaOp x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
 
+XlaOp Identity(XlaEmitter& e, ElementType type, int64_t size) {
+  const DimVector square = {size, size};
+  return lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), type);
+}
+
 // Householder reflections: q[m, m] r[m, n] = x, by r -= 2 v (v' r), q -= 2 (q v) v'.
 struct QrParts {
   XlaOp q, r;
@@ -150,8 +155,7 @@ QrParts Householder(LoweringContext& n, XlaOp x) {
   XlaEmitter& e = n.emitter();
   const int64_t rows = x.size(0), columns = x.size(1);
   XlaOp r = x;
-  const DimVector square = {rows, rows};
-  XlaOp q = lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
+  XlaOp q = Identity(e, x.type(), rows);
   const XlaOp places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
   for (int64_t j = 0; j < std::min(rows - 1, columns); ++j) {
     const XlaOp below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
@@ -198,15 +202,28 @@ void Qr(LoweringContext& n) {
 void Svd(LoweringContext& n) {
   // One-sided Jacobi: rotates pairs of columns until they are orthogonal; their norms are the singular values.
   XlaOp x = n.in(0);
-  if (!SmallMatrix(n, x)) return;
   XlaEmitter& e = n.emitter();
+  if (x.rank() < 2) {
+    e.Fail("linalg.svd: The input tensor A must have at least 2 dimensions.");
+    return;
+  }
+  if (!x.is_float()) {
+    e.Fail("linalg.svd: Expected a floating point tensor as input");
+    return;
+  }
+  if (!SmallMatrix(n, x)) return;
+  if (x.elements() == 0) {
+    const bool full = n.op() == Op::svd ? !n.bool_arg(1) : n.bool_arg(1);
+    const auto vectors = [&](int64_t size) { return SliceDim(Identity(e, x.type(), size), 1, 0, full ? size : 0); };
+    const XlaOp left = vectors(x.size(0)), right = vectors(x.size(1));
+    n.Return(left, IotaOf(e, x.type(), {0}, 0), n.op() == Op::svd ? right : SwapLast(right));
+    return;
+  }
   const bool wide = x.size(0) < x.size(1);
   if (wide) x = SwapLast(x);
   const int64_t columns = x.size(1);
   std::vector<XlaOp> u, v;
-  const DimVector square = {columns, columns};
-  const XlaOp identity =
-      lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
+  const XlaOp identity = Identity(e, x.type(), columns);
   for (int64_t j = 0; j < columns; ++j) {
     u.push_back(Column(x, j));
     v.push_back(Column(identity, j));

@@ -76,7 +76,7 @@ void CopyFunctional(OpKernelContext& c) {
   c.Return(lazy::Expand(lazy::To(c.tensor(1), c.tensor(0).dtype()), Sizes(c.tensor(0))));
 }
 void CopyInPlace(OpKernelContext& c) {
-  WriteInPlace(c.tensor(0), lazy::Expand(lazy::To(c.tensor(1), c.tensor(0).dtype()), Sizes(c.tensor(0))));
+  WriteInPlace(c.tensor(0), InvokeOp(Op::copy, c.tensor(0), c.tensor(1)));
   c.Return(c.tensor(0));
 }
 

@@ -195,14 +195,25 @@ void Movedim(OpKernelContext& c) {
 namespace {
 
 void SplitBySizes(OpKernelContext& c, const Tensor& t, int64_t dim, Dims sizes) {
+  int64_t total = 0;
+  for (int64_t size : sizes) {
+    if (size < 0) {
+      return c.Fail(StrCat("split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+                           ListToString(sizes)));
+    }
+    if (__builtin_add_overflow(total, size, &total)) total = -1;
+    if (total < 0 || total > t.size(dim)) break;
+  }
+  if (total != t.size(dim)) {
+    return c.Fail(StrCat("split_with_sizes expects split_sizes to sum exactly to ", t.size(dim),
+                         " (input tensor's size at dimension ", dim, "), but got split_sizes=", ListToString(sizes)));
+  }
   Outputs parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || start + size > t.size(dim)) return c.Fail("the sizes do not add up to the dimension's");
     parts.push_back(SliceOf(c, t, dim, start, size));
     start += size;
   }
-  if (start != t.size(dim)) return c.Fail("the sizes do not add up to the dimension's");
   c.Return(std::move(parts));
 }
 
@@ -222,6 +233,7 @@ void Split(OpKernelContext& c) {
   SplitBySizes(c, t, dim, sizes);
 }
 void SplitWithSizes(OpKernelContext& c) {
+  if (c.tensor(0).dim() == 0) return c.Fail("split expects at least a 1-dimensional tensor");
   const int64_t dim = c.Dim(c.int_arg(2), c.tensor(0).dim());
   if (!c.failed()) SplitBySizes(c, c.tensor(0), dim, c.ints(1));
 }
@@ -254,7 +266,13 @@ void Unfold(OpKernelContext& c) {
   const Tensor& t = c.tensor(0);
   const int64_t dim = c.Dim(c.int_arg(1), t.dim()), size = c.int_arg(2), step = c.int_arg(3);
   if (c.failed()) return;
-  if (step <= 0 || size < 0 || size > t.size(dim)) return c.Fail("size and step are out of range for the dimension");
+  const int64_t max_size = t.dim() == 0 ? 1 : t.size(dim);
+  if (step <= 0) return c.Fail(StrCat("step is ", step, " but must be > 0"));
+  if (size < 0) return c.Fail(StrCat("size is ", size, " but must be >= 0"));
+  if (size > max_size) {
+    return c.Fail(StrCat("maximum size for tensor at dimension ", dim, " is ", max_size, " but size is ", size));
+  }
+  if (t.dim() == 0) return c.Return(size == 0 ? lazy::Zeros({0}, t.dtype()) : lazy::View(t, {1}));
   Tensors parts;
   for (int64_t at = 0; at + size <= t.size(dim); at += step) {
     const Tensor part = lazy::Unsqueeze(lazy::Slice(t, dim, at, at + size), dim);

@@ -2,6 +2,7 @@
 // Views and in-place writes by functionalization: a view is a separate tensor that records its derivation from its
 // parent. A write through it computes new values for all its ancestors; other views of the base are recomputed on next
 // use.
+#include <algorithm>
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -51,6 +52,18 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
         for (int k = 0; k < view.output; ++k) start += sizes[k];
       }
       return InvokeOp(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
+    }
+    case Op::unfold: {
+      // Windows may overlap: the last write of an element counts.
+      IntList strides(static_cast<size_t>(parent.dim()), 1);
+      for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * parent.size(static_cast<int64_t>(d));
+      const int64_t rank = std::max<int64_t>(parent.dim(), 1);
+      const size_t dim = static_cast<size_t>((number(1) + rank) % rank);
+      const int64_t stride = parent.dim() == 0 ? 1 : strides[dim];
+      if (parent.dim() > 0) strides[dim] *= number(3);
+      strides.push_back(stride);
+      return InvokeOp(Op::as_strided_scatter, parent, value, IntList(value.sizes().begin(), value.sizes().end()),
+                      strides, int64_t{0});
     }
     default:
       // All other views keep the elements in order.

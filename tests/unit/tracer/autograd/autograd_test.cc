@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "tests/unit/tracer/tracing.h"
 
 namespace hlokit::lazy {
@@ -172,6 +174,31 @@ TEST_F(AutogradTest, AViewSeesWritesToItsBaseAndToItsSiblings) {
   EXPECT_EQ(Values(transposed), (std::vector<double>{8, 3, 9, 4}));
   WriteInPlace(x, x * Scalar(2));
   EXPECT_EQ(Values(row), (std::vector<double>{16, 18}));
+}
+
+TEST_F(AutogradTest, AnElementThatIsOverwrittenHasGradientZero) {
+  Tensor x = Vector({1, 2, 3});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(2);
+  y.copy_(Vector({7, 8, 9}));
+  ASSERT_TRUE(Sum(y).Backward().ok()) << tracer.status().message();
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 0, 0}));
+
+  Tensor source = Vector({5});
+  source.set_requires_grad(true);
+  const Tensor z = Vector({1, 2, 3}) * Scalar(2);
+  z.copy_(source);
+  ASSERT_TRUE(Sum(z).Backward().ok()) << tracer.status().message();
+  EXPECT_EQ(Values(source.grad()), (std::vector<double>{3}));
+}
+
+TEST_F(AutogradTest, ClampHasNoGradientAtNaN) {
+  Tensor x = Vector({std::nanf(""), 1, -3, 5});
+  x.set_requires_grad(true);
+  ASSERT_TRUE(Sum(x.clamp(Scalar(-1), Scalar(2))).Backward().ok());
+  ASSERT_TRUE(Sum(x.clamp_min(Scalar(-1))).Backward().ok());
+  ASSERT_TRUE(Sum(x.clamp_max(Scalar(2))).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 3, 1, 1}));
 }
 
 TEST_F(AutogradTest, ALongChainNeedsNoDeepStack) {

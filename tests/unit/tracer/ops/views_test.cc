@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op whose schema promises a view, "Tensor(a)", on numbered elements: the view shows what is written to its base,
+// and what is written to the view is in the base, in exactly the elements that the view shows.
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/unit/tracer/tracing.h"
+#include "tracer/dispatch/dispatch.h"
+
+namespace hlokit::lazy {
+namespace {
+
+class ViewsTest : public TracingTest {
+ protected:
+  // Returns 1, 2, ... in `dims`.
+  Tensor Numbers(Dims dims) {
+    int64_t count = 1;
+    for (int64_t d : dims) count *= d;
+    std::vector<float> values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 1.0f);
+    return F32(dims, values);
+  }
+};
+
+struct ViewCase {
+  IntList dims;
+  std::vector<IValue> args;  // after self
+};
+
+// By the op's full name.
+std::map<std::string, std::vector<ViewCase>> Cases() {
+  const auto ints = [](IntList list) { return IValue(std::move(list)); };
+  const auto number = [](int64_t v) { return IValue(v); };
+  return {
+      {"aten::lift_fresh", {{{2, 3}, {}}}},
+      {"aten::alias", {{{2, 3}, {}}}},
+      {"aten::detach", {{{2, 3}, {}}}},
+      {"aten::t", {{{2, 3}, {}}, {{3}, {}}}},
+      {"aten::view", {{{2, 3}, {ints({3, 2})}}, {{2, 3}, {ints({-1})}}}},
+      {"aten::reshape", {{{2, 3}, {ints({6, 1})}}}},
+      {"aten::flatten.using_ints", {{{2, 3, 2}, {number(1), number(-1)}}, {{}, {number(0), number(-1)}}}},
+      {"aten::expand", {{{2, 1}, {ints({2, 3}), IValue(false)}}}},
+      {"aten::permute", {{{2, 3, 4}, {ints({2, 0, -2})}}}},
+      {"aten::transpose.int", {{{2, 3, 4}, {number(-1), number(0)}}}},
+      {"aten::unsqueeze", {{{2, 3}, {number(-2)}}}},
+      {"aten::squeeze", {{{2, 1, 3, 1}, {}}}},
+      {"aten::squeeze.dim", {{{2, 1, 3}, {number(1)}}, {{2, 1, 3}, {number(0)}}}},
+      {"aten::slice.Tensor", {{{5, 2}, {number(0), number(1), number(-1), number(2)}}}},
+      {"aten::select.int", {{{2, 3}, {number(1), number(-1)}}}},
+      {"aten::narrow", {{{2, 5}, {number(1), number(-3), number(2)}}}},
+      {"aten::movedim.int", {{{2, 3, 4}, {number(0), number(-1)}}}},
+      {"aten::chunk", {{{5, 2}, {number(2), number(0)}}}},
+      {"aten::split.Tensor", {{{2, 5}, {number(2), number(-1)}}}},
+      {"aten::split_with_sizes", {{{6}, {ints({1, 0, 5}), number(0)}}}},
+      {"aten::unbind.int", {{{2, 3}, {number(-1)}}}},
+      {"aten::as_strided", {{{2, 3}, {ints({2, 2}), ints({3, 1}), number(1)}}}},
+      {"aten::diagonal",
+       {{{3, 4}, {number(1), number(0), number(1)}}, {{2, 3, 3}, {number(-1), number(2), number(1)}}}},
+      {"aten::unfold",
+       {{{7}, {number(0), number(2), number(3)}},
+        {{2, 5, 3}, {number(-2), number(3), number(1)}},
+        {{}, {number(0), number(1), number(1)}}}},
+  };
+}
+
+std::vector<Op> AliasOps() {
+  std::vector<Op> ops;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const std::string_view text = InfoOf(static_cast<Op>(i)).schema_text;
+    if (text.find("Tensor(a) self") != text.npos || text.find("Tensor(a -> *) self") != text.npos) {
+      ops.push_back(static_cast<Op>(i));
+    }
+  }
+  return ops;
+}
+
+TEST_F(ViewsTest, AliasOfEverySchemaSharesItsElements) {
+  const std::map<std::string, std::vector<ViewCase>> cases = Cases();
+  for (Op op : AliasOps()) {
+    const std::string name = SchemaOf(op).full_name();
+    ASSERT_TRUE(cases.contains(name)) << name << " promises a view: add a case";
+    for (const ViewCase& c : cases.at(name)) {
+      const auto view_of = [&](const Tensor& base) {
+        Args args = {IValue(base)};
+        args.insert(args.end(), c.args.begin(), c.args.end());
+        return Dispatch(op, std::move(args));
+      };
+      const Outputs shown = view_of(Numbers(c.dims));
+      ASSERT_FALSE(shown.empty()) << name << ": " << tracer.status().message();
+      for (size_t k = 0; k < shown.size(); ++k) {
+        const std::vector<double> elements = Values(shown[k]);
+        const Tensor base = Numbers(c.dims);
+        const Tensor view = view_of(base)[k];
+        ASSERT_TRUE(view.defined());
+        // A write to the base.
+        base.mul_(10);
+        std::vector<double> expected = elements;
+        for (double& v : expected) v *= 10;
+        EXPECT_EQ(Values(view), expected) << name << ", output " << k;
+        // A write to the view.
+        if (op == Op::expand) continue;  // several elements of the view are one of the base
+        view.fill_(-1);
+        const std::set<double> written(elements.begin(), elements.end());
+        expected = Values(Numbers(c.dims));
+        for (double& v : expected) v = written.contains(v) ? -1 : 10 * v;
+        EXPECT_EQ(Values(base), expected) << name << ", output " << k;
+        EXPECT_TRUE(tracer.status().ok()) << name << ": " << tracer.status().message();
+      }
+    }
+  }
+}
+
+TEST_F(ViewsTest, OverlappingWindowsGetGradientsOfAll) {
+  Tensor x = Numbers({4});
+  x.set_requires_grad(true);
+  EXPECT_TRUE(x.unfold(0, 2, 1).sum().Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{1, 2, 2, 1}));
+}
+
+TEST_F(ViewsTest, UnfoldRejectsWhatTorchRejects) {
+  EXPECT_FALSE(Numbers({5}).unfold(0, 6, 1).defined());
+  EXPECT_NE(tracer.status().message().find("maximum size for tensor at dimension 0 is 5 but size is 6"),
+            std::string::npos)
+      << tracer.status().message();
+}
+
+}  // namespace
+}  // namespace hlokit::lazy
