@@ -196,7 +196,8 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outpu
       case IValue::Kind::kScalar: {
         const Scalar number = *value.get<Scalar>();
         const uint8_t flags = InfoOf(op).flags;
-        if (SchemaOf(op).args[i].type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
+        const ArgType type = SchemaOf(op).args[i].type;
+        if (type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
           ResultTypeState promotion;
           for (const IValue& other : args) {
             if (const Tensor* tensor = other.get<Tensor>()) promotion.Add(tensor->shape());
@@ -205,7 +206,9 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outpu
           encoder.Operand();
           operands.push_back(device->ScalarNode(number, promotion.result()));
         } else {
-          encoder.Number(number);
+          // 1 and 1.0 are the same attribute; the nodes of the tracer itself have integers as given.
+          const bool real = type == ArgType::kFloat || (type == ArgType::kScalar && (flags & kInternal) == 0);
+          encoder.Number(real ? number.AsFloatIfExact() : number);
         }
         break;
       }

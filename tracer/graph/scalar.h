@@ -29,6 +29,11 @@ class Scalar {
   }
   bool ToBool() const { return is_float() ? d_ != 0 : i_ != 0; }
   bool Is(double v) const { return ToDouble() == v; }
+  // Returns the same number as a float, or itself if no double is equal.
+  Scalar AsFloatIfExact() const {
+    constexpr int64_t kMaxExact = int64_t{1} << 53;
+    return is_float() || i_ > kMaxExact || i_ < -kMaxExact ? *this : Scalar(static_cast<double>(i_));
+  }
   Scalar operator-() const {
     return is_float() ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
   }

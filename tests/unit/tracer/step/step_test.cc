@@ -219,5 +219,12 @@ TEST(DevicesTest, ThreadsTraceOnOneDevice) { CountInThreads(1); }
 
 TEST(DevicesTest, ThreadsTraceOnDevicesOfTheirOwn) { CountInThreads(4); }
 
+TEST_F(StepTest, EqualNumbersOfAnAttributeAreOneProgram) {
+  const Tensor x = Vector({-1, 2});
+  EXPECT_EQ(Values(InvokeOp(Op::leaky_relu, x, 2)), (std::vector<double>{-2, 2}));
+  EXPECT_EQ(Values(InvokeOp(Op::leaky_relu, x, 2.0)), (std::vector<double>{-2, 2}));
+  EXPECT_EQ(Counter("UncachedCompile"), 1);
+}
+
 }  // namespace
 }  // namespace hlokit::lazy
