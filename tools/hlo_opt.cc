@@ -58,6 +58,8 @@ int Run(int argc, char** argv) {
   app.add_flag("--verify,!--no-verify", verify,
                "verify the module before the passes and after each (default on); before passes it is always verified");
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
+  app.add_flag("--allow-unbounded-dynamism,!--no-allow-unbounded-dynamism", verifier.allow_unbounded_dynamism,
+               "dimensions of unknown size, `?`, may appear in any instruction (default on)");
   app.add_flag("--verify-diagnostics", verify_diagnostics,
                "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
   cli::AddNumber(&app, "--max-nesting", &input.parse.max_nesting,

@@ -6,6 +6,7 @@
 
 #include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/dynamic_size.h"
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "ir/inference/shape_inference.h"
@@ -27,14 +28,7 @@ bool Refuse(Instruction at, DiagnosticKind kind, std::string message, Diagnostic
 // Returns the size operand of the set-dimension-size for a get-dimension-size, or an invalid instruction.
 Instruction GivenSize(Instruction get) {
   const Dims dimension = get.list_attr(Attr::kDimensions);
-  Instruction at = get.operand(0);
-  for (int64_t step = get.parent().instruction_count(); step-- > 0;) {
-    const bool sets = at.opcode() == Opcode::kSetDimensionSize;
-    if (sets && at.list_attr(Attr::kDimensions) == dimension) return at.operand(1);
-    if (!sets && !HasTrait(at.opcode(), kIdentity)) break;
-    at = at.operand(0);
-  }
-  return Instruction();
+  return dimension.size() == 1 ? FindDynamicSize(get.operand(0), dimension[0]) : Instruction();
 }
 
 class Preparation {

@@ -247,6 +247,7 @@ int AttrOrder(Opcode opcode, Attr attr) {
 }
 
 absl::Span<const Attr> AttrsFromText(std::string_view text) {
+  if (text == "conv_kind") text = "convolution_kind";  // as XLA spelled it when the attribute was new
   const AttrRange* range = Attrs().ranges.Find(text);
   if (range == nullptr) return {};
   return absl::MakeConstSpan(Attrs().attrs).subspan(range->begin, range->size);

@@ -214,6 +214,13 @@ void CheckAllToAll(VerifierContext& v, Instruction i) {
   const int64_t group = SubgroupOf(v, i).size;
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   if (dims.empty()) {
+    for (int64_t n = 1; n < i.operand_count(); ++n) {
+      if (SameLayoutIgnoringMemorySpace(i.operand(0).shape(), i.operand(n).shape())) continue;
+      v.Report(i, kCollectiveKind,
+               StrCat("has operands of different layouts: operand 0 is ", ShapeText(i.operand(0).shape(), true),
+                      ", operand ", n, " is ", ShapeText(i.operand(n).shape(), true)));
+      return;
+    }
     const bool unknown = group == 1 && i.list_attr(Attr::kReplicaGroups).empty();
     if (unknown || i.operand_count() == group) return;
     v.Report(i, kCollectiveKind,

@@ -22,6 +22,15 @@ VerifierContext::VerifierContext(const Module& m, const VerifierOptions& o, Diag
   const ShapeTable& shapes = m.context().shapes;
   for (uint32_t id = 0; id < shapes.size(); ++id) {
     const Shape shape = shapes[ShapeId(id)];
+    bool invalid = shape.IsArray() && shape.has_layout() && !LayoutFault(*shape.layout()).empty();
+    if (shape.IsTuple() && any_invalid_layouts_) {
+      for (Shape e : shape.elements()) invalid = invalid || HasInvalidLayout(e);
+    }
+    if (invalid) {
+      if (!any_invalid_layouts_) has_invalid_layout_.resize(shapes.size());
+      any_invalid_layouts_ = true;
+      has_invalid_layout_[id] = 1;
+    }
     bool holds = shape.IsBuffer();
     if (shape.IsTuple() && any_buffers_) {
       for (Shape e : shape.elements()) holds = holds || HoldsBuffer(e);

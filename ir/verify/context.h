@@ -77,6 +77,10 @@ class VerifierContext {
 
   // Returns true if the shape is or contains a buffer.
   bool HoldsBuffer(Shape shape) const { return any_buffers_ && holds_buffer_[shape.id().value] != 0; }
+  // Returns true if a layout in `shape` has fields that do not go together (LayoutFault).
+  bool HasInvalidLayout(Shape shape) const {
+    return any_invalid_layouts_ && has_invalid_layout_[shape.id().value] != 0;
+  }
   bool any_buffers() const { return any_buffers_; }
 
   // Remaining steps of searches that could take quadratic time on adversarial modules.
@@ -84,9 +88,11 @@ class VerifierContext {
 
  private:
   DiagnosticSink* sink_;
-  std::vector<Callers> callers_;       // by computation
-  std::vector<uint32_t> positions_;    // by instruction
-  std::vector<uint8_t> invalid_;       // by instruction
+  std::vector<Callers> callers_;             // by computation
+  std::vector<uint32_t> positions_;          // by instruction
+  std::vector<uint8_t> invalid_;             // by instruction
+  std::vector<uint8_t> has_invalid_layout_;  // by shape
+  bool any_invalid_layouts_ = false;
   std::vector<uint8_t> holds_buffer_;  // by shape
   bool any_buffers_ = false;
 };
@@ -138,6 +144,7 @@ void CheckReduceScatter(VerifierContext& v, Instruction i);
 void CheckCollectivePermute(VerifierContext& v, Instruction i);
 // layout.cc
 void CheckLayouts(VerifierContext& v, Instruction i);
+void CheckLayoutFields(VerifierContext& v, Instruction i);  // the shape has an invalid layout
 
 // ---- second pass: checks of the whole module ----
 
@@ -157,6 +164,11 @@ std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_vie
 
 // Returns the text of a shape, truncated: a tuple may have more elements than memory holds.
 std::string ShapeText(Shape shape, bool with_layout = false);
+// Returns which fields of a layout do not go together, or "". These are the rules of XLA's ValidateLayoutForShape: only
+// a sparse layout has a physical shape, and only a dense one has tiles.
+std::string LayoutFault(const LayoutRecord& layout);
+// Returns true if both arrays have the same layout except for the memory space, or one has none.
+bool SameLayoutIgnoringMemorySpace(Shape a, Shape b);
 // Returns "1 operand", "2 operands".
 std::string Count(int64_t n, std::string_view noun);
 // Returns "{1,0}".

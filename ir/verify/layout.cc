@@ -128,6 +128,56 @@ void CheckCallLayouts(VerifierContext& v, Instruction i) {
 
 }  // namespace
 
+std::string LayoutFault(const LayoutRecord& layout) {
+  if (layout.extras == nullptr) return "";
+  const LayoutExtras& x = *layout.extras;
+  bool sparse = false;
+  for (size_t d = 0; d < x.dim_level_types.size(); ++d) {
+    const bool dense = x.dim_level_types[d] == 'D';
+    sparse |= !dense;
+    if (dense && d < x.dim_flags.size() && x.dim_flags[d] != 0) {
+      return StrCat("dimension ", d, " is dense, which + or ~ contradict");
+    }
+  }
+  if (sparse && !x.tiles.empty()) return "a sparse layout cannot have tiles";
+  if (!sparse && x.physical_shape.valid()) return "a dense layout cannot have a physical shape";
+  if (!sparse && x.index_primitive_type) return "a dense layout cannot have an index type";
+  if (!sparse && x.pointer_primitive_type) return "a dense layout cannot have a pointer type";
+  if (x.tail_padding_alignment <= 0) {
+    return StrCat("the alignment of the tail padding is ", x.tail_padding_alignment, "; expected at least 1");
+  }
+  if (x.element_size_in_bits < 0) return StrCat("the element size is ", x.element_size_in_bits, " bits");
+  return "";
+}
+
+bool SameLayoutIgnoringMemorySpace(Shape a, Shape b) {
+  if (!a.IsArray() || !b.IsArray() || !a.has_layout() || !b.has_layout() || a.layout() == b.layout()) return true;
+  if (a.layout()->minor_to_major != b.layout()->minor_to_major) return false;
+  const auto extras_of = [](Shape s) {
+    LayoutExtras extras = s.layout()->extras == nullptr ? LayoutExtras() : *s.layout()->extras;
+    extras.memory_space = 0;
+    return extras;
+  };
+  return extras_of(a) == extras_of(b);
+}
+
+void CheckLayoutFields(VerifierContext& v, Instruction i) {
+  std::vector<Shape> stack = {i.shape()};
+  while (!stack.empty()) {
+    const Shape shape = stack.back();
+    stack.pop_back();
+    if (shape.IsTuple()) {
+      for (Shape e : shape.elements()) {
+        if (!v.HasInvalidLayout(e)) continue;
+        stack.push_back(e);
+        break;
+      }
+      continue;
+    }
+    v.Report(i, kLayoutKind, StrCat("has ", ShapeText(shape, true), ": ", LayoutFault(*shape.layout())));
+  }
+}
+
 void CheckLayouts(VerifierContext& v, Instruction i) {
   const Opcode opcode = i.opcode();
   if (KeepsLayout()[static_cast<size_t>(opcode)]) CheckKeptOrder(v, i);

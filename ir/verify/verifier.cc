@@ -78,6 +78,11 @@ void CheckInstructions(VerifierContext& v) {
         v.MarkInvalid(i);
         continue;
       }
+      if (v.HasInvalidLayout(declared)) {
+        CheckLayoutFields(v, i);
+        v.MarkInvalid(i);
+        continue;
+      }
       const absl::Status status = CheckShape({&module, record.opcode, operands, module.attrs_of(record), declared},
                                              v.options.allow_mixed_precision);
       if (!status.ok()) {

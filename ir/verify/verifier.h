@@ -16,7 +16,7 @@
 //   aliasing         outputs and aliased operands     aliasing.cc, header.cc
 //   sharding         shapes and neighbors            sharding.cc, calls.cc
 //   buffer-use       values of type b(...)            buffers.cc
-//   layout           constraints of custom calls; all else only with `layout_sensitive`
+//   layout           fields of layouts, constraints of custom calls; all else only with `layout_sensitive`
 //                                                     aliasing.cc, layout.cc
 //   bad-header       entry layout, counts             header.cc
 #ifndef HLOKIT_IR_VERIFY_VERIFIER_H_

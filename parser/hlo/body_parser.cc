@@ -250,7 +250,7 @@ bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shap
 }
 
 // Parses `#1#0` after a name: tuple elements, each of which becomes a get-tuple-element with a name derived from the
-// tuple's.
+// tuple's. The text cannot refer to that name, so it may use the same one.
 bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computation) {
   while (*in_.cursor() == '#') {
     in_.set_cursor(in_.cursor() + 1);
@@ -265,16 +265,15 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
           DiagnosticKind::kShapeMismatch, range,
           StrCat("`", module_->instruction(*id).name(), "` of shape ", ToString(shape), " has no element ", index));
     }
-    const StringId name = context_->strings.Intern(StrCat(module_->instruction(*id).name(), '_', index));
-    const InstructionId known = names_.Find(name, computation);
-    if (known.valid() && module_->record(known).opcode == Opcode::kGetTupleElement) {
-      *id = known;
-      continue;
+    InstructionId& element = tuple_elements_[{id->value, index}];
+    if (!element.valid()) {
+      const StringId name = context_->strings.Intern(StrCat(module_->instruction(*id).name(), '_', index));
+      const AttrValue attr{Attr::kIndex, module_->EncodeInt64(index)};
+      element =
+          module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
+      derived_names_.insert(element.value);
+      duplicate_names_ = true;
     }
-    const AttrValue attr{Attr::kIndex, module_->EncodeInt64(index)};
-    const InstructionId element =
-        module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
-    names_.Define(name, element, frames_.size() > 1);
     *id = element;
   }
   return true;

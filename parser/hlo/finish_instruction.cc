@@ -7,6 +7,21 @@
 #include "parser/hlo/module_parser.h"
 
 namespace hlokit {
+namespace {
+
+// Returns true if the computations are the same up to names and attributes, instruction by instruction.
+bool HaveSameInstructions(Computation a, Computation b) {
+  if (a.instruction_count() != b.instruction_count()) return false;
+  auto other = b.instructions().begin();
+  for (Instruction i : a.instructions()) {
+    const Instruction j = *other;
+    ++other;
+    if (i.opcode() != j.opcode() || i.shape() != j.shape()) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 bool ModuleParser::InferResult(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
@@ -115,7 +130,10 @@ bool ModuleParser::FinishAsync(Frame& f) {
     }
   }
   if (const AttrValue* calls = AttrsOf(f).Find(Attr::kCalls)) {
-    if (wrapper.valid() && calls->payload != wrapper.id().value) {
+    // Around a loop there are several starts, each with a computation of its own.
+    const Computation called = module_->computation(ComputationId(calls->payload));
+    const bool direct = previous.opcode() == Opcode::kAsyncStart || previous.opcode() == Opcode::kAsyncUpdate;
+    if (wrapper.valid() && called.id() != wrapper.id() && (direct || !HaveSameInstructions(called, wrapper))) {
       return Error(DiagnosticKind::kBadAsync, range,
                    StrCat("the operation started by `", start.name(), "` calls `", wrapper.name(), "`"));
     }

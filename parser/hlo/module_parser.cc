@@ -257,7 +257,14 @@ void ModuleParser::UniquifyNames() {
   for (ComputationId c : finished_) {
     module_->SetName(c, computations.GetUniqueName(module_->record(c).name));
     for (InstructionId i = module_->record(c).first; i.valid(); i = module_->record(i).next) {
-      module_->SetName(i, instructions.GetUniqueName(module_->record(i).name));
+      if (!derived_names_.contains(i.value)) module_->SetName(i, instructions.GetUniqueName(module_->record(i).name));
+    }
+  }
+  if (derived_names_.empty()) return;
+  // Names of the text have precedence over derived ones.
+  for (ComputationId c : finished_) {
+    for (InstructionId i = module_->record(c).first; i.valid(); i = module_->record(i).next) {
+      if (derived_names_.contains(i.value)) module_->SetName(i, instructions.GetUniqueName(module_->record(i).name));
     }
   }
 }

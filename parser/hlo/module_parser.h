@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/graph/async.h"
 #include "ir/graph/module.h"
 #include "parser/core/instruction_names.h"
@@ -158,6 +159,9 @@ class ModuleParser {
   ComputationId entry_;
   bool single_instruction_ = false;
   bool duplicate_names_ = false;
+  // The elements written `tuple#index`: by tuple and index, and the set of their ids.
+  absl::flat_hash_map<std::pair<uint32_t, int64_t>, InstructionId> tuple_elements_;
+  absl::flat_hash_set<uint32_t> derived_names_;
   std::vector<AttrValue> wrapped_attrs_;
   std::unique_ptr<Values> values_ = std::make_unique<Values>();
   StackFrameNumbering frame_numbering_{StackFrames()};

@@ -90,7 +90,7 @@ def opcode_at(line):
 def messages_of(path):
     """Pairs of opcode ('' if the message is about no instruction) and message."""
     lines = open(path).read().split('\n')
-    flags = re.findall(r'--limit-[a-z-]+=\d+|--layout-sensitive', '\n'.join(lines))
+    flags = re.findall(r'--limit-[a-z-]+=\d+|--layout-sensitive|--no-allow-unbounded-dynamism', '\n'.join(lines))
     command = ['hlo-opt', '--split-input-file', '--diagnostics=json', '--print=none', *flags, path]
     err = subprocess.run(command, capture_output=True, text=True).stderr
     found = []

@@ -7,6 +7,7 @@
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/program_builder.h"
+#include "ir/graph/dynamic_size.h"
 
 namespace hlokit::interp {
 namespace {
@@ -28,24 +29,21 @@ void PrepareSetDimensionSize(CompiledComputationBuilder& b) {
 
 void PrepareGetDimensionSize(CompiledComputationBuilder& b) {
   const int64_t dim = DimensionOf(b.instruction());
-  Instruction at = b.instruction().operand(0);
-  if (dim < 0 || dim >= at.shape().rank()) {
+  const Instruction operand = b.instruction().operand(0);
+  if (dim < 0 || dim >= operand.shape().rank()) {
     b.Fail("the dimension is out of range for the operand");
     return;
   }
-  for (;;) {
-    if (at.opcode() == Opcode::kSetDimensionSize && DimensionOf(at) == dim) {
-      View size = b.leaves(at.operand(1))[0];
-      if (size.type() != b.shape().element_type()) break;
+  if (const Instruction given = FindDynamicSize(operand, dim); given.valid()) {
+    View size = b.leaves(given)[0];
+    if (size.type() == b.shape().element_type()) {
       size.shape = b.shape();
       b.SetResult(size);
       return;
     }
-    if (at.opcode() != Opcode::kSetDimensionSize && !HasTrait(at.opcode(), kIdentity)) break;
-    at = at.operand(0);
   }
   auto* size = b.program().program().arena.AllocateArray<int64_t>(1);
-  *size = b.instruction().operand(0).shape().dim(dim);  // s32 are its low bytes
+  *size = operand.shape().dim(dim);  // s32 are its low bytes
   b.SetResult(b.Constant(b.shape(), reinterpret_cast<const std::byte*>(size)));
 }
 
