@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "passes/schedule/host_memory.h"
+#include "passes/schedule/host_buffers.h"
 
 namespace hlokit {
 namespace {
@@ -16,13 +16,14 @@ bool KeepsElements(Instruction i) {
 }
 
 bool IsExchangeable(PatternRewriter& rewriter, Instruction move) {
-  return !move.has(Attr::kOperandLayoutConstraints) && rewriter.IsReplaceable(move);
+  return move.shape() == move.operand(0).shape() && !move.has(Attr::kOperandLayoutConstraints) &&
+         rewriter.IsReplaceable(move);
 }
 
 // A copy of what was moved to the host becomes a copy that is moved to the host.
 bool ChangeBeforeMoveToHost(PatternRewriter& rewriter, Instruction i) {
   const Instruction move = i.operand(0);
-  if (!KeepsElements(i) || !MovesToHost(move) || !HasOneUse(move) || move.is_root() || !rewriter.IsReplaceable(i) ||
+  if (!KeepsElements(i) || !IsMoveToHost(move) || !HasOneUse(move) || move.is_root() || !rewriter.IsReplaceable(i) ||
       !IsExchangeable(rewriter, move)) {
     return false;
   }
@@ -32,11 +33,11 @@ bool ChangeBeforeMoveToHost(PatternRewriter& rewriter, Instruction i) {
 
 // A copy that is moved to the device becomes a copy of what is moved to the device.
 bool ChangeAfterMoveToDevice(PatternRewriter& rewriter, Instruction move) {
-  if (!MovesToDevice(move) || !IsExchangeable(rewriter, move)) return false;
+  if (!IsMoveToDevice(move) || !IsExchangeable(rewriter, move)) return false;
   const Instruction i = move.operand(0);
   if (!KeepsElements(i) || !HasOneUse(i) || i.is_root() || !rewriter.IsReplaceable(i)) return false;
   const Instruction source = i.operand(0);
-  if (MovesToHost(source) && HasOneUse(source) && IsExchangeable(rewriter, source)) return false;
+  if (IsMoveToHost(source) && HasOneUse(source) && IsExchangeable(rewriter, source)) return false;
   const InstructionId moved = rewriter.Make(Opcode::kCustomCall, source.shape(), {source.id()}, OwnAttrs(move));
   return rewriter.Replace(move, rewriter.Make(i.opcode(), move.shape(), {moved}, OwnAttrs(i)), {i});
 }
@@ -50,7 +51,7 @@ bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
     return false;
   }
   for (const auto& use : slice.uses()) {
-    if (!MovesToDevice(use.user)) return false;
+    if (!IsMoveToDevice(use.user)) return false;
   }
   ShapeTable& shapes = rewriter.shapes();
   const Shape array = copy.operand(0).shape();

@@ -46,10 +46,13 @@ class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteS
 class HostOffload : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> count = OffloadToHost(module, options().Int("host-memory-space"));
-    if (!count.ok()) return count.status();
-    if (*count > 0) Count("arrays offloaded", *count);
-    return *count > 0;
+    const absl::StatusOr<HostOffloadCounts> counts = OffloadToHost(module, options().Int("host-memory-space"));
+    if (!counts.ok()) return counts.status();
+    if (counts->arrays > 0) Count("arrays offloaded", counts->arrays);
+    if (counts->parameters > 0) Count("parameters placed on the host", counts->parameters);
+    const int64_t redundant = counts->redundant_stores + counts->redundant_loads;
+    if (redundant > 0) Count("redundant moves removed", redundant);
+    return counts->arrays + counts->parameters + redundant > 0;
   }
 };
 
@@ -375,9 +378,12 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                  .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
                  .doc =
                      "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
-                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
-                     "XLA also follows arrays through tuples, calls and loops. host-offload-legalize moves changes of "
-                     "layout out of the way.",
+                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays are followed through tuples, loops, "
+                     "calls and branches, from parameters and to results that the layout of the entry places on the "
+                     "host. As in XLA, but an array that an operation of the device reads is left alone, where XLA "
+                     "marks the operation to run on the host; the buffer of updates is a copy, where XLA allocates one "
+                     "without values; and results of computations that run on the host are not followed. "
+                     "host-offload-legalize moves changes of layout out of the way.",
                  .example = kKept,
                  .options = {kHostMemorySpace},
                  .preconditions = kLeavesSchedules,
