@@ -27,6 +27,13 @@ void Add(PassRegistry* registry, PassInfo info) {
   registry->Add(std::move(info));
 }
 
+const OptionInfo kDataMovement = {.name = "data-movement",
+                                  .type = OptionInfo::Type::kBool,
+                                  .default_text = "false",
+                                  .doc =
+                                      "widen also operations that only move elements, within a device and between "
+                                      "devices, as XLA does for targets that name none they can do"};
+
 void RegisterLoopPasses(PassRegistry* registry) {
   Add(registry, {.name = "while-loop-constant-sinking",
                  .category = "simplify",
@@ -91,9 +98,13 @@ void RegisterLoopPasses(PassRegistry* registry) {
 void RegisterRulePasses(PassRegistry* registry) {
   Add(registry, {.name = "bf16-normalization",
                  .category = "simplify",
-                 .summary = "compute elementwise bf16 operations in f32",
-                 .doc = "For targets without bf16 arithmetic: operands are widened and results rounded, which is the "
-                        "definition of the operation. Selections and data movement stay in bf16.",
+                 .summary = "compute bf16 operations in f32",
+                 .doc = "For targets without bf16 arithmetic: operands are widened and results rounded, also those of "
+                        "the computations that reductions and the like apply, which is the definition of the "
+                        "operation; but as in XLA, all-reduce and reduce-scatter round their sums once. Not in "
+                        "fusions.",
+                 .options = {kDataMovement},
+                 .tolerance = 2e-2,
                  .create = MakePass<RulesOf<AddBf16NormalizationRules, RewriteScope::kSequential>>});
   Add(registry, {.name = "bfloat16-propagation",
                  .category = "simplify",
@@ -251,10 +262,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry,
       {.name = "float-normalization",
        .category = "simplify",
-       .summary = "compute elementwise operations in 8-bit floats in f32",
+       .summary = "compute operations in 8-bit floats in f32",
        .doc = "For targets without arithmetic in 8-bit floats, for all these types at once; XLA has a pass for "
-              "each, and normalizes reductions and collectives too. Operands are widened and results "
-              "rounded, which is the definition of the operation. For bf16 see bf16-normalization.",
+              "each. Operands are widened and results rounded, also those of the computations that reductions "
+              "and the like apply, which is the definition of the operation; but as in XLA, all-reduce and "
+              "reduce-scatter round their sums once. Not in fusions. For bf16 see bf16-normalization.",
+       .options = {kDataMovement},
+       .tolerance = 0.25,
        .create = MakePass<RulesOf<AddFloatNormalizationRules, RewriteScope::kSequential>>});
   const std::vector<std::string_view> floats = {"f8e4m3fn", "f8e5m2", "bf16", "f16", "f32", "f64"};
   const OptionInfo from_bf16 = {.name = "from",
@@ -272,12 +286,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry, {.name = "element-type-converter",
                  .category = "simplify",
                  .summary = "compute operations in another float type",
-                 .doc = "Elementwise operations, data movement, dots and convolutions with an operand or result of the "
-                        "one type are computed in the other, between conversions, also in the computations that "
-                        "reductions and the like apply. As XLA's, which takes collectives, batch normalizations and "
-                        "random numbers too.",
+                 .doc = "Operations with an operand or result of the one type are computed in the other, between "
+                        "conversions. Of those that apply a computation, such as reductions and all-reduces, and of "
+                        "calls and control flow, the operations in the computation are converted instead. As XLA's, "
+                        "except for copies that are asynchronous and bitcasts, which stay.",
                  .options = {from_bf16, to},
                  .tolerance = 2e-2,
+                 .redefines = {Opcode::kRng},
                  .create = MakePass<RulesOf<AddElementTypeConverterRules>>});
   Add(registry,
       {.name = "change-op-data-type",
