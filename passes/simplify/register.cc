@@ -54,7 +54,9 @@ void RegisterLoopPasses(PassRegistry* registry) {
                  .summary = "hoist expensive loop-invariant instructions",
                  .doc = "Dots, convolutions, sorts, FFTs and factorizations that depend only on loop-invariant state, "
                         "with their operands, even if the results are larger than the operands. XLA's takes the "
-                        "instructions that a backend names.",
+                        "instructions that a backend names, but not those whose results are larger than the state that "
+                        "they depend on, or that share an operand with instructions that stay, nor loops that run at "
+                        "most once.",
                  .create = MakePass<WhileLoopExpensiveInvariantCodeMotion>});
   Add(registry, {.name = "while-loop-trip-count-annotator",
                  .category = "simplify",
@@ -219,17 +221,18 @@ void RegisterCleanupPasses(PassRegistry* registry) {
   Add(registry, {.name = "control-dep-remover",
                  .category = "simplify",
                  .summary = "remove control edges",
-                 .doc = "As XLA's: all of them, in every computation.",
+                 .doc = "As XLA's, a part of its despecializer: all of them, in every computation.",
                  .create = MakePass<ControlDepRemover>});
   Add(registry, {.name = "hlo-descheduler",
                  .category = "simplify",
                  .summary = "mark the module as not scheduled",
-                 .doc = "As XLA's. Instructions keep their order in the text.",
+                 .doc = "As XLA's, which clears the schedule. Here instructions keep their order in the text.",
                  .create = MakePass<HloDescheduler>});
   Add(registry, {.name = "literal-canonicalizer",
                  .category = "simplify",
                  .summary = "accepted for pipelines of XLA; changes nothing",
-                 .doc = "XLA's shares equal literals among modules. Here the literals of a context always are.",
+                 .doc = "XLA's lets constants of the entry computation with at least a given number of bytes (on CPUs "
+                        "1024) share equal literals with other modules. Here all literals of a context always do.",
                  .create = MakePass<LiteralCanonicalizer>});
   Add(registry, {.name = "constant-deferring",
                  .category = "simplify",
@@ -246,17 +249,18 @@ void RegisterCleanupPasses(PassRegistry* registry) {
        .create = MakePass<FusionConstantSinking>});
   Add(registry, {.name = "conditional-canonicalizer",
                  .category = "simplify",
-                 .summary = "give conditionals tuples as results",
-                 .doc = "A conditional that returns an array returns a tuple of it, and users read its element. "
-                        "Branches with other callers are cloned. XLA's also gives branches tuples as arguments.",
+                 .summary = "give conditionals tuples as arguments and results",
+                 .doc = "An array that a conditional returns, or gives to a branch, becomes a tuple of it, of which "
+                        "users read the element. Branches with other callers are cloned; XLA's does not clone those "
+                        "of which all callers are conditionals.",
                  .create = MakePass<ConditionalCanonicalizer>});
   Add(registry, {.name = "conditional-to-select",
                  .category = "simplify",
                  .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
-                        "computations that are applied to elements, for two branches without side effects that return "
-                        "an array; unlike XLA's, also in computations that these call, and only if the branches have "
-                        "no more than 1000 instructions.",
+                        "computations that are applied to elements, and in those that they call, for two branches "
+                        "without side effects that return an array. XLA's leaves out computations that are also called "
+                        "otherwise, and takes fusions too; here the branches may have 1000 instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
