@@ -201,10 +201,28 @@ class HostOffloader {
   HostOffloadCounts counts_;
 };
 
+// Returns true if an instruction moves an array, or the entry has parameters on the host. Most modules have neither.
+bool UsesHostMemory(const Module& module, int64_t host_memory_space) {
+  if (module.header().entry_layout) {
+    for (Shape parameter : module.header().entry_layout->parameters) {
+      for (Shape leaf : Leaves(parameter)) {
+        if (leaf.has_layout() && leaf.layout()->memory_space() == host_memory_space) return true;
+      }
+    }
+  }
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (IsMoveToHost(i) || IsMoveToDevice(i)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<HostOffloadCounts> OffloadToHost(Module& module, int64_t host_memory_space) {
   if (module.header().is_scheduled || !module.entry().valid()) return HostOffloadCounts();
+  if (!UsesHostMemory(module, host_memory_space)) return HostOffloadCounts();
   const absl::StatusOr<HostBuffers> buffers = HostBuffers::Create(module, host_memory_space);
   if (!buffers.ok()) return buffers.status();
   return HostOffloader(&module, &*buffers, host_memory_space).Run();
