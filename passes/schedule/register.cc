@@ -39,7 +39,12 @@ class MemoryPlacementConverter : public Pass {
 class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteScope::kSequential> {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    return module.header().is_scheduled ? false : RulePass::Run(module);
+    if (module.header().is_scheduled) return false;
+    const int64_t sunk = SinkHostCopiesIntoLoops(module);
+    if (sunk > 0) Count("copies moved into loops", sunk);
+    const absl::StatusOr<bool> changed = RulePass::Run(module);
+    if (!changed.ok()) return changed.status();
+    return sunk > 0 || *changed;
   }
 };
 
@@ -362,17 +367,18 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
                  .example = kPlacement,
                  .create = MakePass<MemoryPlacementConverter>});
-  registry->Add({.name = "host-offload-legalize",
-                 .category = "schedule",
-                 .summary = "move changes of layout and shape away from calls that move arrays to the host",
-                 .doc =
-                     "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
-                     "it, also past slices, so that host-offloader finds the calls next to what it replaces. XLA's "
-                     "follows arrays through tuples and loops to the copies between the calls, and moves these "
-                     "down; here a copy in a loop or after an update in place stays.",
-                 .example = kLegalized,
-                 .preconditions = kLeavesSchedules,
-                 .create = MakePass<HostOffloadLegalize>});
+  registry->Add(
+      {.name = "host-offload-legalize",
+       .category = "schedule",
+       .summary = "move changes of layout and shape away from calls that move arrays to the host",
+       .doc = "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
+              "it, also past slices, so that host-offloader finds the calls next to what it replaces. A copy before a "
+              "loop that only moves slices of it to the device moves into the loop. XLA's follows arrays "
+              "through any tuples and loops to the copies between the calls, and moves these down; here a copy "
+              "in the loop that stores the slices stays.",
+       .example = kLegalized,
+       .preconditions = kLeavesSchedules,
+       .create = MakePass<HostOffloadLegalize>});
   registry->Add({.name = "host-offloader",
                  .category = "schedule",
                  .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
