@@ -37,15 +37,6 @@ bool IsMove(Instruction i, std::string_view target) {
 
 bool IsReplaceableMove(Instruction i) { return !HasControlEdges(i) && !i.has(Attr::kSharding); }
 
-// Returns true if only MoveToDevice reads the slice.
-bool OnlyMovesToDevice(Instruction slice) {
-  if (slice.is_root() || HasControlEdges(slice) || !slice.has_users()) return false;
-  for (const auto& use : slice.uses()) {
-    if (!IsMoveToDevice(use.user) || HasControlEdges(use.user)) return false;
-  }
-  return true;
-}
-
 bool HasUnitStrides(Instruction slice) {
   const SliceView view = SliceView::Of(slice);
   for (int64_t d = 0; d < slice.shape().rank(); ++d) {
@@ -74,6 +65,15 @@ int64_t LeavesBefore(Shape tuple, int64_t index) {
 
 bool IsMoveToHost(Instruction i) { return IsMove(i, "MoveToHost"); }
 bool IsMoveToDevice(Instruction i) { return IsMove(i, "MoveToDevice"); }
+bool IsSlice(Instruction i) { return i.opcode() == Opcode::kDynamicSlice || i.opcode() == Opcode::kSlice; }
+
+bool OnlyMovesToDevice(Instruction slice) {
+  if (slice.is_root() || HasControlEdges(slice) || !slice.has_users()) return false;
+  for (const auto& use : slice.uses()) {
+    if (!IsMoveToDevice(use.user) || HasControlEdges(use.user)) return false;
+  }
+  return true;
+}
 
 absl::StatusOr<HostBuffers> HostBuffers::Create(const Module& module, int64_t host_memory_space) {
   HostBuffers buffers(module, host_memory_space);

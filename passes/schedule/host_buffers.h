@@ -16,6 +16,10 @@ namespace hlokit {
 // Return true for a call of MoveToHost or MoveToDevice, whose result may differ from the operand in the memory space.
 bool IsMoveToHost(Instruction i);
 bool IsMoveToDevice(Instruction i);
+// Returns true for a slice or dynamic-slice.
+bool IsSlice(Instruction i);
+// Returns true if MoveToDevice reads `slice`, and nothing else does.
+bool OnlyMovesToDevice(Instruction slice);
 
 // A buffer is the leaf of a result. Operations that pass arrays on put them in the same buffer: tuples and their
 // elements, bitcasts, barriers, the state of a loop in its operand, its body, its condition and its result, arguments

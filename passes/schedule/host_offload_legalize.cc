@@ -68,14 +68,6 @@ bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.Replace(slice, rewriter.Make(Opcode::kCopy, slice.shape(), {taken}), {copy});
 }
 
-bool OnlyMovesToDevice(Instruction slice) {
-  if ((slice.opcode() != Opcode::kDynamicSlice && slice.opcode() != Opcode::kSlice) || slice.is_root()) return false;
-  for (const auto& use : slice.uses()) {
-    if (!IsMoveToDevice(use.user)) return false;
-  }
-  return slice.has_users() && !HasControlEdges(slice);
-}
-
 bool IsElement(Instruction i, int64_t index) {
   return i.opcode() == Opcode::kGetTupleElement && i.int_attr(Attr::kIndex) == index;
 }
@@ -97,7 +89,7 @@ bool OnlySlicesAreMoved(const CanonicalLoop& loop, int64_t index) {
     if (!IsElement(use.user, index)) continue;
     for (const auto& [user, operand] : use.user.uses()) {
       if (user == loop.body.root()) continue;
-      if (operand != 0 || !OnlyMovesToDevice(user)) return false;
+      if (operand != 0 || !IsSlice(user) || !OnlyMovesToDevice(user)) return false;
       any = true;
     }
   }

@@ -19,8 +19,6 @@
 namespace hlokit {
 namespace {
 
-bool IsSlice(Instruction i) { return i.opcode() == Opcode::kDynamicSlice || i.opcode() == Opcode::kSlice; }
-
 class HostOffloader {
  public:
   HostOffloader(Module* module, const HostBuffers* buffers, int64_t host_memory_space)
