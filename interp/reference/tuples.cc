@@ -32,6 +32,9 @@ constexpr std::string_view kMarkerTargets[] = {
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
     "annotate_device_placement"};
 
+// Custom calls that do nothing.
+constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken"};
+
 // Calls a registered function, or else one of matrices.
 SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, interp::MatrixCall matrix) {
   std::vector<interp::CustomCallOperand> operands;
@@ -109,7 +112,7 @@ void GetDimensionSize(Op& op) {
   op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
 }
 
-// `custom-call`: a registered function, a marker, TopK; skipped if its result has no reader.
+// `custom-call`: a registered function, a marker, TopK; zeros if it does nothing or its result has no reader.
 SlotValue CustomCall(Op& op) {
   const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
   const interp::CustomCallRegistry* registry = op.run.options.custom_calls;
@@ -124,13 +127,15 @@ SlotValue CustomCall(Op& op) {
   }
   const bool is_top_k = target == "TopK" && op.operands.size() == 1 && op.operands[0].size() == 1;
   const bool is_unused = !op.instruction.has_users() && !op.instruction.is_root();
-  if (is_top_k || is_unused) {
+  const bool is_nop = std::find(std::begin(kNops), std::end(kNops), target) != std::end(kNops);
+  if (is_top_k || is_unused || is_nop) {
     op.results = op.run.AllocateLeaves(op.shape);
     if (is_top_k && !op.run.failed()) TopK(op);
     return SlotValue(op.results.begin(), op.results.end());
   }
   std::string known;
   for (std::string_view marker : kMarkerTargets) StrAppend(&known, ", ", marker);
+  for (std::string_view nop : kNops) StrAppend(&known, ", ", nop);
   for (const std::string& name : registry == nullptr ? std::vector<std::string>() : registry->Targets()) {
     StrAppend(&known, ", ", name);
   }

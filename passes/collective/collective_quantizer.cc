@@ -19,11 +19,15 @@
 namespace hlokit {
 namespace {
 
+// Operations between a conversion and a collective are looked through up to this number.
+constexpr size_t kMaxMovements = 64;
+
 // A conversion before (after) a collective, and the multiplication or division by one scalar after (before) it, with
-// the clamp between them if the conversion narrows.
+// the clamp between them if the conversion narrows, and operations that move elements between these and the collective.
 struct ScaledConversion {
   Instruction convert;
-  Instruction scaling;  // these are invalid in a plain conversion
+  std::vector<Instruction> movements;  // operands first
+  Instruction scaling;                 // these are invalid in a plain conversion
   Instruction clamp;
   int64_t scale = 0;  // operand index of the broadcast scale in `scaling`
 };
@@ -57,9 +61,29 @@ bool IsClampBound(Instruction i) {
   return scalar.opcode() == Opcode::kConstant && scalar.shape().IsScalar();
 }
 
+// Returns true if the operation is the same on elements of another type.
+bool IsMovement(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (opcode != Opcode::kBitcast && opcode != Opcode::kCopy && opcode != Opcode::kReshape && opcode != Opcode::kSlice) {
+    return false;
+  }
+  if (HasControlEdges(i) || i.has(Attr::kSharding)) return false;
+  const Shape from = i.operand(0).shape(), to = i.shape();
+  if (!from.IsArray() || !to.IsArray() || from.element_type() != to.element_type()) return false;
+  if (opcode != Opcode::kBitcast) return true;
+  // Tiles depend on the width.
+  const auto plain = [](Shape shape) { return shape.has_layout() && shape.layout()->extras == nullptr; };
+  return plain(from) && plain(to);
+}
+
 std::optional<ScaledConversion> MatchBefore(Instruction collective) {
-  const Instruction value = collective.operand(0);
+  Instruction value = collective.operand(0);
   ScaledConversion match;
+  while (IsMovement(value) && match.movements.size() < kMaxMovements) {
+    match.movements.push_back(value);
+    value = value.operand(0);
+  }
+  std::reverse(match.movements.begin(), match.movements.end());
   if (IsConversion(value, /*widens=*/true)) {
     match.convert = value;
     return match;
@@ -73,20 +97,28 @@ std::optional<ScaledConversion> MatchBefore(Instruction collective) {
 }
 
 std::optional<ScaledConversion> MatchAfter(Instruction collective) {
-  if (!IsOnlyUsedOnce(collective)) return std::nullopt;
-  const Instruction user = OnlyUser(collective);
   ScaledConversion match;
+  Instruction value = collective;
+  while (IsOnlyUsedOnce(value) && IsMovement(OnlyUser(value)) && match.movements.size() < kMaxMovements) {
+    value = OnlyUser(value);
+    match.movements.push_back(value);
+  }
+  if (!IsOnlyUsedOnce(value)) return std::nullopt;
+  const Instruction user = OnlyUser(value);
   if (IsConversion(user, /*widens=*/false)) {
     match.convert = user;
     return match;
   }
   const std::optional<int64_t> scale = ScaleOperand(user);
-  if (!scale || user.operand(1 - *scale) != collective || !IsOnlyUsedOnce(user)) return std::nullopt;
+  if (!scale || user.operand(1 - *scale) != value || !IsOnlyUsedOnce(user)) return std::nullopt;
   const Instruction clamp = OnlyUser(user);
   if (clamp.opcode() != Opcode::kClamp || clamp.operand(1) != user || HasControlEdges(clamp)) return std::nullopt;
   if (!IsClampBound(clamp.operand(0)) || !IsClampBound(clamp.operand(2)) || !IsOnlyUsedOnce(clamp)) return std::nullopt;
   if (!IsConversion(OnlyUser(clamp), /*widens=*/false)) return std::nullopt;
-  match = {OnlyUser(clamp), user, clamp, *scale};
+  match.convert = OnlyUser(clamp);
+  match.scaling = user;
+  match.clamp = clamp;
+  match.scale = *scale;
   return match;
 }
 
@@ -107,11 +139,11 @@ bool MayMoveScale(Instruction collective, const ScaledConversion& match, Uniform
 class Quantizer {
  public:
   Quantizer(Module* module, Instruction collective, const ScaledConversion& match)
-      : module_(*module), collective_(collective), match_(match), builder_(module, InsertionPoint(collective, match)) {}
+      : module_(*module), collective_(collective), match_(match), builder_(module, collective.id()) {}
 
   // Converts after the collective. Returns the new collective.
   InstructionId ConvertAfter() {
-    const InstructionId moved = Move(match_.convert.operand(0).id());
+    const InstructionId moved = Move(Movements(match_.convert.operand(0).id()));
     const Shape shape = collective_.shape();
     InstructionId result = Like(match_.convert, shape, {moved});
     if (match_.scaling.valid()) result = Scale(result, shape);
@@ -123,6 +155,7 @@ class Quantizer {
 
   // Converts before the collective. Returns the new collective.
   InstructionId ConvertBefore() {
+    builder_.SetInsertionPoint(match_.convert.id());
     const Shape shape = collective_.operand(0).shape();
     InstructionId value = collective_.operand(0).id();
     if (match_.scaling.valid()) {
@@ -134,17 +167,21 @@ class Quantizer {
     value = Like(match_.convert, narrow, {value});
     const InstructionId moved = Move(value);
     const InstructionId last = match_.convert.operand(0).id();
-    Replace(module_, match_.convert.id(), moved);
+    Replace(module_, match_.convert.id(), Movements(moved));
     if (last != collective_.id()) EraseDead(module_, last, moved);
     EraseDead(module_, collective_.id(), moved);
     return moved;
   }
 
  private:
-  static InstructionId InsertionPoint(Instruction collective, const ScaledConversion& match) {
-    const bool after =
-        match.convert == collective.operand(0) || (match.scaling.valid() && match.scaling == collective.operand(0));
-    return after ? collective.id() : match.convert.id();
+  // Returns the operations between conversion and collective, on another array.
+  InstructionId Movements(InstructionId value) {
+    const ElementType type = builder_.shape_of(value).element_type();
+    for (Instruction movement : match_.movements) {
+      value = builder_.MakeClone(movement.id(), {value});
+      module_.SetShape(value, builder_.shapes().WithElementType(movement.shape(), type));
+    }
+    return value;
   }
   InstructionId Like(Instruction source, Shape shape, Builder::Operands operands) {
     const MetadataScope scope(&builder_, source.metadata_id());

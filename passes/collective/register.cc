@@ -278,8 +278,9 @@ void RegisterRestructuringPasses(PassRegistry* registry) {
                  .summary = "move data between devices in the narrower type",
                  .doc = "A widening conversion before an all-gather, all-to-all, collective-broadcast or "
                         "collective-permute moves behind it, a narrowing one after it before it; for all-gather and "
-                        "all-to-all also with the product or quotient by a scale that is equal in each group. XLA also "
-                        "looks through reshapes and slices.",
+                        "all-to-all also with the product or quotient by a scale that is equal in each group. Between "
+                        "them may be bitcasts, copies, reshapes and slices. XLA's also moves the scale across the "
+                        "other two, and takes only modules with one replica.",
                  .example = CollectiveExample("collective-quantizer"),
                  .preconditions = kNoSchedule,
                  .create = MakePass<CollectiveQuantizer>});

@@ -15,13 +15,16 @@ namespace hlokit {
 // their number.
 absl::StatusOr<int64_t> ConvertMemoryPlacements(Module& module);
 
-// Return true for a call of MoveToHost or MoveToDevice.
-bool MovesToHost(Instruction i);
-bool MovesToDevice(Instruction i);
+struct HostOffloadCounts {
+  int64_t arrays = 0;            // calls of MoveToHost replaced
+  int64_t parameters = 0;        // parameters of the entry whose arrays the host passes
+  int64_t redundant_stores = 0;  // calls of MoveToHost whose operand is on the host
+  int64_t redundant_loads = 0;   // calls of MoveToDevice whose operand is on the device
+};
 
 // Keeps arrays between MoveToHost and MoveToDevice in the memory space of the host, with copies or dynamic slices
-// between the memories. Returns the number of calls of MoveToHost that this replaced.
-absl::StatusOr<int64_t> OffloadToHost(Module& module, int64_t host_memory_space);
+// between the memories, also those that the layout of the entry has there.
+absl::StatusOr<HostOffloadCounts> OffloadToHost(Module& module, int64_t host_memory_space);
 
 // Makes transfers between the device and the memory space of the host asynchronous: dynamic-slices that read from it,
 // dynamic-update-slices that write to it, and copies. Returns their number.

@@ -3,9 +3,14 @@
 #include "passes/schedule/host_offload_legalize.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+#include <vector>
 
-#include "passes/schedule/host_memory.h"
+#include "ir/builder/builder.h"
+#include "passes/analysis/loop.h"
+#include "passes/rewrite/dead_operands.h"
+#include "passes/schedule/host_buffers.h"
 
 namespace hlokit {
 namespace {
@@ -16,13 +21,14 @@ bool KeepsElements(Instruction i) {
 }
 
 bool IsExchangeable(PatternRewriter& rewriter, Instruction move) {
-  return !move.has(Attr::kOperandLayoutConstraints) && rewriter.IsReplaceable(move);
+  return move.shape() == move.operand(0).shape() && !move.has(Attr::kOperandLayoutConstraints) &&
+         rewriter.IsReplaceable(move);
 }
 
 // A copy of what was moved to the host becomes a copy that is moved to the host.
 bool ChangeBeforeMoveToHost(PatternRewriter& rewriter, Instruction i) {
   const Instruction move = i.operand(0);
-  if (!KeepsElements(i) || !MovesToHost(move) || !HasOneUse(move) || move.is_root() || !rewriter.IsReplaceable(i) ||
+  if (!KeepsElements(i) || !IsMoveToHost(move) || !HasOneUse(move) || move.is_root() || !rewriter.IsReplaceable(i) ||
       !IsExchangeable(rewriter, move)) {
     return false;
   }
@@ -32,11 +38,11 @@ bool ChangeBeforeMoveToHost(PatternRewriter& rewriter, Instruction i) {
 
 // A copy that is moved to the device becomes a copy of what is moved to the device.
 bool ChangeAfterMoveToDevice(PatternRewriter& rewriter, Instruction move) {
-  if (!MovesToDevice(move) || !IsExchangeable(rewriter, move)) return false;
+  if (!IsMoveToDevice(move) || !IsExchangeable(rewriter, move)) return false;
   const Instruction i = move.operand(0);
   if (!KeepsElements(i) || !HasOneUse(i) || i.is_root() || !rewriter.IsReplaceable(i)) return false;
   const Instruction source = i.operand(0);
-  if (MovesToHost(source) && HasOneUse(source) && IsExchangeable(rewriter, source)) return false;
+  if (IsMoveToHost(source) && HasOneUse(source) && IsExchangeable(rewriter, source)) return false;
   const InstructionId moved = rewriter.Make(Opcode::kCustomCall, source.shape(), {source.id()}, OwnAttrs(move));
   return rewriter.Replace(move, rewriter.Make(i.opcode(), move.shape(), {moved}, OwnAttrs(i)), {i});
 }
@@ -50,7 +56,7 @@ bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
     return false;
   }
   for (const auto& use : slice.uses()) {
-    if (!MovesToDevice(use.user)) return false;
+    if (!IsMoveToDevice(use.user)) return false;
   }
   ShapeTable& shapes = rewriter.shapes();
   const Shape array = copy.operand(0).shape();
@@ -62,7 +68,88 @@ bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.Replace(slice, rewriter.Make(Opcode::kCopy, slice.shape(), {taken}), {copy});
 }
 
+bool IsElement(Instruction i, int64_t index) {
+  return i.opcode() == Opcode::kGetTupleElement && i.int_attr(Attr::kIndex) == index;
+}
+
+// Returns true if the loop reads element `index`, which it forwards unchanged, only in slices that are moved to the
+// device, and nothing reads it after the loop.
+bool OnlySlicesAreMoved(const CanonicalLoop& loop, int64_t index) {
+  if (loop.unchanged[static_cast<size_t>(index)] == 0 || loop.loop.is_root()) return false;
+  for (const auto& use : loop.loop.uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) return false;
+    if (IsElement(use.user, index) && (use.user.has_users() || use.user.is_root())) return false;
+  }
+  for (const auto& use : loop.condition.parameter(0).uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement || IsElement(use.user, index)) return false;
+  }
+  bool any = false;
+  for (const auto& use : loop.body.parameter(0).uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) return false;
+    if (!IsElement(use.user, index)) continue;
+    for (const auto& [user, operand] : use.user.uses()) {
+      if (user == loop.body.root()) continue;
+      if (operand != 0 || !IsSlice(user) || !OnlyMovesToDevice(user)) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool ChangesOnlyLayout(Instruction copy) {
+  if (copy.opcode() != Opcode::kCopy || copy.is_root() || HasControlEdges(copy) || copy.has(Attr::kSharding)) {
+    return false;
+  }
+  const Shape from = copy.operand(0).shape(), to = copy.shape();
+  return from.IsArray() && from != to && from.has_layout() && to.has_layout() && from.layout()->extras == nullptr &&
+         Compatible(from, to);
+}
+
+// Lets the loop carry the operand of the copy, element `index` of its state, and copy it before each slice.
+void SinkCopy(Module& module, const CanonicalLoop& loop, int64_t index) {
+  const Instruction copy = loop.init.operand(index);
+  const Shape carried = copy.operand(0).shape();
+  std::vector<Shape> elements(loop.loop.shape().elements().begin(), loop.loop.shape().elements().end());
+  elements[static_cast<size_t>(index)] = carried;
+  const Shape state = module.context().shapes.Tuple(elements);
+  module.ReplaceOperand(loop.init.id(), index, copy.operand(0).id());
+  for (Instruction i : {loop.init, loop.loop, loop.body.parameter(0), loop.body.root(), loop.condition.parameter(0)}) {
+    module.SetShape(i.id(), state);
+  }
+  for (Instruction element : loop.loop.users()) {
+    if (IsElement(element, index)) module.SetShape(element.id(), carried);
+  }
+  InstructionId last;
+  for (Instruction element : loop.body.parameter(0).users()) {
+    if (!IsElement(element, index)) continue;
+    module.SetShape(element.id(), carried);
+    for (Instruction slice : element.users()) {
+      if (slice == loop.body.root()) continue;
+      Builder builder(&module, slice.id());
+      builder.SetMetadata(copy.metadata_id());
+      last = builder.Make(Opcode::kCopy, copy.shape(), {element.id()});
+      module.ReplaceOperand(slice.id(), 0, last);
+    }
+  }
+  EraseDead(module, copy.id(), last);
+}
+
 }  // namespace
+
+int64_t SinkHostCopiesIntoLoops(Module& module) {
+  const std::vector<uint32_t> callers = CountCallers(module);
+  int64_t sunk = 0;
+  for (InstructionId id : WhileLoops(module)) {
+    const std::optional<CanonicalLoop> loop = MatchCanonicalLoop(module.instruction(id), callers);
+    if (!loop || loop->init.opcode() != Opcode::kTuple || !HasOneUse(loop->init) || loop->init.is_root()) continue;
+    for (int64_t k = 0; k < loop->size; ++k) {
+      if (!ChangesOnlyLayout(loop->init.operand(k)) || !OnlySlicesAreMoved(*loop, k)) continue;
+      SinkCopy(module, *loop, k);
+      ++sunk;
+    }
+  }
+  return sunk;
+}
 
 void AddHostOffloadLegalizeRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kCopy, Opcode::kReshape, Opcode::kBitcast}, "changes moved before moves to the host",

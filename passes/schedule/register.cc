@@ -39,17 +39,25 @@ class MemoryPlacementConverter : public Pass {
 class HostOffloadLegalize : public RulesOf<AddHostOffloadLegalizeRules, RewriteScope::kSequential> {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    return module.header().is_scheduled ? false : RulePass::Run(module);
+    if (module.header().is_scheduled) return false;
+    const int64_t sunk = SinkHostCopiesIntoLoops(module);
+    if (sunk > 0) Count("copies moved into loops", sunk);
+    const absl::StatusOr<bool> changed = RulePass::Run(module);
+    if (!changed.ok()) return changed.status();
+    return sunk > 0 || *changed;
   }
 };
 
 class HostOffload : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> count = OffloadToHost(module, options().Int("host-memory-space"));
-    if (!count.ok()) return count.status();
-    if (*count > 0) Count("arrays offloaded", *count);
-    return *count > 0;
+    const absl::StatusOr<HostOffloadCounts> counts = OffloadToHost(module, options().Int("host-memory-space"));
+    if (!counts.ok()) return counts.status();
+    if (counts->arrays > 0) Count("arrays offloaded", counts->arrays);
+    if (counts->parameters > 0) Count("parameters placed on the host", counts->parameters);
+    const int64_t redundant = counts->redundant_stores + counts->redundant_loads;
+    if (redundant > 0) Count("redundant moves removed", redundant);
+    return counts->arrays + counts->parameters + redundant > 0;
   }
 };
 
@@ -359,25 +367,29 @@ void RegisterHostMemoryPasses(PassRegistry* registry) {
                      "PinToDevice or PinToDeviceSram. As in XLA, but other frontend attributes stay.",
                  .example = kPlacement,
                  .create = MakePass<MemoryPlacementConverter>});
-  registry->Add({.name = "host-offload-legalize",
-                 .category = "schedule",
-                 .summary = "move changes of layout and shape away from calls that move arrays to the host",
-                 .doc =
-                     "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
-                     "it, also past slices, so that host-offloader finds the calls next to what it replaces. XLA's "
-                     "follows arrays through tuples and loops to the copies between the calls, and moves these "
-                     "down; here a copy in a loop or after an update in place stays.",
-                 .example = kLegalized,
-                 .preconditions = kLeavesSchedules,
-                 .create = MakePass<HostOffloadLegalize>});
+  registry->Add(
+      {.name = "host-offload-legalize",
+       .category = "schedule",
+       .summary = "move changes of layout and shape away from calls that move arrays to the host",
+       .doc = "Copies, reshapes and bitcasts after MoveToHost come before it, those before MoveToDevice after "
+              "it, also past slices, so that host-offloader finds the calls next to what it replaces. A copy before a "
+              "loop that only moves slices of it to the device moves into the loop. XLA's follows arrays "
+              "through any tuples and loops to the copies between the calls, and moves these down; here a copy "
+              "in the loop that stores the slices stays.",
+       .example = kLegalized,
+       .preconditions = kLeavesSchedules,
+       .create = MakePass<HostOffloadLegalize>});
   registry->Add({.name = "host-offloader",
                  .category = "schedule",
                  .summary = "keep arrays in the memory of the host between MoveToHost and MoveToDevice",
                  .doc =
                      "MoveToHost becomes a copy to the host's memory space or a dynamic-update-slice of an array in "
-                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays with other users are left alone. "
-                     "XLA also follows arrays through tuples, calls and loops. host-offload-legalize moves changes of "
-                     "layout out of the way.",
+                     "it, MoveToDevice a copy from it or a dynamic-slice. Arrays are followed through tuples, loops, "
+                     "calls and branches, from parameters and to results that the layout of the entry places on the "
+                     "host. As in XLA, but an array that an operation of the device reads is left alone, where XLA "
+                     "marks the operation to run on the host; the buffer of updates is a copy, where XLA allocates one "
+                     "without values; and results of computations that run on the host are not followed. "
+                     "host-offload-legalize moves changes of layout out of the way.",
                  .example = kKept,
                  .options = {kHostMemorySpace},
                  .preconditions = kLeavesSchedules,

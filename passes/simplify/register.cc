@@ -27,6 +27,13 @@ void Add(PassRegistry* registry, PassInfo info) {
   registry->Add(std::move(info));
 }
 
+const OptionInfo kDataMovement = {.name = "data-movement",
+                                  .type = OptionInfo::Type::kBool,
+                                  .default_text = "false",
+                                  .doc =
+                                      "widen also operations that only move elements, within a device and between "
+                                      "devices, as XLA does for targets that name none they can do"};
+
 void RegisterLoopPasses(PassRegistry* registry) {
   Add(registry, {.name = "while-loop-constant-sinking",
                  .category = "simplify",
@@ -47,7 +54,9 @@ void RegisterLoopPasses(PassRegistry* registry) {
                  .summary = "hoist expensive loop-invariant instructions",
                  .doc = "Dots, convolutions, sorts, FFTs and factorizations that depend only on loop-invariant state, "
                         "with their operands, even if the results are larger than the operands. XLA's takes the "
-                        "instructions that a backend names.",
+                        "instructions that a backend names, but not those whose results are larger than the state that "
+                        "they depend on, or that share an operand with instructions that stay, nor loops that run at "
+                        "most once.",
                  .create = MakePass<WhileLoopExpensiveInvariantCodeMotion>});
   Add(registry, {.name = "while-loop-trip-count-annotator",
                  .category = "simplify",
@@ -57,18 +66,51 @@ void RegisterLoopPasses(PassRegistry* registry) {
                         "index of a counter whose trip count is unknown and which other elements change, and replaces "
                         "reads of the counter after the loop by constants.",
                  .create = MakePass<WhileLoopTripCountAnnotator>});
-  Add(registry, {.name = "control-flow-flattening",
-                 .category = "simplify",
-                 .summary = "bound the trip counts of data-dependent loops",
-                 .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
-                        "counter in the state. XLA's replaces their condition by the counter's, and infeeds, outfeeds "
-                        "and collectives by custom-calls, which stay here.",
-                 .options = {{.name = "while-execution-count",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "1000",
-                              .doc = "the bound",
-                              .min = 1}},
-                 .create = MakePass<ControlFlowFlattening>});
+  Add(registry,
+      {.name = "control-flow-flattening",
+       .category = "simplify",
+       .summary = "bound the trip counts of loops, remove communication",
+       .doc = "Loops with an unknown trip count end after a number of iterations at the latest, by a new "
+              "counter in the state. The other options, which XLA has too, with flatten-while-loop, "
+              "remove-infeed-outfeed and remove-comm as defaults, prepare a module for a run on its own and "
+              "change its results: a custom-call in place of communication does nothing.",
+       .options = {{.name = "while-execution-count",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "1000",
+                    .doc = "the bound",
+                    .min = 1},
+                   {.name = "flatten-while-loop",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "replace the condition of every loop by a comparison of the counter with the "
+                           "constant in the condition, or else with the bound"},
+                   {.name = "max-loop-count",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "2147483647",
+                    .doc = "with flatten-while-loop, maximum iterations of a loop",
+                    .min = 1},
+                   {.name = "max-outer-loop-count",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "2147483647",
+                    .doc = "with flatten-while-loop, maximum iterations of a loop that is in no other",
+                    .min = 1},
+                   {.name = "remove-infeed-outfeed",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "replace infeeds and outfeeds by custom-calls NopCustomCall, NopReturnToken"},
+                   {.name = "remove-comm",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "replace collectives, sends and recvs by such calls, device ids by 0"},
+                   {.name = "remove-host-transfer",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "replace sends to the host and recvs from it by such calls"}},
+       .redefines = {Opcode::kInfeed, Opcode::kRecv, Opcode::kAllReduce, Opcode::kAllGather, Opcode::kReduceScatter,
+                     Opcode::kAllToAll, Opcode::kCollectiveBroadcast, Opcode::kCollectivePermute,
+                     Opcode::kRaggedAllToAll, Opcode::kAllReduceStart, Opcode::kAllGatherStart,
+                     Opcode::kCollectivePermuteStart, Opcode::kPartitionId, Opcode::kReplicaId},
+       .create = MakePass<ControlFlowFlattening>});
   Add(registry, {.name = "while-loop-simplifier",
                  .category = "simplify",
                  .summary = "simplify loops and their state",
@@ -91,9 +133,13 @@ void RegisterLoopPasses(PassRegistry* registry) {
 void RegisterRulePasses(PassRegistry* registry) {
   Add(registry, {.name = "bf16-normalization",
                  .category = "simplify",
-                 .summary = "compute elementwise bf16 operations in f32",
-                 .doc = "For targets without bf16 arithmetic: operands are widened and results rounded, which is the "
-                        "definition of the operation. Selections and data movement stay in bf16.",
+                 .summary = "compute bf16 operations in f32",
+                 .doc = "For targets without bf16 arithmetic: operands are widened and results rounded, also those of "
+                        "the computations that reductions and the like apply, which is the definition of the "
+                        "operation; but as in XLA, all-reduce and reduce-scatter round their sums once. Not in "
+                        "fusions.",
+                 .options = {kDataMovement},
+                 .tolerance = 2e-2,
                  .create = MakePass<RulesOf<AddBf16NormalizationRules, RewriteScope::kSequential>>});
   Add(registry, {.name = "bfloat16-propagation",
                  .category = "simplify",
@@ -175,17 +221,18 @@ void RegisterCleanupPasses(PassRegistry* registry) {
   Add(registry, {.name = "control-dep-remover",
                  .category = "simplify",
                  .summary = "remove control edges",
-                 .doc = "As XLA's: all of them, in every computation.",
+                 .doc = "As XLA's, a part of its despecializer: all of them, in every computation.",
                  .create = MakePass<ControlDepRemover>});
   Add(registry, {.name = "hlo-descheduler",
                  .category = "simplify",
                  .summary = "mark the module as not scheduled",
-                 .doc = "As XLA's. Instructions keep their order in the text.",
+                 .doc = "As XLA's, which clears the schedule. Here instructions keep their order in the text.",
                  .create = MakePass<HloDescheduler>});
   Add(registry, {.name = "literal-canonicalizer",
                  .category = "simplify",
                  .summary = "accepted for pipelines of XLA; changes nothing",
-                 .doc = "XLA's shares equal literals among modules. Here the literals of a context always are.",
+                 .doc = "XLA's lets constants of the entry computation with at least a given number of bytes (on CPUs "
+                        "1024) share equal literals with other modules. Here all literals of a context always do.",
                  .create = MakePass<LiteralCanonicalizer>});
   Add(registry, {.name = "constant-deferring",
                  .category = "simplify",
@@ -202,17 +249,18 @@ void RegisterCleanupPasses(PassRegistry* registry) {
        .create = MakePass<FusionConstantSinking>});
   Add(registry, {.name = "conditional-canonicalizer",
                  .category = "simplify",
-                 .summary = "give conditionals tuples as results",
-                 .doc = "A conditional that returns an array returns a tuple of it, and users read its element. "
-                        "Branches with other callers are cloned. XLA's also gives branches tuples as arguments.",
+                 .summary = "give conditionals tuples as arguments and results",
+                 .doc = "An array that a conditional returns, or gives to a branch, becomes a tuple of it, of which "
+                        "users read the element. Branches with other callers are cloned; XLA's does not clone those "
+                        "of which all callers are conditionals.",
                  .create = MakePass<ConditionalCanonicalizer>});
   Add(registry, {.name = "conditional-to-select",
                  .category = "simplify",
                  .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
-                        "computations that are applied to elements, for two branches without side effects that return "
-                        "an array; unlike XLA's, also in computations that these call, and only if the branches have "
-                        "no more than 1000 instructions.",
+                        "computations that are applied to elements, and in those that they call, for two branches "
+                        "without side effects that return an array. XLA's leaves out computations that are also called "
+                        "otherwise, and takes fusions too; here the branches may have 1000 instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
@@ -251,10 +299,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry,
       {.name = "float-normalization",
        .category = "simplify",
-       .summary = "compute elementwise operations in 8-bit floats in f32",
+       .summary = "compute operations in 8-bit floats in f32",
        .doc = "For targets without arithmetic in 8-bit floats, for all these types at once; XLA has a pass for "
-              "each, and normalizes reductions and collectives too. Operands are widened and results "
-              "rounded, which is the definition of the operation. For bf16 see bf16-normalization.",
+              "each. Operands are widened and results rounded, also those of the computations that reductions "
+              "and the like apply, which is the definition of the operation; but as in XLA, all-reduce and "
+              "reduce-scatter round their sums once. Not in fusions. For bf16 see bf16-normalization.",
+       .options = {kDataMovement},
+       .tolerance = 0.25,
        .create = MakePass<RulesOf<AddFloatNormalizationRules, RewriteScope::kSequential>>});
   const std::vector<std::string_view> floats = {"f8e4m3fn", "f8e5m2", "bf16", "f16", "f32", "f64"};
   const OptionInfo from_bf16 = {.name = "from",
@@ -272,12 +323,13 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
   Add(registry, {.name = "element-type-converter",
                  .category = "simplify",
                  .summary = "compute operations in another float type",
-                 .doc = "Elementwise operations, data movement, dots and convolutions with an operand or result of the "
-                        "one type are computed in the other, between conversions, also in the computations that "
-                        "reductions and the like apply. As XLA's, which takes collectives, batch normalizations and "
-                        "random numbers too.",
+                 .doc = "Operations with an operand or result of the one type are computed in the other, between "
+                        "conversions. Of those that apply a computation, such as reductions and all-reduces, and of "
+                        "calls and control flow, the operations in the computation are converted instead. As XLA's, "
+                        "except for copies that are asynchronous and bitcasts, which stay.",
                  .options = {from_bf16, to},
                  .tolerance = 1e-1,
+                 .redefines = {Opcode::kRng},
                  .create = MakePass<RulesOf<AddElementTypeConverterRules>>});
   Add(registry,
       {.name = "change-op-data-type",

@@ -185,6 +185,26 @@ Tensor Reduced(OpKernelContext& c, const Tensor& loss, int64_t reduction) {
 }  // namespace
 
 // self, target, weight?, reduction, ignore_index, label_smoothing
+namespace {
+
+// Returns the loss and the total weight. Log-probabilities of 3, 5 and more dimensions are computed as [N, C, 1, rest].
+Outputs NllLossOf(const Tensor& logp, const Tensor& target, const IValue& weight, int64_t reduction, int64_t ignore) {
+  const int64_t rank = logp.dim();
+  if (rank < 3 || rank == 4) {
+    return InvokeOpMultiOutput(rank == 4 ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target, weight,
+                               reduction, ignore);
+  }
+  const int64_t batch = logp.size(0), classes = logp.size(1);
+  int64_t rest = 1;
+  for (int64_t d = 2; d < rank; ++d) rest *= logp.size(d);
+  Outputs nll = InvokeOpMultiOutput(Op::nll_loss2d_forward, lazy::Reshape(logp, {batch, classes, 1, rest}),
+                                    lazy::Reshape(target, {batch, 1, rest}), weight, reduction, ignore);
+  if (reduction == 0 && !nll.empty() && nll[0].defined()) nll[0] = lazy::Reshape(nll[0], Sizes(target));
+  return nll;
+}
+
+}  // namespace
+
 void CrossEntropyLoss(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   const Tensor& target = c.tensor(1);
@@ -206,9 +226,7 @@ void CrossEntropyLoss(OpKernelContext& c) {
     if (reduction != 1) return c.Return(Reduced(c, loss, reduction));
     return c.Return(lazy::Div(lazy::Sum(loss), static_cast<double>(x.numel() / std::max<int64_t>(classes, 1))));
   }
-  const bool spatial = x.dim() == 4;
-  const Outputs nll = InvokeOpMultiOutput(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target,
-                                          c.args()[2], reduction, ignore);
+  const Outputs nll = NllLossOf(logp, target, c.args()[2], reduction, ignore);
   if (smoothing == 0 || !nll[0].defined()) return c.Return(nll[0]);
   // The smoothing term: the mean over classes, without ignored targets.
   Tensor smooth = -lazy::Sum(weight.defined() ? logp * weight : logp, {dim});

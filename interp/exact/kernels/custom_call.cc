@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom calls: registered functions, built-in ones, and markers that return their operand.
+// Custom calls: registered functions, built-in ones, markers that return their operand, and calls that do nothing.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -24,6 +24,11 @@ constexpr std::string_view kMarkers[] = {
     "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
     "annotate_device_placement"};
+
+// Stand for communication that control-flow-flattening removed: they do nothing.
+constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken"};
+
+bool IsNop(std::string_view target) { return target == kNops[0] || target == kNops[1]; }
 
 bool IsAnnotationCustomCall(std::string_view target) {
   return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers) ||
@@ -54,6 +59,7 @@ std::string UnknownTarget(std::string_view target, const CustomCallRegistry* reg
   std::string message = StrCat("no function for custom-call target \"", target,
                                "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
+  for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
   if (registry != nullptr) {
     for (const std::string& registered : registry->Targets()) StrAppend(&message, ", ", registered);
   }
@@ -96,9 +102,13 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     EmitTopK(b, values.dim(values.rank() - 1), /*largest=*/true);
     return;
   }
-  if (!instruction.has_users() && instruction.parent().root() != instruction) {
+  const bool unused = !instruction.has_users() && instruction.parent().root() != instruction;
+  if (unused || IsNop(target)) {
     // A side effect without values.
-    b.Warn(StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
+    if (!IsNop(target)) {
+      b.Warn(
+          StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
+    }
     std::vector<Shape> results;
     AppendLeaves(b.shape(), &results);
     std::vector<View> views;

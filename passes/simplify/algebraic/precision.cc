@@ -5,52 +5,46 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/simplify/algebraic/compute_type.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
 
-bool IsFp8(ElementType type) { return IsFloat(type) && BitsOf(type) == 8; }
-
-// Returns true if an elementwise operation selects, moves or converts elements, so that its type does not matter.
-bool KeepsElements(Opcode opcode) {
-  return opcode == Opcode::kConvert || opcode == Opcode::kCopy || opcode == Opcode::kSelect ||
-         opcode == Opcode::kReducePrecision || opcode == Opcode::kStochasticConvert;
+// All floats of 8 bits.
+const ComputeType& Fp8() {
+  static const ComputeType* const kType = [] {
+    auto* type = new ComputeType{{}, ElementType::kF32};
+    for (size_t k = 0; k < kElementTypeCount; ++k) {
+      const auto element = static_cast<ElementType>(k);
+      if (IsFloat(element) && BitsOf(element) == 8) type->narrow.push_back(element);
+    }
+    return type;
+  }();
+  return *kType;
 }
 
-// Computes `i` in `wide`: operands for whose type `is_narrow` returns true are converted, and the result is converted
-// back. Returns false if there is no such operand, and the result has no such type.
-template <typename IsNarrow>
-bool ComputeIn(PatternRewriter& rewriter, Instruction i, ElementType wide, IsNarrow is_narrow) {
-  if (!i.shape().IsArray() || !rewriter.IsReplaceable(i)) return false;
-  const auto narrow = [&](Instruction value) {
-    return value.shape().IsArray() && is_narrow(value.shape().element_type());
-  };
-  bool any = narrow(i);
-  for (Instruction operand : i.operands()) any |= narrow(operand);
-  if (!any) return false;
-  std::vector<InstructionId> operands;
-  // By index: creating instructions reallocates the operand lists.
-  for (int64_t k = 0; k < i.operand_count(); ++k) {
-    const Instruction operand = i.operand(k);
-    operands.push_back(narrow(operand) ? rewriter.MakeConvert(operand.id(), wide) : operand.id());
-    // Merges with the conversion that follows.
-    if (narrow(operand) && operand.opcode() == Opcode::kConvert) rewriter.AddMetadataSource(operands.back(), operand);
-  }
-  if (!narrow(i)) return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));
-  const Shape shape = rewriter.shapes().WithElementType(i.shape(), wide);
-  const InstructionId computed = rewriter.Make(i.opcode(), shape, operands, OwnAttrs(i));
-  return rewriter.ReplaceWithNew(i, Opcode::kConvert, {computed});
+const ComputeType& Bf16() {
+  static const auto* const kType = new ComputeType{{ElementType::kBF16}, ElementType::kF32};
+  return *kType;
 }
 
-// Rewrites bf16 arithmetic as f32 arithmetic between conversions. Equal, since results are rounded once.
+// Rewrites bf16 arithmetic as f32 arithmetic between conversions. Elementwise operations are equal, since results are
+// rounded once.
 bool Bf16ThroughF32(PatternRewriter& rewriter, Instruction i) {
-  return !KeepsElements(i.opcode()) &&
-         ComputeIn(rewriter, i, ElementType::kF32, [](ElementType type) { return type == ElementType::kBF16; });
+  return !KeepsElements(i.opcode()) && ComputeIn(rewriter, i, Bf16());
 }
 
 bool Fp8ThroughF32(PatternRewriter& rewriter, Instruction i) {
-  return !KeepsElements(i.opcode()) && ComputeIn(rewriter, i, ElementType::kF32, IsFp8);
+  return !KeepsElements(i.opcode()) && ComputeIn(rewriter, i, Fp8());
+}
+
+bool MoveBf16AsF32(PatternRewriter& rewriter, Instruction i) {
+  return rewriter.options().Bool("data-movement") && ComputeIn(rewriter, i, Bf16());
+}
+
+bool MoveFp8AsF32(PatternRewriter& rewriter, Instruction i) {
+  return rewriter.options().Bool("data-movement") && ComputeIn(rewriter, i, Fp8());
 }
 
 // Removes roundings to floats of 16 or more bits between two conversions of floats.
@@ -81,8 +75,7 @@ bool ConvertElementType(PatternRewriter& rewriter, Instruction i) {
   const std::optional<TypePair> types = OptionTypes(rewriter);
   const bool is_conversion = i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcastConvert ||
                              i.opcode() == Opcode::kStochasticConvert;
-  return types && !is_conversion &&
-         ComputeIn(rewriter, i, types->to, [&](ElementType type) { return type == types->from; });
+  return types && !is_conversion && ComputeIn(rewriter, i, {{types->from}, types->to});
 }
 
 // As ConvertElementType, for one opcode, if all operands and the result have the type.
@@ -91,7 +84,7 @@ bool ChangeDataType(PatternRewriter& rewriter, Instruction i) {
   if (!types || ToString(i.opcode()) != rewriter.options().String("opcode") || !i.shape().IsArray()) return false;
   bool all = i.shape().element_type() == types->from;
   for (Instruction operand : i.operands()) all &= operand.shape().element_type() == types->from;
-  return all && ComputeIn(rewriter, i, types->to, [&](ElementType type) { return type == types->from; });
+  return all && ComputeIn(rewriter, i, {{types->from}, types->to});
 }
 
 // Returns the wider type of the operands of a dot or convolution, if result and operands are all floats, or all
@@ -137,18 +130,63 @@ std::vector<Opcode> ElementwiseOpcodes() {
   return opcodes;
 }
 
+// Operations with arithmetic on several elements, or that apply a computation to elements.
+constexpr Opcode kCombiningOpcodes[] = {Opcode::kAllReduce,
+                                        Opcode::kBatchNormGrad,
+                                        Opcode::kBatchNormInference,
+                                        Opcode::kBatchNormTraining,
+                                        Opcode::kCholesky,
+                                        Opcode::kConvolution,
+                                        Opcode::kDot,
+                                        Opcode::kMap,
+                                        Opcode::kReduce,
+                                        Opcode::kReduceScatter,
+                                        Opcode::kReduceWindow,
+                                        Opcode::kScatter,
+                                        Opcode::kSelectAndScatter,
+                                        Opcode::kSort,
+                                        Opcode::kTriangularSolve};
+
+// Operations that move elements, and select.
+constexpr Opcode kMovingOpcodes[] = {Opcode::kAllGather,
+                                     Opcode::kAllToAll,
+                                     Opcode::kBroadcast,
+                                     Opcode::kCollectiveBroadcast,
+                                     Opcode::kCollectivePermute,
+                                     Opcode::kConcatenate,
+                                     Opcode::kCopy,
+                                     Opcode::kDynamicSlice,
+                                     Opcode::kDynamicUpdateSlice,
+                                     Opcode::kGather,
+                                     Opcode::kIota,
+                                     Opcode::kPad,
+                                     Opcode::kRaggedAllToAll,
+                                     Opcode::kReshape,
+                                     Opcode::kReverse,
+                                     Opcode::kSelect,
+                                     Opcode::kSlice,
+                                     Opcode::kTranspose};
+
 }  // namespace
 
 void AddBf16NormalizationRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations in bf16 done in f32", Bf16ThroughF32);
   }
+  for (Opcode opcode : kCombiningOpcodes) {
+    rules->Add({opcode}, "reductions and products of bf16 done in f32", Bf16ThroughF32);
+  }
+  for (Opcode opcode : kMovingOpcodes) rules->Add({opcode}, "movements of bf16 done in f32", MoveBf16AsF32);
 }
 
 void AddFloatNormalizationRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations in 8-bit floats done in f32", Fp8ThroughF32);
   }
+  for (Opcode opcode : kCombiningOpcodes) {
+    rules->Add({opcode}, "reductions and products of 8-bit floats done in f32", Fp8ThroughF32);
+  }
+  for (Opcode opcode : kMovingOpcodes) rules->Add({opcode}, "movements of 8-bit floats done in f32", MoveFp8AsF32);
 }
 
 void AddSimplifyFpConversionsRules(RewritePatternSet* rules) {
@@ -159,10 +197,15 @@ void AddElementTypeConverterRules(RewritePatternSet* rules) {
   for (Opcode opcode : ElementwiseOpcodes()) {
     rules->Add({opcode}, "operations done in another type", ConvertElementType);
   }
-  rules->Add({Opcode::kDot, Opcode::kConvolution, Opcode::kBroadcast, Opcode::kConcatenate, Opcode::kDynamicSlice,
+  // Of operations that apply computations, these are converted instead.
+  rules->Add({Opcode::kBroadcast, Opcode::kConcatenate, Opcode::kConvolution, Opcode::kDot, Opcode::kDynamicSlice,
               Opcode::kDynamicUpdateSlice, Opcode::kGather, Opcode::kIota, Opcode::kPad, Opcode::kReshape,
               Opcode::kReverse, Opcode::kSlice, Opcode::kTranspose},
              "operations done in another type", ConvertElementType);
+  rules->Add({Opcode::kAllGather, Opcode::kAllToAll, Opcode::kBatchNormGrad, Opcode::kBatchNormInference,
+              Opcode::kBatchNormTraining, Opcode::kCholesky, Opcode::kCollectiveBroadcast, Opcode::kCollectivePermute,
+              Opcode::kRaggedAllToAll, Opcode::kRng, Opcode::kTriangularSolve},
+             "normalizations, collectives and random numbers done in another type", ConvertElementType);
 }
 
 void AddChangeOpDataTypeRules(RewritePatternSet* rules) {

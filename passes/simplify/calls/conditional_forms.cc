@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify/calls/conditional_forms.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +20,34 @@ constexpr int64_t kMaxSelectedInstructions = 1000;
 
 bool ReturnsArray(Instruction conditional) {
   return conditional.opcode() == Opcode::kConditional && conditional.shape().IsArray();
+}
+
+bool TakesArrays(Instruction conditional) {
+  for (int64_t k = 1; k < conditional.operand_count(); ++k) {
+    if (conditional.operand(k).shape().IsArray()) return true;
+  }
+  return false;
+}
+
+// Returns true if the branches can be changed, or cloned and changed, for this conditional alone.
+bool MayChangeBranches(Instruction conditional, const std::vector<uint32_t>& callers) {
+  int64_t k = 0;
+  for (Computation branch : conditional.called_computations()) {
+    const Instruction parameter = branch.parameter(0), argument = conditional.operand(++k);
+    if (callers[branch.id().value] != 1 && !IsCloneable(branch)) return false;
+    if (branch.root().shape() != conditional.shape() || parameter.shape() != argument.shape()) return false;
+    if (parameter.has(Attr::kSharding)) return false;
+  }
+  return k > 0;
+}
+
+// Makes an array a tuple of it, whose users read its element.
+void WrapInTuple(Module& module, InstructionId id) {
+  module.SetShape(id, module.context().shapes.Tuple({module.instruction(id).shape()}));
+  Builder builder(&module, module.record(id).parent);
+  builder.SetInsertionPointAfter(id);
+  const AnnotationScope scope(&builder, {id});
+  module.ReplaceAllUses(id, builder.MakeElement(id, 0));
 }
 
 // Returns by computation whether it is applied to elements, by maps, reductions, sorts and the like, or called by such
@@ -43,41 +70,44 @@ absl::StatusOr<bool> ConditionalCanonicalizer::Run(Module& module) {
   std::vector<InstructionId> conditionals;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (ReturnsArray(i) && !i.has(Attr::kSharding)) conditionals.push_back(i.id());
+      if (i.opcode() == Opcode::kConditional && !i.has(Attr::kSharding)) conditionals.push_back(i.id());
     }
   }
-  if (conditionals.empty()) return false;
   std::vector<uint32_t> callers = CountCallers(module);
-  int64_t changed = 0;
+  int64_t results = 0, arguments = 0;
   for (InstructionId id : conditionals) {
-    const std::vector<Computation> branches = module.instruction(id).called_computations();
-    const bool separable = std::all_of(branches.begin(), branches.end(), [&](Computation branch) {
-      return (callers[branch.id().value] == 1 || IsCloneable(branch)) &&
-             branch.root().shape() == module.instruction(id).shape();
-    });
-    if (!separable || branches.empty()) continue;
+    const bool wraps_result = ReturnsArray(module.instruction(id));
+    const bool wraps_arguments = TakesArrays(module.instruction(id));
+    if ((!wraps_result && !wraps_arguments) || !MayChangeBranches(module.instruction(id), callers)) continue;
     module.ReplaceCallees(id, [&](ComputationId branch) {
-      // Other callers keep the result as it is.
+      // Other callers keep arguments and result as they are.
       const ComputationId own = callers[branch.value] == 1 ? branch : CloneWithFusions(module, branch);
       if (own != branch) --callers[branch.value];
-      Builder builder(&module, own);
+      const Instruction parameter = module.computation(own).parameter(0);
+      if (parameter.shape().IsArray()) WrapInTuple(module, parameter.id());
       const InstructionId root = module.computation(own).root().id();
-      const AnnotationScope scope(&builder, {root});
-      builder.SetRoot(builder.MakeTuple({root}));
+      if (wraps_result) {
+        Builder builder(&module, own);
+        const AnnotationScope scope(&builder, {root});
+        builder.SetRoot(builder.MakeTuple({root}));
+      }
       return own;
     });
     callers.resize(module.computation_id_bound(), 1);
-    const Shape shape = module.instruction(id).shape();
-    module.SetShape(id, module.context().shapes.Tuple({shape}));
-    Builder builder(&module, module.record(id).parent);
-    builder.SetInsertionPointAfter(id);
-    const AnnotationScope scope(&builder, {id});
-    module.ReplaceAllUses(id, builder.MakeElement(id, 0));
-    ++changed;
+    for (int64_t k = 1; k < module.instruction(id).operand_count(); ++k) {
+      const Instruction argument = module.instruction(id).operand(k);
+      if (!argument.shape().IsArray()) continue;
+      Builder builder(&module, id);
+      const AnnotationScope scope(&builder, {id});
+      module.ReplaceOperand(id, k, builder.MakeTuple({argument.id()}));
+    }
+    if (wraps_result) WrapInTuple(module, id);
+    results += wraps_result ? 1 : 0;
+    arguments += wraps_arguments ? 1 : 0;
   }
-  if (changed == 0) return false;
-  Count("conditionals given tuples as results", changed);
-  return true;
+  if (results != 0) Count("conditionals given tuples as results", results);
+  if (arguments != 0) Count("conditionals given tuples as arguments", arguments);
+  return results + arguments != 0;
 }
 
 absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
@@ -96,7 +126,7 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
     for (InstructionId id : conditionals) {
       const Instruction conditional = module.instruction(id);
       const std::vector<Computation> branches = conditional.called_computations();
-      if (branches.size() != 2 || conditional.operand(0).shape().element_type() != ElementType::kPred) continue;
+      if (branches.size() != 2) continue;
       int64_t size = 0;
       bool selectable = true;
       for (Computation branch : branches) {
@@ -105,13 +135,17 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
       }
       if (!selectable || size > kMaxSelectedInstructions) continue;
       const InstructionId arguments[] = {conditional.operand(1).id(), conditional.operand(2).id()};
-      const InstructionId predicate = conditional.operand(0).id();
-      const InstructionId on_true = CloneBody(module, branches[0], {arguments[0]}, id);
-      const InstructionId on_false = CloneBody(module, branches[1], {arguments[1]}, id);
+      const InstructionId which = conditional.operand(0).id();
+      // The first branch is that of true, or of the index 0.
+      const bool by_index = conditional.operand(0).shape().element_type() != ElementType::kPred;
+      const InstructionId first = CloneBody(module, branches[0], {arguments[0]}, id);
+      const InstructionId second = CloneBody(module, branches[1], {arguments[1]}, id);
       Builder builder(&module, id);
       const AnnotationScope scope(&builder, {id});
+      const InstructionId predicate = builder.MakeConvert(which, ElementType::kPred);
       Replace(module, id,
-              builder.Make(Opcode::kSelect, module.instruction(id).shape(), {predicate, on_true, on_false}));
+              builder.Make(Opcode::kSelect, module.instruction(id).shape(),
+                           {predicate, by_index ? second : first, by_index ? first : second}));
       ++changed;
     }
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify/loops/loop_bounds.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,14 +12,19 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "passes/analysis/call_graph.h"
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/change_loop.h"
+#include "passes/rewrite/dead_operands.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/simplify/loops/remove_communication.h"
 
 namespace hlokit {
 namespace {
+
+constexpr int64_t kMaxIterations = std::numeric_limits<int32_t>::max();
 
 // Returns the backend_config of the loop with these facts; nullopt if it has a trip count already, or is not JSON.
 std::optional<std::string> AnnotatedConfig(Instruction loop, const CountedLoop& counted) {
@@ -55,6 +62,69 @@ bool IsBounded(const CanonicalLoop& loop) {
   return false;
 }
 
+// Returns the positive constant that the condition compares with, if any: it need not be the trip count.
+std::optional<int64_t> BoundInCondition(Computation condition) {
+  const Instruction compare = condition.root();
+  if (compare.opcode() != Opcode::kCompare) return std::nullopt;
+  std::optional<int64_t> bound;
+  switch (compare.enum_attr(Attr::kDirection, ComparisonDirection::kEq)) {
+    case ComparisonDirection::kLt:
+    case ComparisonDirection::kLe:
+      bound = ScalarInteger(compare.operand(1));
+      break;
+    case ComparisonDirection::kGt:
+    case ComparisonDirection::kGe:
+      bound = ScalarInteger(compare.operand(0));
+      break;
+    case ComparisonDirection::kNe:
+      bound = ScalarInteger(compare.operand(1));
+      if (!bound) bound = ScalarInteger(compare.operand(0));
+      break;
+    case ComparisonDirection::kEq:
+      break;
+  }
+  return bound && *bound > 0 ? bound : std::nullopt;
+}
+
+// Returns for each computation whether a loop runs it, directly or in calls.
+std::vector<uint8_t> ComputationsInLoops(const Module& module) {
+  std::vector<uint8_t> in_loop(module.computation_id_bound(), 0);
+  const CallGraph calls(module);
+  const absl::Span<const ComputationId> order = calls.PostOrder();
+  for (auto callee = order.rbegin(); callee != order.rend(); ++callee) {
+    for (const CallSite& site : calls.caller_callsites(module.computation(*callee))) {
+      const Instruction caller = module.instruction(site.caller);
+      if (caller.opcode() == Opcode::kWhile || in_loop[caller.parent().id().value] != 0) in_loop[callee->value] = 1;
+    }
+  }
+  return in_loop;
+}
+
+// Adds a counter to the state. The loop ends after `bound` iterations, or earlier when its condition says so if
+// `until_condition` is true.
+void CountIterations(Module& module, const CanonicalLoop& loop, int64_t bound, bool until_condition) {
+  const MetadataId metadata = loop.loop.metadata_id();
+  Builder before(&module, loop.loop.id());
+  before.SetMetadata(metadata);
+  const InstructionId zero = before.MakeScalarConstant(ElementType::kS32, 0);
+  RewriteLoopState(module, loop, std::vector<uint8_t>(static_cast<size_t>(loop.size), 1), {zero});
+  // The body forwards the new element; now it increments it.
+  const InstructionId root = loop.body.root().id();
+  const InstructionId counter = module.instruction(root).operand(loop.size).id();
+  Builder body(&module, root);
+  body.SetMetadata(metadata);
+  const InstructionId one = body.MakeScalarConstant(ElementType::kS32, 1);
+  module.ReplaceOperand(root, loop.size, body.MakeLike(Opcode::kAdd, {counter, one}));
+  Builder condition(&module, loop.condition.id());
+  condition.SetMetadata(metadata);
+  const InstructionId more = loop.condition.root().id();
+  const InstructionId count = condition.MakeElement(loop.condition.parameter(0).id(), loop.size);
+  const InstructionId limit = condition.MakeScalarConstant(ElementType::kS32, static_cast<double>(bound));
+  const InstructionId within = condition.MakeCompare(ComparisonDirection::kLt, count, limit);
+  condition.SetRoot(until_condition ? condition.MakeLike(Opcode::kAnd, {more, within}) : within);
+  if (!until_condition) EraseDead(module, more, within);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> WhileLoopTripCountAnnotator::Run(Module& module) {
@@ -73,37 +143,39 @@ absl::StatusOr<bool> WhileLoopTripCountAnnotator::Run(Module& module) {
 }
 
 absl::StatusOr<bool> ControlFlowFlattening::Run(Module& module) {
-  const int64_t bound = options().Int("while-execution-count");
+  // The counter is an s32.
+  const int64_t count = std::min(options().Int("while-execution-count"), kMaxIterations);
+  const bool flattens = options().Bool("flatten-while-loop");
   const std::vector<uint32_t> callers = CountCallers(module);
-  int64_t bounded = 0;
+  const std::vector<uint8_t> in_loop = ComputationsInLoops(module);
+  int64_t bounded = 0, flattened = 0;
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
-    if (TripCount(loop) || HasControlEdges(loop) || loop.has(Attr::kSharding)) continue;
+    const std::optional<int64_t> trip_count = TripCount(loop);
+    if ((trip_count && !flattens) || HasControlEdges(loop) || loop.has(Attr::kSharding)) continue;
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(loop, callers);
-    if (!plain || IsBounded(*plain) || !plain->condition.root().shape().IsScalar()) continue;
-    const MetadataId metadata = loop.metadata_id();
-    Builder before(&module, id);
-    before.SetMetadata(metadata);
-    const InstructionId zero = before.MakeScalarConstant(ElementType::kS32, 0);
-    RewriteLoopState(module, *plain, std::vector<uint8_t>(static_cast<size_t>(plain->size), 1), {zero});
-    // The body forwards the new element; now it increments it.
-    const InstructionId root = plain->body.root().id();
-    const InstructionId counter = module.instruction(root).operand(plain->size).id();
-    Builder body(&module, root);
-    body.SetMetadata(metadata);
-    const InstructionId one = body.MakeScalarConstant(ElementType::kS32, 1);
-    module.ReplaceOperand(root, plain->size, body.MakeLike(Opcode::kAdd, {counter, one}));
-    Builder condition(&module, plain->condition.id());
-    condition.SetMetadata(metadata);
-    const InstructionId more = plain->condition.root().id();
-    const InstructionId count = condition.MakeElement(plain->condition.parameter(0).id(), plain->size);
-    const InstructionId limit = condition.MakeScalarConstant(ElementType::kS32, static_cast<double>(bound));
-    const InstructionId within = condition.MakeCompare(ComparisonDirection::kLt, count, limit);
-    condition.SetRoot(condition.MakeLike(Opcode::kAnd, {more, within}));
-    ++bounded;
+    if (!plain || !plain->condition.root().shape().IsScalar()) continue;
+    if (!flattens) {
+      if (IsBounded(*plain)) continue;
+      CountIterations(module, *plain, count, /*until_condition=*/true);
+      ++bounded;
+      continue;
+    }
+    int64_t bound = std::min(BoundInCondition(plain->condition).value_or(count), kMaxIterations);
+    bound = std::min(bound, options().Int("max-loop-count"));
+    if (in_loop[loop.parent().id().value] == 0) bound = std::min(bound, options().Int("max-outer-loop-count"));
+    if (trip_count == bound) continue;
+    CountIterations(module, *plain, bound, /*until_condition=*/false);
+    ++flattened;
   }
+  const CommunicationToRemove what = {.infeed_outfeed = options().Bool("remove-infeed-outfeed"),
+                                      .between_devices = options().Bool("remove-comm"),
+                                      .host_transfers = options().Bool("remove-host-transfer")};
+  const int64_t removed = RemoveCommunication(module, what);
   if (bounded != 0) Count("loops bounded", bounded);
-  return bounded != 0;
+  if (flattened != 0) Count("loops flattened", flattened);
+  if (removed != 0) Count("communication removed", removed);
+  return bounded + flattened + removed != 0;
 }
 
 }  // namespace hlokit

@@ -12,7 +12,7 @@ class WhileLoopTripCountAnnotator : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Bounds the trip counts of loops whose trip count is unknown.
+// Bounds the trip counts of loops whose trip count is unknown, or of all loops, and removes communication.
 class ControlFlowFlattening : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

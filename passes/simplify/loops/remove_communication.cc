@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/simplify/loops/remove_communication.h"
+
+#include <string_view>
+#include <vector>
+
+#include "ir/builder/builder.h"
+#include "ir/graph/traversal.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+constexpr std::string_view kNop = "NopCustomCall";
+// Has a side effect, so that its operands are computed.
+constexpr std::string_view kNopReturnToken = "NopReturnToken";
+
+bool IsId(Opcode opcode) { return opcode == Opcode::kPartitionId || opcode == Opcode::kReplicaId; }
+
+bool IsSendOrRecv(Opcode opcode) {
+  return opcode == Opcode::kSend || opcode == Opcode::kSendDone || opcode == Opcode::kRecv ||
+         opcode == Opcode::kRecvDone;
+}
+
+bool IsCollective(Opcode opcode) {
+  return HasTrait(opcode, kCollective) || opcode == Opcode::kAllGatherDone || opcode == Opcode::kAllReduceDone ||
+         opcode == Opcode::kCollectivePermuteDone;
+}
+
+bool IsRemoved(Instruction i, const CommunicationToRemove& what) {
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kInfeed || opcode == Opcode::kOutfeed) return what.infeed_outfeed;
+  if (IsSendOrRecv(opcode)) {
+    return what.between_devices || (what.host_transfers && i.bool_attr(Attr::kIsHostTransfer));
+  }
+  return what.between_devices && (IsCollective(opcode) || IsId(opcode));
+}
+
+InstructionId MakeReplacement(Builder& builder, Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (IsId(opcode)) return builder.MakeScalarConstant(i.shape().element_type(), 0);
+  if (opcode == Opcode::kInfeed) {
+    const InstructionId token = i.operand(0).id();
+    const InstructionId data =
+        builder.Make(Opcode::kCustomCall, i.shape().element(0), {}, {builder.String(Attr::kCustomCallTarget, kNop)});
+    return builder.MakeTuple({data, token});
+  }
+  const bool ends_in_token = opcode == Opcode::kOutfeed || opcode == Opcode::kSendDone;
+  std::vector<AttrValue> attrs = {builder.String(Attr::kCustomCallTarget, ends_in_token ? kNopReturnToken : kNop)};
+  if (ends_in_token) attrs.push_back(Builder::Bool(Attr::kCustomCallHasSideEffect, true));
+  if (i.has(Attr::kBackendConfig)) attrs.push_back(Builder::SameAs(i, Attr::kBackendConfig));
+  std::vector<InstructionId> operands;
+  for (Instruction operand : i.operands()) operands.push_back(operand.id());
+  return builder.Make(Opcode::kCustomCall, i.shape(), operands, attrs);
+}
+
+}  // namespace
+
+int64_t RemoveCommunication(Module& module, const CommunicationToRemove& what) {
+  const ComputationRoles roles = RolesOf(module);
+  int64_t removed = 0;
+  for (Computation c : module.computations()) {
+    if (roles.fusion[c.id().value] != 0) continue;
+    std::vector<InstructionId> instructions;
+    for (Instruction i : c.instructions()) {
+      if (IsRemoved(i, what)) instructions.push_back(i.id());
+    }
+    for (InstructionId id : instructions) {
+      const Instruction i = module.instruction(id);
+      const StringId name = module.record(id).name;
+      Builder builder(&module, id);
+      builder.SetMetadata(i.metadata_id());
+      const InstructionId replacement = MakeReplacement(builder, i);
+      Replace(module, id, replacement);
+      module.SetName(replacement, name);
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+}  // namespace hlokit
