@@ -121,6 +121,11 @@ absl::StatusOr<std::vector<Literal>> MakeFakeArguments(const Module& module, uin
   return MakeLeaves(LeavesOf(module), InferArgumentConstraints(module), seed, options);
 }
 
+absl::StatusOr<std::vector<Literal>> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed,
+                                                       const GeneratorOptions& options) {
+  return MakeLeaves(leaves, {}, seed, options);
+}
+
 std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed) {
   return MakeAll(leaves, {}, seed);
 }

@@ -33,7 +33,10 @@ struct GeneratorOptions {
 absl::StatusOr<std::vector<Literal>> MakeFakeArguments(const Module& module, uint64_t seed,
                                                        const GeneratorOptions& options);
 
-// Generates arguments without constraints, for modules that must get equal arguments.
+// Generates arguments without constraints, for modules that must get equal arguments. The one without options must not
+// be asked for more than memory holds.
+absl::StatusOr<std::vector<Literal>> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed,
+                                                       const GeneratorOptions& options);
 std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed);
 
 }  // namespace hlokit::interp

@@ -89,13 +89,9 @@ bool Evaluate(const Module& module) {
   DiagnosticSink sink;
   const auto engine = Engine::Prepare(module, options, &sink);
   if (engine == nullptr) return false;
-  int64_t bytes = 0;
-  for (const Shape& shape : engine->argument_shapes()) {
-    const std::optional<int64_t> size = shape.IsArray() ? ByteSize(shape) : std::optional<int64_t>(0);
-    if (!size || *size > (1 << 24) - bytes) return false;
-    bytes += *size;
-  }
-  return engine->Run(interp::MakeFakeArguments(engine->argument_shapes(), 1), &sink).has_value();
+  const interp::GeneratorOptions limits = {.num_threads = 1, .max_bytes = options.limits.max_bytes, .poll = {}};
+  const auto arguments = interp::MakeFakeArguments(engine->argument_shapes(), 1, limits);
+  return arguments.ok() && engine->Run(*arguments, &sink).has_value();
 }
 
 // hlo-opt --passes and hlo-run --device on a valid module.

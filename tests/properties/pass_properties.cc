@@ -147,7 +147,10 @@ class Checker {
     DiagnosticSink sink;
     const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
     if (evaluator == nullptr) return std::nullopt;
-    return evaluator->Run(interp::MakeFakeArguments(evaluator->argument_shapes(), flags_.seed), &sink);
+    const interp::GeneratorOptions limits = {.num_threads = 1, .max_bytes = options.limits.max_bytes, .poll = {}};
+    const auto arguments = interp::MakeFakeArguments(evaluator->argument_shapes(), flags_.seed, limits);
+    if (!arguments.ok()) return std::nullopt;
+    return evaluator->Run(*arguments, &sink);
   }
 
   std::string RandomPipeline() {
