@@ -81,5 +81,5 @@ int main(int argc, char** argv) {
     }
   }
   std::cout << "replayed " << count << " inputs\n";
-  return 0;
+  return count > 0 ? 0 : 1;
 }

@@ -61,10 +61,17 @@ void ReportCounts() {
   }
 }
 
-uint64_t Hash(const uint8_t* data, size_t size) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 0x100000001b3;
+uint64_t Hash(std::string_view text, uint64_t hash = 0xcbf29ce484222325) {
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   return hash ^ (hash >> 32);
+}
+
+// Returns the item with the greatest hash together with `choice`: with another list, a saved input mostly chooses the
+// same.
+template <typename List, typename Name>
+auto& Chosen(List& list, uint64_t choice, Name name) {
+  return *std::max_element(list.begin(), list.end(),
+                           [&](const auto& a, const auto& b) { return Hash(name(a), choice) < Hash(name(b), choice); });
 }
 
 void Try(Command* command, const std::string& path, uint64_t choice) {
@@ -75,7 +82,7 @@ void Try(Command* command, const std::string& path, uint64_t choice) {
     if (const size_t input = word.find('@'); input != std::string::npos) word.replace(input, 1, path);
     if (const size_t pass = word.find('?'); pass != std::string::npos) {
       const auto& passes = PassRegistry::Get().passes();
-      word.replace(pass, 1, std::string(passes[choice % passes.size()]->name));
+      word.replace(pass, 1, Chosen(passes, choice, [](const auto& info) { return info->name; })->name);
     }
     words.push_back(std::move(word));
     at = end + 1;
@@ -107,12 +114,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const int file = memfd_create("input", MFD_CLOEXEC);
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  const uint64_t hash = Hash(data, size);
-  const bool every = std::getenv("HLOKIT_EVERY_COMMAND") != nullptr;
+  const uint64_t choice = Hash(std::string_view(reinterpret_cast<const char*>(data), size));
   std::vector<Command>& commands = Commands();
-  for (size_t i = 0; i < commands.size(); ++i) {
-    if (every || hash % commands.size() == i) Try(&commands[i], path, hash / commands.size());
+  if (std::getenv("HLOKIT_EVERY_COMMAND") == nullptr) {
+    Try(&Chosen(commands, choice, [](const Command& command) { return command.text; }), path, choice);
+    return 0;
   }
+  for (Command& command : commands) Try(&command, path, choice);
   return 0;
 }
 

@@ -5,9 +5,10 @@ in proportion to the module.
 
   growth.py BIN_DIR [--full] [--instances=N]
 
-Each command gets processor time and memory in proportion to the number of instances, far more than linear work takes and
-far less than quadratic work would. Without --full: the pipelines and the commands of the tools; with --full every pass,
-and larger modules. Ends with `N passed, N failed`.
+A command that takes more than FLOOR seconds of processor time runs on a module of a quarter of the instances too, and
+may take MAX_RATIO times as long on the whole: linear work takes 4 times as long, quadratic work 16 times. Memory is
+limited in proportion to the instances. Without --full: the pipelines and the commands of the tools; with --full every
+pass, and larger modules. Ends with `N passed, N failed`.
 """
 import argparse
 import concurrent.futures
@@ -19,6 +20,8 @@ import sys
 import tempfile
 
 STATE = "(s32[], f32[4,32])"
+FLOOR = 0.4
+MAX_RATIO = 9
 
 
 def loop_condition(name, trips):
@@ -166,15 +169,32 @@ def commands(folder, full):
     return result
 
 
-def try_one(command, path, seconds, memory):
+def processor_time(command, path, instances):
+    """Returns the seconds of user time. Raises ValueError if the command fails."""
     def limit():
+        seconds = max(10, instances // 400)
+        memory = (1 << 28) + instances * (1 << 17)
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    done = subprocess.run([*command, str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=limit,
-                          check=False)
-    if done.returncode == 0:
-        return ""
-    return f"exit code {done.returncode}: {done.stderr.decode(errors='replace')[-300:].strip()}"
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen([*command, str(path)], stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=limit)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            errors.seek(0)
+            raise ValueError(f"exit code {child.returncode}: {errors.read().decode(errors='replace')[-300:].strip()}")
+    return usage.ru_utime
+
+
+def try_one(command, small, large, instances):
+    try:
+        time = processor_time(command, large, instances)
+        if time <= FLOOR:
+            return ""
+        ratio = time / processor_time(command, small, instances // 4)
+    except ValueError as error:
+        return str(error)
+    return "" if ratio <= MAX_RATIO else f"{time:.2f} s, {ratio:.1f} times as long as for a quarter"
 
 
 def main():
@@ -184,17 +204,16 @@ def main():
     parser.add_argument("--instances", type=int)
     options = parser.parse_args()
     instances = options.instances or (16000 if options.full else 4000)
-    # Linear work takes below 50 us an instance; quadratic work of 100 ns a pair takes 100 ns * instances.
-    seconds = max(2, instances // 2000)
-    memory = (1 << 28) + instances * (1 << 17)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = []
         for kind in KINDS:
-            path = pathlib.Path(folder) / f"{kind.__name__}.hlo"
-            path.write_text(f"HloModule {kind.__name__}\n{kind(instances)}\n")
+            paths = []
+            for count in (instances // 4, instances):
+                paths.append(pathlib.Path(folder) / f"{kind.__name__}_{count}.hlo")
+                paths[-1].write_text(f"HloModule {kind.__name__}\n{kind(count)}\n")
             for name, command in commands(options.bin, options.full).items():
-                jobs.append((kind.__name__, name, pool.submit(try_one, command, path, seconds, memory)))
+                jobs.append((kind.__name__, name, pool.submit(try_one, command, *paths, instances)))
         for kind, name, job in jobs:
             problem = job.result()
             passed += not problem

@@ -48,15 +48,15 @@ std::string Join(const std::vector<std::string>& parts, std::string_view between
   return out;
 }
 
-// Returns "1 to 1024" for "INT:INT in [1 - 1024]"; "" without a bound, or with that of the type only.
+// Returns "1 to 1024" for "INT:INT in [1 - 1024]", "from 1" for "[1 - ]", "up to 8" for "[ - 8]"; "" without a range.
 std::string Range(const std::string& type) {
   const size_t begin = type.find(" in [");
   const size_t middle = type.find(" - ", begin);
   if (begin == std::string::npos || middle == std::string::npos || type.back() != ']') return "";
   const std::string from = type.substr(begin + 5, middle - begin - 5);
   const std::string to = type.substr(middle + 3, type.size() - middle - 4);
-  constexpr double kLarge = 1e9;  // larger limits are not shown
-  return std::strtod(to.c_str(), nullptr) >= kLarge ? StrCat("from ", from) : StrCat(from, " to ", to);
+  if (from.empty()) return StrCat("up to ", to);
+  return to.empty() ? StrCat("from ", from) : StrCat(from, " to ", to);
 }
 
 std::string Names(const std::set<CLI::Option*>& options) {

@@ -11,9 +11,6 @@
 namespace hlokit::cli {
 namespace {
 
-// Larger limits say nothing to a reader.
-constexpr double kLargeLimit = 1e15;
-
 std::string Text(int64_t value) { return std::to_string(value); }
 std::string Text(uint64_t value) { return std::to_string(value); }
 std::string Text(double value) { return FormatDouble(value); }
@@ -21,37 +18,45 @@ std::string Text(double value) { return FormatDouble(value); }
 template <typename T>
 constexpr std::string_view kNoun = std::is_floating_point_v<T> ? "a number" : "an integer";
 
+// Returns " from 1 to 8", " of at least 1", " of at most 8", or "".
 template <typename T>
-CLI::Validator InRange(T least, T most, const std::string& type) {
-  const auto check = [least, most](std::string& text) {
+std::string RangeText(const FlagRange<T>& range) {
+  if (range.names_least && range.names_most) return StrCat(" from ", Text(range.least), " to ", Text(range.most));
+  if (range.names_least) return StrCat(" of at least ", Text(range.least));
+  return range.names_most ? StrCat(" of at most ", Text(range.most)) : "";
+}
+
+template <typename T>
+CLI::Validator InRange(const FlagRange<T>& range, const std::string& type) {
+  const auto check = [range](std::string& text) {
     T value = 0;
     const char* const end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data(), end, value);
-    bool good = error == std::errc() && rest == end && value >= least && value <= most;  // false for NaN
+    bool good = error == std::errc() && rest == end && value >= range.least && value <= range.most;  // false for NaN
     if constexpr (std::is_floating_point_v<T>) good = good && std::isfinite(value);
     if (good) {
       // CLI11 would read a leading zero as octal.
       if constexpr (!std::is_floating_point_v<T>) text = Text(value);
       return std::string();
     }
-    const bool from = least != std::numeric_limits<T>::lowest();
-    const bool to = static_cast<double>(most) < kLargeLimit || (rest == end && error == std::errc::result_out_of_range);
-    std::string range;
-    if (to) {
-      range = StrCat(" from ", Text(least), " to ", Text(most));
-    } else if (from || std::is_unsigned_v<T>) {
-      range = StrCat(" of at least ", Text(least));
-    }
-    return StrCat("expected ", kNoun<T>, range, ", found `", text, "`");
+    const bool number = rest == end && error != std::errc::invalid_argument;
+    const bool above = number && (error == std::errc::result_out_of_range ? text[0] != '-' : value > range.most);
+    std::string problem = StrCat("expected ", kNoun<T>, RangeText(range), ", found `", text, "`");
+    if (above && !range.names_most) StrAppend(&problem, ", which is too large");
+    return problem;
   };
-  const bool bounded = least != std::numeric_limits<T>::lowest() || most != std::numeric_limits<T>::max();
-  return CLI::Validator(check, bounded ? StrCat(type, " in [", Text(least), " - ", Text(most), "]") : type);
+  std::string help = type;
+  if (range.names_least || range.names_most) {
+    StrAppend(&help, " in [", range.names_least ? Text(range.least) : "", " - ",
+              range.names_most ? Text(range.most) : "", "]");
+  }
+  return CLI::Validator(check, help);
 }
 
 }  // namespace
 
-CLI::Validator IntegerInRange(int64_t least, int64_t most) { return InRange(least, most, "INT"); }
-CLI::Validator UnsignedInRange(uint64_t least, uint64_t most) { return InRange(least, most, "INT"); }
-CLI::Validator RealInRange(double least, double most) { return InRange(least, most, "NUMBER"); }
+CLI::Validator IntegerInRange(const FlagRange<int64_t>& range) { return InRange(range, "INT"); }
+CLI::Validator UnsignedInRange(const FlagRange<uint64_t>& range) { return InRange(range, "INT"); }
+CLI::Validator RealInRange(const FlagRange<double>& range) { return InRange(range, "NUMBER"); }
 
 }  // namespace hlokit::cli

@@ -14,10 +14,18 @@
 
 namespace hlokit::cli {
 
-// The limits of a type are no limits in messages and in the help.
-CLI::Validator IntegerInRange(int64_t least, int64_t most);
-CLI::Validator UnsignedInRange(uint64_t least, uint64_t most);
-CLI::Validator RealInRange(double least, double most);
+// The values of a flag. Limits that are only those of the flag's type are not named in messages and in the help.
+template <typename T>
+struct FlagRange {
+  T least;
+  T most;
+  bool names_least;
+  bool names_most;
+};
+
+CLI::Validator IntegerInRange(const FlagRange<int64_t>& range);
+CLI::Validator UnsignedInRange(const FlagRange<uint64_t>& range);
+CLI::Validator RealInRange(const FlagRange<double>& range);
 
 template <typename T>
 struct NumberOf {
@@ -34,12 +42,14 @@ CLI::Option* AddNumber(CLI::App* app, const std::string& names, T* value, const 
                        std::type_identity_t<Number> least = std::numeric_limits<Number>::lowest(),
                        std::type_identity_t<Number> most = std::numeric_limits<Number>::max()) {
   CLI::Option* option = app->add_option(names, *value, description);
+  const bool names_least = least != std::numeric_limits<Number>::lowest();
+  const bool names_most = most != std::numeric_limits<Number>::max();
   if constexpr (std::floating_point<Number>) {
-    return option->transform(RealInRange(least, most));
+    return option->transform(RealInRange({least, most, names_least, names_most}));
   } else if constexpr (std::unsigned_integral<Number>) {
-    return option->transform(UnsignedInRange(least, most));
+    return option->transform(UnsignedInRange({least, most, /*names_least=*/true, names_most}));
   } else {
-    return option->transform(IntegerInRange(least, most));
+    return option->transform(IntegerInRange({least, most, names_least, names_most}));
   }
 }
 

@@ -26,16 +26,66 @@ int64_t AddedByInlining(Computation callee, const CallGraph& graph) {
   return calls * (body - 1) - callee.instruction_count();
 }
 
+// Replaces a call by the body of its callee.
+void InlineCall(Module& module, Instruction call, Computation callee) {
+  std::vector<InstructionId> arguments;
+  for (Instruction operand : call.operands()) arguments.push_back(operand.id());
+  const InstructionId root = CloneBody(module, callee, arguments, call.id());
+  Replace(module, call.id(), root);
+}
+
+// Inlines callees that have one caller, callers first: each body is cloned once, to its last place.
+class SingleCallInliner {
+ public:
+  explicit SingleCallInliner(Module* module) : module_(*module), graph_(*module), roles_(RolesOf(*module)) {}
+
+  // Returns the number of calls inlined.
+  int64_t Run() {
+    std::vector<uint8_t> inlined(module_.computation_id_bound(), 0);
+    const absl::Span<const ComputationId> order = graph_.PostOrder();
+    int64_t count = 0;
+    for (size_t k = order.size(); k-- > 0;) {
+      const ComputationId id = order[k];
+      if (inlined[id.value] || roles_.fusion[id.value] || roles_.async[id.value]) continue;
+      std::vector<InstructionId> calls;
+      for (const CallSite& site : graph_.callsites(module_.computation(id))) calls.push_back(site.caller);
+      while (!calls.empty()) {
+        const Instruction call = module_.instruction(calls.back());
+        calls.pop_back();
+        if (call.opcode() != Opcode::kCall) continue;
+        const Computation callee = call.computation_attr(Attr::kToApply);
+        if (graph_.caller_callsites(callee).size() != 1 || !MayInline(call, callee)) continue;
+        const ComputationId callee_id = callee.id();
+        const InstructionId before = call.record().previous, after = call.record().next;
+        InlineCall(module_, call, callee);
+        module_.EraseComputation(callee_id);
+        inlined[callee_id.value] = 1;
+        ++count;
+        InstructionId i = before.valid() ? module_.record(before).next : module_.record(id).first;
+        for (; i != after; i = module_.record(i).next) calls.push_back(i);
+      }
+    }
+    return count;
+  }
+
+ private:
+  Module& module_;
+  const CallGraph graph_;
+  const ComputationRoles roles_;
+};
+
 }  // namespace
 
 absl::StatusOr<bool> Inline::Run(Module& module) {
   const int64_t before = static_cast<int64_t>(module.instruction_count());
   int64_t budget = before * options().Int("max-growth") + 1000;
-  const bool only_single = options().Bool("single-call-only");
   const int64_t max_added = options().Int("max-added");
+  const int64_t singles = SingleCallInliner(&module).Run();
+  if (singles > 0) Count("calls inlined", singles);
+  bool changed = singles > 0;
+  if (options().Bool("single-call-only")) return changed;
   const CallGraph graph(module);
   const ComputationRoles roles = RolesOf(module);
-  bool changed = false;
   for (ComputationId id : graph.PostOrder()) {
     if (roles.fusion[id.value] || roles.async[id.value]) continue;
     std::vector<InstructionId> calls;
@@ -45,16 +95,11 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
     for (InstructionId at : calls) {
       const Instruction call = module.instruction(at);
       const Computation callee = call.computation_attr(Attr::kToApply);
-      const bool single = graph.caller_callsites(callee).size() == 1;
-      if (!MayInline(call, callee) || (only_single && !single) || (!single && !IsCloneable(callee))) continue;
-      if (!single && AddedByInlining(callee, graph) > max_added) continue;
+      if (!MayInline(call, callee) || !IsCloneable(callee)) continue;
+      if (AddedByInlining(callee, graph) > max_added) continue;
       if (budget < callee.instruction_count()) continue;
       budget -= callee.instruction_count();
-      std::vector<InstructionId> arguments;
-      for (Instruction operand : call.operands()) arguments.push_back(operand.id());
-      const InstructionId root = CloneBody(module, callee, arguments, at);
-      Replace(module, at, root);
-      if (single) module.EraseComputation(callee.id());
+      InlineCall(module, call, callee);
       Count("calls inlined");
       changed = true;
     }

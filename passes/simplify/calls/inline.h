@@ -6,8 +6,8 @@
 
 namespace hlokit {
 
-// Replaces `call` instructions by the bodies of the called computations, callees first, except calls that must stay.
-// Removes computations that lose their last caller. Linear in the size of the result, which is bounded by an option.
+// Replaces `call` instructions by the bodies of the called computations, except calls that must stay. Removes
+// computations that lose their last caller. Linear in the size of the result, which is bounded by an option.
 class Inline : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -34,7 +34,8 @@ class KeySorter {
   // Storage for the keys of n elements, to be filled before Sort.
   absl::Span<uint64_t> Keys(size_t n);
   // Returns the positions in order, valid until the next call. If `together`, uses all threads of the context: the
-  // caller must then not be part of its parallel work. Returns positions in any order if the run is to stop.
+  // caller must then not be part of its parallel work. If the run is to stop, they
+  // are of no use.
   absl::Span<const uint32_t> Sort(RunContext& context, bool together);
 
  private:

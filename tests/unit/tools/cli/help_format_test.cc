@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/number_flag.h"
+
 namespace hlokit::cli {
 namespace {
 
@@ -76,9 +78,12 @@ TEST(HelpFormatTest, OptionsStandInColumns) {
 
 TEST(HelpFormatTest, LimitsOfTheTypeAreNotShown) {
   CLI::App app("about", "tool");
-  int64_t number = 0;
-  app.add_option("--n", number, "a number")->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
-  EXPECT_TRUE(HasLine(HelpOf(&app), "      --n=INT             a number (from 1)")) << HelpOf(&app);
+  int64_t from = 1;
+  int upto = 0;
+  AddNumber(&app, "--from", &from, "a number", 1);
+  AddNumber(&app, "--upto", &upto, "a number", std::numeric_limits<int>::lowest(), 8);
+  EXPECT_TRUE(HasLine(HelpOf(&app), "      --from=INT          a number (from 1)")) << HelpOf(&app);
+  EXPECT_TRUE(HasLine(HelpOf(&app), "      --upto=INT          a number (up to 8)")) << HelpOf(&app);
 }
 
 TEST(HelpFormatTest, RelationsAreSortedByName) {
