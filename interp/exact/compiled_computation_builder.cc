@@ -141,8 +141,9 @@ uint32_t CompiledComputationBuilder::NewSlots(absl::Span<const Shape> leaves) {
     SlotInfo info;
     info.bytes = BytesOfLeaf(leaf);
     if (info.bytes < 0 || info.bytes > program_.options().limits.max_bytes) {
-      Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false),
-                  " exceeds the limit on memory (--max-bytes)"));
+      Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false), " takes ",
+                  info.bytes < 0 ? "more than 2^63" : StrCat(info.bytes), " bytes; the limit is ",
+                  program_.options().limits.max_bytes, " bytes (--max-bytes)"));
       info.bytes = 0;
     }
     routine_->slots.push_back(info);

@@ -20,9 +20,9 @@ namespace {
 
 using ShouldStop = std::function<bool()>;
 
-absl::Status Misfit(std::string_view target) {
-  return absl::InvalidArgumentError("operands and results do not fit the custom-call target \"" + std::string(target) +
-                                    "\", which takes real matrices");
+absl::Status Incompatible(std::string_view target) {
+  return absl::InvalidArgumentError("operands and results are incompatible with the custom-call target \"" +
+                                    std::string(target) + "\", which takes real matrices");
 }
 
 bool IsMatrix(Shape x) { return x.IsArray() && x.rank() >= 2 && IsFloat(x.element_type()); }
@@ -64,12 +64,13 @@ absl::Status Qr(absl::Span<const CustomCallOperand> operands, absl::Span<const C
   const bool fits = operands.size() == 1 && results.size() == 2 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && results[1].shape.rank() >= 1 &&
                     IsFloat(results[0].shape.element_type()) && IsFloat(results[1].shape.element_type());
-  if (!fits) return Misfit("Qr");
+  if (!fits) return Incompatible("Qr");
   const Shape shape = operands[0].shape, taus_shape = results[1].shape;
   const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
   const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
-  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Misfit("Qr");
+  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible("Qr");
   for (int64_t batch = 0; batch < batches; ++batch) {
+    if (should_stop()) return absl::OkStatus();
     std::vector<double> a = ReadBatch(operands[0], batch, m * n), taus(static_cast<size_t>(count));
     const auto at = [&](int64_t r, int64_t c) -> double& { return a[static_cast<size_t>(r * n + c)]; };
     for (int64_t j = 0; j < count; ++j) {
@@ -99,12 +100,13 @@ absl::Status HouseholderProduct(absl::Span<const CustomCallOperand> operands,
   const bool fits = operands.size() == 2 && results.size() == 1 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && operands[1].shape.rank() >= 1 &&
                     IsFloat(operands[1].shape.element_type()) && IsFloat(results[0].shape.element_type());
-  if (!fits) return Misfit(kTarget);
+  if (!fits) return Incompatible(kTarget);
   const Shape shape = operands[0].shape, taus_shape = operands[1].shape;
   const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
   const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
-  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Misfit(kTarget);
+  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible(kTarget);
   for (int64_t batch = 0; batch < batches; ++batch) {
+    if (should_stop()) return absl::OkStatus();
     const std::vector<double> a = ReadBatch(operands[0], batch, m * n), taus = ReadBatch(operands[1], batch, count);
     std::vector<double> q(a.size(), 0);
     for (int64_t k = 0; k < std::min(m, n); ++k) q[static_cast<size_t>(k * n + k)] = 1;
@@ -209,52 +211,80 @@ class JacobiRotations {
   std::vector<double> w_, v_;
 };
 
+// A matrix of a batch, divided by its largest element and padded to an even number of rows.
+class ScaledMatrix {
+ public:
+  ScaledMatrix(const CustomCallOperand& from, int64_t batch, bool lower)
+      : n_(from.shape.dim(from.shape.rank() - 1)), padded_(n_ + n_ % 2) {
+    const std::vector<double> a = ReadBatch(from, batch, n_ * n_);
+    const auto element = [&](int64_t r, int64_t c) {
+      return a[static_cast<size_t>((r >= c) == lower ? r * n_ + c : c * n_ + r)];
+    };
+    double largest = 0;
+    for (int64_t r = 0; r < n_; ++r) {
+      for (int64_t c = 0; c < n_; ++c) {
+        const double size = std::abs(element(r, c));
+        largest = std::isnan(size) || size > largest ? size : largest;
+        if (std::isnan(size)) break;
+      }
+      if (std::isnan(largest)) break;
+    }
+    scale_ = largest == 0 || n_ == 1 ? 1 : largest;
+    std::vector<double> w(static_cast<size_t>(padded_ * padded_), 0);
+    for (int64_t r = 0; r < n_; ++r) {
+      for (int64_t c = 0; c < n_; ++c) w[static_cast<size_t>(r * padded_ + c)] = element(r, c) / scale_;
+    }
+    rotations_.emplace(std::move(w), padded_ / 2);
+  }
+
+  // Sweeps at least `least` times, and until the matrix is diagonal or at most `most` times. Returns the number of
+  // sweeps.
+  int64_t Diagonalize(double tolerance, int64_t least, int64_t most, const ShouldStop& should_stop) {
+    int64_t sweeps = 0;
+    while (n_ > 1 && (sweeps < least || (sweeps < most && rotations_->IsUnfinished(tolerance)))) {
+      for (int64_t round = 0; round + 1 < padded_; ++round) {
+        if (should_stop()) return sweeps;
+        rotations_->Round();
+      }
+      ++sweeps;
+    }
+    return sweeps;
+  }
+  double scale() const { return scale_; }
+  double w(int64_t r, int64_t c) const { return rotations_->w(r, c); }
+  double v(int64_t r, int64_t c) const { return rotations_->v(r, c); }
+
+ private:
+  const int64_t n_, padded_;
+  double scale_ = 1;
+  std::optional<JacobiRotations> rotations_;
+};
+
 absl::Status Eigh(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
                   std::string_view config, const ShouldStop& should_stop) {
   const bool fits = operands.size() == 1 && results.size() == 2 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && results[1].shape.rank() >= 1 &&
                     IsFloat(results[0].shape.element_type()) && IsFloat(results[1].shape.element_type());
-  if (!fits) return Misfit("Eigh");
+  if (!fits) return Incompatible("Eigh");
   const Shape shape = operands[0].shape;
   const int64_t n = shape.dim(shape.rank() - 1), batches = Batches(shape, 2);
-  if (shape.dim(shape.rank() - 2) != n || results[1].shape.element_count() != batches * n) return Misfit("Eigh");
+  if (shape.dim(shape.rank() - 2) != n || results[1].shape.element_count() != batches * n) return Incompatible("Eigh");
   const std::optional<EighConfig> options = ParseEighConfig(config);
   if (!options) {
     return absl::InvalidArgumentError("the backend_config of \"Eigh\" must be LOWER,SORT,SWEEPS,TOLERANCE");
   }
   if (n == 0) return absl::OkStatus();
-  const int64_t half = (n + 1) / 2, padded = 2 * half;
-  // All matrices of a batch are swept until the last one is done.
-  std::vector<JacobiRotations> all;
-  std::vector<double> scales;
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    const std::vector<double> a = ReadBatch(operands[0], batch, n * n);
-    const auto element = [&](int64_t r, int64_t c) {
-      return a[static_cast<size_t>((r >= c) == (options->lower) ? r * n + c : c * n + r)];
-    };
-    double largest = 0;
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < n; ++c) largest = std::max(largest, std::abs(element(r, c)));
-    }
-    scales.push_back(largest == 0 || n == 1 ? 1 : largest);
-    std::vector<double> w(static_cast<size_t>(padded * padded), 0);
-    for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < n; ++c) w[static_cast<size_t>(r * padded + c)] = element(r, c) / scales.back();
-    }
-    all.emplace_back(std::move(w), half);
-  }
-  const auto unfinished = [&](const JacobiRotations& matrix) { return matrix.IsUnfinished(options->tolerance); };
-  for (int64_t sweep = 0; n > 1 && sweep < options->sweeps && std::any_of(all.begin(), all.end(), unfinished);
-       ++sweep) {
-    for (JacobiRotations& matrix : all) {
-      for (int64_t round = 0; round + 1 < padded; ++round) {
-        if (should_stop()) return absl::OkStatus();
-        matrix.Round();
-      }
-    }
+  // All matrices of a batch are swept as often as the last one needs, one at a time.
+  int64_t sweeps = 0;
+  for (int64_t batch = 0; batches > 1 && batch < batches; ++batch) {
+    ScaledMatrix matrix(operands[0], batch, options->lower);
+    sweeps = std::max(sweeps, matrix.Diagonalize(options->tolerance, 0, options->sweeps, should_stop));
+    if (should_stop()) return absl::OkStatus();
   }
   for (int64_t batch = 0; batch < batches; ++batch) {
-    const JacobiRotations& matrix = all[static_cast<size_t>(batch)];
+    ScaledMatrix matrix(operands[0], batch, options->lower);
+    matrix.Diagonalize(options->tolerance, sweeps, batches > 1 ? sweeps : options->sweeps, should_stop);
+    if (should_stop()) return absl::OkStatus();
     std::vector<int64_t> order(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), 0);
     if (options->sort) {
@@ -264,7 +294,7 @@ absl::Status Eigh(absl::Span<const CustomCallOperand> operands, absl::Span<const
     std::vector<double> vectors(static_cast<size_t>(n * n)), values;
     for (int64_t c = 0; c < n; ++c) {
       const int64_t from = order[static_cast<size_t>(c)];
-      values.push_back(matrix.w(from, from) * scales[static_cast<size_t>(batch)]);
+      values.push_back(matrix.w(from, from) * matrix.scale());
       for (int64_t r = 0; r < n; ++r) vectors[static_cast<size_t>(r * n + c)] = matrix.v(from, r);
     }
     WriteBatch(vectors, batch, results[0]);

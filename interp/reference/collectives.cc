@@ -254,7 +254,7 @@ void AllReduce(Group& group) {
   for (size_t k = 0; k < group.results[0].size(); ++k) {
     const Leaf total = Combined(group, k);
     if (total == nullptr) return;
-    for (auto& results : group.results) ConvertElements(*total, results[k].get());
+    for (auto& results : group.results) ConvertElements(group.run, *total, results[k].get());
   }
 }
 

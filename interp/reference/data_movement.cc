@@ -149,7 +149,7 @@ void Iota(Op& op) {
   const std::shared_ptr<Array> numbers =
       op.run.Allocate(shapes.Array(ElementType::kS64, {op.shape.dim(static_cast<int64_t>(dim))}));
   if (numbers == nullptr) return;
-  for (int64_t i = 0; i < numbers->count(); ++i) numbers->SetInteger(i, i);
+  for (int64_t i = 0; i < numbers->count() && op.run.Tick(); ++i) numbers->SetInteger(i, i);
   const Leaf line = Converted(op.run, numbers, op.out().type());
   if (line == nullptr) return;
   int64_t to = 0;

@@ -261,7 +261,7 @@ void IsFinite(Op& op) {
 
 // `convert`
 void Convert(Op& op) {
-  if (op.run.Tick()) ConvertElements(op.in(0), &op.out());
+  ConvertElements(op.run, op.in(0), &op.out());
 }
 
 // `reduce-precision`: rounds the mantissa to nearest even; overflow gives infinity, denormals become zero. At least as
@@ -332,10 +332,10 @@ int64_t TotalOrderKey(double v) {
 
 // `convert`: to pred, nonzero is true; complex numbers lose their imaginary part; floats are truncated toward zero and
 // saturate, NaN becomes 0. Conversions to float round once.
-void ConvertElements(const Array& from, Array* to) {
+void ConvertElements(Run& run, const Array& from, Array* to) {
   const ElementType source = from.type(), target = to->type();
   if (source == target) return to->CopyBytes(from);
-  for (int64_t i = 0; i < to->count(); ++i) {
+  for (int64_t i = 0; i < to->count() && run.Tick(); ++i) {
     if (target == ElementType::kPred) {
       const bool zero = IsInteger(source) ? from.Integer(i) == 0 : from.Complex(i) == C128(0);
       to->SetInteger(i, zero ? 0 : 1);
@@ -374,7 +374,7 @@ void ConvertElements(const Array& from, Array* to) {
 Leaf Converted(Run& run, const Leaf& leaf, ElementType type) {
   if (leaf->type() == type) return leaf;
   std::shared_ptr<Array> to = run.Allocate(run.program.module->context().shapes.Array(type, leaf->dims()));
-  if (to != nullptr) ConvertElements(*leaf, to.get());
+  if (to != nullptr) ConvertElements(run, *leaf, to.get());
   return to;
 }
 

@@ -185,7 +185,7 @@ SlotValue SendDone(Op& op);
 // ---- functions used in several files ----
 
 // Converts elements like `convert`, into an array of the same size.
-void ConvertElements(const Array& from, Array* to);
+void ConvertElements(Run& run, const Array& from, Array* to);
 // Returns a converted copy, or the leaf itself if it has the type; null after an error.
 Leaf Converted(Run& run, const Leaf& leaf, ElementType type);
 // Returns the sort key of a float in IEEE 754 totalOrder, ascending.

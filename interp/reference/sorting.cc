@@ -147,7 +147,8 @@ void TopK(Op& op) {
     std::vector<int64_t> order(static_cast<size_t>(length));
     std::iota(order.begin(), order.end(), line * length);
     std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return largest ? less(b, a) : less(a, b); });
+                     [&](int64_t a, int64_t b) { return op.run.Tick() && (largest ? less(b, a) : less(a, b)); });
+    if (op.run.failed()) return;
     for (int64_t i = 0; i < k; ++i) {
       op.out(0).CopyElement(line * k + i, from, order[static_cast<size_t>(i)]);
       op.out(1).SetInteger(line * k + i, order[static_cast<size_t>(i)] - line * length);

@@ -46,7 +46,7 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
   for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
   const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
   const absl::Status status = registered != nullptr ? (*registered)(operands, results, config)
-                                                    : matrix(operands, results, config, [&] { return !op.run.Tick(); });
+                                                    : matrix(operands, results, config, [&] { return !op.run.CheckTime(); });
   if (!status.ok()) op.Fail(std::string(status.message()));
   return SlotValue(arrays.begin(), arrays.end());
 }

@@ -93,6 +93,7 @@ class Builder {
   // Return the operand itself if it has the type or shape already.
   InstructionId MakeConvert(InstructionId operand, ElementType type);
   InstructionId MakeReshape(InstructionId operand, Shape shape);
+  InstructionId MakeCopy(InstructionId operand, Shape shape);  // of another layout
   // Adds an instruction of the shape of the first operand.
   InstructionId MakeLike(Opcode opcode, Operands operands) { return Make(opcode, shape_of(operands[0]), operands); }
   InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);

@@ -50,6 +50,11 @@ InstructionId Builder::MakeReshape(InstructionId operand, Shape shape) {
   return Make(Opcode::kReshape, shape, {operand});
 }
 
+InstructionId Builder::MakeCopy(InstructionId operand, Shape shape) {
+  if (shape_of(operand) == shape) return WithoutName(operand);
+  return Make(Opcode::kCopy, shape, {operand});
+}
+
 InstructionId Builder::MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b) {
   const Shape shape = shapes().WithElementType(shape_of(a), ElementType::kPred);
   return Make(Opcode::kCompare, shape, {a, b}, {Enum(Attr::kDirection, direction)});

@@ -2,6 +2,7 @@
 #include "ir/sharding/unpartitioned.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/sharding.h"
@@ -19,9 +20,31 @@ bool DividesData(const ShardingLeaf& leaf) {
   return std::any_of(dims.begin(), dims.begin() + rank, [](int64_t tiles) { return tiles > 1; });
 }
 
+// Returns true if a sharding of Shardy, "#sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}]>]>", names an axis for a
+// dimension.
+bool DividesData(std::string_view shardy) {
+  for (size_t begin = shardy.find("[{"); begin != shardy.npos; begin = shardy.find("[{", begin + 1)) {
+    if (shardy.substr(begin, shardy.find(']', begin) - begin).find('"') != shardy.npos) return true;
+  }
+  return false;
+}
+
+bool HasTiledShardySharding(Instruction instruction) {
+  if (!instruction.has(Attr::kFrontendAttributes)) return false;
+  const Context& context = instruction.module().context();
+  const ListId id = AttrReader(instruction).list_id(Attr::kFrontendAttributes);
+  const absl::Span<const int64_t> entries = context.list(id);  // keys and values in turn
+  const StringId key = context.strings.Find("xla.sdy.sharding");
+  for (size_t k = 0; key.valid() && k + 1 < entries.size(); k += 2) {
+    if (entries[k] == key.value) return DividesData(context.str(StringId(static_cast<uint32_t>(entries[k + 1]))));
+  }
+  return false;
+}
+
 }  // namespace
 
 bool HasTiledSharding(Instruction instruction) {
+  if (HasTiledShardySharding(instruction)) return true;
   const ListId id = AttrReader(instruction).list_id(Attr::kSharding);
   if (!instruction.has(Attr::kSharding)) return false;
   const Sharding sharding = DecodeSharding(instruction.module().context(), id);

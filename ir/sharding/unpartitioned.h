@@ -7,7 +7,8 @@
 
 namespace hlokit {
 
-// Returns true if the sharding of `instruction` divides some array among devices.
+// Returns true if the sharding of `instruction`, or the one that Shardy left in its frontend attributes, divides some
+// array among devices.
 bool HasTiledSharding(Instruction instruction);
 
 // Returns the first instruction with a tiled sharding, if the module has no collective: its shapes are those of the

@@ -87,7 +87,7 @@ std::string Section(const PassInfo& info) {
   if (!info.preserves.empty()) StrAppend(&text, "Keeps: ", info.preserves, "\n\n");
   if (info.tolerance > 0) {
     StrAppend(&text, "Rounding: floats may differ by ", FormatDouble(info.tolerance, 6),
-              " of the largest value of their array.\n\n");
+              ", relative to their value or absolute.\n\n");
   }
   if (!info.options.empty()) {
     text += "| option | default | |\n|---|---|---|\n";

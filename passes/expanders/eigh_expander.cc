@@ -274,15 +274,16 @@ bool ExpandEigh(PatternRewriter& rewriter, Instruction call) {
   const int64_t rank = matrix.rank();
   if (rank < 2 || !IsFloat(matrix.element_type()) || matrix.has_dynamic_dims() || matrix.element_count() == 0 ||
       matrix.dim(rank - 1) != matrix.dim(rank - 2) || matrix.dim(rank - 1) > INT32_MAX ||
-      call.shape().element(0) != matrix || values.element_type() != matrix.element_type() ||
-      values.rank() != rank - 1) {
+      call.shape().element(0) != matrix ||
+      values != rewriter.shapes().Array(matrix.element_type(), matrix.dims().first(static_cast<size_t>(rank - 1)))) {
     return false;
   }
   const std::optional<EighConfig> config = ParseEighConfig(call.string_attr(Attr::kBackendConfig));
   if (!config) return false;
   const Id a = rewriter.MakeConvert(call.operand(0).id(), WideTypeOf(rewriter, matrix.element_type()));
   const auto [v, w] = Eigendecomposition(rewriter, call, *config).Make(a);
-  const Id results[] = {rewriter.MakeConvert(v, matrix.element_type()), rewriter.MakeConvert(w, matrix.element_type())};
+  const Id results[] = {rewriter.MakeCopy(rewriter.MakeConvert(v, matrix.element_type()), matrix),
+                        rewriter.MakeCopy(rewriter.MakeConvert(w, matrix.element_type()), values)};
   return rewriter.Replace(call, rewriter.MakeTuple(results));
 }
 

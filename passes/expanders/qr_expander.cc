@@ -115,7 +115,10 @@ bool IsMatrix(Shape x) {
 
 // Returns true if `taus` has a number for each of up to min(rows, columns) reflections of each matrix.
 bool AreTaus(Shape taus, Shape matrix) {
-  if (!taus.IsArray() || taus.element_type() != matrix.element_type() || taus.rank() != matrix.rank() - 1) return false;
+  if (!taus.IsArray() || taus.element_type() != matrix.element_type() || taus.rank() != matrix.rank() - 1 ||
+      taus.has_dynamic_dims()) {
+    return false;
+  }
   for (int64_t d = 0; d + 1 < taus.rank(); ++d) {
     if (taus.dim(d) != matrix.dim(d)) return false;
   }
@@ -141,6 +144,7 @@ bool ExpandQr(PatternRewriter& rewriter, Instruction call) {
   Id results[2];
   for (int64_t k = 0; k < 2; ++k) {
     results[k] = rewriter.MakeConvert(rewriter.MakeElement(loop, k + 1), matrix.element_type());
+    results[k] = rewriter.MakeCopy(results[k], call.shape().element(k));
   }
   return rewriter.Replace(call, rewriter.MakeTuple(results));
 }
@@ -164,7 +168,8 @@ bool ExpandHouseholderProduct(PatternRewriter& rewriter, Instruction call) {
         const Id last = b.MakeScalarConstant(ElementType::kS32, static_cast<double>(count - 1));
         return MultiplyReflection(b, sizes, b.MakeLike(Opcode::kSubtract, {last, counter}), state);
       });
-  return rewriter.Replace(call, rewriter.MakeConvert(rewriter.MakeElement(loop, 1), matrix.element_type()));
+  const Id product = rewriter.MakeConvert(rewriter.MakeElement(loop, 1), matrix.element_type());
+  return rewriter.Replace(call, rewriter.MakeCopy(product, call.shape()));
 }
 
 }  // namespace

@@ -50,11 +50,23 @@ class RaggedDot {
       const Shape shape = operand.shape();
       if (shape.has_dynamic_dims() || BitsOf(shape.element_type()) < 8) return false;
     }
+    if (!ProductsFit()) return false;
     FindEnds();
     return rewriter_.Replace(dot_, is_batch_ ? OfBatch() : is_contracting_ ? OfContracted() : OfFree());
   }
 
  private:
+  // Returns true if arrays of an element for each group and element of operands and result have less than 2^63 bytes.
+  bool ProductsFit() const {
+    constexpr int64_t kMaxElementBytes = 16;
+    for (Shape shape : {lhs_.shape(), rhs_.shape(), dot_.shape()}) {
+      int64_t bytes = kMaxElementBytes;
+      bool fits = !__builtin_mul_overflow(bytes, groups_, &bytes);
+      for (int64_t size : shape.dims()) fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
+      if (!fits) return false;
+    }
+    return true;
+  }
   Shape Array(ElementType type, absl::Span<const int64_t> dims) { return rewriter_.shapes().Array(type, dims); }
 
   // Broadcasts `array` to `sizes`; its dimension k becomes dimension positions[k].

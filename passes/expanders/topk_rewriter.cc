@@ -130,7 +130,10 @@ bool AddSlice(SortedPrefix* prefix, Instruction slice, int64_t result) {
 
 std::optional<SortedPrefix> MatchSort(Instruction sort) {
   const int64_t count = sort.operand_count();
-  if (sort.opcode() != Opcode::kSort || count > 2 || sort.is_root() || HasControlEdges(sort)) return std::nullopt;
+  if (sort.opcode() != Opcode::kSort || count > 2 || sort.is_root() || HasControlEdges(sort) ||
+      sort.has(Attr::kSharding)) {
+    return std::nullopt;
+  }
   SortedPrefix prefix;
   prefix.sort = sort;
   prefix.dimension = sort.list_attr(Attr::kDimensions)[0];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/text/frontend_attributes.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/pattern_rewriter.h"
 
@@ -70,6 +71,24 @@ int64_t DeferConstants(Module& module, Computation c) {
   return moved;
 }
 
+// Removes the shardings that Shardy left in frontend attributes. Returns their number.
+int64_t RemoveShardyShardings(Module& module) {
+  constexpr std::string_view kKey = "xla.sdy.sharding";
+  Context& context = module.context();
+  const std::vector<InstructionId> sharded =
+      Collect(module, [&](Instruction i) { return FindFrontendAttribute(i, kKey).valid(); });
+  for (InstructionId id : sharded) {
+    const ListId list(*module.instruction(id).payload(Attr::kFrontendAttributes));
+    const ListId rest = WithoutFrontendAttribute(&context, list, kKey);
+    if (rest.valid() && !context.list(rest).empty()) {
+      module.SetAttr(id, {Attr::kFrontendAttributes, rest.value});
+    } else {
+      module.RemoveAttr(id, Attr::kFrontendAttributes);
+    }
+  }
+  return static_cast<int64_t>(sharded.size());
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ShardingRemover::Run(Module& module) {
@@ -78,8 +97,9 @@ absl::StatusOr<bool> ShardingRemover::Run(Module& module) {
   if (!calls.empty()) Count("sharding custom-calls removed", static_cast<int64_t>(calls.size()));
   const std::vector<InstructionId> sharded = Collect(module, [](Instruction i) { return i.has(Attr::kSharding); });
   for (InstructionId id : sharded) module.RemoveAttr(id, Attr::kSharding);
-  if (!sharded.empty()) Count("shardings removed", static_cast<int64_t>(sharded.size()));
-  return !calls.empty() || !sharded.empty();
+  const int64_t removed = static_cast<int64_t>(sharded.size()) + RemoveShardyShardings(module);
+  if (removed != 0) Count("shardings removed", removed);
+  return !calls.empty() || removed != 0;
 }
 
 absl::StatusOr<bool> ControlDepRemover::Run(Module& module) {

@@ -211,13 +211,14 @@ void RegisterRulePasses(PassRegistry* registry) {
 }
 
 void RegisterCleanupPasses(PassRegistry* registry) {
-  Add(registry, {.name = "sharding-remover",
-                 .category = "simplify",
-                 .summary = "remove shardings and the custom-calls that carry them",
-                 .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
-                        "operands. Unlike XLA's, the attributes of all other instructions are removed too, a "
-                        "custom-call that changes the shape stays, and so do those of Shardy.",
-                 .create = MakePass<ShardingRemover>});
+  Add(registry,
+      {.name = "sharding-remover",
+       .category = "simplify",
+       .summary = "remove shardings and the custom-calls that carry them",
+       .doc = "Custom-calls Sharding, SPMDFullToShardShape and SPMDShardToFullShape are replaced by their "
+              "operands. Unlike XLA's, the attributes of all other instructions are removed too, also those of "
+              "Shardy in frontend attributes, and a custom-call that changes the shape stays.",
+       .create = MakePass<ShardingRemover>});
   Add(registry, {.name = "control-dep-remover",
                  .category = "simplify",
                  .summary = "remove control edges",

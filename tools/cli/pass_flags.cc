@@ -56,22 +56,28 @@ void PassFlags::AddFlags(CLI::App* app) {
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
   AddNumber(app, "--bisect-limit,--opt-bisect-limit", &bisect_limit_, "run this many passes and skip the rest", 0);
-  app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
-                "run the module on synthetic arguments before the passes and after each, and compare the results");
+  CLI::Option* const run = app->add_flag(
+      "--run-before-after,--check-equivalence", run_before_after_,
+      "run the module on synthetic arguments before the passes and after each, and compare the results");
   app->add_option(
          "--run-tolerance,--equivalence-tolerance", run_tolerance_,
          "tolerance of that comparison: a relative error; ulp:N, rel:X or abs:X or several separated by commas, "
          "of which one must hold; or these for types, as in 'f32=1e-5;bf16=rel:1e-2,abs:1e-2'. By default a few "
          "units in the last place, and after passes that declare a tolerance that one")
-      ->type_name("SPEC");
+      ->type_name("SPEC")
+      ->needs(run);
   AddNumber(app, "--run-inputs,--equivalence-inputs", &run_.inputs, "number of sets of synthetic arguments", 1, 1000)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(run);
   AddNumber(app, "--run-seed,--equivalence-seed", &run_.seed, "seed of the first set; the others count up from it")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(run);
   app->add_flag("--run-special-values,--equivalence-special-values", run_.special_values,
-                "also run on arguments with NaN, infinities, zeros of either sign, denormals and extremes");
+                "also run on arguments with NaN, infinities, zeros of either sign, denormals and extremes")
+      ->needs(run);
   AddNumber(app, "--run-max-seconds,--equivalence-max-seconds", &run_.max_seconds, "time limit of one such run", 0)
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(run);
   app->add_option("--crash-reproducer,--pass-pipeline-crash-reproducer", crash_reproducer_,
                   "write the module and the pass to this file if a pass fails, produces an invalid module or crashes")
       ->type_name("FILE");

@@ -69,6 +69,12 @@ class RowSelection {
     if (r.first >= r.end) return;
     const int64_t bytes = p_.bytes;
     const int64_t n = (r.end - r.first + r.step - 1) / r.step;
+    constexpr int64_t kBetweenChecks = int64_t{1} << 16;
+    visited_ += n;
+    if (visited_ >= kBetweenChecks) {
+      visited_ = 0;
+      if (context_.ShouldStop()) return;
+    }
     const int64_t from_stride = p_.operand_strides.back() * r.element_step;
     const int64_t to_stride = p_.result_strides.back() * r.element_step;
     const std::byte* elements = operand + (from + r.element * p_.operand_strides.back()) * bytes;
@@ -96,6 +102,7 @@ class RowSelection {
   std::vector<std::byte> values_;
   std::vector<std::byte> current_;
   std::vector<std::byte> keep_;
+  int64_t visited_ = 0;  // elements since the last check of the time
 };
 
 void RunSelectAndScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
