@@ -259,8 +259,9 @@ void RegisterCleanupPasses(PassRegistry* registry) {
                  .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
                         "computations that are applied to elements, and in those that they call, for two branches "
-                        "without side effects that return an array. XLA's leaves out computations that are also called "
-                        "otherwise, and takes fusions too; here the branches may have 1000 instructions.",
+                        "without side effects and loops that return an array. XLA's leaves out computations that are "
+                        "also called otherwise, and takes loops and fusions too; here the branches may have 1000 "
+                        "instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
