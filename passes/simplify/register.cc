@@ -412,14 +412,16 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .doc = "Replaces a conditional by the taken branch if the predicate is a constant, or if all branches "
                         "and arguments are equal.",
                  .create = MakePass<ConditionalSimplifier>});
-  Add(registry, {.name = "conditional-code-motion",
-                 .category = "simplify",
-                 .summary = "move what all branches of a conditional end with after it",
-                 .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
-                        "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
-                        "move all-reduces, and moves users of a conditional into its branches; these stay here.",
-                 .preconditions = "No schedule: a module that has one is left alone.",
-                 .create = MakePass<ConditionalCodeMotion>});
+  Add(registry,
+      {.name = "conditional-code-motion",
+       .category = "simplify",
+       .summary = "move what all branches of a conditional end with after it",
+       .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
+              "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
+              "move all-reduces, and moves users of a conditional into its branches; these stay here. A computation "
+              "that is several branches is cloned; branches with other callers stay.",
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<ConditionalCodeMotion>});
   Add(registry, {.name = "dead-parameter-removal",
                  .category = "simplify",
                  .summary = "remove parameters that computations do not use",
