@@ -62,6 +62,29 @@ absl::StatusOr<ErrorSpec> ParseSpec(std::string_view text) {
   return ParseErrorSpec(text);
 }
 
+// Returns the bytes of the arrays of one device, or INT64_MAX if there are more.
+int64_t BytesOf(absl::Span<const Shape> leaves) {
+  int64_t total = 0;
+  for (Shape leaf : leaves) {
+    const int64_t bytes = leaf.IsArray() ? LiteralBytes(leaf) : 0;
+    if (bytes < 0 || __builtin_add_overflow(total, bytes, &total)) return std::numeric_limits<int64_t>::max();
+  }
+  return total;
+}
+
+// Arguments of all devices are made before they run: returns an error if they and the results exceed the limit.
+absl::Status CheckBytes(const Evaluator& evaluator, const Limits& limits) {
+  const int64_t arguments = BytesOf(evaluator.argument_shapes()), results = BytesOf(evaluator.result_shapes());
+  int64_t bytes = 0;
+  if (__builtin_add_overflow(arguments, results, &bytes) ||
+      __builtin_mul_overflow(bytes, evaluator.num_devices(), &bytes) || bytes > limits.max_bytes) {
+    return absl::FailedPreconditionError(StrCat("arguments and results take ", arguments, " and ", results,
+                                                " bytes on each of ", evaluator.num_devices(),
+                                                " devices; the limit for all is ", limits.max_bytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Tolerance Tolerance::OfPass(double declared) {
@@ -134,6 +157,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
+  if (absl::Status status = CheckBytes(*evaluator, options.limits); !status.ok()) return status;
   std::vector<std::vector<Literal>> results;
   const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
   for (int64_t set = 0; set < sets; ++set) {

@@ -29,7 +29,7 @@ class InstructionMap {
         },
         initial);
   }
-  // Instructions of one computation.
+  // Instructions of one computation, each once.
   explicit InstructionMap(absl::Span<const InstructionId> ids, T initial = T()) {
     Build(
         [ids](auto visit) {
@@ -42,9 +42,12 @@ class InstructionMap {
   T& operator[](InstructionId id) { return values_[IndexOf(id)]; }
   const T& operator[](InstructionId id) const { return values_[IndexOf(id)]; }
 
-  // Returns null for some instructions of other computations, and never for one in the map.
+  // Returns null for an instruction that is not in the map.
   T* Find(InstructionId id) {
-    if (range_ != 0) return id.value - low_ < range_ ? &values_[id.value - low_] : nullptr;
+    if (range_ != 0) {
+      const uint32_t at = id.value - low_;
+      return at < range_ && (is_in_map_.empty() || is_in_map_[at]) ? &values_[at] : nullptr;
+    }
     const auto found = index_.find(id.value);
     return found == index_.end() ? nullptr : &values_[found->second];
   }
@@ -69,6 +72,9 @@ class InstructionMap {
     if (range <= kMaxIdsPerInstruction * count + kMinIds) {
       range_ = range;
       values_.assign(range, initial);
+      if (range == count) return;
+      is_in_map_.assign(range, false);
+      for_each([&](InstructionId id) { is_in_map_[id.value - low_] = true; });
       return;
     }
     values_.assign(count, initial);
@@ -83,7 +89,8 @@ class InstructionMap {
 
   std::vector<T> values_;  // by id from low_, or by index_
   uint32_t low_ = 0;
-  size_t range_ = 0;  // 0: index_ is used
+  size_t range_ = 0;             // 0: index_ is used
+  std::vector<bool> is_in_map_;  // by id from low_; empty: all are
   absl::flat_hash_map<uint32_t, uint32_t> index_;
 };
 

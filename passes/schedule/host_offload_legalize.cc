@@ -47,12 +47,18 @@ bool ChangeAfterMoveToDevice(PatternRewriter& rewriter, Instruction move) {
   return rewriter.Replace(move, rewriter.Make(i.opcode(), move.shape(), {moved}, OwnAttrs(i)), {i});
 }
 
+// Properties of a layout that depend on the sizes of the dimensions.
+bool DependsOnSizes(const LayoutRecord& layout) {
+  return layout.extras != nullptr &&
+         (!layout.extras->split_configs.empty() || layout.extras->physical_record != nullptr);
+}
+
 // A slice of a copy in another layout, of which only the slice is moved to the device, becomes a copy of a slice.
 bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
   const Instruction copy = slice.operand(0);
   if (copy.opcode() != Opcode::kCopy || !copy.shape().has_layout() || !copy.operand(0).shape().has_layout() ||
-      !slice.shape().has_layout() || slice.is_root() || !slice.has_users() || !rewriter.IsReplaceable(slice) ||
-      !rewriter.IsReplaceable(copy)) {
+      !slice.shape().has_layout() || DependsOnSizes(*copy.operand(0).shape().layout()) || slice.is_root() ||
+      !slice.has_users() || !rewriter.IsReplaceable(slice) || !rewriter.IsReplaceable(copy)) {
     return false;
   }
   for (const auto& use : slice.uses()) {
@@ -60,8 +66,8 @@ bool CopyAfterSlice(PatternRewriter& rewriter, Instruction slice) {
   }
   ShapeTable& shapes = rewriter.shapes();
   const Shape array = copy.operand(0).shape();
-  const Shape part = shapes.WithLayout(shapes.Array(array.element_type(), slice.shape().dims()),
-                                       shapes.Layout(array.layout()->minor_to_major));
+  // In the order, tiles and memory space of the array.
+  const Shape part = shapes.WithLayout(shapes.Array(array.element_type(), slice.shape().dims()), array.layout());
   std::vector<InstructionId> operands = {copy.operand(0).id()};
   for (int64_t k = 1; k < slice.operand_count(); ++k) operands.push_back(slice.operand(k).id());
   const InstructionId taken = rewriter.Make(slice.opcode(), part, operands, OwnAttrs(slice));

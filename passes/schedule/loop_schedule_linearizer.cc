@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // An edge from a read to a write may be added if the write does not reach the read. Instead of asking that for each
 // edge, a topological order of the body is chosen that delays writes, and all edges that agree with it are added: that
-// takes time linear in the body and the number of edges, up to the logarithm of a queue.
+// takes time linear in the body and the number of edges, up to the logarithm of a queue and, for each write on a cycle,
+// a search of bounded length.
 #include "passes/schedule/loop_schedule_linearizer.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <queue>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/graph/instruction_map.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/dataflow_analysis.h"
@@ -20,6 +23,12 @@ namespace {
 
 // Searches for a write that must precede one of its own reads end after this many instructions.
 constexpr int kMaxSearch = 1000;
+// A body stays as it is if reads and writes make more pairs than this, and this many for each instruction: instructions
+// that read the whole state make as many with each write.
+constexpr size_t kMinPairs = 1000;
+constexpr size_t kPairsPerInstruction = 16;
+// Rounds of edges for a body.
+constexpr int kMaxRounds = 8;
 
 bool StartsTransfer(Instruction i) { return HasTrait(i.opcode(), kStartsAsync) && i.opcode() != Opcode::kCopyStart; }
 
@@ -31,19 +40,21 @@ bool IsForwarding(Instruction i) {
 // One loop body. Instructions have their index in text order.
 class LoopBody {
  public:
-  explicit LoopBody(Computation body) : body_(body) {
+  explicit LoopBody(Computation body) : body_(body), index_(body) {
     for (Instruction i : body.instructions()) {
-      index_[i.id().value] = static_cast<uint32_t>(instructions_.size());
+      index_[i.id()] = static_cast<uint32_t>(instructions_.size());
       instructions_.push_back(i);
     }
+    predecessors_.resize(instructions_.size());
     for (uint32_t n = 0; n < instructions_.size(); ++n) {
-      ForEachPredecessor(instructions_[n], [&](uint32_t before) { edges_.emplace(before, n); });
+      for (Instruction operand : instructions_[n].operands()) AddPredecessor(operand, n);
+      for (Instruction before : instructions_[n].control_predecessors()) AddPredecessor(before, n);
     }
     reads_of_.resize(instructions_.size());
     writes_after_.resize(instructions_.size());
   }
 
-  // Finds the reads of each write that no edge orders yet. Returns false if there are none.
+  // Finds the reads of each write that no edge orders yet. Returns false if there are none, or too many.
   absl::StatusOr<bool> FindReads() {
     const std::vector<InstructionId> order = PostOrder(body_);
     const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Create(body_.module(), order);
@@ -56,15 +67,19 @@ class LoopBody {
     for (size_t leaf = 0; leaf < before.size(); ++leaf) {
       const DataflowValue& next = flow->values()[after[leaf]];
       const Instruction write = body_.module().instruction(next.defining_instruction);
-      if (write != state && next.shape.IsArray()) write_of[before[leaf]] = index_.at(write.id().value);
+      if (write != state && next.shape.IsArray()) write_of[before[leaf]] = index_[write.id()];
     }
+    const size_t max_pairs = kMinPairs + kPairsPerInstruction * instructions_.size();
+    size_t pairs = 0;
     bool found = false;
     for (Instruction read : instructions_) {
       if (IsForwarding(read)) continue;
       for (Instruction operand : read.operands()) {
         for (uint32_t value : flow->ValuesOf(operand)) {
           const auto write = write_of.find(value);
-          if (write != write_of.end()) found |= AddRead(index_.at(read.id().value), write->second);
+          if (write == write_of.end()) continue;
+          if (++pairs > max_pairs) return false;
+          found |= AddRead(index_[read.id()], write->second);
         }
       }
     }
@@ -105,10 +120,9 @@ class LoopBody {
     return true;
   }
 
-  template <typename Visit>
-  void ForEachPredecessor(Instruction i, Visit visit) const {
-    for (Instruction operand : i.operands()) visit(index_.at(operand.id().value));
-    for (Instruction before : i.control_predecessors()) visit(index_.at(before.id().value));
+  void AddPredecessor(Instruction before, uint32_t n) {
+    predecessors_[n].push_back(index_[before.id()]);
+    edges_.emplace(index_[before.id()], n);
   }
 
   // Returns a topological order, near that of the text, in which writes come after their reads unless a cycle prevents
@@ -119,12 +133,13 @@ class LoopBody {
     std::vector<std::vector<uint32_t>> users(count);
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready, delayed;
     std::vector<uint8_t> placed(count, 0);
+    WaitCursors cursors = {.predecessors = std::vector<uint32_t>(count), .reads = std::vector<uint32_t>(count)};
     for (uint32_t n = 0; n < count; ++n) {
+      cursors.predecessors[n] = static_cast<uint32_t>(predecessors_[n].size());
+      cursors.reads[n] = static_cast<uint32_t>(reads_of_[n].size());
       reads[n] = static_cast<uint32_t>(reads_of_[n].size());
-      ForEachPredecessor(instructions_[n], [&](uint32_t before) {
-        ++unmet[n];
-        users[before].push_back(n);
-      });
+      unmet[n] = static_cast<uint32_t>(predecessors_[n].size());
+      for (uint32_t before : predecessors_[n]) users[before].push_back(n);
     }
     const auto enqueue = [&](uint32_t n) { (reads[n] == 0 ? ready : delayed).push(n); };
     for (uint32_t n = 0; n < count; ++n) {
@@ -143,7 +158,7 @@ class LoopBody {
           delayed.pop();
           continue;
         }
-        next = WriteOnCycle(next, unmet, placed);
+        next = WriteOnCycle(next, unmet, placed, &cursors);
       } else {
         break;  // a cycle, which only invalid modules have
       }
@@ -159,32 +174,39 @@ class LoopBody {
     return order;
   }
 
+  // By instruction, what is left of its predecessors and reads: all behind have been placed.
+  struct WaitCursors {
+    std::vector<uint32_t> predecessors, reads;
+  };
+
+  // Returns the last of `all`, up to the cursor, that is not placed.
+  static uint32_t LastUnplaced(const std::vector<uint32_t>& all, const std::vector<uint8_t>& placed, uint32_t* cursor) {
+    while (placed[all[*cursor - 1]] != 0) --*cursor;
+    return all[*cursor - 1];
+  }
+
   // From a write with reads that cannot be placed, follows what these wait for. All instructions that can be placed are
   // such writes: the first one that comes twice waits for itself.
-  uint32_t WriteOnCycle(uint32_t write, const std::vector<uint32_t>& unmet, const std::vector<uint8_t>& placed) const {
+  uint32_t WriteOnCycle(uint32_t write, const std::vector<uint32_t>& unmet, const std::vector<uint8_t>& placed,
+                        WaitCursors* cursors) const {
     absl::flat_hash_set<uint32_t> seen;
     uint32_t at = write;
     for (int step = 0; step < kMaxSearch; ++step) {
       if (unmet[at] == 0) {
         write = at;
         if (!seen.insert(at).second) break;
-        for (uint32_t read : reads_of_[write]) {
-          if (placed[read] == 0) at = read;
-        }
-        continue;
+        at = LastUnplaced(reads_of_[at], placed, &cursors->reads[at]);
+      } else {
+        at = LastUnplaced(predecessors_[at], placed, &cursors->predecessors[at]);
       }
-      uint32_t waits_for = at;
-      ForEachPredecessor(instructions_[at], [&](uint32_t before) {
-        if (placed[before] == 0) waits_for = before;
-      });
-      at = waits_for;
     }
     return write;
   }
 
   const Computation body_;
   std::vector<Instruction> instructions_;
-  absl::flat_hash_map<uint32_t, uint32_t> index_;             // by instruction
+  InstructionMap<uint32_t> index_;
+  std::vector<std::vector<uint32_t>> predecessors_;           // operands, then control predecessors
   std::vector<std::vector<uint32_t>> reads_of_;               // by write
   std::vector<std::vector<uint32_t>> writes_after_;           // by read
   absl::flat_hash_set<std::pair<uint32_t, uint32_t>> edges_;  // from predecessor to successor
@@ -206,7 +228,7 @@ absl::StatusOr<int64_t> LinearizeLoops(Module& module) {
       for (Instruction i : body.instructions()) overlaps |= StartsTransfer(i);
       if (overlaps || !done.insert(body.id().value).second) continue;
       // Again, since edges were left out with others that a cycle did not concern.
-      while (true) {
+      for (int round = 0; round < kMaxRounds; ++round) {
         LoopBody reads(body);
         const absl::StatusOr<bool> found = reads.FindReads();
         if (!found.ok()) return found.status();

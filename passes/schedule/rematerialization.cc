@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,12 +58,19 @@ class PeakReducer {
   int64_t Run(int64_t excess);
 
  private:
+  // An operand of a candidate whose live range grows up to the clone.
+  struct KeptOperand {
+    int32_t last;  // position of its last use
+    int64_t bytes;
+  };
   struct Candidate {
     InstructionId value;
-    int32_t use;    // position of the first use after the peak
-    int32_t last;   // position of the last use before the peak
-    int64_t saves;  // bytes at the peak
-    double price;   // recomputation cost per saved byte
+    int32_t use;                    // position of the first use after the peak
+    int32_t last;                   // position of the last use before the peak
+    int64_t bytes;                  // of the value
+    int64_t saves;                  // bytes, less those of `kept`
+    double price;                   // recomputation cost per saved byte
+    std::vector<KeptOperand> kept;  // up to `use`
   };
 
   // Position of an instruction; of one made since the analysis, that of the use before which it was inserted.
@@ -78,7 +86,7 @@ class PeakReducer {
   Module& module_;
   const CostAnalysis& costs_;
   const MemoryUse& use_;
-  std::vector<int64_t> live_bytes_;  // as use_.live_bytes, less what was saved
+  std::vector<int64_t> live_bytes_;  // as use_.live_bytes, with the values made since
   int32_t peak_;
   InstructionMap<int32_t> position_of_;
   absl::flat_hash_map<uint32_t, int32_t> made_;  // by id of a rematerialized instruction: its position
@@ -120,20 +128,23 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     }
     // No use after the peak: the memory is reused by another value.
     if (!plain || next < 0) continue;
-    int64_t kept = 0;  // bytes of operands whose live range grows
+    std::vector<KeptOperand> kept;
+    int64_t kept_bytes = 0;
     bool all = true;
     for (Instruction operand : i.operands()) {
       const Opcode opcode = operand.opcode();
       if (opcode == Opcode::kParameter || opcode == Opcode::kConstant) continue;
-      if (LastUse(operand) >= next) continue;
-      kept += BufferBytes(operand.shape());
+      const int32_t last_use = LastUse(operand);
+      if (last_use >= next) continue;
+      kept.push_back({last_use, BufferBytes(operand.shape())});
+      kept_bytes += kept.back().bytes;
       all &= operand.shape().IsArray();
     }
-    if (!all || kept > buffer.bytes / 2) continue;
+    if (!all || kept_bytes > buffer.bytes / 2) continue;
     const Cost& cost = costs_.Of(i);
-    const double saved = static_cast<double>(buffer.bytes - kept);
+    const double saved = static_cast<double>(buffer.bytes - kept_bytes);
     const double price = static_cast<double>(cost.bytes()) + static_cast<double>(cost.flops) / 64;
-    candidates.push_back({i.id(), next, last, buffer.bytes - kept, price / saved});
+    candidates.push_back({i.id(), next, last, buffer.bytes, buffer.bytes - kept_bytes, price / saved, std::move(kept)});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.price < b.price; });
@@ -178,8 +189,12 @@ int64_t PeakReducer::ReducePeak(int64_t excess) {
       }
     }
     RematerializeValue(candidate);
-    change[static_cast<size_t>(candidate.last) + 1] -= candidate.saves;
-    change[static_cast<size_t>(candidate.use)] += candidate.saves;
+    change[static_cast<size_t>(candidate.last) + 1] -= candidate.bytes;
+    change[static_cast<size_t>(candidate.use)] += candidate.bytes;
+    for (const KeptOperand& operand : candidate.kept) {
+      change[static_cast<size_t>(operand.last) + 1] += operand.bytes;
+      change[static_cast<size_t>(candidate.use) + 1] -= operand.bytes;
+    }
     excess -= candidate.saves;
     ++made;
   }

@@ -27,6 +27,10 @@ void Add(PassRegistry* registry, PassInfo info) {
   registry->Add(std::move(info));
 }
 
+const OptionInfo kMaxGrowth = {.name = "max-growth",
+                               .type = OptionInfo::Type::kInt,
+                               .default_text = "8",
+                               .doc = "how many times its size the module may grow by"};
 const OptionInfo kDataMovement = {.name = "data-movement",
                                   .type = OptionInfo::Type::kBool,
                                   .default_text = "false",
@@ -117,7 +121,11 @@ void RegisterLoopPasses(PassRegistry* registry) {
                  .doc = "Loops that are known never to run are removed, loops that run once become their body. State "
                         "elements that neither results nor condition nor side effects need are removed; loop-invariant "
                         "results are replaced by the initial values; equal loop-invariant elements are merged. Loops "
-                        "whose computations have other callers do not change: flatten-call-graph helps.",
+                        "whose computations have other callers do not change: flatten-call-graph helps. Loops that run "
+                        "once get copies of a body with other callers, within limits.",
+                 .options = {kMaxGrowth,
+                             {"max-added", OptionInfo::Type::kInt, "1000",
+                              "limit on the instructions that copies of one body with several callers add"}},
                  .create = MakePass<WhileLoopSimplifier>});
   Add(registry,
       {.name = "while-loop-unroller",
@@ -260,8 +268,9 @@ void RegisterCleanupPasses(PassRegistry* registry) {
                  .summary = "replace conditionals in maps and reducers by selects",
                  .doc = "Both branches are computed, and a select takes one of the results. As XLA's, only in "
                         "computations that are applied to elements, and in those that they call, for two branches "
-                        "without side effects that return an array. XLA's leaves out computations that are also called "
-                        "otherwise, and takes fusions too; here the branches may have 1000 instructions.",
+                        "without side effects and loops that return an array. XLA's leaves out computations that are "
+                        "also called otherwise, and takes loops and fusions too; here the branches may have 1000 "
+                        "instructions.",
                  .create = MakePass<ConditionalToSelect>});
 }
 
@@ -392,8 +401,6 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
               "equal instruction by instruction. Instructions with side effects, parameters and elided constants do "
               "not merge. Metadata is ignored: the surviving instruction carries that of all.",
        .create = MakePass<Cse>});
-  const OptionInfo growth = {"max-growth", OptionInfo::Type::kInt, "8",
-                             "how many times its size the module may grow by"};
   Add(registry, {.name = "computation-deduplicator",
                  .category = "simplify",
                  .summary = "share equal computations",
@@ -406,14 +413,16 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .doc = "Replaces a conditional by the taken branch if the predicate is a constant, or if all branches "
                         "and arguments are equal.",
                  .create = MakePass<ConditionalSimplifier>});
-  Add(registry, {.name = "conditional-code-motion",
-                 .category = "simplify",
-                 .summary = "move what all branches of a conditional end with after it",
-                 .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
-                        "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
-                        "move all-reduces, and moves users of a conditional into its branches; these stay here.",
-                 .preconditions = "No schedule: a module that has one is left alone.",
-                 .create = MakePass<ConditionalCodeMotion>});
+  Add(registry,
+      {.name = "conditional-code-motion",
+       .category = "simplify",
+       .summary = "move what all branches of a conditional end with after it",
+       .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
+              "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
+              "move all-reduces, and moves users of a conditional into its branches; these stay here. A computation "
+              "that is several branches is cloned; branches with other callers stay.",
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<ConditionalCodeMotion>});
   Add(registry, {.name = "dead-parameter-removal",
                  .category = "simplify",
                  .summary = "remove parameters that computations do not use",
@@ -425,7 +434,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .summary = "clone computations so that each call, while and conditional has separate ones",
                  .doc = "Clones computations with several sequential callers, except those with channels and "
                         "asynchronous operations.",
-                 .options = {growth},
+                 .options = {kMaxGrowth},
                  .create = MakePass<FlattenCallGraph>});
   registry->Add(
       {.name = "inline",
@@ -433,7 +442,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .summary = "replace calls by the called computations",
        .doc = "Callees first, so that none is left. Calls stay if they are composite, have control edges or a "
               "backend_config, or if a callee with channels has several callers.",
-       .options = {growth,
+       .options = {kMaxGrowth,
                    {"max-added", OptionInfo::Type::kInt, "1000000",
                     "limit on the instructions that inlining a computation with several callers adds"},
                    {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},

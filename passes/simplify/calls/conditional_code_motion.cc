@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row is one instruction of each branch, with which the same result is computed. From the results on, a row moves if
-// its instructions are equal but for their operands, all their users have moved, and the rows of operands that the
-// conditional must return instead are no larger. Rows of a value that all branches get as an argument need no result.
+// A boundary is one instruction of each branch, with which the same result is computed. From the results on, a boundary
+// moves if its instructions are equal but for their operands, all their users have moved, and the boundaries of
+// operands that the conditional must return instead are no larger. Boundaries of a value that all branches get as an
+// argument need no result.
 #include "passes/simplify/calls/conditional_code_motion.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
+#include "passes/rewrite/clone.h"
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/dead_code.h"
 #include "passes/simplify/instruction_key.h"
@@ -25,7 +28,7 @@
 namespace hlokit {
 namespace {
 
-// Levels of operands that are searched for values known outside.
+// Levels of operands that are searched for values that all branches get.
 constexpr int kMaxDepth = 3;
 
 bool MayMove(Instruction i) {
@@ -46,35 +49,35 @@ class BranchEnds {
   BranchEnds(Module* module, Instruction conditional, const std::vector<uint32_t>& same)
       : module_(*module), conditional_(conditional), branches_(conditional.called_computations()), same_(same) {}
 
-  // Returns the number of rows that move.
-  int64_t FindRows() {
+  // Returns the number of boundaries that move.
+  int64_t FindBoundaries() {
     std::deque<size_t> candidates;
     for (int64_t k = 0; k < conditional_.shape().tuple_size(); ++k) {
-      std::vector<InstructionId> row;
-      for (Computation branch : branches_) row.push_back(branch.root().operand(k).id());
-      results_.push_back(RowOf(row));
-      rows_[results_.back()].is_needed = true;
+      std::vector<InstructionId> boundary;
+      for (Computation branch : branches_) boundary.push_back(branch.root().operand(k).id());
+      results_.push_back(BoundaryOf(boundary));
+      boundaries_[results_.back()].is_needed = true;
       candidates.push_back(results_.back());
     }
     int64_t moved = 0;
     while (!candidates.empty()) {
-      const size_t row = candidates.front();
+      const size_t boundary = candidates.front();
       candidates.pop_front();
-      if (rows_[row].moves || !ShouldMove(row)) continue;
-      rows_[row].moves = true;
-      moved_.push_back(row);
+      if (boundaries_[boundary].moves || !ShouldMove(boundary)) continue;
+      boundaries_[boundary].moves = true;
+      moved_.push_back(boundary);
       ++moved;
-      for (size_t b = 0; b < branches_.size(); ++b) moved_instructions_.insert(rows_[row].instructions[b].value);
-      for (size_t operand : OperandsOf(row)) {
-        rows_[row].operands.push_back(operand);
-        rows_[operand].is_needed = true;
+      for (InstructionId id : boundaries_[boundary].instructions) moved_instructions_.insert(id.value);
+      for (size_t operand : OperandsOf(boundary)) {
+        boundaries_[boundary].operands.push_back(operand);
+        boundaries_[operand].is_needed = true;
         candidates.push_back(operand);
       }
     }
     return moved;
   }
 
-  // Lets the conditional return the rows that are needed but do not move, and computes the others after it.
+  // Lets the conditional return the boundaries that are needed but do not move, and computes the others after it.
   void Move() {
     const InstructionId id = conditional_.id();
     const Shape old_shape = conditional_.shape();
@@ -82,10 +85,11 @@ class BranchEnds {
     after.SetInsertionPointAfter(id);
     std::vector<size_t> returned;
     std::vector<Shape> shapes;
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      if (!rows_[row].is_needed || rows_[row].moves || rows_[row].argument.valid()) continue;
-      returned.push_back(row);
-      shapes.push_back(Instruction(&module_, rows_[row].instructions[0]).shape());
+    for (size_t k = 0; k < boundaries_.size(); ++k) {
+      const Boundary& boundary = boundaries_[k];
+      if (!boundary.is_needed || boundary.moves || boundary.argument.valid()) continue;
+      returned.push_back(k);
+      shapes.push_back(Instruction(&module_, boundary.instructions[0]).shape());
     }
     // The users as they are now.
     std::vector<std::pair<InstructionId, int64_t>> elements, others;
@@ -98,7 +102,7 @@ class BranchEnds {
     for (size_t b = 0; b < branches_.size(); ++b) {
       const InstructionId root = branches_[b].root().id();
       std::vector<InstructionId> values;
-      for (size_t row : returned) values.push_back(rows_[row].instructions[b]);
+      for (size_t boundary : returned) values.push_back(boundaries_[boundary].instructions[b]);
       module_.SetOperands(root, values);
       module_.SetShape(root, shape);
       module_.RemoveAttr(root, Attr::kOrigin);
@@ -108,15 +112,15 @@ class BranchEnds {
     {
       const AnnotationScope scope(&after, {id});
       for (size_t k = 0; k < returned.size(); ++k) {
-        rows_[returned[k]].outside = after.MakeElement(id, static_cast<int64_t>(k));
+        boundaries_[returned[k]].value = after.MakeElement(id, static_cast<int64_t>(k));
       }
     }
-    for (size_t k = moved_.size(); k-- > 0;) MoveRow(after, moved_[k]);
-    EraseRows();
-    for (const auto& [user, index] : elements) Replace(module_, user, OutsideOf(results_[static_cast<size_t>(index)]));
+    for (size_t k = moved_.size(); k-- > 0;) MoveBoundary(after, moved_[k]);
+    EraseMoved();
+    for (const auto& [user, index] : elements) Replace(module_, user, ValueOf(results_[static_cast<size_t>(index)]));
     if (others.empty() && !is_root) return;
     std::vector<InstructionId> all;
-    for (size_t row : results_) all.push_back(OutsideOf(row));
+    for (size_t boundary : results_) all.push_back(ValueOf(boundary));
     const AnnotationScope scope(&after, {id});
     const InstructionId tuple = after.Make(Opcode::kTuple, old_shape, all);
     for (const auto& [user, index] : others) module_.ReplaceOperand(user, index, tuple);
@@ -124,67 +128,67 @@ class BranchEnds {
   }
 
  private:
-  struct Row {
+  struct Boundary {
     std::vector<InstructionId> instructions;  // by branch
     std::vector<size_t> operands;             // if it moves
     InstructionId argument;                   // the value that all branches get, if it is one, or a tuple with it
     int64_t element = -1;                     // of that tuple
-    InstructionId outside;                    // what it becomes
+    InstructionId value;                      // that replaces it after the conditional
     bool moves = false;
     bool is_needed = false;
   };
 
-  // Returns the number of the row of these instructions.
-  size_t RowOf(const std::vector<InstructionId>& instructions) {
+  // Returns the number of the boundary of these instructions.
+  size_t BoundaryOf(const std::vector<InstructionId>& instructions) {
     std::vector<uint32_t> key;
     for (InstructionId id : instructions) key.push_back(id.value);
-    const auto [at, is_new] = numbers_.emplace(key, rows_.size());
+    const auto [at, is_new] = numbers_.emplace(key, boundaries_.size());
     if (is_new) {
-      rows_.push_back({.instructions = instructions, .operands = {}, .argument = {}, .outside = {}});
-      FindArgument(&rows_.back());
-      for (InstructionId id : instructions) rows_with_[id.value].push_back(at->second);
+      boundaries_.push_back({.instructions = instructions, .operands = {}, .argument = {}, .value = {}});
+      FindArgument(&boundaries_.back());
+      for (InstructionId id : instructions) boundaries_with_[id.value].push_back(at->second);
     }
     return at->second;
   }
-  // Finds out whether the row is one value outside.
-  void FindArgument(Row* row) {
+  // Finds out whether the boundary is one value that all branches get.
+  void FindArgument(Boundary* boundary) {
     for (size_t b = 0; b < branches_.size(); ++b) {
-      Instruction i = module_.instruction(row->instructions[b]);
+      Instruction i = module_.instruction(boundary->instructions[b]);
       int64_t element = -1;
       if (i.opcode() == Opcode::kGetTupleElement) {
         element = i.int_attr(Attr::kIndex);
         i = i.operand(0);
       }
-      if (i.opcode() != Opcode::kParameter) return row->argument = InstructionId(), void();
+      if (i.opcode() != Opcode::kParameter) return boundary->argument = InstructionId(), void();
       Instruction argument = conditional_.operand(static_cast<int64_t>(b) + 1);
       if (element >= 0 && argument.opcode() == Opcode::kTuple) {
         argument = argument.operand(element);
         element = -1;
       }
-      if (b > 0 && (argument.id() != row->argument || element != row->element)) {
-        return row->argument = InstructionId(), void();
+      if (b > 0 && (argument.id() != boundary->argument || element != boundary->element)) {
+        return boundary->argument = InstructionId(), void();
       }
-      row->argument = argument.id();
-      row->element = element;
+      boundary->argument = argument.id();
+      boundary->element = element;
     }
   }
 
-  std::vector<size_t> OperandsOf(size_t row) {
-    const std::vector<InstructionId> instructions = rows_[row].instructions;
+  std::vector<size_t> OperandsOf(size_t boundary) {
+    const std::vector<InstructionId> instructions = boundaries_[boundary].instructions;
     std::vector<size_t> operands;
     for (int64_t k = 0; k < module_.instruction(instructions[0]).operand_count(); ++k) {
       std::vector<InstructionId> operand;
       for (InstructionId id : instructions) operand.push_back(module_.instruction(id).operand(k).id());
-      operands.push_back(RowOf(operand));
+      operands.push_back(BoundaryOf(operand));
     }
     return operands;
   }
 
   // Returns true if the instructions may move and are equal, apart from their operands.
-  bool AreEqual(size_t row) {
+  bool AreEqual(size_t boundary) {
     KeySet keys;
     for (size_t b = 0; b < branches_.size(); ++b) {
-      const Instruction i = module_.instruction(rows_[row].instructions[b]);
+      const Instruction i = module_.instruction(boundaries_[boundary].instructions[b]);
       if (!MayMove(i)) return false;
       keys.Add(static_cast<uint32_t>(i.opcode()));
       keys.Add(i.record().shape.value);
@@ -195,71 +199,71 @@ class BranchEnds {
     }
     return true;
   }
-  // Returns true if the row is known outside, or will move because all its operands are.
-  bool IsFree(size_t row, int depth = 0) {
-    if (rows_[row].argument.valid()) return true;
-    if (depth == kMaxDepth || !AreEqual(row)) return false;
-    for (InstructionId id : rows_[row].instructions) {
+  // Returns true if all branches get the value, or the boundary will move because that holds for all its operands.
+  bool IsFree(size_t boundary, int depth = 0) {
+    if (boundaries_[boundary].argument.valid()) return true;
+    if (depth == kMaxDepth || !AreEqual(boundary)) return false;
+    for (InstructionId id : boundaries_[boundary].instructions) {
       if (!HasOneUser(module_.instruction(id))) return false;
     }
-    for (size_t operand : OperandsOf(row)) {
+    for (size_t operand : OperandsOf(boundary)) {
       if (!IsFree(operand, depth + 1)) return false;
     }
     return true;
   }
-  bool ShouldMove(size_t row) {
-    if (rows_[row].argument.valid() || !AreEqual(row)) return false;
+  bool ShouldMove(size_t boundary) {
+    if (boundaries_[boundary].argument.valid() || !AreEqual(boundary)) return false;
     for (size_t b = 0; b < branches_.size(); ++b) {
-      for (Instruction user : module_.instruction(rows_[row].instructions[b]).users()) {
+      for (Instruction user : module_.instruction(boundaries_[boundary].instructions[b]).users()) {
         if (user != branches_[b].root() && !moved_instructions_.contains(user.id().value)) return false;
       }
       // With another instruction of another branch, it is another value.
-      for (size_t other : rows_with_[rows_[row].instructions[b].value]) {
-        if (other != row && rows_[other].is_needed) return false;
+      for (size_t other : boundaries_with_[boundaries_[boundary].instructions[b].value]) {
+        if (other != boundary && boundaries_[other].is_needed) return false;
       }
     }
     // Results that are needed instead of this one.
     int64_t bytes = 0;
     absl::flat_hash_set<size_t> counted;
-    for (size_t operand : OperandsOf(row)) {
-      const Shape shape = module_.instruction(rows_[operand].instructions[0]).shape();
+    for (size_t operand : OperandsOf(boundary)) {
+      const Shape shape = module_.instruction(boundaries_[operand].instructions[0]).shape();
       if (!shape.IsArray()) return false;
-      const bool is_new = counted.insert(operand).second && !rows_[operand].is_needed;
+      const bool is_new = counted.insert(operand).second && !boundaries_[operand].is_needed;
       if (is_new && !IsFree(operand)) bytes += BufferBytes(shape);
     }
-    return bytes <= BufferBytes(module_.instruction(rows_[row].instructions[0]).shape());
+    return bytes <= BufferBytes(module_.instruction(boundaries_[boundary].instructions[0]).shape());
   }
 
-  InstructionId OutsideOf(size_t row) {
-    Row& r = rows_[row];
-    if (r.outside.valid()) return r.outside;
-    r.outside = r.argument;
-    if (r.element >= 0) {
+  InstructionId ValueOf(size_t boundary) {
+    Boundary& b = boundaries_[boundary];
+    if (b.value.valid()) return b.value;
+    b.value = b.argument;
+    if (b.element >= 0) {
       Builder before(&module_, conditional_.id());
-      const AnnotationScope scope(&before, {r.argument});
-      r.outside = before.MakeElement(r.argument, r.element);
+      const AnnotationScope scope(&before, {b.argument});
+      b.value = before.MakeElement(b.argument, b.element);
     }
-    return r.outside;
+    return b.value;
   }
-  void MoveRow(Builder& after, size_t row) {
+  void MoveBoundary(Builder& after, size_t boundary) {
     std::vector<InstructionId> operands;
-    for (size_t operand : rows_[row].operands) operands.push_back(OutsideOf(operand));
-    const InstructionId made = after.MakeClone(rows_[row].instructions[0], operands);
-    for (size_t b = 1; b < branches_.size(); ++b) MergeMetadata(module_, rows_[row].instructions[b], made);
-    rows_[row].outside = made;
+    for (size_t operand : boundaries_[boundary].operands) operands.push_back(ValueOf(operand));
+    const InstructionId made = after.MakeClone(boundaries_[boundary].instructions[0], operands);
+    for (size_t b = 1; b < branches_.size(); ++b) MergeMetadata(module_, boundaries_[boundary].instructions[b], made);
+    boundaries_[boundary].value = made;
   }
   // Erases what has moved, and reads of arguments that nothing else uses.
-  void EraseRows() {
-    for (size_t row : moved_) {
-      for (size_t b = 0; b < branches_.size(); ++b) module_.Erase(rows_[row].instructions[b]);
-      for (size_t operand : rows_[row].operands) {
-        if (!rows_[operand].argument.valid()) continue;
-        for (InstructionId id : rows_[operand].instructions) {
+  void EraseMoved() {
+    for (size_t boundary : moved_) {
+      for (size_t b = 0; b < branches_.size(); ++b) module_.Erase(boundaries_[boundary].instructions[b]);
+      for (size_t operand : boundaries_[boundary].operands) {
+        if (!boundaries_[operand].argument.valid()) continue;
+        for (InstructionId id : boundaries_[operand].instructions) {
           const Instruction i = module_.instruction(id);
           if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter || HasControlEdges(i)) {
             continue;
           }
-          MergeMetadata(module_, id, rows_[row].outside);
+          MergeMetadata(module_, id, boundaries_[boundary].value);
           module_.Erase(id);
         }
       }
@@ -270,11 +274,11 @@ class BranchEnds {
   const Instruction conditional_;
   const std::vector<Computation> branches_;
   const std::vector<uint32_t>& same_;
-  std::vector<Row> rows_;
+  std::vector<Boundary> boundaries_;
   std::map<std::vector<uint32_t>, size_t> numbers_;
-  absl::flat_hash_map<uint32_t, std::vector<size_t>> rows_with_;  // by instruction
-  std::vector<size_t> results_;                                   // the row of each result
-  std::vector<size_t> moved_;                                     // users before operands
+  absl::flat_hash_map<uint32_t, std::vector<size_t>> boundaries_with_;  // by instruction
+  std::vector<size_t> results_;                                         // the boundary of each result
+  std::vector<size_t> moved_;                                           // users before operands
   absl::flat_hash_set<uint32_t> moved_instructions_;
 };
 
@@ -283,8 +287,11 @@ bool CanChangeResults(const CallGraph& calls, Instruction conditional) {
   if (!conditional.shape().IsTuple() || conditional.has(Attr::kSharding)) return false;
   for (Computation branch : conditional.called_computations()) {
     const Instruction root = branch.root();
-    if (calls.caller_callsites(branch).size() != 1 || root.opcode() != Opcode::kTuple || root.has_users() ||
-        HasControlEdges(root) || root.has(Attr::kSharding) || root.shape() != conditional.shape()) {
+    const auto callers = calls.caller_callsites(branch);
+    const bool is_own = std::all_of(callers.begin(), callers.end(),
+                                    [conditional](const CallSite& site) { return site.caller == conditional.id(); });
+    if (!is_own || (callers.size() > 1 && !IsCloneable(branch)) || root.opcode() != Opcode::kTuple ||
+        root.has_users() || HasControlEdges(root) || root.has(Attr::kSharding) || root.shape() != conditional.shape()) {
       return false;
     }
   }
@@ -292,6 +299,18 @@ bool CanChangeResults(const CallGraph& calls, Instruction conditional) {
   return std::none_of(users.begin(), users.end(), [](Instruction user) {
     return user.opcode() == Opcode::kGetTupleElement && (HasControlEdges(user) || user.has(Attr::kSharding));
   });
+}
+
+// Gives each branch a computation of its own. Returns true if two had the same.
+bool SeparateBranches(Module& module, InstructionId conditional) {
+  absl::flat_hash_set<uint32_t> seen;
+  bool changed = false;
+  module.ReplaceCallees(conditional, [&](ComputationId branch) {
+    if (seen.insert(branch.value).second) return branch;
+    changed = true;
+    return CloneWithFusions(module, branch);
+  });
+  return changed;
 }
 
 }  // namespace
@@ -309,10 +328,14 @@ absl::StatusOr<bool> ConditionalCodeMotion::Run(Module& module) {
   const std::vector<uint32_t> same = EqualComputations(module);
   int64_t moved = 0;
   for (InstructionId id : conditionals) {
-    BranchEnds ends(&module, module.instruction(id), same);
-    const int64_t rows = ends.FindRows();
-    if (rows > 0) ends.Move();
-    moved += rows;
+    std::optional<BranchEnds> ends(std::in_place, &module, module.instruction(id), same);
+    int64_t boundaries = ends->FindBoundaries();
+    if (boundaries > 0 && SeparateBranches(module, id)) {
+      ends.emplace(&module, module.instruction(id), same);
+      boundaries = ends->FindBoundaries();
+    }
+    if (boundaries > 0) ends->Move();
+    moved += boundaries;
   }
   if (moved > 0) Count("instructions moved out of conditionals", moved);
   return moved > 0;

@@ -7,7 +7,8 @@
 namespace hlokit {
 
 // Moves instructions with which all branches of a conditional end after it, if the conditional then returns no more
-// bytes than before.
+// bytes than before. One computation of several branches is cloned; conditionals whose branches have other callers stay
+// as they are.
 class ConditionalCodeMotion : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -64,6 +64,18 @@ std::vector<uint8_t> AppliedToElements(const Module& module, const CallGraph& gr
   return applied;
 }
 
+// Returns by computation whether it or one that it calls contains a loop.
+std::vector<uint8_t> ReachLoops(const Module& module, const CallGraph& graph) {
+  std::vector<uint8_t> reach(module.computation_id_bound(), 0);
+  for (ComputationId c : graph.PostOrder()) {
+    for (const CallSite& site : graph.callsites(module.computation(c))) {
+      reach[c.value] |= reach[site.callee.value];
+      if (module.record(site.caller).opcode == Opcode::kWhile) reach[c.value] = 1;
+    }
+  }
+  return reach;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> ConditionalCanonicalizer::Run(Module& module) {
@@ -114,6 +126,7 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
   const CallGraph graph(module);
   const std::vector<ComputationId> order(graph.PostOrder().begin(), graph.PostOrder().end());
   const std::vector<uint8_t> applied = AppliedToElements(module, graph);
+  const std::vector<uint8_t> loops = ReachLoops(module, graph);
   const SideEffects effects(module);
   int64_t changed = 0;
   // Callees first, so that branches have no conditionals left.
@@ -131,7 +144,9 @@ absl::StatusOr<bool> ConditionalToSelect::Run(Module& module) {
       bool selectable = true;
       for (Computation branch : branches) {
         size += branch.instruction_count();
-        selectable &= IsCloneable(branch) && !effects.Of(branch) && branch.root().shape() == conditional.shape();
+        // A loop may not end for the elements of the other branch.
+        selectable &= IsCloneable(branch) && !effects.Of(branch) && loops[branch.id().value] == 0 &&
+                      branch.root().shape() == conditional.shape();
       }
       if (!selectable || size > kMaxSelectedInstructions) continue;
       const InstructionId arguments[] = {conditional.operand(1).id(), conditional.operand(2).id()};

@@ -150,7 +150,16 @@ bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
 
 }  // namespace
 
-bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
+bool WhileLoopSimplifier::Budget::Take(Computation body) {
+  const int64_t size = body.instruction_count();
+  int64_t& sum = added[body.id().value];
+  if (size > left || sum + size > max_added) return false;
+  left -= size;
+  sum += size;
+  return true;
+}
+
+bool WhileLoopSimplifier::RemoveShortLoops(Module& module, Budget* budget) {
   const ConservativeSideEffects effects(module);
   std::vector<uint32_t> callers = CountCallers(module);
   std::vector<uint8_t> seen(module.computation_id_bound(), 0);
@@ -176,7 +185,7 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
         const Computation body = i.computation_attr(Attr::kBody);
         const bool only_caller = callers[body.id().value] == 1;
         if ((only_caller || IsCloneable(body)) && body.root().shape() == i.shape() &&
-            body.root().opcode() != Opcode::kParameter) {
+            body.root().opcode() != Opcode::kParameter && (only_caller || budget->Take(body))) {
           const InstructionId before = i.record().previous;
           const InstructionId result = CloneBody(module, body, {i.operand(0).id()}, id);
           // Loops of the clone are next.
@@ -190,7 +199,7 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
           CarryCount(module, module.instruction(id), /*ran=*/true, result);
           if (next == id) next = module.record(id).next;
           Replace(module, id, result);
-          Count("loops of one trip removed");
+          Count("loops of one iteration removed");
           changed = true;
           continue;
         }
@@ -206,8 +215,8 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
   return changed;
 }
 
-bool WhileLoopSimplifier::RunOnce(Module& module) {
-  bool changed = RemoveShortLoops(module);
+bool WhileLoopSimplifier::RunOnce(Module& module, Budget* budget) {
+  bool changed = RemoveShortLoops(module, budget);
   const ConservativeSideEffects effects(module);
   const std::vector<uint32_t> callers = CountCallers(module);
   for (InstructionId id : WhileLoops(module)) {
@@ -239,8 +248,11 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
 
 absl::StatusOr<bool> WhileLoopSimplifier::Run(Module& module) {
   // Changes in one loop enable others around and inside it. Nests are shallow; bound the iterations for deep ones.
+  Budget budget = {.max_added = options().Int("max-added"),
+                   .left = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000,
+                   .added = {}};
   bool changed = false;
-  for (int round = 0; round < 20 && RunOnce(module); ++round) changed = true;
+  for (int round = 0; round < 20 && RunOnce(module, &budget); ++round) changed = true;
   return changed;
 }
 

@@ -2,6 +2,9 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_LOOPS_WHILE_SIMPLIFIER_H_
 #define HLOKIT_PASSES_SIMPLIFY_LOOPS_WHILE_SIMPLIFIER_H_
 
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
 #include "passes/core/pass.h"
 
 namespace hlokit {
@@ -13,8 +16,19 @@ class WhileLoopSimplifier : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 
  private:
-  bool RunOnce(Module& module);
-  bool RemoveShortLoops(Module& module);
+  // What copies of loop bodies with several callers may still add: these bodies may contain others, so that the copies
+  // would otherwise multiply with each level.
+  struct Budget {
+    int64_t max_added;                             // of one body
+    int64_t left;                                  // of the module
+    absl::flat_hash_map<uint32_t, int64_t> added;  // by body
+
+    // Returns true, and counts the copy, if there may be one more.
+    bool Take(Computation body);
+  };
+
+  bool RunOnce(Module& module, Budget* budget);
+  bool RemoveShortLoops(Module& module, Budget* budget);
 };
 
 // Moves computations on loop-invariant state before the loop.
