@@ -28,7 +28,7 @@ constexpr int kMaxSearch = 1000;
 constexpr size_t kMinPairs = 1000;
 constexpr size_t kPairsPerInstruction = 16;
 // Rounds of edges for a body.
-constexpr int kMaxRounds = 8;
+constexpr int kMaxLinearizations = 8;
 
 bool StartsTransfer(Instruction i) { return HasTrait(i.opcode(), kStartsAsync) && i.opcode() != Opcode::kCopyStart; }
 
@@ -228,7 +228,7 @@ absl::StatusOr<int64_t> LinearizeLoops(Module& module) {
       for (Instruction i : body.instructions()) overlaps |= StartsTransfer(i);
       if (overlaps || !done.insert(body.id().value).second) continue;
       // Again, since edges were left out with others that a cycle did not concern.
-      for (int round = 0; round < kMaxRounds; ++round) {
+      for (int round = 0; round < kMaxLinearizations; ++round) {
         LoopBody reads(body);
         const absl::StatusOr<bool> found = reads.FindReads();
         if (!found.ok()) return found.status();

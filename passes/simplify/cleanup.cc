@@ -81,7 +81,7 @@ int64_t RemoveShardyShardings(Module& module) {
     const ListId list(*module.instruction(id).payload(Attr::kFrontendAttributes));
     const ListId rest = WithoutFrontendAttribute(&context, list, kKey);
     if (rest.valid() && !context.list(rest).empty()) {
-      module.SetAttr(id, {Attr::kFrontendAttributes, rest.value});
+      module.SetAttr(id, Attr::kFrontendAttributes, rest.value);
     } else {
       module.RemoveAttr(id, Attr::kFrontendAttributes);
     }
