@@ -260,9 +260,7 @@ void IsFinite(Op& op) {
 }
 
 // `convert`
-void Convert(Op& op) {
-  ConvertElements(op.run, op.in(0), &op.out());
-}
+void Convert(Op& op) { ConvertElements(op.run, op.in(0), &op.out()); }
 
 // `reduce-precision`: rounds the mantissa to nearest even; overflow gives infinity, denormals become zero. At least as
 // many bits as the type has change nothing; narrow types are handled as f32.

@@ -45,8 +45,9 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
   std::vector<interp::CustomCallResult> results;
   for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
   const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
-  const absl::Status status = registered != nullptr ? (*registered)(operands, results, config)
-                                                    : matrix(operands, results, config, [&] { return !op.run.CheckTime(); });
+  const absl::Status status = registered != nullptr
+                                  ? (*registered)(operands, results, config)
+                                  : matrix(operands, results, config, [&] { return !op.run.CheckTime(); });
   if (!status.ok()) op.Fail(std::string(status.message()));
   return SlotValue(arrays.begin(), arrays.end());
 }

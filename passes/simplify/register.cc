@@ -27,10 +27,6 @@ void Add(PassRegistry* registry, PassInfo info) {
   registry->Add(std::move(info));
 }
 
-const OptionInfo kMaxGrowth = {.name = "max-growth",
-                               .type = OptionInfo::Type::kInt,
-                               .default_text = "8",
-                               .doc = "how many times its size the module may grow by"};
 const OptionInfo kDataMovement = {.name = "data-movement",
                                   .type = OptionInfo::Type::kBool,
                                   .default_text = "false",
@@ -122,9 +118,8 @@ void RegisterLoopPasses(PassRegistry* registry) {
                         "elements that neither results nor condition nor side effects need are removed; loop-invariant "
                         "results are replaced by the initial values; equal loop-invariant elements are merged. Loops "
                         "whose computations have other callers do not change: flatten-call-graph helps. Loops that run "
-                        "once get copies of a body with other callers, within limits.",
-                 .options = {kMaxGrowth,
-                             {"max-added", OptionInfo::Type::kInt, "1000",
+                        "once get copies of a body with other callers, within a limit.",
+                 .options = {{"max-added", OptionInfo::Type::kInt, "1000",
                               "limit on the instructions that copies of one body with several callers add"}},
                  .create = MakePass<WhileLoopSimplifier>});
   Add(registry,
@@ -401,6 +396,8 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
               "equal instruction by instruction. Instructions with side effects, parameters and elided constants do "
               "not merge. Metadata is ignored: the surviving instruction carries that of all.",
        .create = MakePass<Cse>});
+  const OptionInfo growth = {"max-growth", OptionInfo::Type::kInt, "8",
+                             "how many times its size the module may grow by"};
   Add(registry, {.name = "computation-deduplicator",
                  .category = "simplify",
                  .summary = "share equal computations",
@@ -434,7 +431,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .summary = "clone computations so that each call, while and conditional has separate ones",
                  .doc = "Clones computations with several sequential callers, except those with channels and "
                         "asynchronous operations.",
-                 .options = {kMaxGrowth},
+                 .options = {growth},
                  .create = MakePass<FlattenCallGraph>});
   registry->Add(
       {.name = "inline",
@@ -442,7 +439,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .summary = "replace calls by the called computations",
        .doc = "Callees first, so that none is left. Calls stay if they are composite, have control edges or a "
               "backend_config, or if a callee with channels has several callers.",
-       .options = {kMaxGrowth,
+       .options = {growth,
                    {"max-added", OptionInfo::Type::kInt, "1000000",
                     "limit on the instructions that inlining a computation with several callers adds"},
                    {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},

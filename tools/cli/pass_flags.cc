@@ -56,9 +56,9 @@ void PassFlags::AddFlags(CLI::App* app) {
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
   AddNumber(app, "--bisect-limit,--opt-bisect-limit", &bisect_limit_, "run this many passes and skip the rest", 0);
-  CLI::Option* const run = app->add_flag(
-      "--run-before-after,--check-equivalence", run_before_after_,
-      "run the module on synthetic arguments before the passes and after each, and compare the results");
+  CLI::Option* const run =
+      app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
+                    "run the module on synthetic arguments before the passes and after each, and compare the results");
   app->add_option(
          "--run-tolerance,--equivalence-tolerance", run_tolerance_,
          "tolerance of that comparison: a relative error; ulp:N, rel:X or abs:X or several separated by commas, "

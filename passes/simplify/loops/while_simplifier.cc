@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
 #include "ir/graph/side_effects.h"
+#include "passes/analysis/call_graph.h"
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
@@ -148,19 +149,42 @@ bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
   return !elements.empty();
 }
 
-}  // namespace
-
-bool WhileLoopSimplifier::Budget::Take(Computation body) {
-  const int64_t size = body.instruction_count();
-  int64_t& sum = added[body.id().value];
-  if (size > left || sum + size > max_added) return false;
-  left -= size;
-  sum += size;
-  return true;
+bool IsLoopOfOneIteration(Instruction loop, Computation body) {
+  return loop.opcode() == Opcode::kWhile && loop.computation_attr(Attr::kBody) == body && TripCountUpToOne(loop) == 1;
 }
 
-bool WhileLoopSimplifier::RemoveShortLoops(Module& module, Budget* budget) {
+// Returns by computation whether its copies, as the body of loops of one iteration with several callers, add at most
+// `max_added` instructions. Bodies contain loops with others: the copies of these multiply with each level.
+std::vector<uint8_t> BodiesToCopy(const Module& module, int64_t max_added) {
+  constexpr int64_t kMaxSites = int64_t{1} << 31;
+  const CallGraph graph(module);
+  std::vector<uint8_t> may_copy(module.computation_id_bound(), 0);
+  std::vector<int64_t> copies(module.computation_id_bound(), 1);
+  const absl::Span<const ComputationId> post_order = graph.PostOrder();
+  for (size_t k = post_order.size(); k-- > 0;) {  // callers first
+    const Computation body = module.computation(post_order[k]);
+    const absl::Span<const CallSite> callers = graph.caller_callsites(body);
+    int64_t sites = 0;
+    for (const CallSite& site : callers) {
+      sites = std::min(sites + copies[module.record(site.caller).parent.value], kMaxSites);
+    }
+    const int64_t size = body.instruction_count();
+    if (sites <= 1 || size > max_added / sites || !IsCloneable(body)) continue;
+    const bool is_copied = std::any_of(callers.begin(), callers.end(), [&](const CallSite& site) {
+      return IsLoopOfOneIteration(module.instruction(site.caller), body);
+    });
+    if (!is_copied) continue;
+    may_copy[body.id().value] = 1;
+    copies[body.id().value] = sites;
+  }
+  return may_copy;
+}
+
+}  // namespace
+
+bool WhileLoopSimplifier::RemoveShortLoops(Module& module) {
   const ConservativeSideEffects effects(module);
+  const std::vector<uint8_t> may_copy = BodiesToCopy(module, options().Int("max-added"));
   std::vector<uint32_t> callers = CountCallers(module);
   std::vector<uint8_t> seen(module.computation_id_bound(), 0);
   std::vector<ComputationId> open = {module.entry().id()};
@@ -185,7 +209,7 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module, Budget* budget) {
         const Computation body = i.computation_attr(Attr::kBody);
         const bool only_caller = callers[body.id().value] == 1;
         if ((only_caller || IsCloneable(body)) && body.root().shape() == i.shape() &&
-            body.root().opcode() != Opcode::kParameter && (only_caller || budget->Take(body))) {
+            body.root().opcode() != Opcode::kParameter && (only_caller || may_copy[body.id().value] != 0)) {
           const InstructionId before = i.record().previous;
           const InstructionId result = CloneBody(module, body, {i.operand(0).id()}, id);
           // Loops of the clone are next.
@@ -215,8 +239,8 @@ bool WhileLoopSimplifier::RemoveShortLoops(Module& module, Budget* budget) {
   return changed;
 }
 
-bool WhileLoopSimplifier::RunOnce(Module& module, Budget* budget) {
-  bool changed = RemoveShortLoops(module, budget);
+bool WhileLoopSimplifier::RunOnce(Module& module) {
+  bool changed = RemoveShortLoops(module);
   const ConservativeSideEffects effects(module);
   const std::vector<uint32_t> callers = CountCallers(module);
   for (InstructionId id : WhileLoops(module)) {
@@ -248,11 +272,8 @@ bool WhileLoopSimplifier::RunOnce(Module& module, Budget* budget) {
 
 absl::StatusOr<bool> WhileLoopSimplifier::Run(Module& module) {
   // Changes in one loop enable others around and inside it. Nests are shallow; bound the iterations for deep ones.
-  Budget budget = {.max_added = options().Int("max-added"),
-                   .left = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000,
-                   .added = {}};
   bool changed = false;
-  for (int round = 0; round < 20 && RunOnce(module, &budget); ++round) changed = true;
+  for (int round = 0; round < 20 && RunOnce(module); ++round) changed = true;
   return changed;
 }
 

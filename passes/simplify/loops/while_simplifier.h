@@ -2,9 +2,6 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_LOOPS_WHILE_SIMPLIFIER_H_
 #define HLOKIT_PASSES_SIMPLIFY_LOOPS_WHILE_SIMPLIFIER_H_
 
-#include <cstdint>
-
-#include "absl/container/flat_hash_map.h"
 #include "passes/core/pass.h"
 
 namespace hlokit {
@@ -16,19 +13,8 @@ class WhileLoopSimplifier : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 
  private:
-  // What copies of loop bodies with several callers may still add: these bodies may contain others, so that the copies
-  // would otherwise multiply with each level.
-  struct Budget {
-    int64_t max_added;                             // of one body
-    int64_t left;                                  // of the module
-    absl::flat_hash_map<uint32_t, int64_t> added;  // by body
-
-    // Returns true, and counts the copy, if there may be one more.
-    bool Take(Computation body);
-  };
-
-  bool RunOnce(Module& module, Budget* budget);
-  bool RemoveShortLoops(Module& module, Budget* budget);
+  bool RunOnce(Module& module);
+  bool RemoveShortLoops(Module& module);
 };
 
 // Moves computations on loop-invariant state before the loop.
