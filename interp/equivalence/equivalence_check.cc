@@ -54,7 +54,7 @@ std::string FirstError(const DiagnosticSink& sink) {
 absl::StatusOr<ErrorSpec> ParseSpec(std::string_view text) {
   double relative = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), relative);
-  if (error == std::errc() && end == text.data() + text.size() && relative >= 0) {
+  if (error == std::errc() && end == text.data() + text.size() && relative >= 0 && std::isfinite(relative)) {
     ErrorSpec spec;
     spec.relative = relative;
     return spec;
@@ -114,6 +114,13 @@ absl::StatusOr<Tolerance> Tolerance::Parse(std::string_view text) {
           StrCat("tolerance `", text,
                  "`: expected a relative error, exact, or ulp:N, rel:X, abs:X (several separated by commas); ",
                  "`;` separates types, as in f32=1e-5;bf16=1e-2"));
+    }
+    const bool repeated = type ? std::any_of(tolerance.types_.begin(), tolerance.types_.end(),
+                                             [&](const auto& given) { return given.first == *type; })
+                               : tolerance.others_.has_value();
+    if (repeated) {
+      return absl::InvalidArgumentError(
+          StrCat("tolerance `", text, "`: duplicate tolerance of ", type ? ToString(*type) : "all types"));
     }
     if (!type) {
       tolerance.others_ = *spec;

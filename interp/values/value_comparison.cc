@@ -203,8 +203,8 @@ absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
                                    : name == "rel" ? &tolerance.relative
                                    : name == "abs" ? &tolerance.absolute
                                                    : nullptr;
-    // NaN is not a bound.
-    if (bound == nullptr || number.empty() || *number_end != '\0' || !(value >= 0)) {
+    const bool is_bound = std::isfinite(value) && value >= 0;
+    if (bound == nullptr || bound->has_value() || number.empty() || *number_end != '\0' || !is_bound) {
       return absl::InvalidArgumentError(
           StrCat("tolerance `", text, "`: expected exact, or ulp:N, rel:X, abs:X (several separated by commas)"));
     }

@@ -203,7 +203,8 @@ void RegisterElementExpanders(PassRegistry* registry) {
                .doc = "A descending sort of f32 or bf16, alone or with an iota, along the first or last dimension, "
                       "becomes the custom-call TopK. As XLA's, which asks the backend whether that is profitable, "
                       "and accepts comparators that are not a total order: here these stay, since zeros of both signs "
-                      "would be in another order. Several slices of one result are accepted too.",
+                      "would be in another order. Several slices of one result are accepted too, if they are "
+                      "equally long.",
                .create = MakePass<TopkRewriter>});
   AddExpander(registry,
               {.name = "stable-sort-expander",
@@ -281,15 +282,17 @@ void RegisterContractionExpanders(PassRegistry* registry) {
                          .doc = "Batch dimensions that are consecutive in both operands become one, with reshapes "
                                 "around the dot. XLA's requires that of their layouts too.",
                          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
-  AddExpander(registry, {.name = "convolution-group-converter",
-                         .category = "expand",
-                         .summary = "expand convolutions with groups",
-                         .doc = "The kernel becomes dense: a weight is zero if its features are in different groups. "
-                                "Groups of the batch become groups of features first. XLA's does one or the other, as "
-                                "the backend says, and asks it for the cost; it makes groups of the batch a spatial "
-                                "dimension with dilation, or computes all and masks the result.",
-                         .tolerance = 1e-5,
-                         .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>});
+  AddExpander(registry,
+              {.name = "convolution-group-converter",
+               .category = "expand",
+               .summary = "expand convolutions with groups",
+               .doc = "The kernel becomes dense: a weight is zero if its features are in different groups. "
+                      "Groups of the batch become groups of features first. XLA's does one or the other, as "
+                      "the backend says, and asks it for the cost; it makes groups of the batch a spatial "
+                      "dimension with dilation, or computes all and masks the result. An infinity or NaN in one "
+                      "group gives NaN in all, since zero weights multiply it.",
+               .tolerance = 1e-5,
+               .create = MakePass<RulesOf<AddConvolutionGroupConverterRules>>});
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ void RegisterRulePasses(PassRegistry* registry) {
                         "operation; but as in XLA, all-reduce and reduce-scatter round their sums once. Not in "
                         "fusions.",
                  .options = {kDataMovement},
-                 .tolerance = 2e-2,
+                 .tolerance = 1e-1,
                  .create = MakePass<RulesOf<AddBf16NormalizationRules, RewriteScope::kSequential>>});
   Add(registry, {.name = "bfloat16-propagation",
                  .category = "simplify",
@@ -417,7 +417,8 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .doc = "Elementwise operations, data movement and reductions that are equal in all branches, if the "
               "conditional then returns no more bytes. XLA's weighs how much data operations reuse, can also "
               "move all-reduces, and moves users of a conditional into its branches; these stay here. A computation "
-              "that is several branches is cloned; branches with other callers stay.",
+              "that is several branches is cloned; branches with other callers stay, and so does a conditional "
+              "that returns an array (`conditional-canonicalizer` makes it a tuple).",
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<ConditionalCodeMotion>});
   Add(registry, {.name = "dead-parameter-removal",

@@ -268,7 +268,7 @@ class Checker {
         // The select that replaced a conditional chooses as the conditional did.
         const bool chooses = main.opcode == Opcode::kConditional && i.opcode() == Opcode::kSelect;
         const bool right =
-            indexing || chooses || (same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes);
+            indexing || chooses || around || (same_opcode ? main.opcode == i.opcode() : !computes || main.computes);
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);
