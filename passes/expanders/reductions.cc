@@ -127,7 +127,9 @@ bool DecomposeReduce(PatternRewriter& rewriter, Instruction reduce) {
   if (shape.IsArray()) return rewriter.Replace(reduce, rewriter.Make(Opcode::kCopy, reduce.shape(), {in_order}));
   std::vector<InstructionId> copies;
   for (int64_t k = 0; k < shape.tuple_size(); ++k) {
-    copies.push_back(rewriter.Make(Opcode::kCopy, reduce.shape().element(k), {rewriter.MakeElement(in_order, k)}));
+    const InstructionId element = rewriter.MakeElement(in_order, k);
+    const Shape given = reduce.shape().element(k);
+    copies.push_back(given == shape.element(k) ? element : rewriter.Make(Opcode::kCopy, given, {element}));
   }
   return rewriter.Replace(reduce, rewriter.MakeTuple(copies));
 }
