@@ -9,20 +9,18 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "interp/exact/kernels/real_values.h"
+#include "ir/core/saturating.h"
 #include "passes/expanders/eigh_config.h"
 
 namespace hlokit::interp {
 namespace {
 
-using ShouldStop = std::function<bool()>;
-
-absl::Status Misfit(std::string_view target) {
-  return absl::InvalidArgumentError("operands and results do not fit the custom-call target \"" + std::string(target) +
-                                    "\", which takes real matrices");
+absl::Status Incompatible(std::string_view target) {
+  return absl::InvalidArgumentError("operands and results are incompatible with the custom-call target \"" +
+                                    std::string(target) + "\", which takes real matrices");
 }
 
 bool IsMatrix(Shape x) { return x.IsArray() && x.rank() >= 2 && IsFloat(x.element_type()); }
@@ -34,101 +32,103 @@ int64_t Batches(Shape x, int64_t rank) {
   return count;
 }
 
-// One matrix or vector of a batch, in double.
-std::vector<double> ReadBatch(const CustomCallOperand& from, int64_t batch, int64_t size) {
-  std::vector<double> values(static_cast<size_t>(size));
+// One matrix or vector of a batch, or the next `size` numbers of it, in double.
+void ReadBatch(const CustomCallOperand& from, int64_t batch, int64_t size, double* values) {
   const ElementType type = from.shape.element_type();
-  ReadReals(type, from.data + batch * size * BytesOf(type), 1, size, values.data());
-  return values;
+  ReadReals(type, from.data + batch * size * BytesOf(type), 1, size, values);
 }
-void WriteBatch(const std::vector<double>& values, int64_t batch, const CustomCallResult& to) {
+void WriteBatch(const double* values, int64_t batch, int64_t size, const CustomCallResult& to) {
   const ElementType type = to.shape.element_type();
-  const int64_t size = static_cast<int64_t>(values.size());
-  WriteReals(type, values.data(), size, to.data + batch * size * BytesOf(type), 1);
+  WriteReals(type, values, size, to.data + batch * size * BytesOf(type), 1);
 }
 
 // Subtracts tau v (vT a) from the columns of `a`, of n each row, from `first` on; v is zero before element j.
-void Reflect(std::vector<double>& a, int64_t rows, int64_t n, int64_t j, int64_t first, const std::vector<double>& v,
-             double tau) {
+void Reflect(double* a, int64_t rows, int64_t n, int64_t j, int64_t first, const double* v, double tau) {
   for (int64_t c = first; c < n; ++c) {
     double product = 0;
-    for (int64_t r = j; r < rows; ++r) product += v[static_cast<size_t>(r)] * a[static_cast<size_t>(r * n + c)];
-    for (int64_t r = j; r < rows; ++r) {
-      a[static_cast<size_t>(r * n + c)] -= tau * (v[static_cast<size_t>(r)] * product);
-    }
+    for (int64_t r = j; r < rows; ++r) product += v[r] * a[r * n + c];
+    for (int64_t r = j; r < rows; ++r) a[r * n + c] -= tau * (v[r] * product);
   }
 }
 
 absl::Status Qr(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
-                std::string_view, const ShouldStop& should_stop) {
+                std::string_view, const MatrixCallRun& run) {
   const bool fits = operands.size() == 1 && results.size() == 2 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && results[1].shape.rank() >= 1 &&
                     IsFloat(results[0].shape.element_type()) && IsFloat(results[1].shape.element_type());
-  if (!fits) return Misfit("Qr");
+  if (!fits) return Incompatible("Qr");
   const Shape shape = operands[0].shape, taus_shape = results[1].shape;
   const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
   const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
-  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Misfit("Qr");
+  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible("Qr");
+  double* const a = run.allocate(m * n + count + m);
+  if (a == nullptr) return absl::OkStatus();
+  double *const taus = a + m * n, *const v = taus + count;
+  const auto at = [&](int64_t r, int64_t c) -> double& { return a[r * n + c]; };
   for (int64_t batch = 0; batch < batches; ++batch) {
-    std::vector<double> a = ReadBatch(operands[0], batch, m * n), taus(static_cast<size_t>(count));
-    const auto at = [&](int64_t r, int64_t c) -> double& { return a[static_cast<size_t>(r * n + c)]; };
+    if (run.should_stop()) return absl::OkStatus();
+    ReadBatch(operands[0], batch, m * n, a);
+    std::fill_n(taus, count, 0);
     for (int64_t j = 0; j < count; ++j) {
-      if (should_stop()) return absl::OkStatus();
+      if (run.should_stop()) return absl::OkStatus();
       double sigma = 0;
       for (int64_t r = j + 1; r < m; ++r) sigma += at(r, j) * at(r, j);
       if (sigma == 0) continue;  // nothing to eliminate: tau is zero
       const double alpha = at(j, j), norm = std::sqrt(alpha * alpha + sigma), beta = alpha < 0 ? norm : -norm;
-      std::vector<double> v(static_cast<size_t>(m), 0);
-      v[static_cast<size_t>(j)] = 1;
-      for (int64_t r = j + 1; r < m; ++r) v[static_cast<size_t>(r)] = at(r, j) / (alpha - beta);
-      taus[static_cast<size_t>(j)] = (beta - alpha) / beta;
-      Reflect(a, m, n, j, j + 1, v, taus[static_cast<size_t>(j)]);
+      v[j] = 1;
+      for (int64_t r = j + 1; r < m; ++r) v[r] = at(r, j) / (alpha - beta);
+      taus[j] = (beta - alpha) / beta;
+      Reflect(a, m, n, j, j + 1, v, taus[j]);
       at(j, j) = beta;
-      for (int64_t r = j + 1; r < m; ++r) at(r, j) = v[static_cast<size_t>(r)];
+      for (int64_t r = j + 1; r < m; ++r) at(r, j) = v[r];
     }
-    WriteBatch(a, batch, results[0]);
-    WriteBatch(taus, batch, results[1]);
+    WriteBatch(a, batch, m * n, results[0]);
+    WriteBatch(taus, batch, count, results[1]);
   }
   return absl::OkStatus();
 }
 
 absl::Status HouseholderProduct(absl::Span<const CustomCallOperand> operands,
                                 absl::Span<const CustomCallResult> results, std::string_view,
-                                const ShouldStop& should_stop) {
+                                const MatrixCallRun& run) {
   constexpr std::string_view kTarget = "ProductOfElementaryHouseholderReflectors";
   const bool fits = operands.size() == 2 && results.size() == 1 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && operands[1].shape.rank() >= 1 &&
                     IsFloat(operands[1].shape.element_type()) && IsFloat(results[0].shape.element_type());
-  if (!fits) return Misfit(kTarget);
+  if (!fits) return Incompatible(kTarget);
   const Shape shape = operands[0].shape, taus_shape = operands[1].shape;
   const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
   const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
-  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Misfit(kTarget);
+  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible(kTarget);
+  double* const a = run.allocate(2 * m * n + count + m);
+  if (a == nullptr) return absl::OkStatus();
+  double *const q = a + m * n, *const taus = q + m * n, *const v = taus + count;
   for (int64_t batch = 0; batch < batches; ++batch) {
-    const std::vector<double> a = ReadBatch(operands[0], batch, m * n), taus = ReadBatch(operands[1], batch, count);
-    std::vector<double> q(a.size(), 0);
-    for (int64_t k = 0; k < std::min(m, n); ++k) q[static_cast<size_t>(k * n + k)] = 1;
+    if (run.should_stop()) return absl::OkStatus();
+    ReadBatch(operands[0], batch, m * n, a);
+    ReadBatch(operands[1], batch, count, taus);
+    std::fill_n(q, m * n, 0);
+    for (int64_t k = 0; k < std::min(m, n); ++k) q[k * n + k] = 1;
     for (int64_t j = count; j-- > 0;) {
-      if (should_stop()) return absl::OkStatus();
-      std::vector<double> v(static_cast<size_t>(m), 0);
-      v[static_cast<size_t>(j)] = 1;
-      for (int64_t r = j + 1; r < m; ++r) v[static_cast<size_t>(r)] = a[static_cast<size_t>(r * n + j)];
-      Reflect(q, m, n, j, 0, v, taus[static_cast<size_t>(j)]);
+      if (run.should_stop()) return absl::OkStatus();
+      v[j] = 1;
+      for (int64_t r = j + 1; r < m; ++r) v[r] = a[r * n + j];
+      Reflect(q, m, n, j, 0, v, taus[j]);
     }
-    WriteBatch(q, batch, results[0]);
+    WriteBatch(q, batch, m * n, results[0]);
   }
   return absl::OkStatus();
 }
 
 // ---- eigendecomposition ----
 
-// A symmetric matrix and its eigenvectors as rows, of 2 * half rows each. Row k of the upper half and row k of the
-// lower one are a pair: they are rotated together.
+// A symmetric matrix `w` and its eigenvectors as rows `v`, of 2 * half rows each. Row k of the upper half and row k of
+// the lower one are a pair: they are rotated together.
 class JacobiRotations {
  public:
-  JacobiRotations(std::vector<double> w, int64_t half) : half_(half), n_(2 * half), w_(std::move(w)), v_(w_.size(), 0) {
-    for (int64_t k = 0; k < n_; ++k) v_[Index(k, k)] = 1;
-  }
+  // `spare`: a third matrix of any value.
+  JacobiRotations(double* w, double* v, double* spare, int64_t half)
+      : half_(half), n_(2 * half), w_(w), v_(v), spare_(spare) {}
 
   double w(int64_t r, int64_t c) const { return w_[Index(r, c)]; }
   double v(int64_t r, int64_t c) const { return v_[Index(r, c)]; }
@@ -151,7 +151,7 @@ class JacobiRotations {
       const double tl = w(k, k), tr = w(k, half_ + k), br = w(half_ + k, half_ + k);
       const double tau = (br - tl) / (2 * tr), root = std::sqrt(1 + tau * tau);
       constexpr double kNegligible = 0.1f * std::numeric_limits<float>::epsilon();
-      const bool is_tiny = std::abs(tr) <= kNegligible * std::min(std::abs(tl), std::abs(br));
+      const bool is_tiny = std::abs(tr) <= kNegligible * std::abs(tl) && std::abs(tr) <= kNegligible * std::abs(br);
       const double t = is_tiny ? 0 : 1 / (tau + (tau >= 0 ? root : -root));
       cosines.push_back(1 / std::sqrt(1 + t * t));
       sines.push_back(t * cosines.back());
@@ -174,18 +174,18 @@ class JacobiRotations {
       w_[Index(half_ + k, half_ + k)] = lower[static_cast<size_t>(k)];
       w_[Index(k, half_ + k)] = w_[Index(half_ + k, k)] = 0;
     }
-    MoveOn();
+    Exchange();
   }
 
  private:
-  size_t Index(int64_t r, int64_t c) const { return static_cast<size_t>(r * n_ + c); }
+  int64_t Index(int64_t r, int64_t c) const { return r * n_ + c; }
   static void Rotate(double& x, double& y, double c, double s) {
     const double first = x * c - y * s;
     y = x * s + y * c;
     x = first;
   }
-  // The players of a round-robin tournament, of which the first one stays.
-  void MoveOn() {
+  // Makes the pairs of the next round, as a round-robin tournament does: all players but the first change places.
+  void Exchange() {
     if (half_ == 1) return;
     std::vector<int64_t> from(static_cast<size_t>(n_));
     from[0] = 0;
@@ -193,82 +193,120 @@ class JacobiRotations {
     std::iota(from.begin() + 2, from.begin() + half_, 1);
     std::iota(from.begin() + half_, from.end() - 1, half_ + 1);
     from.back() = half_ - 1;
-    std::vector<double> w(w_.size()), v(v_.size());
     for (int64_t r = 0; r < n_; ++r) {
       const int64_t row = from[static_cast<size_t>(r)];
-      for (int64_t c = 0; c < n_; ++c) {
-        w[Index(r, c)] = w_[Index(row, from[static_cast<size_t>(c)])];
-        v[Index(r, c)] = v_[Index(row, c)];
-      }
+      for (int64_t c = 0; c < n_; ++c) spare_[Index(r, c)] = w_[Index(row, from[static_cast<size_t>(c)])];
     }
-    w_.swap(w);
-    v_.swap(v);
+    std::copy_n(spare_, n_ * n_, w_);
+    for (int64_t r = 0; r < n_; ++r) std::copy_n(v_ + Index(from[static_cast<size_t>(r)], 0), n_, spare_ + Index(r, 0));
+    std::copy_n(spare_, n_ * n_, v_);
   }
 
   const int64_t half_, n_;
-  std::vector<double> w_, v_;
+  double *const w_, *const v_, *const spare_;
 };
 
+// Matrices of one element: they are the eigenvalues.
+void EighOfScalars(const CustomCallOperand& operand, absl::Span<const CustomCallResult> results, int64_t count,
+                   const MatrixCallRun& run) {
+  constexpr int64_t kBlock = 1024;
+  double values[kBlock], ones[kBlock];
+  std::fill_n(ones, kBlock, 1);
+  const auto copy = [&](int64_t index, int64_t size) {
+    ReadBatch(operand, index, size, values);
+    WriteBatch(ones, index, size, results[0]);
+    WriteBatch(values, index, size, results[1]);
+  };
+  const int64_t blocks = count / kBlock;
+  for (int64_t k = 0; k < blocks; ++k) {
+    if (run.should_stop()) return;
+    copy(k, kBlock);
+  }
+  for (int64_t k = blocks * kBlock; k < count; ++k) copy(k, 1);
+}
+
 absl::Status Eigh(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
-                  std::string_view config, const ShouldStop& should_stop) {
+                  std::string_view config, const MatrixCallRun& run) {
   const bool fits = operands.size() == 1 && results.size() == 2 && IsMatrix(operands[0].shape) &&
                     results[0].shape.dims() == operands[0].shape.dims() && results[1].shape.rank() >= 1 &&
                     IsFloat(results[0].shape.element_type()) && IsFloat(results[1].shape.element_type());
-  if (!fits) return Misfit("Eigh");
+  if (!fits) return Incompatible("Eigh");
   const Shape shape = operands[0].shape;
   const int64_t n = shape.dim(shape.rank() - 1), batches = Batches(shape, 2);
-  if (shape.dim(shape.rank() - 2) != n || results[1].shape.element_count() != batches * n) return Misfit("Eigh");
+  if (shape.dim(shape.rank() - 2) != n || results[1].shape.element_count() != batches * n) return Incompatible("Eigh");
   const std::optional<EighConfig> options = ParseEighConfig(config);
   if (!options) {
     return absl::InvalidArgumentError("the backend_config of \"Eigh\" must be LOWER,SORT,SWEEPS,TOLERANCE");
   }
   if (n == 0) return absl::OkStatus();
-  const int64_t half = (n + 1) / 2, padded = 2 * half;
-  // All matrices of a batch are swept until the last one is done.
-  std::vector<JacobiRotations> all;
-  std::vector<double> scales;
+  if (n == 1) {
+    EighOfScalars(operands[0], results, batches, run);
+    return absl::OkStatus();
+  }
+  // All matrices of a batch are swept until the last one is done: each has its state, and the scale of its elements.
+  const int64_t half = (n + 1) / 2, padded = 2 * half, size = padded * padded, state_size = 2 * size + 1;
+  double* const spare = run.allocate(SaturatingAdd(SaturatingMultiply(batches, state_size), size));
+  if (spare == nullptr) return absl::OkStatus();
+  double* const states = spare + size;
+  const auto matrix_of = [&](int64_t batch) {
+    double* const w = states + batch * state_size;
+    return JacobiRotations(w, w + size, spare, half);
+  };
+  const auto scale_of = [&](int64_t batch) -> double& { return states[batch * state_size + 2 * size]; };
   for (int64_t batch = 0; batch < batches; ++batch) {
-    const std::vector<double> a = ReadBatch(operands[0], batch, n * n);
-    const auto element = [&](int64_t r, int64_t c) {
-      return a[static_cast<size_t>((r >= c) == (options->lower) ? r * n + c : c * n + r)];
-    };
+    if (run.should_stop()) return absl::OkStatus();
+    double* const a = spare;
+    ReadBatch(operands[0], batch, n * n, a);
+    const auto element = [&](int64_t r, int64_t c) { return a[(r >= c) == options->lower ? r * n + c : c * n + r]; };
     double largest = 0;
     for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < n; ++c) largest = std::max(largest, std::abs(element(r, c)));
+      for (int64_t c = 0; c < n; ++c) {
+        const double magnitude = std::abs(element(r, c));
+        if (magnitude > largest || std::isnan(magnitude)) largest = magnitude;  // a NaN remains
+      }
     }
-    scales.push_back(largest == 0 || n == 1 ? 1 : largest);
-    std::vector<double> w(static_cast<size_t>(padded * padded), 0);
+    const double scale = scale_of(batch) = largest == 0 ? 1 : largest;
+    double *const w = states + batch * state_size, *const v = w + size;
+    std::fill_n(w, 2 * size, 0);
     for (int64_t r = 0; r < n; ++r) {
-      for (int64_t c = 0; c < n; ++c) w[static_cast<size_t>(r * padded + c)] = element(r, c) / scales.back();
+      for (int64_t c = 0; c < n; ++c) w[r * padded + c] = element(r, c) / scale;
     }
-    all.emplace_back(std::move(w), half);
+    for (int64_t k = 0; k < padded; ++k) v[k * padded + k] = 1;
   }
-  const auto unfinished = [&](const JacobiRotations& matrix) { return matrix.IsUnfinished(options->tolerance); };
-  for (int64_t sweep = 0; n > 1 && sweep < options->sweeps && std::any_of(all.begin(), all.end(), unfinished);
-       ++sweep) {
-    for (JacobiRotations& matrix : all) {
+  // Returns true while a matrix is not done, and the run goes on.
+  const auto is_unfinished = [&] {
+    for (int64_t batch = 0; batch < batches && !run.should_stop(); ++batch) {
+      if (matrix_of(batch).IsUnfinished(options->tolerance)) return true;
+    }
+    return false;
+  };
+  for (int64_t sweep = 0; sweep < options->sweeps && is_unfinished(); ++sweep) {
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      JacobiRotations matrix = matrix_of(batch);
       for (int64_t round = 0; round + 1 < padded; ++round) {
-        if (should_stop()) return absl::OkStatus();
+        if (run.should_stop()) return absl::OkStatus();
         matrix.Round();
       }
     }
   }
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::vector<double> values(static_cast<size_t>(n));
   for (int64_t batch = 0; batch < batches; ++batch) {
-    const JacobiRotations& matrix = all[static_cast<size_t>(batch)];
-    std::vector<int64_t> order(static_cast<size_t>(n));
+    if (run.should_stop()) return absl::OkStatus();
+    const JacobiRotations matrix = matrix_of(batch);
     std::iota(order.begin(), order.end(), 0);
     if (options->sort) {
       std::stable_sort(order.begin(), order.end(),
                        [&](int64_t x, int64_t y) { return std::strong_order(matrix.w(x, x), matrix.w(y, y)) < 0; });
     }
-    std::vector<double> vectors(static_cast<size_t>(n * n)), values;
+    double* const vectors = spare;
     for (int64_t c = 0; c < n; ++c) {
       const int64_t from = order[static_cast<size_t>(c)];
-      values.push_back(matrix.w(from, from) * scales[static_cast<size_t>(batch)]);
-      for (int64_t r = 0; r < n; ++r) vectors[static_cast<size_t>(r * n + c)] = matrix.v(from, r);
+      values[static_cast<size_t>(c)] = matrix.w(from, from) * scale_of(batch);
+      for (int64_t r = 0; r < n; ++r) vectors[r * n + c] = matrix.v(from, r);
     }
-    WriteBatch(vectors, batch, results[0]);
-    WriteBatch(values, batch, results[1]);
+    WriteBatch(vectors, batch, n * n, results[0]);
+    WriteBatch(values.data(), batch, n, results[1]);
   }
   return absl::OkStatus();
 }

@@ -93,6 +93,8 @@ class Run {
   // Counts an instruction, or a unit of work within one. Returns false if a limit is exceeded or the run has failed.
   bool CountStep();
   bool Tick() { return ++ticks_ % kTicksPerCheck != 0 ? !failed_ : CheckTime(); }
+  // Fails if the run was canceled or is out of time. Returns false if it has failed.
+  bool CheckTime();
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   // Returns an array of zeros; null after an error.
@@ -109,7 +111,6 @@ class Run {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int64_t kTicksPerCheck = 4096;
-  bool CheckTime();
 
   const Clock::time_point begin_ = Clock::now();
   double next_progress_ = 0;
