@@ -58,6 +58,14 @@ class CustomCallRegistry {
   std::map<std::string, CustomCallFunction, std::less<>> functions_;
 };
 
+// Returns true for built-in calls that return their operand.
+bool IsMarkerTarget(std::string_view target);
+// Returns true for built-in calls that do nothing: they stand for communication that control-flow-flattening removed.
+bool IsNopTarget(std::string_view target);
+
+// Returns the error of a call without a function, which lists the known targets. `registry` may be null.
+std::string UnknownTargetMessage(std::string_view target, const CustomCallRegistry* registry);
+
 }  // namespace hlokit::interp
 
 #endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_

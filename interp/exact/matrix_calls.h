@@ -9,6 +9,7 @@
 #ifndef HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
 #define HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -18,10 +19,18 @@
 
 namespace hlokit::interp {
 
-// Stops with results of any value when `should_stop` returns true. Returns an error if shapes or `config` do not fit.
+// What a call needs from the run.
+struct MatrixCallRun {
+  std::function<bool()> should_stop;
+  // Returns memory for `count` doubles of any value until the call returns, or null after an error of the run, which
+  // should_stop then reports. A call allocates once.
+  std::function<double*(int64_t count)> allocate;
+};
+
+// Stops with results of any value when the run does. Returns an error if shapes or `config` are incompatible with it.
 using MatrixCall = absl::Status (*)(absl::Span<const CustomCallOperand> operands,
                                     absl::Span<const CustomCallResult> results, std::string_view config,
-                                    const std::function<bool()>& should_stop);
+                                    const MatrixCallRun& run);
 
 // Returns null if the target is none of them.
 MatrixCall FindMatrixCall(std::string_view target);

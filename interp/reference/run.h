@@ -93,7 +93,7 @@ class Run {
   // Counts an instruction, or a unit of work within one. Returns false if a limit is exceeded or the run has failed.
   bool CountStep();
   bool Tick() { return ++ticks_ % kTicksPerCheck != 0 ? !failed_ : CheckTime(); }
-  // As Tick, for work of microseconds and more: looks at the clock.
+  // Fails if the run was canceled or is out of time. Returns false if it has failed.
   bool CheckTime();
   double Seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 

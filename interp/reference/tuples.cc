@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that forward values unchanged, and custom calls.
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +9,6 @@
 #include "interp/exact/custom_calls.h"
 #include "interp/exact/matrix_calls.h"
 #include "interp/reference/ops.h"
-#include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
 namespace {
@@ -26,15 +23,6 @@ SlotValue ElementOfTuple(const Op& op, int64_t index) {
   return SlotValue(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
 }
 
-// Custom calls that return their operand.
-constexpr std::string_view kMarkerTargets[] = {
-    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
-    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
-    "annotate_device_placement"};
-
-// Custom calls that do nothing.
-constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken"};
-
 // Calls a registered function, or else one of matrices.
 SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, interp::MatrixCall matrix) {
   std::vector<interp::CustomCallOperand> operands;
@@ -45,9 +33,14 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
   std::vector<interp::CustomCallResult> results;
   for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
   const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
-  const absl::Status status = registered != nullptr
-                                  ? (*registered)(operands, results, config)
-                                  : matrix(operands, results, config, [&] { return !op.run.CheckTime(); });
+  std::shared_ptr<Array> memory;
+  const auto allocate = [&](int64_t count) {
+    memory = op.run.Allocate(op.run.program.module->context().shapes.Array(ElementType::kF64, {count}));
+    return memory == nullptr ? nullptr : reinterpret_cast<double*>(memory->mutable_data());
+  };
+  const interp::MatrixCallRun run = {[&] { return !op.run.CheckTime(); }, allocate};
+  const absl::Status status =
+      registered != nullptr ? (*registered)(operands, results, config) : matrix(operands, results, config, run);
   if (!status.ok()) op.Fail(std::string(status.message()));
   return SlotValue(arrays.begin(), arrays.end());
 }
@@ -120,28 +113,19 @@ SlotValue CustomCall(Op& op) {
   const interp::CustomCallFunction* registered = registry == nullptr ? nullptr : registry->Find(target);
   const interp::MatrixCall matrix = interp::FindMatrixCall(target);
   if (registered != nullptr || matrix != nullptr) return CallFunction(op, registered, matrix);
-  const bool is_marker =
-      std::find(std::begin(kMarkerTargets), std::end(kMarkerTargets), target) != std::end(kMarkerTargets) ||
-      target.starts_with("xla.sdy.");
-  if (is_marker && !op.operands.empty() && SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
+  if (interp::IsMarkerTarget(target) && !op.operands.empty() &&
+      SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
     return op.operands[0];
   }
   const bool is_top_k = target == "TopK" && op.operands.size() == 1 && op.operands[0].size() == 1;
   const bool is_unused = !op.instruction.has_users() && !op.instruction.is_root();
-  const bool is_nop = std::find(std::begin(kNops), std::end(kNops), target) != std::end(kNops);
+  const bool is_nop = interp::IsNopTarget(target);
   if (is_top_k || is_unused || is_nop) {
     op.results = op.run.AllocateLeaves(op.shape);
     if (is_top_k && !op.run.failed()) TopK(op);
     return SlotValue(op.results.begin(), op.results.end());
   }
-  std::string known;
-  for (std::string_view marker : kMarkerTargets) StrAppend(&known, ", ", marker);
-  for (std::string_view nop : kNops) StrAppend(&known, ", ", nop);
-  for (const std::string& name : registry == nullptr ? std::vector<std::string>() : registry->Targets()) {
-    StrAppend(&known, ", ", name);
-  }
-  op.Fail(StrCat("no function for custom-call target \"", target,
-                 "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*", known));
+  op.Fail(interp::UnknownTargetMessage(target, registry));
   return {};
 }
 

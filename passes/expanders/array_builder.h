@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/builder/builder.h"
 
 namespace hlokit {
@@ -42,6 +43,9 @@ class ArrayBuilder {
   Id Like(Id x, double value) { return b_.MakeSplat(Of(x), b_.MakeScalarConstant(TypeOf(x), value)); }
 
   // ---- shapes ----
+  // Returns `x` with the layout of `shape`, which is equal otherwise.
+  Id InLayoutOf(Shape shape, Id x) { return b_.MakeCopy(x, shape); }
+  Id InDefaultLayout(Id x) { return InLayoutOf(Array(TypeOf(x), SizesOf(x)), x); }
   Id Iota(const Dims& sizes, int64_t dimension) {
     const AttrValue attrs[] = {b_.Int(Attr::kIotaDimension, dimension)};
     return b_.Make(Opcode::kIota, Array(ElementType::kS32, sizes), {}, attrs);
@@ -108,6 +112,11 @@ class ArrayBuilder {
  private:
   Builder& b_;
 };
+
+// Returns true if `x` is an array of this element type and these sizes, none of them dynamic, in any layout.
+inline bool IsArrayOf(Shape x, ElementType type, absl::Span<const int64_t> sizes) {
+  return x.IsArray() && x.element_type() == type && x.dims() == sizes && !x.has_dynamic_dims();
+}
 
 // Returns first, first + 1, ..., `count` numbers.
 inline std::vector<int64_t> Sequence(int64_t count, int64_t first = 0) {

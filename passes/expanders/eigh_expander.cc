@@ -6,10 +6,10 @@
 // with at most SWEEPS sweeps, until few squares are left off the diagonal (eigh_config.h).
 //
 // The matrix is four quadrants. A round rotates rows and columns k of the upper and lower ones, for all k at once,
-// which makes the diagonals of the right upper and left lower one zero, and then moves rows and columns on as the
-// players of a round-robin tournament: after n - 1 rounds, a sweep, each pair has met once, and all are back in their
-// places. Brent and Luk, The Solution of Singular-Value and Symmetric Eigenvalue Problems on Multiprocessor Arrays,
-// 1985. interp/exact/matrix_calls.cc evaluates the call with the same rotations.
+// which makes the diagonals of the right upper and left lower one zero. It then exchanges rows and columns as a
+// round-robin tournament exchanges players: after n - 1 rounds, a sweep, each pair has met once, and all are back in
+// their places. Brent and Luk, The Solution of Singular-Value and Symmetric Eigenvalue Problems on Multiprocessor
+// Arrays, 1985. interp/exact/matrix_calls.cc evaluates the call with the same rotations.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -36,7 +36,7 @@ class Rotations {
  public:
   Rotations(Builder* builder, int64_t row_dim) : m_(builder), row_dim_(row_dim), column_dim_(row_dim + 1) {}
 
-  // Rotates, and moves rows and columns on.
+  // Rotates, and makes the pairs of the next round.
   void Round(Quadrants& w, Quadrants& v) {
     const Id tl = Diagonal(w[0]), tr = Diagonal(w[1]), br = Diagonal(w[3]);
     const Id zero = m_.Like(tl, 0), one = m_.Like(tl, 1);
@@ -57,11 +57,11 @@ class Rotations {
          WithDiagonal(w[3], m_.Add(br, change))};
     RotateRows(v, c, s);
     if (m_.Of(w[0]).dim(row_dim_) == 1) return;
-    MoveOn(w[0], w[1], column_dim_);
-    MoveOn(w[2], w[3], column_dim_);
+    Exchange(w[0], w[1], column_dim_);
+    Exchange(w[2], w[3], column_dim_);
     for (Quadrants* q : {&w, &v}) {
-      MoveOn((*q)[0], (*q)[2], row_dim_);
-      MoveOn((*q)[1], (*q)[3], row_dim_);
+      Exchange((*q)[0], (*q)[2], row_dim_);
+      Exchange((*q)[1], (*q)[3], row_dim_);
     }
   }
 
@@ -115,9 +115,9 @@ class Rotations {
     Rotate(q[0], q[1], c, s);
     Rotate(q[2], q[3], c, s);
   }
-  // Moves the players of a tournament on, of which the first stays: those of `first` to higher places, those of
-  // `second` to lower ones, and at the ends from one to the other.
-  void MoveOn(Id& first, Id& second, int64_t dim) {
+  // Makes the pairs of the next round along a dimension. The first element stays; the others of `first` move one index
+  // up, those of `second` one down, and at the ends from one to the other.
+  void Exchange(Id& first, Id& second, int64_t dim) {
     const int64_t k = m_.Of(first).dim(dim);
     const Id stays = m_.Slice(first, dim, 0, 1), enters = m_.Slice(second, dim, 0, 1);
     const Id leaves = m_.Slice(first, dim, k - 1, k), rest = m_.Slice(second, dim, 1, k);
@@ -270,20 +270,21 @@ bool ExpandEigh(PatternRewriter& rewriter, Instruction call) {
       !rewriter.IsReplaceable(call) || !call.shape().IsTuple() || call.shape().tuple_size() != 2) {
     return false;
   }
-  const Shape matrix = call.operand(0).shape(), values = call.shape().element(1);
+  const Shape matrix = call.operand(0).shape(), vectors = call.shape().element(0), values = call.shape().element(1);
   const int64_t rank = matrix.rank();
   if (rank < 2 || !IsFloat(matrix.element_type()) || matrix.has_dynamic_dims() || matrix.element_count() == 0 ||
       matrix.dim(rank - 1) != matrix.dim(rank - 2) || matrix.dim(rank - 1) > INT32_MAX ||
-      call.shape().element(0) != matrix ||
-      values != rewriter.shapes().Array(matrix.element_type(), matrix.dims().first(static_cast<size_t>(rank - 1)))) {
+      !IsArrayOf(vectors, matrix.element_type(), matrix.dims()) ||
+      !IsArrayOf(values, matrix.element_type(), matrix.dims().first(static_cast<size_t>(rank - 1)))) {
     return false;
   }
   const std::optional<EighConfig> config = ParseEighConfig(call.string_attr(Attr::kBackendConfig));
   if (!config) return false;
+  ArrayBuilder m(&rewriter);
   const Id a = rewriter.MakeConvert(call.operand(0).id(), WideTypeOf(rewriter, matrix.element_type()));
-  const auto [v, w] = Eigendecomposition(rewriter, call, *config).Make(a);
-  const Id results[] = {rewriter.MakeCopy(rewriter.MakeConvert(v, matrix.element_type()), matrix),
-                        rewriter.MakeCopy(rewriter.MakeConvert(w, matrix.element_type()), values)};
+  const auto [v, w] = Eigendecomposition(rewriter, call, *config).Make(m.InDefaultLayout(a));
+  const Id results[] = {m.InLayoutOf(vectors, rewriter.MakeConvert(v, matrix.element_type())),
+                        m.InLayoutOf(values, rewriter.MakeConvert(w, matrix.element_type()))};
   return rewriter.Replace(call, rewriter.MakeTuple(results));
 }
 

@@ -115,15 +115,11 @@ bool IsMatrix(Shape x) {
 
 // Returns true if `taus` has a number for each of up to min(rows, columns) reflections of each matrix.
 bool AreTaus(Shape taus, Shape matrix) {
-  if (!taus.IsArray() || taus.element_type() != matrix.element_type() || taus.rank() != matrix.rank() - 1 ||
-      taus.has_dynamic_dims()) {
-    return false;
-  }
-  for (int64_t d = 0; d + 1 < taus.rank(); ++d) {
-    if (taus.dim(d) != matrix.dim(d)) return false;
-  }
-  const int64_t count = taus.dim(taus.rank() - 1);
-  return count > 0 && count <= std::min(matrix.dim(matrix.rank() - 2), matrix.dim(matrix.rank() - 1));
+  if (!taus.IsArray() || taus.rank() != matrix.rank() - 1) return false;
+  std::vector<int64_t> sizes(matrix.dims().begin(), matrix.dims().end() - 1);
+  const int64_t count = sizes.back() = taus.dim(taus.rank() - 1);
+  return IsArrayOf(taus, matrix.element_type(), sizes) && count > 0 &&
+         count <= std::min(matrix.dim(matrix.rank() - 2), matrix.dim(matrix.rank() - 1));
 }
 
 bool ExpandQr(PatternRewriter& rewriter, Instruction call) {
@@ -132,19 +128,23 @@ bool ExpandQr(PatternRewriter& rewriter, Instruction call) {
     return false;
   }
   const Shape matrix = call.operand(0).shape(), taus = call.shape().element(1);
-  if (!IsMatrix(matrix) || call.shape().element(0) != matrix || !AreTaus(taus, matrix)) return false;
+  if (!IsMatrix(matrix) || !IsArrayOf(call.shape().element(0), matrix.element_type(), matrix.dims()) ||
+      !AreTaus(taus, matrix)) {
+    return false;
+  }
   const MatrixSizes sizes(matrix);
   const ElementType type = WideTypeOf(rewriter, matrix.element_type());
-  const Shape wide_taus = rewriter.shapes().WithElementType(taus, type);
-  const Id a = rewriter.MakeConvert(call.operand(0).id(), type);
+  ArrayBuilder m(&rewriter);
+  const Shape wide_taus = rewriter.shapes().Array(type, taus.dims());
+  const Id a = m.InDefaultLayout(rewriter.MakeConvert(call.operand(0).id(), type));
   const Id zeros = rewriter.MakeSplat(wide_taus, rewriter.MakeScalarConstant(type, 0));
   const Id loop = MakeCountedLoop(
       rewriter, call, taus.dim(taus.rank() - 1), {a, zeros},
       [&](Builder& b, Id j, const std::vector<Id>& state) { return EliminateColumn(b, sizes, j, state); });
   Id results[2];
   for (int64_t k = 0; k < 2; ++k) {
-    results[k] = rewriter.MakeConvert(rewriter.MakeElement(loop, k + 1), matrix.element_type());
-    results[k] = rewriter.MakeCopy(results[k], call.shape().element(k));
+    const Id result = rewriter.MakeConvert(rewriter.MakeElement(loop, k + 1), matrix.element_type());
+    results[k] = m.InLayoutOf(call.shape().element(k), result);
   }
   return rewriter.Replace(call, rewriter.MakeTuple(results));
 }
@@ -152,7 +152,9 @@ bool ExpandQr(PatternRewriter& rewriter, Instruction call) {
 bool ExpandHouseholderProduct(PatternRewriter& rewriter, Instruction call) {
   if (!IsCall(call, "ProductOfElementaryHouseholderReflectors", 2) || !rewriter.IsReplaceable(call)) return false;
   const Shape matrix = call.operand(0).shape(), taus = call.operand(1).shape();
-  if (!IsMatrix(matrix) || call.shape() != matrix || !AreTaus(taus, matrix)) return false;
+  if (!IsMatrix(matrix) || !IsArrayOf(call.shape(), matrix.element_type(), matrix.dims()) || !AreTaus(taus, matrix)) {
+    return false;
+  }
   const MatrixSizes sizes(matrix);
   const ElementType type = WideTypeOf(rewriter, matrix.element_type());
   ArrayBuilder m(&rewriter);
@@ -161,15 +163,16 @@ bool ExpandHouseholderProduct(PatternRewriter& rewriter, Instruction call) {
       m.Compare(ComparisonDirection::kEq, m.Iota(all, sizes.row_dim), m.Iota(all, sizes.column_dim)), type);
   const int64_t count = taus.dim(taus.rank() - 1);
   // The last reflection is applied first.
-  const Id loop = MakeCountedLoop(
-      rewriter, call, count,
-      {identity, rewriter.MakeConvert(call.operand(0).id(), type), rewriter.MakeConvert(call.operand(1).id(), type)},
-      [&](Builder& b, Id counter, const std::vector<Id>& state) {
-        const Id last = b.MakeScalarConstant(ElementType::kS32, static_cast<double>(count - 1));
-        return MultiplyReflection(b, sizes, b.MakeLike(Opcode::kSubtract, {last, counter}), state);
-      });
+  const Id loop =
+      MakeCountedLoop(rewriter, call, count,
+                      {identity, m.InDefaultLayout(rewriter.MakeConvert(call.operand(0).id(), type)),
+                       m.InDefaultLayout(rewriter.MakeConvert(call.operand(1).id(), type))},
+                      [&](Builder& b, Id counter, const std::vector<Id>& state) {
+                        const Id last = b.MakeScalarConstant(ElementType::kS32, static_cast<double>(count - 1));
+                        return MultiplyReflection(b, sizes, b.MakeLike(Opcode::kSubtract, {last, counter}), state);
+                      });
   const Id product = rewriter.MakeConvert(rewriter.MakeElement(loop, 1), matrix.element_type());
-  return rewriter.Replace(call, rewriter.MakeCopy(product, call.shape()));
+  return rewriter.Replace(call, m.InLayoutOf(call.shape(), product));
 }
 
 }  // namespace

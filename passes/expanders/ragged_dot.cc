@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
 #include "passes/expanders/expanders.h"
 
@@ -50,23 +51,28 @@ class RaggedDot {
       const Shape shape = operand.shape();
       if (shape.has_dynamic_dims() || BitsOf(shape.element_type()) < 8) return false;
     }
-    if (!ProductsFit()) return false;
+    if (!AreArraysBounded()) return false;
     FindEnds();
     return rewriter_.Replace(dot_, is_batch_ ? OfBatch() : is_contracting_ ? OfContracted() : OfFree());
   }
 
  private:
-  // Returns true if arrays of an element for each group and element of operands and result have less than 2^63 bytes.
-  bool ProductsFit() const {
-    constexpr int64_t kMaxElementBytes = 16;
-    for (Shape shape : {lhs_.shape(), rhs_.shape(), dot_.shape()}) {
-      int64_t bytes = kMaxElementBytes;
-      bool fits = !__builtin_mul_overflow(bytes, groups_, &bytes);
-      for (int64_t size : shape.dims()) fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
-      if (!fits) return false;
-    }
-    return true;
+  // Returns false if an array of the expansion would have more bytes than an int64_t holds.
+  bool AreArraysBounded() {
+    if (is_batch_) return IsBounded(dot_.shape().dims());
+    if (!is_contracting_) return IsBounded(FreeDims().sizes);
+    return IsBounded(PerGroup(lhs_)) && IsBounded(PerGroup(rhs_));
   }
+  bool IsBounded(absl::Span<const int64_t> sizes) {
+    // Indices and masks are as large as the data: of the widest type among them.
+    int64_t bytes = 8;
+    for (ElementType type : {dot_.shape().element_type(), lhs_.shape().element_type(), rhs_.shape().element_type()}) {
+      bytes = std::max(bytes, BytesOf(type));
+    }
+    for (int64_t size : sizes) bytes = SaturatingMultiply(bytes, size);
+    return bytes != INT64_MAX;
+  }
+
   Shape Array(ElementType type, absl::Span<const int64_t> dims) { return rewriter_.shapes().Array(type, dims); }
 
   // Broadcasts `array` to `sizes`; its dimension k becomes dimension positions[k].
@@ -179,10 +185,16 @@ class RaggedDot {
     return Masked(rewriter_.MakeCompare(ComparisonDirection::kLt, index, Spread(total, positions, result)), all);
   }
 
+  // Returns the sizes of `operand` once for each group.
+  std::vector<int64_t> PerGroup(Instruction operand) const {
+    std::vector<int64_t> sizes = {groups_};
+    sizes.insert(sizes.end(), operand.shape().dims().begin(), operand.shape().dims().end());
+    return sizes;
+  }
+
   InstructionId OfContracted() {
     const auto masked = [&](Instruction operand, absl::Span<const int64_t> batch, int64_t ragged) {
-      std::vector<int64_t> sizes = {groups_};
-      sizes.insert(sizes.end(), operand.shape().dims().begin(), operand.shape().dims().end());
+      const std::vector<int64_t> sizes = PerGroup(operand);
       std::vector<int64_t> positions(static_cast<size_t>(operand.shape().rank()));
       std::iota(positions.begin(), positions.end(), 1);
       const auto position_of = [&](int64_t lhs_dim) {
@@ -201,26 +213,38 @@ class RaggedDot {
                    numbers);
   }
 
-  InstructionId OfFree() {
-    // The dimensions of the result: batch, left, right, with the groups among the latter.
-    std::vector<int64_t> sizes, positions(static_cast<size_t>(lhs_.shape().rank()), -1);
+  // The dot with the groups as a dimension: batch, left, right, with the groups among the latter.
+  struct GroupedDims {
+    std::vector<int64_t> sizes;
+    std::vector<int64_t> positions;  // of the dimensions of the left operand; -1: contracted
+    int64_t group = -1;
+  };
+  GroupedDims FreeDims() const {
+    GroupedDims dims;
+    dims.positions.resize(static_cast<size_t>(lhs_.shape().rank()), -1);
     const auto add = [&](int64_t d) {
-      positions[static_cast<size_t>(d)] = static_cast<int64_t>(sizes.size());
-      sizes.push_back(lhs_.shape().dim(d));
+      dims.positions[static_cast<size_t>(d)] = static_cast<int64_t>(dims.sizes.size());
+      dims.sizes.push_back(lhs_.shape().dim(d));
     };
     for (int64_t d : dims_.lhs_batch) add(d);
     for (int64_t d = 0; d < lhs_.shape().rank(); ++d) {
       if (!absl::c_linear_search(dims_.lhs_batch, d) && !absl::c_linear_search(dims_.lhs_contracting, d)) add(d);
     }
-    int64_t group = -1;
     for (int64_t d = 0; d < rhs_.shape().rank(); ++d) {
       if (absl::c_linear_search(dims_.rhs_batch, d) || absl::c_linear_search(dims_.rhs_contracting, d)) continue;
-      if (absl::c_linear_search(dot_.list_attr(Attr::kRhsGroupDims), d)) group = static_cast<int64_t>(sizes.size());
-      sizes.push_back(rhs_.shape().dim(d));
+      if (absl::c_linear_search(dot_.list_attr(Attr::kRhsGroupDims), d)) {
+        dims.group = static_cast<int64_t>(dims.sizes.size());
+      }
+      dims.sizes.push_back(rhs_.shape().dim(d));
     }
+    return dims;
+  }
+
+  InstructionId OfFree() {
+    const auto [sizes, positions, group] = FreeDims();
     const ElementType type = dot_.shape().element_type();
     const InstructionId all = MakeDot(Array(type, sizes), lhs_.id(), rhs_.id(), Numbers(0));
-    const auto position_of = [&](int64_t d) { return positions[static_cast<size_t>(d)]; };
+    const auto position_of = [&at = positions](int64_t d) { return at[static_cast<size_t>(d)]; };
     const InstructionId masked = Masked(Mask(position_of, group, sizes), all);
     const InstructionId zero = rewriter_.MakeScalarConstant(type, 0);
     const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, {group}),

@@ -47,7 +47,7 @@ ComputationId MakeCombiner(PatternRewriter& rewriter, Computation scatter) {
   const Instruction root = scatter.root();
   if (HasTrait(root.opcode(), kCommutative) && root.operand_count() == 2 &&
       root.operand(0).opcode() == Opcode::kParameter && root.operand(1).opcode() == Opcode::kParameter &&
-      root.operand(0).id() != root.operand(1).id()) {
+      root.operand(0) != root.operand(1)) {
     return scatter.id();
   }
   Module& module = rewriter.module();

@@ -110,9 +110,12 @@ bool IsIndex(Instruction i, int64_t dimension) {
          i.int_attr(Attr::kIotaDimension) == dimension;
 }
 
+// Returns true if `i` cannot be replaced: custom-calls TopK are not partitioned.
+bool IsTied(Instruction i) { return HasControlEdges(i) || i.has(Attr::kSharding); }
+
 // Adds a slice of the first elements of result `result`. Returns false if it is something else.
 bool AddSlice(SortedPrefix* prefix, Instruction slice, int64_t result) {
-  if (slice.opcode() != Opcode::kSlice || HasControlEdges(slice)) return false;
+  if (slice.opcode() != Opcode::kSlice || IsTied(slice)) return false;
   const SliceView view = SliceView::Of(slice);
   const Shape whole = slice.operand(0).shape();
   for (int64_t d = 0; d < whole.rank(); ++d) {
@@ -130,10 +133,7 @@ bool AddSlice(SortedPrefix* prefix, Instruction slice, int64_t result) {
 
 std::optional<SortedPrefix> MatchSort(Instruction sort) {
   const int64_t count = sort.operand_count();
-  if (sort.opcode() != Opcode::kSort || count > 2 || sort.is_root() || HasControlEdges(sort) ||
-      sort.has(Attr::kSharding)) {
-    return std::nullopt;
-  }
+  if (sort.opcode() != Opcode::kSort || count > 2 || sort.is_root() || IsTied(sort)) return std::nullopt;
   SortedPrefix prefix;
   prefix.sort = sort;
   prefix.dimension = sort.list_attr(Attr::kDimensions)[0];
@@ -150,7 +150,7 @@ std::optional<SortedPrefix> MatchSort(Instruction sort) {
       if (!AddSlice(&prefix, user, 0)) return std::nullopt;
       continue;
     }
-    if (user.opcode() != Opcode::kGetTupleElement || user.is_root() || HasControlEdges(user)) return std::nullopt;
+    if (user.opcode() != Opcode::kGetTupleElement || user.is_root() || IsTied(user)) return std::nullopt;
     prefix.elements.push_back(user);
     for (Instruction slice : user.users()) {
       if (!AddSlice(&prefix, slice, user.int_attr(Attr::kIndex))) return std::nullopt;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Custom calls: registered functions, built-in ones, markers that return their operand, and calls that do nothing.
-#include <algorithm>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,25 +14,11 @@
 #include "interp/exact/matrix_calls.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
 namespace {
-
-constexpr std::string_view kMarkers[] = {
-    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
-    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
-    "annotate_device_placement"};
-
-// Stand for communication that control-flow-flattening removed: they do nothing.
-constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken"};
-
-bool IsNop(std::string_view target) { return target == kNops[0] || target == kNops[1]; }
-
-bool IsAnnotationCustomCall(std::string_view target) {
-  return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers) ||
-         target.starts_with("xla.sdy.");
-}
 
 struct FunctionPlan : ThunkParams {
   const CustomCallFunction* registered = nullptr;
@@ -49,21 +34,15 @@ void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte*
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
   std::vector<CustomCallResult> results;
   for (size_t i = 0; i < p.results.size(); ++i) results.push_back({p.results[i], out[i]});
-  const absl::Status status = p.registered != nullptr
-                                  ? (*p.registered)(operands, results, p.config)
-                                  : p.matrix(operands, results, p.config, [&] { return context.ShouldStop(); });
+  std::optional<Scratch> scratch;
+  const auto allocate = [&](int64_t count) {
+    scratch.emplace(context, SaturatingMultiply(count, int64_t{sizeof(double)}));
+    return scratch->as<double>();
+  };
+  const MatrixCallRun run = {[&] { return context.ShouldStop(); }, allocate};
+  const absl::Status status = p.registered != nullptr ? (*p.registered)(operands, results, p.config)
+                                                      : p.matrix(operands, results, p.config, run);
   if (!status.ok()) context.Fail(std::string(status.message()));
-}
-
-std::string UnknownTarget(std::string_view target, const CustomCallRegistry* registry) {
-  std::string message = StrCat("no function for custom-call target \"", target,
-                               "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
-  for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
-  for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
-  if (registry != nullptr) {
-    for (const std::string& registered : registry->Targets()) StrAppend(&message, ", ", registered);
-  }
-  return message;
 }
 
 }  // namespace
@@ -91,7 +70,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     b.Emit(RunFunction, std::move(plan), views);
     return;
   }
-  if (IsAnnotationCustomCall(target) && instruction.operand_count() >= 1 &&
+  if (IsMarkerTarget(target) && instruction.operand_count() >= 1 &&
       SameShape(instruction.operand(0).shape(), b.shape(), /*ignore_layout=*/true)) {
     b.SetResults(b.leaves(instruction.operand(0)));
     return;
@@ -103,9 +82,9 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     return;
   }
   const bool unused = !instruction.has_users() && instruction.parent().root() != instruction;
-  if (unused || IsNop(target)) {
+  if (unused || IsNopTarget(target)) {
     // A side effect without values.
-    if (!IsNop(target)) {
+    if (!IsNopTarget(target)) {
       b.Warn(
           StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
     }
@@ -116,7 +95,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
     b.SetResults(views);
     return;
   }
-  b.EmitTrap(UnknownTarget(target, registry));
+  b.EmitTrap(UnknownTargetMessage(target, registry));
 }
 
 }  // namespace hlokit::interp
