@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"

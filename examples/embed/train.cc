@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/source_buffer.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/double_text.h"

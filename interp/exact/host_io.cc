@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "interp/exact/arguments.h"
+#include "interp/values/arguments.h"
 #include "ir/core/atomic_file_writer.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/arguments.h"
+#include "interp/values/arguments.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"

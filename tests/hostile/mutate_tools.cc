@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/reference/evaluator.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "interp/arguments/argument_generator.h"
 #include "interp/equivalence/equivalence_check.h"
-#include "interp/exact/argument_generator.h"
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"

@@ -25,10 +25,10 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/argument_generator.h"
-#include "interp/exact/arguments.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
+#include "interp/values/arguments.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "interp/arguments/argument_generator.h"
 #include "interp/equivalence/equivalence_check.h"
-#include "interp/exact/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/core/str_cat.h"

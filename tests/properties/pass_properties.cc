@@ -28,8 +28,8 @@
 #include <string_view>
 #include <vector>
 
+#include "interp/arguments/argument_generator.h"
 #include "interp/equivalence/equivalence_check.h"
-#include "interp/exact/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"

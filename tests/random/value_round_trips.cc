@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "interp/exact/argument_generator.h"
-#include "interp/exact/arguments.h"
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
+#include "interp/values/arguments.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "interp/exact/argument_generator.h"
-#include "interp/exact/arguments.h"
+#include "interp/arguments/argument_generator.h"
+#include "interp/values/arguments.h"
 #include "interp/values/npy.h"
 #include "interp/values/value_summary.h"
 #include "ir/core/str_cat.h"

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/arguments.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
+#include "interp/values/arguments.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"

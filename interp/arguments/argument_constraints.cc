@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/argument_constraints.h"
+#include "interp/arguments/argument_constraints.h"
 
 #include <algorithm>
 #include <limits>

@@ -7,8 +7,8 @@
 //   pred[] true
 //   token[]
 // Empty lines and lines that begin with # or // are skipped. Lines for tokens may be left out.
-#ifndef HLOKIT_INTERP_EXACT_ARGUMENTS_H_
-#define HLOKIT_INTERP_EXACT_ARGUMENTS_H_
+#ifndef HLOKIT_INTERP_VALUES_ARGUMENTS_H_
+#define HLOKIT_INTERP_VALUES_ARGUMENTS_H_
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/exact/argument_generator.h"  // IWYU pragma: export
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
@@ -37,4 +36,4 @@ void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ARGUMENTS_H_
+#endif  // HLOKIT_INTERP_VALUES_ARGUMENTS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/arguments.h"
+#include "interp/values/arguments.h"
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constraints on the arguments of a program: index bounds, positive values, and scale of contraction operands. Inferred
 // from the instructions alone, independent of names.
-#ifndef HLOKIT_INTERP_EXACT_ARGUMENT_CONSTRAINTS_H_
-#define HLOKIT_INTERP_EXACT_ARGUMENT_CONSTRAINTS_H_
+#ifndef HLOKIT_INTERP_ARGUMENTS_ARGUMENT_CONSTRAINTS_H_
+#define HLOKIT_INTERP_ARGUMENTS_ARGUMENT_CONSTRAINTS_H_
 
 #include <cstdint>
 #include <vector>
@@ -32,4 +32,4 @@ std::vector<ArgumentConstraints> InferArgumentConstraints(const Module& module);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ARGUMENT_CONSTRAINTS_H_
+#endif  // HLOKIT_INTERP_ARGUMENTS_ARGUMENT_CONSTRAINTS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generates synthetic arguments: small floats, positive if a root of them is taken, and integers that are in bounds
 // where the program uses them as indices.
-#ifndef HLOKIT_INTERP_EXACT_ARGUMENT_GENERATOR_H_
-#define HLOKIT_INTERP_EXACT_ARGUMENT_GENERATOR_H_
+#ifndef HLOKIT_INTERP_ARGUMENTS_ARGUMENT_GENERATOR_H_
+#define HLOKIT_INTERP_ARGUMENTS_ARGUMENT_GENERATOR_H_
 
 #include <cstdint>
 #include <functional>
@@ -41,4 +41,4 @@ std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t 
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ARGUMENT_GENERATOR_H_
+#endif  // HLOKIT_INTERP_ARGUMENTS_ARGUMENT_GENERATOR_H_

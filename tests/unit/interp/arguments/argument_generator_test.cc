@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/argument_constraints.h"
+#include "interp/arguments/argument_constraints.h"
 #include "ir/types/float_types.h"
 #include "parser/core/parser.h"
 

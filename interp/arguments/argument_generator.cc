@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/argument_generator.h"
+#include "interp/arguments/argument_generator.h"
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
 
-#include "interp/exact/argument_constraints.h"
+#include "interp/arguments/argument_constraints.h"
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/thread_pool.h"
 #include "ir/core/str_cat.h"
