@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -213,17 +214,19 @@ absl::StatusOr<std::vector<Literal>> Evaluator::EvaluateOne(Instruction instruct
   reference::Run run(program_.get(), options_, &sink);
   Device device;
   run.device = &device;
-  std::vector<SlotValue> values;
+  std::deque<SlotValue> values;
+  std::vector<const SlotValue*> places;
   size_t next = 0;
   for (Instruction operand : instruction.operands()) {
     SlotValue& value = values.emplace_back();
+    places.push_back(&value);
     for (size_t leaf = LeafShapes(operand.shape()).size(); leaf-- > 0 && next < operands.size(); ++next) {
       value.push_back(std::make_shared<Array>(operands[next].shape(), operands[next].data()));
     }
   }
   std::vector<Literal> results;
   {
-    const SlotValue value = EvaluateOp(run, instruction, std::move(values));
+    const SlotValue value = EvaluateOp(run, instruction, OperandValues(std::move(places)));
     if (run.failed()) return absl::FailedPreconditionError(run.error());
     const std::vector<Shape> shapes = LeafShapes(instruction.shape());
     for (size_t i = 0; i < value.size() && i < shapes.size(); ++i) results.push_back(ToLiteral(*value[i], shapes[i]));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "interp/reference/ops.h"
@@ -24,8 +25,9 @@ bool FitOperands(Op* op) {
   const Opcode opcode = op->instruction.opcode();
   Run& run = op->run;
   ShapeTable& shapes = run.program.module->context().shapes;
-  for (const SlotValue& operand : op->operands) {
-    if (operand.size() != 1) return true;  // forwarded unchanged
+  OperandValues& operands = op->operands;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].size() != 1) return true;  // forwarded unchanged
   }
   const bool as_bytes = run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
                         ShouldHaveOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
@@ -33,40 +35,44 @@ bool FitOperands(Op* op) {
   if (as_bytes) {
     const bool compares = opcode == Opcode::kCompare || opcode == Opcode::kIsFinite;
     const ElementType type = compares ? op->in(0).type() : op->shape.element_type();
-    for (SlotValue& operand : op->operands) {
-      if (!IsFloatArray(operand[0]) || !IsFloat(type) || operand[0]->type() == type) continue;
-      const std::shared_ptr<Array> read = run.Allocate(shapes.Array(type, operand[0]->dims()));
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const Leaf& operand = operands[k][0];
+      if (!IsFloatArray(operand) || !IsFloat(type) || operand->type() == type) continue;
+      const std::shared_ptr<Array> read = run.Allocate(shapes.Array(type, operand->dims()));
       if (read == nullptr) return false;
-      read->CopyBytes(*operand[0]);
-      operand = {read};
+      read->CopyBytes(*operand);
+      operands.Replace(k, {read});
     }
     return true;
   }
   // Converts operands to the types of the function's parameters, or to the widest of their types.
   std::vector<ElementType> results;
   std::optional<ElementType> widest;
-  for (const SlotValue& operand : op->operands) {
-    if (IsFloatArray(operand[0])) widest = widest ? HigherPrecision(*widest, operand[0]->type()) : operand[0]->type();
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const Leaf& operand = operands[k][0];
+    if (IsFloatArray(operand)) widest = widest ? HigherPrecision(*widest, operand->type()) : operand->type();
   }
   const Computation function =
       HasTrait(opcode, kAppliesComputation) ? op->instruction.computation_attr(Attr::kToApply) : Computation();
-  if (function.valid() && function.parameter_count() < static_cast<int64_t>(op->operands.size())) return true;
-  for (size_t k = 0; k < op->operands.size(); ++k) {
-    Leaf& operand = op->operands[k][0];
+  if (function.valid() && function.parameter_count() < static_cast<int64_t>(operands.size())) return true;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const Leaf& operand = operands[k][0];
     if (!IsFloatArray(operand) || (!function.valid() && !ShouldHaveOneType(opcode))) continue;
     const ElementType type =
         function.valid() ? function.parameter(static_cast<int64_t>(k)).shape().element_type() : *widest;
-    if (IsFloat(type)) operand = Converted(run, operand, type);
-    if (operand == nullptr) return false;
+    if (!IsFloat(type)) continue;
+    Leaf converted = Converted(run, operand, type);
+    if (converted == nullptr) return false;
+    operands.Replace(k, {std::move(converted)});
   }
   // Result types of the instruction for these operands.
   if (function.valid()) {
     for (Shape leaf : LeafShapes(function.root().shape())) results.push_back(leaf.element_type());
   } else {
-    std::vector<Shape> operands, scratch;
-    for (const SlotValue& operand : op->operands) operands.push_back(operand[0]->shape());
+    std::vector<Shape> converted, scratch;
+    for (size_t k = 0; k < operands.size(); ++k) converted.push_back(operands[k][0]->shape());
     InferenceRequest request = RequestFor(op->instruction, &scratch);
-    request.operands = operands;
+    request.operands = converted;
     const absl::StatusOr<Shape> inferred = InferShape(request);
     if (!inferred.ok()) {
       run.Fail(std::string(inferred.status().message()));

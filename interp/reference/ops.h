@@ -6,6 +6,7 @@
 #define HLOKIT_INTERP_REFERENCE_OPS_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,12 +21,27 @@
 
 namespace hlokit::reference {
 
+// The values of an instruction's operands: those that the computation holds, or converted ones.
+class OperandValues {
+ public:
+  explicit OperandValues(std::vector<const SlotValue*> values) : values_(std::move(values)) {}
+
+  size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+  const SlotValue& operator[](size_t i) const { return *values_[i]; }
+  void Replace(size_t i, SlotValue value) { values_[i] = &replaced_.emplace_back(std::move(value)); }
+
+ private:
+  std::vector<const SlotValue*> values_;
+  std::deque<SlotValue> replaced_;
+};
+
 // One instruction during its evaluation.
 struct Op {
   Run& run;
   Instruction instruction;
-  Shape shape;                                  // of the result
-  std::vector<SlotValue> operands;              // of each operand
+  Shape shape;  // of the result
+  OperandValues operands;
   std::vector<std::shared_ptr<Array>> results;  // zeros, for each leaf of the result
 
   const Array& in(size_t i) const { return *operands[i][0]; }

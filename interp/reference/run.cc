@@ -75,20 +75,23 @@ class Preparation {
     absl::flat_hash_set<uint32_t> open;
     for (Instruction root : computation.instructions()) {
       if (!live.contains(root.id().value)) continue;
-      std::vector<std::pair<Instruction, size_t>> stack = {{root, 0}};
+      if (program_.places[root.id().value] != kNoPosition) continue;
+      struct Visit {
+        Instruction at;
+        std::vector<Instruction> needed;
+        size_t next = 0;
+      };
+      std::vector<Visit> stack = {{root, NeededBy(root)}};
       while (!stack.empty()) {
-        const Instruction at = stack.back().first;
-        const std::vector<Instruction> needed = NeededBy(at);
-        if (stack.back().second == 0 && program_.places[at.id().value] != kNoPosition) {
-          stack.pop_back();
-        } else if (stack.back().second < needed.size()) {
+        const Instruction at = stack.back().at;
+        if (stack.back().next < stack.back().needed.size()) {
           open.insert(at.id().value);
-          const Instruction next = needed[stack.back().second++];
+          const Instruction next = stack.back().needed[stack.back().next++];
           if (program_.places[next.id().value] != kNoPosition) continue;
           if (open.contains(next.id().value)) {
             return Refuse(next, DiagnosticKind::kCyclicOperands, "this instruction depends on its own result", sink_);
           }
-          stack.push_back({next, 0});
+          stack.push_back({next, NeededBy(next)});
         } else {
           stack.pop_back();
           if (!Check(at)) return false;

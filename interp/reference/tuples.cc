@@ -49,7 +49,9 @@ SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, int
 
 SlotValue Op::OperandLeaves() const {
   SlotValue leaves;
-  for (const SlotValue& operand : operands) leaves.insert(leaves.end(), operand.begin(), operand.end());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    leaves.insert(leaves.end(), operands[i].begin(), operands[i].end());
+  }
   return leaves;
 }
 

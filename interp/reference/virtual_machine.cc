@@ -26,7 +26,7 @@ const Evaluate* EvaluateOf(Opcode opcode) {
   return opcode == Opcode::kUnknown ? nullptr : &kEvaluate[static_cast<size_t>(opcode)];
 }
 
-SlotValue EvaluateOp(Run& run, Instruction instruction, std::vector<SlotValue> operands) {
+SlotValue EvaluateOp(Run& run, Instruction instruction, OperandValues operands) {
   const Evaluate& evaluate = *EvaluateOf(instruction.opcode());
   Op op = {run, instruction, instruction.shape(), std::move(operands), {}};
   const bool mixed = run.program.mixed.contains(instruction.id().value);
@@ -35,7 +35,7 @@ SlotValue EvaluateOp(Run& run, Instruction instruction, std::vector<SlotValue> o
   if (evaluate.kind == Evaluate::Kind::kReturn) {
     value = evaluate.returned(op);
   } else {
-    for (const SlotValue& operand : op.operands) op.Require(!operand.empty(), "an operand is no array");
+    for (size_t i = 0; i < op.operands.size(); ++i) op.Require(!op.operands[i].empty(), "an operand is no array");
     if (!run.failed()) op.results = run.AllocateLeaves(op.shape);
     if (run.failed() || !op.Require(!op.results.empty(), "the result is no array")) return {};
     evaluate.fill(op);
@@ -102,9 +102,9 @@ void VirtualMachine::Thunk() {
     state_ = State::kWaiting;
     return;
   }
-  std::vector<SlotValue> operands;
-  for (Instruction operand : OperandsOf(at)) operands.push_back(ValueOf(operand));
-  SlotValue value = EvaluateOp(run_, at, std::move(operands));
+  std::vector<const SlotValue*> operands;
+  for (Instruction operand : OperandsOf(at)) operands.push_back(&ValueOf(operand));
+  SlotValue value = EvaluateOp(run_, at, OperandValues(std::move(operands)));
   if (!run_.failed()) Finish(std::move(value));
 }
 

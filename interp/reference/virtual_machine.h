@@ -13,7 +13,7 @@
 namespace hlokit::reference {
 
 // Evaluates one instruction other than control flow and collectives. Empty after an error, or if the value is ().
-SlotValue EvaluateOp(Run& run, Instruction instruction, std::vector<SlotValue> operands);
+SlotValue EvaluateOp(Run& run, Instruction instruction, OperandValues operands);
 
 class VirtualMachine {
  public:

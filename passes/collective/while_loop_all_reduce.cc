@@ -23,28 +23,36 @@ struct Accumulation {
   InstructionId all_reduce;  // with addition
 };
 
-// Returns the only reader of element `index` in `computation`, or an invalid instruction; `readers`: how many there
-// are.
-Instruction ReaderOf(Computation computation, int64_t index, int64_t* readers) {
-  Instruction only;
-  *readers = 0;
+// Who reads an element of the state in a computation.
+struct Readers {
+  int64_t count = 0;
+  Instruction last;  // invalid if a root does
+};
+
+// Returns the readers of each of the `size` elements.
+std::vector<Readers> ReadersOfElements(Computation computation, int64_t size) {
+  std::vector<Readers> readers(static_cast<size_t>(size));
   for (const auto& use : computation.parameter(0).uses()) {
-    if (!IsStateElement(use.user, computation, index)) continue;
+    if (use.user.opcode() != Opcode::kGetTupleElement) continue;
+    Readers& of = readers[static_cast<size_t>(use.user.int_attr(Attr::kIndex))];
     for (const auto& reader : use.user.uses()) {
-      only = reader.user;
-      ++*readers;
+      of.last = reader.user;
+      ++of.count;
     }
-    if (use.user.is_root()) ++*readers;
+    if (use.user.is_root()) {
+      of.last = Instruction();
+      ++of.count;
+    }
   }
-  return *readers == 1 ? only : Instruction();
+  return readers;
 }
 
-std::optional<Accumulation> MatchAccumulation(const CanonicalLoop& loop, int64_t element) {
+// `in_condition`, `in_body`: the readers of the element.
+std::optional<Accumulation> MatchAccumulation(const CanonicalLoop& loop, int64_t element, const Readers& in_condition,
+                                              const Readers& in_body) {
   const Instruction sum = loop.body.root().operand(element);
   if (sum.opcode() != Opcode::kAdd || !HasOneUse(sum) || HasControlEdges(sum)) return std::nullopt;
-  int64_t readers = 0;
-  if (ReaderOf(loop.condition, element, &readers); readers != 0) return std::nullopt;
-  if (ReaderOf(loop.body, element, &readers) != sum) return std::nullopt;
+  if (in_condition.count != 0 || in_body.count != 1 || in_body.last != sum) return std::nullopt;
   for (int64_t k = 0; k < 2; ++k) {
     const Instruction reduced = sum.operand(k);
     if (reduced.opcode() != Opcode::kAllReduce || reduced.operand_count() != 1 || !HasOneUse(reduced)) continue;
@@ -146,9 +154,13 @@ absl::StatusOr<int64_t> MoveAllReducesOutOfLoops(Module& module) {
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CanonicalLoop> loop = MatchCanonicalLoop(module.instruction(id), callers);
     if (!loop || HasControlEdges(loop->loop)) continue;
+    const std::vector<Readers> in_condition = ReadersOfElements(loop->condition, loop->size);
+    const std::vector<Readers> in_body = ReadersOfElements(loop->body, loop->size);
     std::vector<Accumulation> accumulations;
     for (int64_t k = 0; k < loop->size; ++k) {
-      const std::optional<Accumulation> accumulation = MatchAccumulation(*loop, k);
+      const size_t element = static_cast<size_t>(k);
+      const std::optional<Accumulation> accumulation =
+          MatchAccumulation(*loop, k, in_condition[element], in_body[element]);
       if (accumulation) accumulations.push_back(*accumulation);
     }
     if (accumulations.empty()) continue;
