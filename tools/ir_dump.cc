@@ -10,6 +10,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/memory_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/print_flags.h"
@@ -163,6 +164,8 @@ int Run(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--init", init, "deterministic pseudo-random initial values: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
+  lazy::TracerOptions options;
+  cli::AddMaxBytes(&app, &options.client.evaluator.limits);
   cli::AddNumber(&app, "--gain", &model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
       ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
@@ -246,7 +249,6 @@ int Run(int argc, char** argv) {
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
-  lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) {
     return cli::UsageError("ir-dump", std::string(s.message()));
   }

@@ -2,13 +2,12 @@
 #include "tools/hlo_run/flags.h"
 
 #include <re2/re2.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 
 #include "ir/core/str_cat.h"
+#include "tools/cli/memory_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/hlo_run/value_kinds.h"
 
@@ -135,22 +134,11 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
       ->type_name("DIR");
 }
 
-// Returns the bytes of memory that the machine, or the control group of this process, has.
-int64_t MachineMemory() {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  std::ifstream group("/sys/fs/cgroup/memory.max");
-  int64_t limit = 0;
-  if (group >> limit && limit > 0) bytes = std::min(bytes, limit);  // the text may be "max"
-  return bytes > 0 ? bytes : interp::Limits().max_bytes;
-}
-
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
   cli::AddNumber(app, "--num-threads", &options->num_threads,
                  "number of threads; 0: one for each core; results do not depend on it", 0, 1024)
       ->capture_default_str();
-  options->limits.max_bytes = MachineMemory();
-  cli::AddNumber(app, "--max-bytes", &options->limits.max_bytes,
-                 "limit on the bytes of arguments and live values; by default the memory of the machine", 0);
+  cli::AddMaxBytes(app, &options->limits);
   cli::AddNumber(app, "--max-steps", &options->limits.max_steps, "limit on the instructions executed", 0);
   cli::AddNumber(app, "--max-loop-trips,--max-loop-iterations", &options->limits.max_loop_iterations,
                  "limit on the iterations of one loop", 0);

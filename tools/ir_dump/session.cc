@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/core/double_text.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/text/literal_text.h"
@@ -280,6 +281,15 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     replicas.push_back({device, models.back().get(), registries.back().get()});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
+  const bool reads_values = !options.client.defer_executions || emit.values || request.compare || !request.save.empty();
+  const int64_t bytes = SaturatingMultiply(registry.ByteSize(), request.devices);
+  if (const int64_t limit = options.client.evaluator.limits.max_bytes; reads_values && bytes > limit) {
+    return Fail(config.name,
+                absl::ResourceExhaustedError(
+                    StrCat("the parameters take ", bytes, " bytes of memory to run the model; the limit is ", limit,
+                           " bytes (--max-bytes): choose smaller sizes, --dtype=bf16, or --emit "
+                           "that does not run it: params, lazy, hlo, hash, graphs")));
+  }
   absl::StatusOr<std::vector<lazy::models::TrainingMetric>> metrics = std::vector<lazy::models::TrainingMetric>();
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;

@@ -41,7 +41,7 @@ constexpr Preset kPresets[] = {
 
 constexpr int64_t kMaxDimension = int64_t{1} << 31;
 constexpr double kMaxElements = 0x1p32;  // per tensor
-constexpr double kMaxParameters = 0x1p33;
+constexpr double kMaxParameters = 0x1p45;
 
 }  // namespace
 
@@ -49,18 +49,23 @@ Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
   DeviceState& device = *CurrentDevice();
   std::vector<int64_t> dims = {config.batch};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
-  Literal x = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
-  const size_t numbers = x.values<float>().size();
-  const size_t before = static_cast<size_t>(config.batch_offset) * (numbers / static_cast<size_t>(config.batch));
-  for (size_t i = 0; i < numbers; ++i) {
-    x.values<float>()[i] = static_cast<float>(HashedValue(1000, static_cast<uint32_t>(before + i)));
-  }
-  Literal y = Literal::Zeros(device.ArrayShape(ElementType::kS64, {config.batch}));
-  for (int64_t n = 0; n < config.batch; ++n) {
-    y.values<int64_t>()[n] = (7 * (config.batch_offset + n) + 3) % config.classes;
-  }
-  if (config.type != ElementType::kF32) x = Converted(x, device.ArrayShape(config.type, dims));
-  return {{tracer.FromLiteral(std::move(x))}, tracer.FromLiteral(std::move(y))};
+  const Shape numbers = device.ArrayShape(ElementType::kF32, dims), shape = device.ArrayShape(config.type, dims);
+  const Tensor x = tracer.FromGenerator(shape, [numbers, shape, config](Literal* out) {
+    Literal images = Literal::Zeros(numbers);
+    const absl::Span<float> values = images.values<float>();
+    const size_t before =
+        static_cast<size_t>(config.batch_offset) * (values.size() / static_cast<size_t>(config.batch));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(HashedValue(1000, static_cast<uint32_t>(before + i)));
+    }
+    *out = shape == numbers ? std::move(images) : Converted(images, shape);
+  });
+  const Tensor y = tracer.FromGenerator(device.ArrayShape(ElementType::kS64, {config.batch}), [config](Literal* out) {
+    for (int64_t n = 0; n < config.batch; ++n) {
+      out->values<int64_t>()[n] = (7 * (config.batch_offset + n) + 3) % config.classes;
+    }
+  });
+  return {{x}, y};
 }
 
 std::vector<std::string_view> ModelNames() {

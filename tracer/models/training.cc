@@ -23,6 +23,11 @@
 namespace hlokit::lazy::models {
 namespace {
 
+double ElementOf(const Literal& literal, size_t i) {
+  const ElementType type = literal.shape().element_type();
+  return LoadScalar(type, literal.data() + i * static_cast<size_t>(BytesOf(type))).ToDouble();
+}
+
 // Returns the elements. Without `fetch` computes the tensor without waiting and returns one 0.
 absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
   if (!fetch && t.defined()) {
@@ -33,8 +38,7 @@ absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
   absl::StatusOr<Literal> literal = t.ToLiteral();
   if (!literal.ok()) return literal.status();
   std::vector<double> out(static_cast<size_t>(literal->element_count()));
-  const size_t width = static_cast<size_t>(BytesOf(t.dtype()));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = LoadScalar(t.dtype(), literal->data() + i * width).ToDouble();
+  for (size_t i = 0; i < out.size(); ++i) out[i] = ElementOf(*literal, i);
   return out;
 }
 
@@ -175,11 +179,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     const DeviceGuard on(replica.device);
     trainers.push_back(std::make_unique<Trainer>(&tracer, replica, options, reduce, *schedule));
   }
-  std::vector<std::vector<double>> before;
+  std::vector<Literal> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
-    absl::StatusOr<std::vector<double>> values = Values(p.tensor, options.metrics);
-    if (!values.ok()) return values.status();
-    before.push_back(*std::move(values));
+    if (!options.metrics) break;
+    absl::StatusOr<Literal> value = p.tensor.ToLiteral();
+    if (!value.ok()) return value.status();
+    before.push_back(*std::move(value));
   }
   std::vector<double> losses;
   for (int64_t step = 0; step < options.steps; ++step) {
@@ -213,7 +218,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     if (!after.ok()) return after.status();
     sum += SumOf(*after);
     squares += Squares(*after);
-    for (size_t i = 0; i < after->size(); ++i) (*after)[i] -= before[k][i];
+    for (size_t i = 0; options.metrics && i < after->size(); ++i) (*after)[i] -= ElementOf(before[k], i);
     const double change = Squares(*after);
     delta += change;
     deltas.push_back({StrCat("delta_l2 ", k, " ", registry.parameters()[k].name), std::sqrt(change)});

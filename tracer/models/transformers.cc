@@ -22,8 +22,8 @@ using nn::ModuleScope;
 using nn::ParameterKind;
 using nn::RmsNorm;
 
-Literal S64(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kS64, dims)); }
-Literal F32(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kF32, dims)); }
+Shape S64Shape(Dims dims) { return CurrentDevice()->ArrayShape(ElementType::kS64, dims); }
+Shape F32Shape(Dims dims) { return CurrentDevice()->ArrayShape(ElementType::kF32, dims); }
 
 // [batch, t, hidden] -> [batch, heads, t, width]
 Tensor SplitHeads(const Tensor& x, int64_t heads) {
@@ -42,17 +42,30 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 }
 
 Tensor Positions(nn::ParameterRegistry* registry, int64_t n) {
-  Literal positions = S64({n});
-  for (int64_t t = 0; t < n; ++t) positions.values<int64_t>()[t] = t;
-  return registry->Constant(std::move(positions));
+  return registry->Constant(S64Shape({n}), [n](Literal* positions) {
+    for (int64_t t = 0; t < n; ++t) positions->values<int64_t>()[t] = t;
+  });
 }
 // Returns the mask above[i][j] = j > i.
 Tensor Above(nn::ParameterRegistry* registry, int64_t n) {
-  Literal above = Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kPred, {n, n}));
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i + 1; j < n; ++j) above.values<uint8_t>()[i * n + j] = 1;
-  }
-  return registry->Constant(std::move(above));
+  return registry->Constant(CurrentDevice()->ArrayShape(ElementType::kPred, {n, n}), [n](Literal* above) {
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = i + 1; j < n; ++j) above->values<uint8_t>()[i * n + j] = 1;
+    }
+  });
+}
+
+// Rotary embedding: returns a function of angles by position and index in the first half of the width, twice.
+Tensor RotaryTable(nn::ParameterRegistry* registry, int64_t n, int64_t width, double (*function)(double)) {
+  return registry->Constant(F32Shape({n, width}), [n, width, function](Literal* table) {
+    for (int64_t t = 0; t < n; ++t) {
+      for (int64_t j = 0; j < width; ++j) {
+        const double exponent = -2.0 * static_cast<double>(j % (width / 2)) / static_cast<double>(width);
+        const double angle = static_cast<double>(t) * std::pow(10000.0, exponent);
+        table->values<float>()[t * width + j] = static_cast<float>(function(angle));
+      }
+    }
+  });
 }
 
 struct SelfAttention {
@@ -84,13 +97,14 @@ class LanguageModel : public Model {
     return CrossEntropy(shown, Reshape(Slice(batch.labels, 1, 1, config_.seq), {config_.batch * t}));
   }
   Batch MakeBatch(Tracer& tracer) const override {
-    Literal ids = S64({config_.batch, config_.seq});
-    const size_t before = static_cast<size_t>(config_.batch_offset * config_.seq);
-    for (size_t i = 0; i < ids.values<int64_t>().size(); ++i) {
-      ids.values<int64_t>()[i] =
-          HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(config_.vocab);
-    }
-    const Tensor t = tracer.FromLiteral(std::move(ids));
+    const auto fill = [config = config_](Literal* ids) {
+      const size_t before = static_cast<size_t>(config.batch_offset * config.seq);
+      const absl::Span<int64_t> values = ids->values<int64_t>();
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(config.vocab);
+      }
+    };
+    const Tensor t = tracer.FromGenerator(S64Shape({config_.batch, config_.seq}), fill);
     return {{t}, t};
   }
 
@@ -157,18 +171,8 @@ class Llama : public LanguageModel {
     }
     rms_ = RmsNorm(s["rms"], c.hidden);
     lm_ = Linear(s["lm"], c.hidden, c.vocab, false);
-    // Rotary embedding: angles by position and index in the first half of the width, twice.
-    Literal cos = F32({c.seq, width}), sin = F32({c.seq, width});
-    for (int64_t t = 0; t < c.seq; ++t) {
-      for (int64_t j = 0; j < width; ++j) {
-        const double exponent = -2.0 * static_cast<double>(j % (width / 2)) / static_cast<double>(width);
-        const double angle = static_cast<double>(t) * std::pow(10000.0, exponent);
-        cos.values<float>()[t * width + j] = static_cast<float>(std::cos(angle));
-        sin.values<float>()[t * width + j] = static_cast<float>(std::sin(angle));
-      }
-    }
-    cos_ = r->Constant(std::move(cos));
-    sin_ = r->Constant(std::move(sin));
+    cos_ = RotaryTable(r, c.seq, width, [](double angle) { return std::cos(angle); });
+    sin_ = RotaryTable(r, c.seq, width, [](double angle) { return std::sin(angle); });
     if (c.type != ElementType::kF32) {
       cos_ = To(cos_, c.type);
       sin_ = To(sin_, c.type);
@@ -250,29 +254,37 @@ class Bert : public Model {
   }
   Batch MakeBatch(Tracer& tracer) const override {
     const int64_t n = config_.batch, t = config_.seq;
-    Literal ids = S64({n, t}), types = S64({n, t}), labels = S64({n, t}), bias = F32({n, 1, 1, t});
-    for (int64_t b = 0; b < n; ++b) {
-      // Every other sequence is three tokens shorter; every fifth token is masked.
-      const int64_t example = config_.batch_offset + b;
-      const int64_t real = example % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
-      for (int64_t k = 0; k < t; ++k) {
-        const int64_t i = b * t + k;
-        const uint32_t number = static_cast<uint32_t>(example * t + k);
-        const int64_t token = 4 + HashWord(1001, number) % static_cast<uint32_t>(config_.vocab - 4);
-        const bool masked = k < real && k % 5 == 2;
-        ids.values<int64_t>()[i] = masked ? 3 : k >= real ? 0 : token;
-        types.values<int64_t>()[i] = k >= t / 2;
-        labels.values<int64_t>()[i] = masked ? token : -100;
-        bias.values<float>()[i] = k < real ? 0.0f : -10000.0f;
-      }
-    }
-    Tensor additive = tracer.FromLiteral(std::move(bias));
-    if (config_.type != ElementType::kF32) additive = To(additive, config_.type);
-    return {{tracer.FromLiteral(std::move(ids)), tracer.FromLiteral(std::move(types)), additive},
-            tracer.FromLiteral(std::move(labels))};
+    const auto from_tokens = [&](Shape shape, auto&& element) {
+      return tracer.FromGenerator(shape, [config = config_, element](Literal* out) {
+        using Element = decltype(element(Token()));
+        for (int64_t i = 0; i < config.batch * config.seq; ++i) {
+          out->values<Element>()[i] = element(TokenAt(config, i / config.seq, i % config.seq));
+        }
+      });
+    };
+    const Tensor ids = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.id; });
+    const Tensor types = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.type; });
+    const Tensor labels = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.label; });
+    Tensor bias = from_tokens(F32Shape({n, 1, 1, t}), [](const Token& token) { return token.bias; });
+    if (config_.type != ElementType::kF32) bias = To(bias, config_.type);
+    return {{ids, types, bias}, labels};
   }
 
  private:
+  struct Token {
+    int64_t id = 0, type = 0, label = 0;
+    float bias = 0;  // of attention to it
+  };
+  // Every other sequence is three tokens shorter; every fifth token is masked.
+  static Token TokenAt(const ModelConfig& config, int64_t b, int64_t k) {
+    const int64_t t = config.seq, example = config.batch_offset + b;
+    const int64_t real = example % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
+    const uint32_t number = static_cast<uint32_t>(example * t + k);
+    const int64_t token = 4 + HashWord(1001, number) % static_cast<uint32_t>(config.vocab - 4);
+    const bool masked = k < real && k % 5 == 2;
+    return {masked ? 3 : k >= real ? 0 : token, k >= t / 2, masked ? token : -100, k < real ? 0.0f : -10000.0f};
+  }
+
   struct Block {
     SelfAttention attn;
     LayerNorm ln1;

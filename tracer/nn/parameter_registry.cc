@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/core/saturating.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"
 
@@ -36,30 +37,40 @@ Initializer PatternInitializer(InitPattern formula, double gain) {
 
 Tensor ParameterRegistry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
   DeviceState& device = DeviceOf(*tracer_);
-  Literal value = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
-  initializer_({name, kind, parameters_.size()}, &value);
-  if (type_ != ElementType::kF32) value = Converted(value, device.ArrayShape(type_, dims));
-  Tensor t = tracer_->FromLiteral(std::move(value));
+  const Shape initial = device.ArrayShape(ElementType::kF32, dims), shape = device.ArrayShape(type_, dims);
+  const ParameterSpec spec = {name, kind, parameters_.size()};
+  Tensor t = tracer_->FromGenerator(shape, [initial, shape, spec, initialize = initializer_](Literal* out) {
+    if (shape == initial) return initialize(spec, out);
+    Literal value = Literal::Zeros(initial);
+    initialize(spec, &value);
+    *out = Converted(value, shape);
+  });
   t.set_requires_grad(true);
   parameters_.push_back({name, t});
   state_.push_back({std::move(name), t});
   return t;
 }
 
-Tensor ParameterRegistry::AddBuffer(std::string name, Literal value) {
-  Tensor t = tracer_->FromLiteral(std::move(value));
+Tensor ParameterRegistry::AddFilled(std::string name, Shape shape, double value) {
+  Tensor t = tracer_->FromGenerator(shape, [shape, value](Literal* out) { *out = FilledLiteral(shape, value); });
   buffers_.push_back({name, t});
   state_.push_back({std::move(name), t});
   return t;
 }
 
+int64_t ParameterRegistry::ByteSize() const {
+  int64_t bytes = 0;
+  for (const NamedTensor& t : state_) bytes = SaturatingAdd(bytes, hlokit::ByteSize(t.tensor.shape()));
+  return bytes;
+}
+
 Tensor ParameterRegistry::AddBuffer(std::string name, Dims dims, double value) {
   const ElementType type = type_ == ElementType::kF64 ? type_ : ElementType::kF32;
-  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ArrayShape(type, dims), value));
+  return AddFilled(std::move(name), DeviceOf(*tracer_).ArrayShape(type, dims), value);
 }
 
 Tensor ParameterRegistry::AddIntegerBuffer(std::string name) {
-  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ScalarShape(ElementType::kS64), 0));
+  return AddFilled(std::move(name), DeviceOf(*tracer_).ScalarShape(ElementType::kS64), 0);
 }
 
 }  // namespace hlokit::lazy::nn

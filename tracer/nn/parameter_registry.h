@@ -27,7 +27,7 @@ struct ParameterSpec {
   size_t number = 0;  // among the parameters, from 0
 };
 
-// Initializes a value, an f32 array of the parameter's dimensions.
+// Initializes a value, an f32 array of the parameter's dimensions, when it is first read: perhaps in another thread.
 using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
 
 // Returns a deterministic pseudo-random initialization, the same on every platform. Rank 2 and more: in +-sqrt(gain /
@@ -50,17 +50,21 @@ class ParameterRegistry {
   // counter.
   Tensor AddBuffer(std::string name, Dims dims, double value);
   Tensor AddIntegerBuffer(std::string name);
-  // Returns a table that the model reads, outside of parameters and state.
-  Tensor Constant(Literal value) { return tracer_->FromLiteral(std::move(value)); }
+  // Returns a table that the model reads, outside of parameters and state, and that `fill` sets from zeros.
+  Tensor Constant(Shape shape, std::function<void(Literal*)> fill) {
+    return tracer_->FromGenerator(shape, std::move(fill));
+  }
   Tracer* tracer() const { return tracer_; }
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
   // Returns parameters and buffers in declaration order, as in a state dict.
   const std::vector<NamedTensor>& state() const { return state_; }
+  // Returns the bytes of parameters and buffers once their values are read.
+  int64_t ByteSize() const;
 
  private:
-  Tensor AddBuffer(std::string name, Literal value);
+  Tensor AddFilled(std::string name, Shape shape, double value);
 
   Tracer* tracer_;
   ElementType type_;

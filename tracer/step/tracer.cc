@@ -49,6 +49,19 @@ Tensor Tracer::FromLiteral(Literal value) {
   return state->NewTensor(client_->TransferToDevice(state->device(), std::move(own), state->shared_context()), shape);
 }
 
+Tensor Tracer::FromGenerator(Shape shape, std::function<void(Literal*)> fill) {
+  DeviceState* state = current_device != nullptr ? current_device : device();
+  const runtime::TimedSection timed(&metrics_, "TensorToData");
+  DeviceLock lock(state->mutex());
+  auto generate = [shape, fill = std::move(fill)] {
+    Literal value = Literal::Zeros(shape);
+    fill(&value);
+    return value;
+  };
+  return state->NewTensor(
+      client_->TransferWhenRead(state->device(), shape, std::move(generate), state->shared_context()), shape);
+}
+
 absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::source_location& location) {
   DeviceState& state = device_state != nullptr     ? *device_state
                        : current_device != nullptr ? *current_device

@@ -97,6 +97,9 @@ class Tracer {
 
   // Returns a tensor with this value on the current device, uploaded at once.
   Tensor FromLiteral(Literal value);
+  // Returns a tensor of `shape`, of the current device, that takes no memory until something reads it: `fill` then sets
+  // its elements from zeros, perhaps in another thread.
+  Tensor FromGenerator(Shape shape, std::function<void(Literal*)> fill);
   // Computes the pending nodes of the device. Tensors then hold values, or pending buffers: execution is asynchronous.
   absl::Status MarkStep(DeviceState* device = nullptr, bool wait = false,
                         const std::source_location& location = std::source_location::current());

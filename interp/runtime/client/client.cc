@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/runtime/observe/profiler.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/text/printer.h"
@@ -118,6 +119,8 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->devices_ = devices_.size();
+  // A program that is not needed may be larger than memory.
+  if (options_.defer_executions) return executable;
   if (absl::Status s = executable->Prepare(); !s.ok()) return s;
   return executable;
 }
@@ -232,6 +235,7 @@ class Arguments {
     }
     return absl::OkStatus();
   }
+  absl::Span<const std::shared_ptr<DeviceBuffer>> buffers() const { return buffers_; }
   const std::vector<const Literal*>& values() const { return values_; }
   // Returns the context of result `r` if it reuses the bytes of an argument, else null.
   std::shared_ptr<Context> ContextOf(size_t r) const {
@@ -251,6 +255,20 @@ class Arguments {
 
 }  // namespace
 
+absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffer>> arguments) const {
+  int64_t bytes = 0;
+  for (const std::shared_ptr<DeviceBuffer>& argument : arguments) {
+    bytes = SaturatingAdd(bytes, argument->ungenerated_bytes());
+  }
+  if (bytes == 0) return absl::OkStatus();
+  if (const int64_t limit = options_.evaluator.limits.max_bytes; bytes > limit) {
+    return absl::ResourceExhaustedError(StrCat("out of memory: the arguments of the program take ", bytes,
+                                               " bytes; the limit is ", limit, " bytes (--max-bytes)"));
+  }
+  for (const std::shared_ptr<DeviceBuffer>& argument : arguments) argument->Generate();
+  return absl::OkStatus();
+}
+
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<DeviceBuffer>> arguments,
                      std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated) {
@@ -260,7 +278,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   auto taken = std::make_shared<Arguments>();
   std::optional<DeferredExecutions::PendingExecution> held;
   if (deferred_ != nullptr) held.emplace(arguments, donated, results);
-  absl::Status begun = taken->Begin(std::move(arguments), donated, device->ordinal());
+  absl::Status begun = deferred_ != nullptr ? absl::OkStatus() : GenerateValues(arguments);
+  if (begun.ok()) begun = taken->Begin(std::move(arguments), donated, device->ordinal());
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
                arguments = std::move(taken), results = std::move(results), begun = std::move(begun)]() -> absl::Status {
     std::optional<TimedSection> timed;
@@ -273,7 +292,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     {
       const TimedSection unwrapping(metrics_, "UnwrapXlaData");
-      absl::Status status = begun.ok() ? arguments->Wait(executable->collective_) : begun;
+      absl::Status status = begun;
+      if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
+      if (status.ok()) status = arguments->Wait(executable->collective_);
       if (!status.ok()) {
         if (executable->collective_) rendezvous_.Abort(ordinal, status);
         return fail(status);
@@ -321,6 +342,18 @@ std::shared_ptr<DeviceBuffer> Client::TransferToDevice(Device* device, Literal v
   metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
   metrics_->Add("CreateDataHandles");
   return device->CreateBuffer(std::move(value), std::move(context));
+}
+
+std::shared_ptr<DeviceBuffer> Client::TransferWhenRead(Device* device, Shape shape, std::function<Literal()> generate,
+                                                       std::shared_ptr<Context> context) {
+  metrics_->Add("CreateDataHandles");
+  auto transfer = [this, shape, generate = std::move(generate)]() -> absl::StatusOr<Literal> {
+    TimedSection timed(metrics_, "TransferToDeviceTime");
+    const TraceMe trace("PjRtComputationClient::TransferToDevice");
+    metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(ByteSize(shape)));
+    return generate();
+  };
+  return device->CreateBuffer({ByteSize(shape), std::move(transfer)}, std::move(context));
 }
 
 absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {

@@ -44,14 +44,14 @@ struct ClientOptions {
   bool defer_executions = false;
 };
 
-// A compiled program. A deserialized one is prepared at its first use beyond the handle, on a device's thread, so that
-// loading a stored program does not block.
+// A compiled program. A deserialized one, and one of a client that defers executions, is prepared at its first use
+// beyond the handle, on a device's thread: loading a stored program does not block.
 class Executable {
  public:
   // Prepares a deserialized program: to run once, or, with collectives, for all devices together. Returns an error if
   // the program is invalid.
   absl::Status Prepare();
-  // Requires: Prepare returned OK. Programs from Compile are prepared.
+  // Requires: Prepare returned OK. Other programs from Compile are prepared.
   const Module& module() const { return *module_; }
   // Shapes of the parameters, and of the elements of the root tuple.
   const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
@@ -90,6 +90,11 @@ class Device {
   // Returns a buffer with a value; `context` owns its shape.
   std::shared_ptr<DeviceBuffer> CreateBuffer(Literal value, std::shared_ptr<Context> context) const {
     return std::make_shared<DeviceBuffer>(std::move(value), std::move(context), deallocator_);
+  }
+  // Returns a buffer whose value is generated when it is first read.
+  std::shared_ptr<DeviceBuffer> CreateBuffer(DeviceBuffer::Generator generator,
+                                             std::shared_ptr<Context> context) const {
+    return std::make_shared<DeviceBuffer>(std::move(generator), std::move(context), deallocator_);
   }
   // Runs `work` after all earlier work of the queue.
   void Enqueue(std::function<absl::Status()> work);
@@ -135,6 +140,9 @@ class Client {
   void StartDeferred();
   // Transfers a value to a device; `context` owns its shape.
   std::shared_ptr<DeviceBuffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
+  // Returns a buffer of `shape`, of `context`, whose value is generated and transferred when something first reads it.
+  std::shared_ptr<DeviceBuffer> TransferWhenRead(Device* device, Shape shape, std::function<Literal()> generate,
+                                                 std::shared_ptr<Context> context);
   // Returns a copy of a value, whose shape lives as long as the buffer's context.
   absl::StatusOr<Literal> TransferFromDevice(std::shared_ptr<const DeviceBuffer> buffer) {
     return TransferFromDevice(BufferUse(std::move(buffer)));
@@ -142,6 +150,10 @@ class Client {
   absl::StatusOr<Literal> TransferFromDevice(const BufferUse& use);
 
  private:
+  // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the
+  // limit on memory.
+  absl::Status GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffer>> arguments) const;
+
   const ClientOptions options_;
   Metrics* metrics_;
   Rendezvous rendezvous_;

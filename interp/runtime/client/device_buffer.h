@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One array on a device: available, or pending on an execution in flight. Donation to an execution deletes the buffer
-// for all other users, except for uses that began before.
+// One array on a device: available, pending on an execution in flight, or generated when it is first read. Donation to
+// an execution deletes the buffer for all other users, except for uses that began before.
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -30,6 +31,12 @@ class DeferredProducer {
 
 class DeviceBuffer {
  public:
+  // A value of `bytes` that `generate` makes: once, in the thread that first needs it.
+  struct Generator {
+    int64_t bytes;
+    std::function<absl::StatusOr<Literal>()> generate;
+  };
+
   // `discarded`: receives the value at destruction, if not null.
   explicit DeviceBuffer(std::shared_ptr<DeferredDeallocator> discarded = nullptr)
       : deallocator_(std::move(discarded)) {}
@@ -40,6 +47,12 @@ class DeviceBuffer {
         state_(State::kReady),
         context_(std::move(context)),
         value_(std::move(value)) {}
+  // A value that takes no memory until it is read.
+  DeviceBuffer(Generator generator, std::shared_ptr<Context> context, std::shared_ptr<DeferredDeallocator> discarded)
+      : deallocator_(std::move(discarded)),
+        ungenerated_bytes_(generator.bytes),
+        generator_(std::make_unique<Generator>(std::move(generator))),
+        context_(std::move(context)) {}
   ~DeviceBuffer() {
     if (deallocator_ == nullptr || state_ != State::kReady ||
         value_.size_bytes() < DeferredDeallocator::kMinDeferredBytes)
@@ -77,13 +90,21 @@ class DeviceBuffer {
       producer->Produce(*this);
       lock.lock();
     }
-    changed_.wait(lock, [&] { return state_ != State::kPending; });
+    AwaitValue(lock);
     return status_;
   }
   // Defers the value: the first reader that waits calls `producer`.
   void SetProducer(DeferredProducer* producer) {
     std::lock_guard<std::mutex> lock(mutex_);
     producer_ = producer;
+  }
+
+  // Returns the bytes of a value that is not generated yet, else 0.
+  int64_t ungenerated_bytes() const { return ungenerated_bytes_.load(std::memory_order_relaxed); }
+  // Generates the value if it is not pending on an execution.
+  void Generate() const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    GenerateLocked(lock);
   }
 
   // Returns true if the value is available.
@@ -109,7 +130,8 @@ class DeviceBuffer {
   // Waits for the value and for earlier uses, then moves the value to the caller. Requires: Donate returned true.
   absl::Status Take(Literal* value, std::shared_ptr<Context>* context) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return state_ != State::kPending && uses_ == 0; });
+    AwaitValue(lock);
+    changed_.wait(lock, [&] { return uses_ == 0; });
     if (state_ == State::kFailed) return status_;
     TakeLocked(value, context);
     return absl::OkStatus();
@@ -118,7 +140,7 @@ class DeviceBuffer {
   // value in place.
   absl::StatusOr<bool> TryTake(Literal* value, std::shared_ptr<Context>* context) {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return state_ != State::kPending; });
+    AwaitValue(lock);
     if (state_ == State::kFailed) return status_;
     if (uses_ != 0) return false;
     TakeLocked(value, context);
@@ -140,6 +162,27 @@ class DeviceBuffer {
  private:
   enum class State { kPending, kReady, kFailed, kConsumed };
 
+  void GenerateLocked(std::unique_lock<std::mutex>& lock) const {
+    if (generator_ == nullptr) return;
+    const std::unique_ptr<Generator> generator = std::move(generator_);
+    ungenerated_bytes_ = 0;
+    lock.unlock();
+    absl::StatusOr<Literal> value = generator->generate();
+    lock.lock();
+    state_ = value.ok() ? State::kReady : State::kFailed;
+    if (value.ok()) {
+      value_ = *std::move(value);
+    } else {
+      status_ = value.status();
+    }
+    changed_.notify_all();
+  }
+  // Waits until the value is available or failed.
+  void AwaitValue(std::unique_lock<std::mutex>& lock) const {
+    GenerateLocked(lock);
+    changed_.wait(lock, [&] { return state_ != State::kPending; });
+  }
+
   void TakeLocked(Literal* value, std::shared_ptr<Context>* context) {
     *value = std::move(value_);
     *context = std::move(context_);
@@ -149,11 +192,13 @@ class DeviceBuffer {
   const std::shared_ptr<DeferredDeallocator> deallocator_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  State state_ = State::kPending;
+  mutable State state_ = State::kPending;
   mutable DeferredProducer* producer_ = nullptr;  // null after Produce
-  absl::Status status_;
+  mutable std::atomic<int64_t> ungenerated_bytes_{0};
+  mutable std::unique_ptr<Generator> generator_;  // null once called
+  mutable absl::Status status_;
   std::shared_ptr<Context> context_;
-  Literal value_;
+  mutable Literal value_;
   std::atomic<bool> donated_{false};
   mutable std::atomic<int64_t> uses_{0};
 };

@@ -77,6 +77,54 @@ class ClientTest : public ::testing::Test {
   std::shared_ptr<Context> context = std::make_shared<Context>();
 };
 
+// A value is generated when something first reads it: once, for all readers; none for programs that are not run.
+TEST_F(ClientTest, GeneratesValuesWhenRead) {
+  int generated = 0;
+  const Shape shape = context->shapes.Array(ElementType::kF32, {2});
+  const auto generate = [&] {
+    ++generated;
+    Literal value = Literal::Zeros(shape);
+    value.values<float>()[0] = 3;
+    return value;
+  };
+  Device* const device = client.devices()[0].get();
+  const std::shared_ptr<DeviceBuffer> unread = client.TransferWhenRead(device, shape, generate, context);
+  const std::shared_ptr<DeviceBuffer> read = client.TransferWhenRead(device, shape, generate, context);
+  EXPECT_EQ(generated, 0);
+  std::thread other([&] { EXPECT_TRUE(read->Wait().ok()); });
+  const absl::StatusOr<Literal> value = client.TransferFromDevice(read);
+  other.join();
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->values<float>()[0], 3);
+  EXPECT_EQ(generated, 1);
+  EXPECT_EQ(read->ungenerated_bytes(), 0);
+  EXPECT_EQ(unread->ungenerated_bytes(), 8);
+}
+
+// Values that are not there yet count against the limit on memory before they are generated.
+TEST_F(ClientTest, GeneratedArgumentsAreUnderTheMemoryLimit) {
+  ClientOptions options = Options();
+  options.evaluator.limits.max_bytes = 1 << 20;
+  for (const bool deferred : {false, true}) {
+    options.defer_executions = deferred;
+    Metrics counted;
+    Client limited(options, &counted);
+    absl::StatusOr<std::shared_ptr<Executable>> executable = limited.Compile(Parse(kDouble));
+    ASSERT_TRUE(executable.ok()) << executable.status().message();
+    Device* const device = limited.devices()[0].get();
+    const Shape shape = context->shapes.Array(ElementType::kF32, {int64_t{1} << 40});
+    const auto fail = [&]() -> Literal {
+      ADD_FAILURE() << "generated";
+      return Literal();
+    };
+    const auto result = device->CreatePendingBuffer();
+    limited.Execute(device, *executable, {limited.TransferWhenRead(device, shape, fail, context)}, {result});
+    const absl::Status status = result->Wait();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status.message();
+    (void)device->Synchronize();
+  }
+}
+
 TEST_F(ClientTest, ExecutionIsAsynchronousAndInOrder) {
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok()) << executable.status().message();
