@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
   file->path_ = path;
   struct stat info;
   const bool exists = stat(path.c_str(), &info) == 0;
+  if (!exists && errno == ELOOP) return ErrnoStatus(path, errno);
   if (exists && !S_ISREG(info.st_mode)) {
     file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {

@@ -11,8 +11,9 @@
 
 namespace hlokit {
 
-absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const std::string& path,
-                                                                           uint64_t max_bytes) {
+absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const std::string& path, uint64_t max_bytes,
+                                                                           Contents contents) {
+  constexpr size_t kFirstBytes = 64, kBlock = 4096;
   const bool is_stdin = path == "-";
   const std::string name = is_stdin ? "<stdin>" : path;
   const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -23,6 +24,10 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const
     if (S_ISDIR(info.st_mode)) {
       if (!is_stdin) close(fd);
       return absl::InvalidArgumentError(StrCat(name, ": is a directory"));
+    }
+    // Another descriptor of this process, such as an event, has the number of a closed standard input.
+    if (is_stdin && (info.st_mode & S_IFMT) == 0) {
+      return absl::DataLossError(StrCat(name, ": ", strerror(EBADF)));
     }
     // One spare byte lets the last read detect the end of file without growing.
     if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= max_bytes) text.reserve(info.st_size + 1);
@@ -39,6 +44,7 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const
     }
     if (n == 0) break;
     used += static_cast<size_t>(n);
+    if (contents == Contents::kText && used >= kBlock && memchr(text.data(), '\0', kFirstBytes) != nullptr) break;
     if (used > max_bytes) {
       status = absl::ResourceExhaustedError(StrCat(name, ": more than ", max_bytes, " bytes"));
       break;

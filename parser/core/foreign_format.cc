@@ -30,6 +30,8 @@ constexpr ForeignFormat kProtos[] = {
      "hlokit reads HLO text: print it with XLA's `dumped_computation_to_text`, or dump text with "
      "`--xla_dump_hlo_as_text`"}};
 
+constexpr ForeignFormat kUtf16 = {"UTF-16 text", "convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8 FILE | TOOL -`"};
+
 // Data that begins with fixed bytes.
 struct Magic {
   std::string_view bytes;
@@ -44,6 +46,8 @@ constexpr Magic kMagic[] = {
     {"BZh", {"bzip2-compressed data", "decompress it first: `bzip2 -dc FILE | TOOL -`"}},
     {"PK\x03\x04", {"a zip archive", "extract the module from it first: `unzip -p FILE MODULE | TOOL -`"}},
     {"ML\xefR", {"MLIR bytecode", kMlir.hint}},
+    {"\xff\xfe", kUtf16},
+    {"\xfe\xff", kUtf16},
     {"\x7f"
      "ELF",
      {"a program or an object file", kProtoText.hint}}};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computation bodies, heads of instructions and their operands. See module_parser.h for the frames.
-#include "absl/strings/ascii.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/inference/shape_inference.h"
+#include "parser/hlo/element_type_hint.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/module_parser.h"
 
@@ -200,10 +200,8 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size == 0 ? 1 : f.opcode_size};
   std::vector<std::string_view> names;
   if (!word.empty() && !f.shape.valid() && *in_.cursor() == '[') {
-    const std::string lower = absl::AsciiStrToLower(absl::string_view(word.data(), word.size()));
-    for (const ElementTypeInfo& info : kElementTypeInfo) names.push_back(info.text);
     return Error(DiagnosticKind::kUnknownType, range, StrCat("unknown element type `", word, "`"),
-                 ElementTypeFromText(lower) ? StrCat("did you mean `", lower, "`?") : DidYouMean(lower, names));
+                 ElementTypeHint(word));
   }
   for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(ToString(static_cast<Opcode>(i)));
   const std::string hint = DidYouMean(word, names);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "ir/core/suggest.h"
+#include "parser/hlo/element_type_hint.h"
 
 namespace hlokit {
 namespace {
@@ -130,11 +130,9 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
   const char* name_end;
   const std::optional<ElementType> type = TypeAt(in_.cursor(), &name_end);
   if (!type) {
-    std::vector<std::string_view> names;
-    for (const ElementTypeInfo& info : kElementTypeInfo) names.push_back(info.text);
     const SourceRange range = in_.Next();
     return in_.Error(DiagnosticKind::kUnknownType, range, StrCat("expected a shape, found ", in_.DescribeNext()),
-                     DidYouMean(in_.Between(range.offset, range.offset + range.size), names));
+                     ElementTypeHint(in_.Between(range.offset, range.offset + range.size)));
   }
   const uint32_t start = in_.Here();
   in_.set_cursor(name_end);

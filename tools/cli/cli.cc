@@ -114,11 +114,17 @@ std::string Reworded(std::string what) {
   if (const size_t at = what.find(" not in {"); at != std::string::npos && what.back() == '}') {
     const size_t colon = what.find(": ");
     if (colon == std::string::npos || colon > at) return what;
+    const std::string_view all = std::string_view(what).substr(at + 9, what.size() - at - 10);
+    const std::string_view found = std::string_view(what).substr(colon + 2, at - colon - 2);
     std::string list;
-    for (const char c : what.substr(at + 9, what.size() - at - 10))
-      StrAppend(&list, c == ',' ? ", " : std::string(1, c));
-    return StrCat(what.substr(0, colon + 2), "expected one of ", list, ", found `",
-                  what.substr(colon + 2, at - colon - 2), "`");
+    std::vector<std::string_view> values;
+    for (size_t begin = 0; begin <= all.size(); begin += values.back().size() + 1) {
+      values.push_back(all.substr(begin, all.find(',', begin) - begin));
+      StrAppend(&list, list.empty() ? "" : ", ", values.back());
+    }
+    const std::string_view nearest = FindNearest(found, values);
+    return StrCat(what.substr(0, colon + 2), "expected one of ", list, ", found `", found, "`",
+                  nearest.empty() ? "" : StrCat("; did you mean `", nearest, "`?"));
   }
   constexpr std::string_view kArgument = "The following argument was not expected: ";
   if (what.starts_with(kArgument)) return StrCat("unexpected argument `", what.substr(kArgument.size()), "`");
@@ -257,7 +263,8 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
-  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path, options_.max_bytes);
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
+      SourceBuffer::FromFile(path, options_.max_bytes, SourceBuffer::Contents::kText);
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
     ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),

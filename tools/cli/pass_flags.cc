@@ -102,8 +102,8 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
   for (const auto& [flag, pattern] : {std::pair("--print-before", &print_before_), {"--print-after", &print_after_}}) {
     if (const std::optional<int> code = CheckPattern(tool, flag, *pattern)) return code;
   }
-  if (!run_tolerance_.empty()) {
-    const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(run_tolerance_);
+  if (run_tolerance_) {
+    const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(*run_tolerance_);
     if (!tolerance.ok())
       return UsageError(tool, StrCat("--run-tolerance: ", std::string(tolerance.status().message())));
     run_.tolerance = *tolerance;

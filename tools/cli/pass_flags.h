@@ -49,7 +49,7 @@ class PassFlags {
   std::string print_changed_;
   int64_t bisect_limit_ = -1;
   bool run_before_after_ = false;
-  std::string run_tolerance_;
+  std::optional<std::string> run_tolerance_;
   interp::EquivalenceOptions run_;
   std::string crash_reproducer_;
   int64_t max_rounds_ = PipelineOptions().max_iterations;

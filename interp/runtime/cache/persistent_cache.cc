@@ -105,7 +105,11 @@ std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MA
   struct stat info;
   FileBytes file;
   size_t size = 0;
-  bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  bool ok = fstat(fd, &info) == 0;
+  if (ok && !S_ISREG(info.st_mode)) {
+    errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+    ok = false;
+  }
   if (ok) {
     size = std::min(static_cast<size_t>(info.st_size), most);
     file.bytes = std::make_unique_for_overwrite<char[]>(size);

@@ -183,6 +183,22 @@ TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
   EXPECT_NE(cache.warning(), "");
 }
 
+TEST_F(PersistentCacheTest, AnEntryThatIsADirectoryWarnsOnceAndIsMissed) {
+  PersistentCache writer({directory}, &metrics);
+  writer.Put(Key("g"), "p");
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!file.is_regular_file()) continue;
+    std::filesystem::remove(file.path());
+    std::filesystem::create_directory(file.path());
+    break;
+  }
+  PersistentCache cache({directory}, &metrics);
+  EXPECT_EQ(Text(cache.Get(Key("g"))), std::nullopt);
+  EXPECT_TRUE(cache.warning().ends_with(": Is a directory")) << cache.warning();
+  cache.Put(Key("g"), "p");
+  EXPECT_EQ(Text(cache.Get(Key("g"))), std::nullopt);
+}
+
 // A limit on the size of files simulates a full disk: writes beyond it fail midway.
 TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
   const pid_t pid = fork();
