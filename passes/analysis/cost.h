@@ -81,7 +81,18 @@ struct CostRow {
   Cost cost;
 };
 enum class CostKey { kInstruction, kOpcode, kComputation, kSourceLine, kScope };
-enum class CostColumn { kBytes, kBytesRead, kBytesWritten, kFlops, kTranscendentals, kCount, kKey };
+// kOpcode and kComputation: of instructions.
+enum class CostColumn {
+  kBytes,
+  kBytesRead,
+  kBytesWritten,
+  kFlops,
+  kTranscendentals,
+  kCount,
+  kKey,
+  kOpcode,
+  kComputation
+};
 struct CostTableOptions {
   CostKey key = CostKey::kOpcode;
   bool trip_counts = false;

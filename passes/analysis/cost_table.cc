@@ -110,9 +110,18 @@ int64_t NumberIn(const CostRow& row, CostColumn column) {
     case CostColumn::kCount:
       return row.count;
     case CostColumn::kKey:
+    case CostColumn::kOpcode:
+    case CostColumn::kComputation:
       return 0;
   }
   return 0;
+}
+
+// Returns the text by which rows are sorted first; "" for columns of numbers.
+std::string_view TextIn(const CostRow& row, CostColumn column) {
+  if (!row.instruction.valid()) return "";
+  if (column == CostColumn::kOpcode) return row.instruction.opcode_text();
+  return column == CostColumn::kComputation ? row.instruction.parent().name() : "";
 }
 
 }  // namespace
@@ -143,6 +152,8 @@ std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, 
     }
   }
   std::stable_sort(rows.begin(), rows.end(), [&options](const CostRow& a, const CostRow& b) {
+    const std::string_view s = TextIn(a, options.sort), t = TextIn(b, options.sort);
+    if (s != t) return s < t;
     for (const CostColumn column : {options.sort, CostColumn::kBytes, CostColumn::kFlops}) {
       if (column == CostColumn::kKey) break;
       const int64_t x = NumberIn(a, column), y = NumberIn(b, column);

@@ -31,12 +31,16 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"scope", CostKey::kScope}};
 
 const std::map<std::string, CostColumn> kColumns = {{"bytes", CostColumn::kBytes},
+                                                    {"bytes_read", CostColumn::kBytesRead},
                                                     {"read", CostColumn::kBytesRead},
+                                                    {"bytes_written", CostColumn::kBytesWritten},
                                                     {"written", CostColumn::kBytesWritten},
                                                     {"flops", CostColumn::kFlops},
                                                     {"transcendentals", CostColumn::kTranscendentals},
                                                     {"count", CostColumn::kCount},
-                                                    {"key", CostColumn::kKey}};
+                                                    {"key", CostColumn::kKey},
+                                                    {"opcode", CostColumn::kOpcode},
+                                                    {"computation", CostColumn::kComputation}};
 
 Cost SumOf(const std::vector<CostRow>& rows) {
   Cost sum;
@@ -142,6 +146,11 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
 }
 
 int Run(const CostFlags& flags) {
+  if (flags.by != CostKey::kInstruction &&
+      (flags.sort == CostColumn::kOpcode || flags.sort == CostColumn::kComputation)) {
+    return UsageError("hlo-inspect", StrCat("--sort=", flags.sort == CostColumn::kOpcode ? "opcode" : "computation",
+                                            " requires --by=instruction"));
+  }
   DiagnosticReporter diagnostics(flags.input);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);
@@ -192,7 +201,8 @@ InspectCommand AddCostCommand(CLI::App* app) {
   command
       ->add_option_function<std::string>(
           "--sort", [flags](const std::string& name) { flags->sort = kColumns.at(name); },
-          "column to sort rows by, largest first; key: by name")
+          "column to sort rows by, largest first, under its name in the JSON; key: by name; of instructions also "
+          "opcode, computation: by name, then by bytes")
       ->check(CLI::IsMember(columns))
       ->default_str("bytes");
   command->add_flag("--trip-counts,!--no-trip-counts", flags->trip_counts,
