@@ -26,6 +26,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 
 namespace hlokit {
 namespace {
@@ -42,7 +43,7 @@ struct Ratios {
 using Summary = std::vector<std::pair<std::string, Ratios>>;
 
 int MeasureFile(const std::string& file, const bench::Table& xla, int rounds, Summary* summary) {
-  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
   if (!source.ok()) {
     std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
     return 2;

@@ -37,6 +37,7 @@
 #include "interp/exact/evaluator.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 
 namespace hlokit {
 namespace {
@@ -102,7 +103,7 @@ bool ReadFlags(int argc, char** argv, Flags* flags) {
 
 void Load(const std::string& file, const Flags& flags, Program* program) {
   program->name = bench::ProgramName(file);
-  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+  const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
   if (!source.ok()) {
     program->error = std::string(source.status().message());
     return;

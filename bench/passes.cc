@@ -20,6 +20,7 @@
 
 #include "bench/measure.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/analysis/cost.h"
 #include "passes/core/pipeline.h"
 
@@ -80,7 +81,7 @@ int Run(const Flags& flags) {
   };
   Mean instructions, bytes;
   for (const std::string& file : flags.files) {
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
     DiagnosticSink sink;
     const std::unique_ptr<Module> module = source.ok() ? ParseModule(*source, {}, &sink) : nullptr;
     if (module == nullptr) {

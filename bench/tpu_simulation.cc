@@ -20,6 +20,7 @@
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit {
@@ -78,7 +79,7 @@ int Run(int argc, char** argv) {
               "steps/s", "x target");
   int slow = 0;
   for (const std::string& file : files) {
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
     DiagnosticSink sink;
     const std::unique_ptr<Module> module = source.ok() ? ParseModule(*source, {}, &sink) : nullptr;
     if (module == nullptr || sink.has_errors()) {

@@ -11,13 +11,14 @@
 #include "ir/graph/module.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/analysis/cost.h"
 
 namespace {
 
 // Reads and verifies a module. Returns null after printing what is wrong with it.
 std::unique_ptr<hlokit::Module> ReadModule(const std::string& path) {
-  const auto source = hlokit::SourceBuffer::FromFile(path);
+  const auto source = hlokit::ReadFile(path);
   if (!source.ok()) {
     std::cerr << source.status().message() << "\n";
     return nullptr;

@@ -12,13 +12,14 @@
 #include "ir/core/source_buffer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/core/pipeline.h"
 
 using hlokit::Literal;
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const auto source = hlokit::SourceBuffer::FromFile(argv[1]);
+  const auto source = hlokit::ReadFile(argv[1]);
   if (!source.ok()) return 2;
   hlokit::DiagnosticSink sink;
   const std::unique_ptr<hlokit::Module> module = hlokit::ParseModule(*source, {}, &sink);

@@ -9,6 +9,7 @@
 #include "ir/verify/verifier.h"
 #include "logistic_fuser.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/core/register_passes.h"
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
   absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse(argv[1], registry);
   if (!pipeline.ok()) return Fail(pipeline.status());
 
-  auto source = hlokit::SourceBuffer::FromFile(argv[2]);
+  auto source = hlokit::ReadFile(argv[2]);
   if (!source.ok()) return Fail(source.status());
   hlokit::DiagnosticSink sink;
   const std::unique_ptr<hlokit::Module> module = hlokit::ParseModule(*source, {}, &sink);

@@ -61,6 +61,9 @@ class BufferPool {
     Free(b);
   }
 
+  // Returns the size of the block that Allocate takes for `bytes`, at least 0 and at most 2^50.
+  static int64_t BlockBytes(int64_t bytes) { return ClassBytes(SizeClass(bytes)); }
+
   int64_t bytes_in_use() const { return bytes_in_use_; }
   int64_t peak_bytes() const { return peak_bytes_; }
   int64_t max_bytes() const { return max_bytes_; }

@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "interp/values/arguments.h"
-#include "ir/core/atomic_file_writer.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
+#include "parser/files/atomic_file_writer.h"
+#include "parser/files/read_file.h"
 
 namespace hlokit::interp {
 
@@ -23,7 +24,7 @@ absl::Status FileHostIo::Receive(std::string_view queue, int64_t device, absl::S
   const auto [it, is_new] = inputs_.try_emplace(path);
   Input& input = it->second;
   if (is_new) {
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = SourceBuffer::FromFile(path);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = ReadFile(path);
     if (!file.ok()) return file.status();
     input.text = std::string((*file)->text());
   }

@@ -4,25 +4,15 @@
 #define HLOKIT_IR_CORE_SOURCE_BUFFER_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-
-#include "absl/status/statusor.h"
+#include <utility>
 
 namespace hlokit {
 
 class SourceBuffer {
  public:
   SourceBuffer(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
-
-  // kText: of a file with a NUL among its first bytes, only these are read, which is enough to tell what it is.
-  enum class Contents { kText, kAny };
-
-  // Reads a file; "-" is standard input. Returns an error if it is not found, unreadable, or larger than `max_bytes`.
-  static absl::StatusOr<std::shared_ptr<const SourceBuffer>> FromFile(const std::string& path,
-                                                                      uint64_t max_bytes = uint64_t{1} << 32,
-                                                                      Contents contents = Contents::kAny);
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }

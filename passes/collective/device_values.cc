@@ -195,6 +195,26 @@ std::pair<uint32_t, int> GroupingOf(Instruction collective) {
           static_cast<int>(GetCollectiveOpGroupMode(collective))};
 }
 
+// Returns true if each group of `small` is known to be a part of a group of `large`.
+bool GroupsArePartsOf(Instruction small, Instruction large) {
+  if (GroupingOf(small) == GroupingOf(large)) return true;
+  const std::optional<DeviceGroups> parts = DeviceGroupsOf(small), whole = DeviceGroupsOf(large);
+  if (!parts || !whole || parts->counts.replicas != whole->counts.replicas ||
+      parts->counts.partitions != whole->counts.partitions) {
+    return false;
+  }
+  std::vector<size_t> group_of(static_cast<size_t>(whole->counts.devices()));
+  for (size_t g = 0; g < whole->groups.size(); ++g) {
+    for (int64_t device : whole->groups[g]) group_of[static_cast<size_t>(device)] = g;
+  }
+  for (const std::vector<int64_t>& part : parts->groups) {
+    for (int64_t device : part) {
+      if (group_of[static_cast<size_t>(device)] != group_of[static_cast<size_t>(part[0])]) return false;
+    }
+  }
+  return true;
+}
+
 // Returns true if each member of a group receives the same.
 bool GivesAllTheSame(Instruction i) {
   return (i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kAllGather) && !i.shape().has_dynamic_dims();
@@ -266,15 +286,17 @@ std::optional<DeviceValues> ScalarByDevice(Instruction scalar, const DeviceCount
 }
 
 std::vector<uint8_t> UniformValues::Analyze(Instruction collective) const {
-  const std::pair<uint32_t, int> grouping = GroupingOf(collective);
+  std::map<std::pair<uint32_t, int>, bool> covers;  // by grouping: its groups contain those of `collective`
   std::vector<uint8_t> uniform(module_.instruction_id_bound(), 0);
   for (Computation c : module_.computations()) {
     for (InstructionId id : PostOrder(c)) {
       const Instruction i = module_.instruction(id);
       if (i.opcode() == Opcode::kGetTupleElement && i.operand(0).opcode() == Opcode::kTuple) {
         uniform[id.value] = uniform[i.operand(0).operand(i.int_attr(Attr::kIndex)).id().value];
-      } else if (GivesAllTheSame(i) && GroupingOf(i) == grouping) {
-        uniform[id.value] = 1;
+      } else if (GivesAllTheSame(i)) {
+        const auto [at, is_new] = covers.try_emplace(GroupingOf(i), false);
+        if (is_new && covers.size() <= kMaxGroupings) at->second = GroupsArePartsOf(collective, i);
+        uniform[id.value] = at->second;
       } else if (IsFunctionOfOperands(i) && !HasSideEffectNoRecurse(i) && CalleesAreFunctions(i)) {
         bool all = true;
         for (Instruction operand : i.operands()) all = all && uniform[operand.id().value] != 0;

@@ -38,8 +38,8 @@ absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
     for (const OptionInfo& option : options_) names.push_back(option.name);
     return absl::InvalidArgumentError(StrCat("unknown option `", name, "`", DidYouMeanSuffix(name, names)));
   }
-  const auto wrong = [&](std::string_view right) {
-    return absl::InvalidArgumentError(StrCat("option `", name, "`: expected ", right, ", found `", value, "`"));
+  const auto wrong = [&](std::string_view right, std::string_view hint = "") {
+    return absl::InvalidArgumentError(StrCat("option `", name, "`: expected ", right, ", found `", value, "`", hint));
   };
   switch (found->type) {
     case OptionInfo::Type::kBool:
@@ -54,7 +54,8 @@ absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
     case OptionInfo::Type::kString:
       if (!found->choices.empty() &&
           std::find(found->choices.begin(), found->choices.end(), value) == found->choices.end()) {
-        return wrong(StrCat("one of ", Joined(found->choices)));
+        if (found->choices_text.empty()) return wrong(StrCat("one of ", Joined(found->choices)));
+        return wrong(found->choices_text, DidYouMeanSuffix(value, found->choices));
       }
       break;
   }

@@ -38,6 +38,8 @@ struct OptionInfo {
   // Allowed values. Integers: at least `min`. Strings: one of `choices`, or anything if there are none.
   int64_t min = 0;
   std::vector<std::string_view> choices = {};
+  // What the choices are, in the documentation and in errors; empty: they are listed.
+  std::string_view choices_text = "";
 };
 
 // The values of the options of one pass; unset ones have their defaults.

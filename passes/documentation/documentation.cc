@@ -97,7 +97,11 @@ std::string Section(const PassInfo& info) {
         StrAppend(&text, TypeName(option.type));
         if (option.type == OptionInfo::Type::kInt) StrAppend(&text, " from ", option.min);
       }
-      for (size_t i = 0; i < option.choices.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", option.choices[i]);
+      if (!option.choices_text.empty()) {
+        text += option.choices_text;
+      } else {
+        for (size_t i = 0; i < option.choices.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", option.choices[i]);
+      }
       text += ") |\n";
     }
     text += "\n";

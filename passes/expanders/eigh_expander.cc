@@ -51,11 +51,11 @@ class Rotations {
     const Id t = m_.Select(is_tiny, zero, tangent);
     const Id c = m_.Divide(one, m_.Sqrt(m_.Add(one, m_.Square(t))));
     const Id s = m_.Multiply(t, c), change = m_.Multiply(t, tr);
-    RotateRows(w, c, s);
-    RotateColumns(w, c, s);
+    Rotate(w, row_dim_, c, s);
+    Rotate(w, column_dim_, c, s);
     w = {WithDiagonal(w[0], m_.Subtract(tl, change)), WithDiagonal(w[1], zero), WithDiagonal(w[2], zero),
          WithDiagonal(w[3], m_.Add(br, change))};
-    RotateRows(v, c, s);
+    Rotate(v, row_dim_, c, s);
     if (m_.Of(w[0]).dim(row_dim_) == 1) return;
     Exchange(w[0], w[1], column_dim_);
     Exchange(w[2], w[3], column_dim_);
@@ -101,19 +101,14 @@ class Rotations {
     y = m_.Add(m_.Multiply(x, s), m_.Multiply(y, c));
     x = first;
   }
-  void RotateRows(Quadrants& q, Id c, Id s) {
+  // Rotates rows or columns, which are pairs of quadrants, by the angles that run along `dim`.
+  void Rotate(Quadrants& q, int64_t dim, Id c, Id s) {
     const Dims sizes = m_.SizesOf(q[0]);
-    c = m_.Broadcast(c, sizes, Positions(row_dim_));
-    s = m_.Broadcast(s, sizes, Positions(row_dim_));
-    Rotate(q[0], q[2], c, s);
-    Rotate(q[1], q[3], c, s);
-  }
-  void RotateColumns(Quadrants& q, Id c, Id s) {
-    const Dims sizes = m_.SizesOf(q[0]);
-    c = m_.Broadcast(c, sizes, Positions(column_dim_));
-    s = m_.Broadcast(s, sizes, Positions(column_dim_));
-    Rotate(q[0], q[1], c, s);
-    Rotate(q[2], q[3], c, s);
+    c = m_.Broadcast(c, sizes, Positions(dim));
+    s = m_.Broadcast(s, sizes, Positions(dim));
+    const bool rows = dim == row_dim_;
+    Rotate(q[0], q[rows ? 2 : 1], c, s);
+    Rotate(q[rows ? 1 : 2], q[3], c, s);
   }
   // Makes the pairs of the next round along a dimension. The first element stays; the others of `first` move one index
   // up, those of `second` one down, and at the ends from one to the other.

@@ -12,10 +12,10 @@ namespace hlokit {
 
 namespace {
 
-std::string PrintToString(const Module& module) {
+std::string PrintToString(const Module& module, const PrintOptions& form) {
   std::string text;
   TextWriter out(&text);
-  PrintModule(out, module);
+  PrintModule(out, module, form);
   out.Flush();
   return text;
 }
@@ -45,27 +45,27 @@ void ResolveStackFrames(Module& module) {
   }
 }
 
-std::string PrintForDiff(const Module& module) {
+std::string PrintForDiff(const Module& module, const PrintOptions& form) {
   Module copy = module.Clone();
   WriteMetadataSources(copy);
   ResolveStackFrames(copy);
-  return PrintToString(copy);
+  return PrintToString(copy, form);
 }
 
 }  // namespace
 
-std::string PrintMidPipeline(const Module& module) {
+std::string PrintMidPipeline(const Module& module, const PrintOptions& form) {
   Module copy = module.Clone();
   WriteMetadataSources(copy);
-  return PrintToString(copy);
+  return PrintToString(copy, form);
 }
 
 absl::Status PrintIr::RunBeforePass(const PassRun& run, const Module& module) {
   if (options_.before && options_.before(run.info.name)) {
     write_(StrCat("// -----// IR Dump Before ", run.info.name, " (run ", run.number, ") //----- //\n",
-                  PrintMidPipeline(module)));
+                  PrintMidPipeline(module, options_.form)));
   }
-  if (options_.changes == Changes::kDiff && last_.empty()) last_ = PrintForDiff(module);
+  if (options_.changes == Changes::kDiff && last_.empty()) last_ = PrintForDiff(module, options_.form);
   return absl::OkStatus();
 }
 
@@ -74,9 +74,9 @@ absl::Status PrintIr::RunAfterPass(const PassRun& run, const Module& module, boo
   if (!wanted && !(changed && options_.changes == Changes::kDiff)) return absl::OkStatus();
   if (options_.changes == Changes::kOff || (changed && options_.changes == Changes::kFull)) {
     write_(StrCat("// -----// IR Dump After ", run.info.name, " (run ", run.number, ") //----- //\n",
-                  PrintMidPipeline(module)));
+                  PrintMidPipeline(module, options_.form)));
   } else if (changed) {
-    std::string text = PrintForDiff(module);
+    std::string text = PrintForDiff(module, options_.form);
     if (wanted) {
       write_(StrCat("// -----// IR Changed By ", run.info.name, " (run ", run.number, ") //----- //\n",
                     LineDiff(last_, text)));

@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "ir/text/printer.h"
 #include "passes/core/pass_instrumentation.h"
 
 namespace hlokit {
 
 // Returns the text of a module in the middle of a pipeline, as it would be printed if the pipeline ended there.
-std::string PrintMidPipeline(const Module& module);
+std::string PrintMidPipeline(const Module& module, const PrintOptions& form);
 
 class PrintIr : public PassInstrumentation {
  public:
@@ -23,6 +24,7 @@ class PrintIr : public PassInstrumentation {
     std::function<bool(std::string_view)> after;
     // Prints after a pass only if it changed the module: the whole module, or the difference.
     Changes changes = Changes::kOff;
+    PrintOptions form;
   };
 
   PrintIr(Options options, std::function<void(std::string_view)> write)

@@ -106,18 +106,32 @@ bool PatternRewriter::Run() {
       SetMetadata(i.metadata_id());
       WithName("");
       made_.clear();
+      const size_t computations = module().computation_id_bound();
       if (!dropped_metadata_.empty()) dropped_metadata_.clear();
       if (rules_[rule].apply(*this, i)) {
         ++applied_[rule];
         changed_ = true;
         break;
       }
-      for (size_t k = made_.size(); k-- > 0;) {
-        if (!at(made_[k]).has_users()) module().Erase(made_[k]);
-      }
+      DiscardMade(computations);
     }
   }
   return changed_;
+}
+
+void PatternRewriter::DiscardMade(size_t first_computation) {
+  bool all = true;
+  for (size_t k = made_.size(); k-- > 0;) {
+    if (at(made_[k]).has_users()) {
+      all = false;
+    } else {
+      module().Erase(made_[k]);
+    }
+  }
+  if (!all) return;
+  for (size_t id = module().computation_id_bound(); id-- > first_computation;) {
+    module().EraseComputation(ComputationId(static_cast<uint32_t>(id)));
+  }
 }
 
 void PatternRewriter::AddMetadataSource(InstructionId made, Instruction source) {

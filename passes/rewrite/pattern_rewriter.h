@@ -106,6 +106,8 @@ class PatternRewriter : public Builder {
 
  private:
   void ReplaceInPlace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed);
+  // Erases what a rule that did not apply made, of computations those from `first_computation` on.
+  void DiscardMade(size_t first_computation);
   void PushToWorklist(InstructionId id);
   void PushUsers(Instruction instruction);
   // Erases `id` if it is unused and removable, then its operands that become unused; `by`, if valid, gets their

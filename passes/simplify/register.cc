@@ -325,6 +325,12 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
                          .choices = floats};
   OptionInfo from_f16 = from_bf16;
   from_f16.default_text = "f16";
+  const OptionInfo changed_opcode = {.name = "opcode",
+                                     .type = OptionInfo::Type::kString,
+                                     .default_text = "dot",
+                                     .doc = "of the operations",
+                                     .choices = ChangeableOpcodeNames(),
+                                     .choices_text = "an elementwise opcode, dot or convolution"};
   Add(registry, {.name = "element-type-converter",
                  .category = "simplify",
                  .summary = "compute operations in another float type",
@@ -341,8 +347,8 @@ void RegisterPrecisionPasses(PassRegistry* registry) {
        .category = "simplify",
        .summary = "compute one kind of operation in another float type",
        .doc = "Only if all operands and the result have the type. XLA's takes any set of operations and pairs "
-              "of types; this one takes one of each.",
-       .options = {from_f16, to, {"opcode", OptionInfo::Type::kString, "dot", "of the operations"}},
+              "of types; this one takes one of each. Nothing changes if both types are the same.",
+       .options = {from_f16, to, changed_opcode},
        .tolerance = 2e-2,
        .create = MakePass<RulesOf<AddChangeOpDataTypeRules, RewriteScope::kSequential>>});
   Add(registry, {.name = "operand-upcaster",

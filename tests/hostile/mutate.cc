@@ -26,6 +26,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "tests/hostile/mutation.h"
 
 // Counts allocations. Sanitizers have separate allocators and are left alone.
@@ -103,7 +104,7 @@ int Run(int argc, char** argv) {
                 text.c_str());
   };
   for (const std::string& file : flags->files) {
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
     if (!source.ok()) {
       std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
       return 2;

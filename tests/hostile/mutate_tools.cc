@@ -33,6 +33,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
 #include "passes/annotations/coverage.h"
@@ -139,7 +140,7 @@ int Run(int argc, char** argv) {
   std::mt19937_64 random(flags->seed);
   std::vector<std::string> texts;
   for (const std::string& file : flags->files) {
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
     if (!source.ok()) {
       std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
       return 2;

@@ -35,6 +35,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
 #include "passes/annotations/coverage.h"
@@ -120,7 +121,7 @@ class Checker {
   Checker(std::vector<std::string> pipelines, bool random) : pipelines_(std::move(pipelines)), random_(random) {}
 
   void Check(const std::string& path) {
-    const auto source = SourceBuffer::FromFile(path);
+    const auto source = ReadFile(path);
     if (!source.ok()) return;
     const SplitInput split = SplitInputFile(**source);
     for (size_t i = 0; i < split.chunks.size(); ++i) {

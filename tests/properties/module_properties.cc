@@ -35,6 +35,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "tests/properties/hlo_files.h"
 
 namespace hlokit {
@@ -53,7 +54,7 @@ class Checker {
 
   void Check(const std::string& path) {
     path_ = path;
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(path);
     if (!source.ok()) {
       Fail("reading", std::string(source.status().message()));
       return;

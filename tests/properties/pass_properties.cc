@@ -37,6 +37,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
@@ -88,7 +89,7 @@ class Checker {
   }
 
   void Check(const std::string& path) {
-    const auto source = SourceBuffer::FromFile(path);
+    const auto source = ReadFile(path);
     if (source.ok()) Check(path, **source);
   }
   void Check(const std::string& path, const SourceBuffer& source) {

@@ -33,6 +33,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
+#include "parser/files/read_file.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "tests/properties/dynamic_values.h"
@@ -274,7 +275,7 @@ void CheckModule(const std::string& place, std::string_view text, const std::vec
 }
 
 void CheckFile(const std::string& path, const std::string& name, std::string_view only, Checks* checks) {
-  const auto source = SourceBuffer::FromFile(path);
+  const auto source = ReadFile(path);
   if (!source.ok()) return;
   const std::vector<std::string> pipelines = PipelinesOf((*source)->text());
   if (pipelines.empty()) return;
@@ -302,7 +303,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "usage: rewrite_checks [--list] [--pass=NAME] TABLE PASSES GOLDEN_DIR\n");
     return 2;
   }
-  const auto table = SourceBuffer::FromFile(paths[0]);
+  const auto table = ReadFile(paths[0]);
   absl::StatusOr<std::vector<RewriteRow>> rows =
       table.ok() ? ParseRewriteTable((*table)->text()) : absl::StatusOr<std::vector<RewriteRow>>(table.status());
   if (!rows.ok()) {

@@ -9,6 +9,7 @@
 
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
+#include "parser/files/read_file.h"
 
 namespace hlokit::properties {
 namespace {
@@ -144,7 +145,7 @@ std::vector<std::string> CountedRewrites(const std::string& directory) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
     if (entry.path().extension() != ".cc") continue;
-    const auto source = SourceBuffer::FromFile(entry.path().string());
+    const auto source = ReadFile(entry.path().string());
     if (!source.ok()) continue;
     ForEachCounter((*source)->text(), [&](std::string_view name) { names.emplace(name); });
   }

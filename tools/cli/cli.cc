@@ -17,6 +17,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
+#include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/number_flag.h"
@@ -263,8 +264,7 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
-  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
-      SourceBuffer::FromFile(path, options_.max_bytes, SourceBuffer::Contents::kText);
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(path, options_.max_bytes, FileContents::kText);
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
     ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),

@@ -54,7 +54,7 @@ CrashReproducer::~CrashReproducer() {
 absl::Status CrashReproducer::RunBeforePass(const PassRun& run, const Module& module) {
   handler_size = 0;
   text_ = StrCat("// hlo-opt --passes='", run.info.name, run.pass.options().ToString(), "' ", path_, "\n",
-                 PrintMidPipeline(module));
+                 PrintMidPipeline(module, PrintOptions::Lossless()));
   handler_text = text_.data();
   handler_size = text_.size();
   return absl::OkStatus();

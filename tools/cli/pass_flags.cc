@@ -2,6 +2,7 @@
 #include "tools/cli/pass_flags.h"
 
 #include <re2/re2.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -150,6 +151,8 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   if (!print_changed_.empty()) {
     printing.changes = print_changed_ == "diff" ? PrintIr::Changes::kDiff : PrintIr::Changes::kFull;
   }
+  // As modules are printed: to a file with everything.
+  printing.form = isatty(STDERR_FILENO) != 0 ? PrintOptions::Default() : PrintOptions::Lossless();
   PrintIr print(printing, WriteError);
   VerifyEach verify_each(verifier);
   OptBisect bisect(bisect_limit_, WriteError);

@@ -205,7 +205,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     flags->tolerance = *parsed;
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
-  flags->input.warn_of_elided = !flags->options.fill_elided;
+  // Without either, a run that needs the values reports an error.
+  flags->input.warn_of_elided =
+      !flags->options.fill_elided && (flags->seed.has_value() || flags->simulation.timing_only);
   if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
   flags->options.seed = flags->seed.value_or(0);
   flags->trace_options.prefix = "value: ";

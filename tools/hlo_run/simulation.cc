@@ -17,8 +17,8 @@
 #include "interp/tpu/export/xplane.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
-#include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
+#include "parser/files/read_file.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
@@ -51,7 +51,7 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
       diagnostics->ShowError("--host", "expected the name of a file after `profile:`", cli::kUsage);
       return std::nullopt;
     }
-    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = SourceBuffer::FromFile(path);
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = ReadFile(path);
     if (!file.ok()) {
       diagnostics->ShowError("--host", std::string(file.status().message()), cli::kUsage);
       return std::nullopt;

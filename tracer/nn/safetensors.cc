@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
+#include "parser/files/atomic_file_writer.h"
 
 namespace hlokit::lazy::nn {
 namespace {

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
+#include "parser/files/atomic_file_writer.h"
 
 namespace hlokit::runtime {
 namespace {

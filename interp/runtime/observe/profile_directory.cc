@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "interp/runtime/observe/profile_files.h"
-#include "ir/core/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
+#include "parser/files/atomic_file_writer.h"
 
 namespace hlokit::runtime {
 

@@ -189,6 +189,12 @@ void AddFloatNormalizationRules(RewritePatternSet* rules) {
   for (Opcode opcode : kMovingOpcodes) rules->Add({opcode}, "movements of 8-bit floats done in f32", MoveFp8AsF32);
 }
 
+std::vector<Opcode> ChangeableOpcodes() {
+  std::vector<Opcode> opcodes = ElementwiseOpcodes();
+  opcodes.insert(opcodes.end(), {Opcode::kDot, Opcode::kConvolution});
+  return opcodes;
+}
+
 void AddSimplifyFpConversionsRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConvert}, "roundings between conversions removed", ConvertThroughFloat);
 }
@@ -208,11 +214,14 @@ void AddElementTypeConverterRules(RewritePatternSet* rules) {
              "normalizations, collectives and random numbers done in another type", ConvertElementType);
 }
 
+std::vector<std::string_view> ChangeableOpcodeNames() {
+  std::vector<std::string_view> names;
+  for (Opcode opcode : ChangeableOpcodes()) names.push_back(ToString(opcode));
+  return names;
+}
+
 void AddChangeOpDataTypeRules(RewritePatternSet* rules) {
-  for (Opcode opcode : ElementwiseOpcodes()) {
-    rules->Add({opcode}, "types of operations changed", ChangeDataType);
-  }
-  rules->Add({Opcode::kDot, Opcode::kConvolution}, "types of operations changed", ChangeDataType);
+  for (Opcode opcode : ChangeableOpcodes()) rules->Add({opcode}, "types of operations changed", ChangeDataType);
 }
 
 void AddOperandUpcasterRules(RewritePatternSet* rules) {

@@ -3,6 +3,9 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_
 
+#include <string_view>
+#include <vector>
+
 #include "passes/rewrite/rule_pass.h"
 
 namespace hlokit {
@@ -23,6 +26,9 @@ void AddResultCasterRules(RewritePatternSet* rules);
 void AddDynamicIndexSplitterRules(RewritePatternSet* rules);
 void AddScatterSimplifierRules(RewritePatternSet* rules);
 void AddBatchDotSimplificationRules(RewritePatternSet* rules);
+
+// Returns the opcodes of instructions whose type change-op-data-type can change.
+std::vector<std::string_view> ChangeableOpcodeNames();
 
 }  // namespace hlokit
 

@@ -28,6 +28,7 @@ bool AbsToNegate(PatternRewriter& rewriter, Instruction i) {
 // Creates an instruction and then declines.
 bool Hesitate(PatternRewriter& rewriter, Instruction i) {
   rewriter.MakeLike(Opcode::kAbs, {i.operand(0).id()});
+  rewriter.module().CloneComputation(i.parent().id());
   return false;
 }
 bool SkipAbs(PatternRewriter& rewriter, Instruction i) {
@@ -52,6 +53,7 @@ TEST(PatternRewriterTest, WhatARuleMakesInVainGoes) {
   PatternRewriter rewriter(module.get(), &rules, &options);
   EXPECT_FALSE(rewriter.Run());
   EXPECT_EQ(module->instruction_count(), 2u);
+  EXPECT_EQ(module->computations().size(), 1u);
   EXPECT_EQ(rewriter.applied()[0], 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/core/atomic_file_writer.h"
+#include "parser/files/atomic_file_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes files atomically: to a temporary file next to the target, renamed by Commit.
-#ifndef HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_
-#define HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_
+#ifndef HLOKIT_PARSER_FILES_ATOMIC_FILE_WRITER_H_
+#define HLOKIT_PARSER_FILES_ATOMIC_FILE_WRITER_H_
 
 #include <memory>
 #include <string>
@@ -43,4 +43,4 @@ int WriteAll(int fd, std::string_view bytes);
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_IR_CORE_ATOMIC_FILE_WRITER_H_
+#endif  // HLOKIT_PARSER_FILES_ATOMIC_FILE_WRITER_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/files/read_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit {
+
+absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
+                                                             FileContents contents) {
+  constexpr size_t kFirstBytes = 64, kBlock = 4096;
+  const bool is_stdin = path == "-";
+  const std::string name = is_stdin ? "<stdin>" : path;
+  const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::NotFoundError(StrCat(path, ": ", strerror(errno)));
+  std::string text;
+  struct stat info;
+  if (fstat(fd, &info) == 0) {
+    if (S_ISDIR(info.st_mode)) {
+      if (!is_stdin) close(fd);
+      return absl::InvalidArgumentError(StrCat(name, ": is a directory"));
+    }
+    // Another descriptor of this process, such as an event, has the number of a closed standard input.
+    if (is_stdin && (info.st_mode & S_IFMT) == 0) {
+      return absl::DataLossError(StrCat(name, ": ", strerror(EBADF)));
+    }
+    // One spare byte lets the last read detect the end of file without growing.
+    if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= max_bytes) text.reserve(info.st_size + 1);
+  }
+  absl::Status status;
+  size_t used = 0;
+  for (;;) {
+    if (used == text.size()) text.resize(text.capacity() > used ? text.capacity() : used * 2 + 65536);
+    const ssize_t n = read(fd, text.data() + used, text.size() - used);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      status = absl::DataLossError(StrCat(name, ": ", strerror(errno)));
+      break;
+    }
+    if (n == 0) break;
+    used += static_cast<size_t>(n);
+    if (contents == FileContents::kText && used >= kBlock && memchr(text.data(), '\0', kFirstBytes) != nullptr) break;
+    if (used > max_bytes) {
+      status = absl::ResourceExhaustedError(StrCat(name, ": more than ", max_bytes, " bytes"));
+      break;
+    }
+  }
+  if (!is_stdin) close(fd);
+  if (!status.ok()) return status;
+  text.resize(used);
+  return std::make_shared<const SourceBuffer>(name, std::move(text));
+}
+
+}  // namespace hlokit

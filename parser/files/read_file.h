@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a file as a source buffer.
+#ifndef HLOKIT_PARSER_FILES_READ_FILE_H_
+#define HLOKIT_PARSER_FILES_READ_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ir/core/source_buffer.h"
+
+namespace hlokit {
+
+// kText: of a file with a NUL among its first bytes, only these are read, which is enough to tell what it is.
+enum class FileContents { kText, kAny };
+
+// Reads a file; "-" is standard input. Returns an error if it is not found, unreadable, or larger than `max_bytes`.
+absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path,
+                                                             uint64_t max_bytes = uint64_t{1} << 32,
+                                                             FileContents contents = FileContents::kAny);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_FILES_READ_FILE_H_
