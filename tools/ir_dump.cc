@@ -15,11 +15,11 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/print_flags.h"
 #include "tools/cli/profile_flags.h"
+#include "tools/ir_dump/model_flags.h"
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
 #include "tools/ir_dump/value_kinds.h"
 #include "tracer/graph/op.h"
-#include "tracer/nn/lr_schedule.h"
 #include "tracer/step/environment.h"
 #include "tracer/text/op_list.h"
 
@@ -27,21 +27,6 @@ extern char** environ;
 
 namespace hlokit {
 namespace {
-
-// Returns an error for options that torch's optimizers reject.
-absl::Status CheckTraining(const lazy::models::TrainingOptions& o, bool momentum_given) {
-  const std::pair<const char*, double> numbers[] = {
-      {"lr", o.lr},   {"momentum", o.momentum},   {"weight-decay", o.weight_decay},
-      {"eps", o.eps}, {"clip-norm", o.clip_norm}, {"clip-value", o.clip_value}};
-  for (const auto& [name, value] : numbers) {
-    if (!(value >= 0)) return absl::InvalidArgumentError(StrCat("--", name, " cannot be negative"));
-  }
-  if (o.optimizer != "sgd" && (o.nesterov || momentum_given)) {
-    return absl::InvalidArgumentError("--momentum and --nesterov require --optimizer=sgd");
-  }
-  if (o.nesterov && o.momentum == 0) return absl::InvalidArgumentError("--nesterov requires a momentum");
-  return absl::OkStatus();
-}
 
 constexpr char kExamples[] =
     R"(Values:
@@ -80,8 +65,7 @@ int Run(int argc, char** argv) {
   std::vector<std::string> attrs, cases;
   std::string quirks;
   InputForm form;
-  ModelRequest model;
-  std::string dtype = "f32", init = "hash", cache, save_graphs;
+  std::string cache, save_graphs;
   std::string pipeline = lazy::TracerOptions().client.pipeline;
   bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
   bool list_variables = false;
@@ -112,62 +96,10 @@ int Run(int argc, char** argv) {
       ->needs(input_option);
   app.add_flag("--explain-recompiles", explain,
                "why each graph was compiled: the nearest known one and what differs first");
-  app.add_option(
-         "--model", model.config.name,
-         "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
-         "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama")
-      ->type_name("MODEL");
-  cli::AddNumber(&app, "--batch", &model.config.batch, "examples in a batch", 1)->capture_default_str();
-  cli::AddNumber(&app, "--seq", &model.config.seq, "tokens in a sequence", 1);
-  cli::AddNumber(&app, "--image", &model.config.image, "height and width of an image", 1);
-  cli::AddNumber(&app, "--classes", &model.config.classes, "classes of an image model", 1);
-  cli::AddNumber(&app, "--vocab", &model.config.vocab, "size of the vocabulary", 1);
-  cli::AddNumber(&app, "--hidden", &model.config.hidden, "width of the model", 1);
-  cli::AddNumber(&app, "--layers", &model.config.layers, "number of blocks of a transformer", 1);
-  cli::AddNumber(&app, "--heads", &model.config.heads, "attention heads", 1);
-  cli::AddNumber(&app, "--kv-heads", &model.config.kv_heads, "key and value heads of llama", 1);
-  cli::AddNumber(&app, "--ff", &model.config.ffn_hidden, "width inside of a feed-forward layer", 1);
-  cli::AddNumber(&app, "--patch", &model.config.patch, "patch size of vit", 1);
-  app.add_option("--dtype", dtype, "element type of parameters and inputs: f32, bf16 or f64")
-      ->check(CLI::IsMember({"f32", "bf16", "f64"}));
-  app.add_option("--step", model.step, "step of a model: train (forward, backward, update) or infer")
-      ->check(CLI::IsMember({"train", "infer"}));
-  CLI::Option* const devices_option =
-      cli::AddNumber(&app, "--devices,--num-devices", &model.devices,
-                     "number of devices in this process that train a model, each on a shard of the batch; gradients "
-                     "are summed over them",
-                     1, 1024)
-          ->capture_default_str();
-  CLI::Option* const steps_option = cli::AddNumber(
-      &app, "--steps", &model.training.steps,
-      "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
-      "graphs, values, --expect and --save",
-      0);
-  app.add_option("--optimizer", model.training.optimizer, "optimizer: sgd, adam or adamw")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
-  cli::AddNumber(&app, "--lr", &model.training.lr, "learning rate")->capture_default_str();
-  CLI::Option* const momentum_option =
-      cli::AddNumber(&app, "--momentum", &model.training.momentum, "momentum of sgd")->capture_default_str();
-  cli::AddNumber(&app, "--weight-decay", &model.training.weight_decay, "weight decay of the optimizer")
-      ->capture_default_str();
-  cli::AddNumber(&app, "--eps", &model.training.eps, "epsilon of adam")->capture_default_str();
-  app.add_flag("--nesterov", model.training.nesterov, "Nesterov momentum of sgd");
-  app.add_option("--lr-schedule", model.training.lr_schedule,
-                 "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
-                 "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]")
-      ->type_name("SCHEDULE");
-  cli::AddNumber(&app, "--clip-norm", &model.training.clip_norm, "limit on the norm of all gradients");
-  cli::AddNumber(&app, "--clip-value", &model.training.clip_value, "limit on the elements of gradients");
-  app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from")->type_name("FILE");
-  app.add_option("--save", model.save,
-                 "safetensors file to write parameters and buffers to, after --steps steps; 0: the initial ones")
-      ->type_name("FILE");
-  app.add_option("--init", init, "deterministic pseudo-random initial values: hash or sine")
-      ->check(CLI::IsMember({"hash", "sine"}));
+  ModelFlags model_flags;
+  model_flags.AddTo(&app);
   lazy::TracerOptions options;
   cli::AddMaxBytes(&app, &options.client.evaluator.limits);
-  cli::AddNumber(&app, "--gain", &model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
-      ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
       ->type_name("FILE")
       ->needs(op_option);
@@ -213,7 +145,8 @@ int Run(int argc, char** argv) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return *exit_code;
   if (list_variables) return cli::PrintText(lazy::DescribeEnvironment());
   if (list_ops) return cli::PrintText(lazy::OpList());
-  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {
+  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model_flags.request.config.name.empty() !=
+      1) {
     return cli::UsageError("ir-dump", "expected one of --op, --program, --model, --input and --test-case");
   }
 
@@ -222,30 +155,12 @@ int Run(int argc, char** argv) {
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   if (emit.any() && !form.path.empty())
     return cli::UsageError("ir-dump", "--emit cannot be used with --input; see --as");
-  if (emit.params && model.config.name.empty()) return cli::UsageError("ir-dump", "--emit=params requires --model");
+  if (emit.params && model_flags.request.config.name.empty())
+    return cli::UsageError("ir-dump", "--emit=params requires --model");
   if (json && !form.path.empty())
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
-  if (model.training.steps < (model.save.empty() ? 1 : 0)) {
-    return cli::UsageError("ir-dump", "--steps: expected a number of at least 1, or 0 with --save");
-  }
-  if (!model.config.name.empty()) {
-    absl::Status s = lazy::models::Complete(model.config).status();
-    if (s.ok()) s = CheckTraining(model.training, momentum_option->count() > 0);
-    if (s.ok() && !model.training.lr_schedule.empty()) {
-      s = lazy::nn::ParseLrSchedule(model.training.lr_schedule, model.training.lr).status();
-      if (!s.ok()) s = absl::InvalidArgumentError(StrCat("--lr-schedule: ", std::string(s.message())));
-    }
-    if (!s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
-  }
-  if (model.devices > 1) {
-    if (model.config.name.empty() || model.step != "train") {
-      return cli::UsageError("ir-dump", "--devices requires --model and --step=train");
-    }
-    if (model.config.batch % model.devices != 0) {
-      return cli::UsageError("ir-dump", StrCat("--devices: a batch of ", model.config.batch, " is not divisible by ",
-                                               model.devices, " devices"));
-    }
-  }
+  if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
+  ModelRequest& model = model_flags.request;
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
@@ -259,7 +174,7 @@ int Run(int argc, char** argv) {
   // The simulated TPU compiles programs with its own pipeline: keep them as traced.
   if ((profile.wanted() || profile.port >= 0) && pipeline_option->count() == 0) options.client.pipeline = "cse,dce";
   options.client.evaluator.num_threads = 1;
-  if (devices_option->count() > 0) options.client.num_devices = static_cast<int>(model.devices);
+  if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
@@ -323,9 +238,6 @@ int Run(int argc, char** argv) {
   };
 
   if (!model.config.name.empty()) {
-    if (init == "sine") model.formula = lazy::InitPattern::kSine;
-    if (dtype == "bf16") model.config.type = ElementType::kBF16;
-    if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
       if (parts.empty()) return diagnostics.exit_code();
@@ -334,7 +246,7 @@ int Run(int argc, char** argv) {
     }
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
                        !model.save.empty() || profile.wanted() || profile.port >= 0;
-    if (steps_option->count() > 0 && !shown && !session.emit.any()) session.emit.metrics = true;
+    if (model_flags.steps_given() && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
     session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
                         !options.save_graphs_file.empty() || !options.metrics_file.empty();

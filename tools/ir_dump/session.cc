@@ -13,7 +13,8 @@
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
 #include "tracer/autograd/node.h"
-#include "tracer/nn/data_parallel.h"
+#include "tracer/models/inference.h"
+#include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
 #include "tracer/script/script.h"
@@ -224,8 +225,7 @@ bool Session::RunModel(const ModelRequest& request) {
 bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
-  lazy::nn::ParameterRegistry registry(&tracer, config.type,
-                                       lazy::nn::PatternInitializer(request.formula, request.gain));
+  lazy::nn::ParameterRegistry registry(&tracer, config.type, request.initializer);
   const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(config, &registry);
   if (!request.load.empty()) {
     if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return Fail(config.name, s);
@@ -240,21 +240,28 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     if (json) object_["params"] = std::move(list);
   }
   if (!emit.graph()) return true;
-  const lazy::models::Batch batch = model->MakeBatch(tracer);
   lazy::Tensors roots;
   if (request.step == "train") {
-    const lazy::Tensor loss = model->Loss(model->Logits(batch, true), batch);
-    if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
-    if (absl::Status s = loss.Backward(); !s.ok()) return Fail(config.name, s);
-    roots.push_back(loss);
-    const std::unique_ptr<lazy::nn::Optimizer> optimizer = lazy::models::MakeOptimizer(request.training, registry);
-    if (request.devices > 1) lazy::nn::ReduceGradients(*optimizer);
-    optimizer->Step();
+    const lazy::models::Replica replica = {tracer.device(), model.get(), &registry};
+    absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
+        lazy::models::TrainingStep::Create(&tracer, replica, request.training, request.devices);
+    if (!step.ok()) return Fail(config.name, step.status());
+    if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
+    roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
   } else {
     const lazy::NoGradGuard no_grad;
-    roots.push_back(model->Logits(batch, false));
+    if (request.step == "decode") {
+      const std::unique_ptr<lazy::models::Decoder> decoder = model->MakeDecoder(tracer);
+      if (decoder == nullptr) return Fail(config.name, absl::InvalidArgumentError("the model does not generate tokens"));
+      // A prompt of one token has the graph of every further one.
+      const Shape one = tracer.device()->ArrayShape(ElementType::kS64, {config.batch, 1});
+      roots.push_back(decoder->Prefill(tracer.FromGenerator(one, [](Literal*) {})));
+      roots.push_back(decoder->token());
+    } else {
+      roots.push_back(model->Logits(model->MakeBatch(tracer), false));
+    }
   }
   if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
   return EmitGraph(tracer, roots);
@@ -269,16 +276,13 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   for (int64_t d = 0; d < request.devices; ++d) {
     lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
     const lazy::DeviceGuard on(device);
-    registries.push_back(std::make_unique<lazy::nn::ParameterRegistry>(
-        &tracer, config.type, lazy::nn::PatternInitializer(request.formula, request.gain)));
-    lazy::models::ModelConfig part = config;
-    part.batch_offset = d * config.batch;
-    models.push_back(lazy::models::MakeModel(part, registries.back().get()));
+    registries.push_back(std::make_unique<lazy::nn::ParameterRegistry>(&tracer, config.type, request.initializer));
+    models.push_back(lazy::models::MakeModel(config, registries.back().get()));
     if (!request.load.empty()) {
       const absl::Status loaded = lazy::nn::LoadState(request.load, registries.back()->state());
       if (!loaded.ok()) return Fail(config.name, loaded);
     }
-    replicas.push_back({device, models.back().get(), registries.back().get()});
+    replicas.push_back({device, models.back().get(), registries.back().get(), d * config.batch});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
   const bool reads_values = !options.client.defer_executions || emit.values || request.compare || !request.save.empty();
@@ -294,8 +298,11 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
-    metrics = request.step == "train" ? lazy::models::Train(tracer, replicas, training)
-                                      : lazy::models::Infer(tracer, *models[0], training.steps, training.metrics);
+    const lazy::models::Model& model = *models[0];
+    metrics = request.step == "train"    ? lazy::models::Train(tracer, replicas, training)
+              : request.step == "eval"   ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics)
+              : request.step == "decode" ? lazy::models::Generate(tracer, model, training.steps, training.metrics)
+                                         : lazy::models::Infer(tracer, model, training.steps, training.metrics);
   }
   if (!metrics.ok()) return Fail(config.name, metrics.status());
   if (emit.values) {

@@ -13,11 +13,10 @@
 #include "ir/core/text_writer.h"
 #include "ir/text/printer.h"
 #include "tools/cli/cli.h"
+#include "tools/ir_dump/model_flags.h"
 #include "tools/ir_dump/op_test_case.h"
-#include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/value.h"
 #include "tracer/models/model.h"
-#include "tracer/models/training.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit {
@@ -35,18 +34,6 @@ struct EmitOptions {
   static std::vector<std::string_view> Names();
   // Parses a comma-separated list. Returns an error for an unknown name.
   absl::Status Parse(std::string_view list);
-};
-
-struct ModelRequest {
-  lazy::models::ModelConfig config;
-  lazy::models::TrainingOptions training;
-  std::string step = "train";
-  int64_t devices = 1;  // data-parallel devices, which divide the batch
-  double gain = 6;
-  lazy::InitPattern formula = lazy::InitPattern::kHash;  // initialization of parameters
-  std::string expected;                                  // expected metrics; empty: none
-  bool compare = false;
-  std::string load, save;  // files of parameters and buffers; empty: none
 };
 
 class Session {

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
+#include "tracer/dispatch/autocast.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/encoded_args.h"
@@ -117,6 +119,9 @@ Outputs Dispatch(Op op, Args&& args) {
   if (device == nullptr) device = CurrentDevice();
   if (device == nullptr) return failed();
   device->tracer()->CountOp(op);
+  // Ops that compose others leave the conversions to them, unless they have a policy or a derivative of their own.
+  std::optional<AutocastGuard> no_autocast;
+  if (AutocastEnabled() && (CastArguments(op, &args) || info.derivative != nullptr)) no_autocast.emplace(std::nullopt);
 
   // Nodes without a derivative are recorded too: differentiating them is an error. Composed ops rely on their parts.
   const bool note = GradEnabled() && (info.derivative != nullptr ||

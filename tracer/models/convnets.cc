@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/models/blocks.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
 
@@ -46,6 +47,9 @@ class Chain {
   void AddAvgPoolTo(int64_t size) {
     stages_.push_back([=](const Tensor& x, bool) { return nn::AdaptiveAvgPool(x, size); });
   }
+  void AddDropout(double rate) {
+    stages_.push_back([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
+  }
   void AddFlatten() {
     stages_.push_back([](const Tensor& x, bool) { return Flatten(x, 1); });
   }
@@ -63,10 +67,12 @@ class Convnet : public Model {
   Convnet(const ModelConfig& config, Chain chain) : config_(config), chain_(std::move(chain)) {}
 
   Tensor Logits(const Batch& batch, bool training) const override { return chain_(batch.inputs[0], training); }
-  Tensor Loss(const Tensor& logits, const Batch& batch) const override { return CrossEntropy(logits, batch.labels); }
-  Batch MakeBatch(Tracer& tracer) const override {
-    if (config_.name == "mlp") return ImageBatch(tracer, config_, {config_.image * config_.image});
-    return ImageBatch(tracer, config_, {config_.name == "lenet" ? 1 : 3, config_.image, config_.image});
+  std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
+    return {logits, batch.labels};
+  }
+  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
+    if (config_.name == "mlp") return ImageBatch(tracer, config_, {config_.image * config_.image}, first);
+    return ImageBatch(tracer, config_, {config_.name == "lenet" ? 1 : 3, config_.image, config_.image}, first);
   }
 
  private:
@@ -121,8 +127,10 @@ Chain Alexnet(const ModelConfig& c, const ModuleScope& s) {
   chain.AddAvgPoolTo(6);
   chain.AddFlatten();
   const ModuleScope h = s["classifier"];
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(h[1], 256 * 36, 4096));
   chain.AddRelu();
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(h[4], 4096, 4096));
   chain.AddRelu();
   chain.AddLayer(Linear(h[6], 4096, c.classes));
@@ -149,8 +157,10 @@ Chain Vgg16(const ModelConfig& c, const ModuleScope& s) {
   const ModuleScope h = s["classifier"];
   chain.AddLayer(Linear(h[0], 512 * 49, 4096));
   chain.AddRelu();
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(h[3], 4096, 4096));
   chain.AddRelu();
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(h[6], 4096, c.classes));
   return chain;
 }
@@ -180,6 +190,7 @@ Chain Squeezenet(const ModelConfig& c, const ModuleScope& s) {
   fire(10, 384, 48, 192);
   fire(11, 384, 64, 256);
   fire(12, 512, 64, 256);
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Conv2d(s["classifier"][1], 512, c.classes, 1));
   chain.AddRelu();
   chain.AddAvgPoolTo(1);
@@ -272,6 +283,7 @@ Chain MobilenetV2(const ModelConfig& c, const ModuleScope& s) {
   conv(&chain, f[18], in, 1280, 1, 1, 1);
   chain.AddAvgPoolTo(1);
   chain.AddFlatten();
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
   return chain;
 }
@@ -315,6 +327,7 @@ Chain Mnasnet(const ModelConfig& c, const ModuleScope& s) {
   chain.AddNorm(BatchNorm2d(l[15], 1280));
   chain.AddRelu();
   chain.Add([](const Tensor& x, bool) { return Mean(x, {2, 3}); });
+  chain.AddDropout(c.dropout);
   chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
   return chain;
 }

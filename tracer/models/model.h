@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models to trace: common vision networks under torchvision's names, and transformers of any size.
+// Models to trace: common vision networks under torchvision's names, transformers of any size, and others.
 #ifndef HLOKIT_TRACER_MODELS_MODEL_H_
 #define HLOKIT_TRACER_MODELS_MODEL_H_
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,8 +22,7 @@ namespace hlokit::lazy::models {
 struct ModelConfig {
   std::string name;
   int64_t batch = 2;
-  int64_t batch_offset = 0;  // first example of the batch: data-parallel devices train on parts of one batch
-  int64_t image = 0;         // height and width
+  int64_t image = 0;  // height and width
   int64_t classes = 0;
   int64_t seq = 0;  // tokens
   int64_t vocab = 0;
@@ -32,26 +32,49 @@ struct ModelConfig {
   int64_t kv_heads = 0;    // Llama
   int64_t ffn_hidden = 0;  // width of the hidden layer of a feed-forward block
   int64_t patch = 0;       // ViT
+  int64_t experts = 0;     // Mixtral
+  double dropout = 0;      // rate in training; kPublishedDropout: the model's own
   ElementType type = ElementType::kF32;
 };
+
+// Selects the rate that the model was published with.
+constexpr double kPublishedDropout = -1;
 
 struct Batch {
   Tensors inputs;
   Tensor labels;
 };
 
+// Generates tokens one by one. Its graphs have the same shapes at every position.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // Records the processing of the prompt, [batch, t], and returns the logits of the next token, [batch, vocab].
+  virtual Tensor Prefill(const Tensor& prompt) = 0;
+  // Records the processing of the last token, and returns the logits of the next one.
+  virtual Tensor Step() = 0;
+  // Returns the most probable next token, [batch, 1].
+  virtual const Tensor& token() const = 0;
+};
+
 class Model {
  public:
   virtual ~Model() = default;
   virtual Tensor Logits(const Batch& batch, bool training) const = 0;
-  // Returns a scalar.
-  virtual Tensor Loss(const Tensor& logits, const Batch& batch) const = 0;
-  // Returns deterministic pseudo-random inputs and labels, the same on every platform.
-  virtual Batch MakeBatch(Tracer& tracer) const = 0;
+  // Returns the logits that are compared with labels as [examples, classes], and their labels as [examples].
+  virtual std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const = 0;
+  // Returns a scalar: the cross entropy of the predictions, unless the model has another loss.
+  virtual Tensor Loss(const Tensor& logits, const Batch& batch, double label_smoothing = 0) const;
+  // Returns true if the exponential of the loss is a perplexity.
+  virtual bool predicts_tokens() const { return false; }
+  // Returns nullptr if the model does not generate tokens.
+  virtual std::unique_ptr<Decoder> MakeDecoder(Tracer&) const { return nullptr; }
+  // Returns deterministic pseudo-random inputs and labels from example `first` on, the same on every platform.
+  virtual Batch MakeBatch(Tracer& tracer, int64_t first = 0) const = 0;
 };
 
 // Returns deterministic pseudo-random images, each of `sizes`, and their labels.
-Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes);
+Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes, int64_t first);
 
 // Returns all names that MakeModel accepts.
 std::vector<std::string_view> ModelNames();
@@ -63,6 +86,11 @@ std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::ParameterRegistr
 // Creates a model of one family, for MakeModel.
 std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::ParameterRegistry* registry);
 std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeLlama(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeT5(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeLstm(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeDlrm(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeUnet(const ModelConfig& config, nn::ParameterRegistry* registry);
 
 }  // namespace hlokit::lazy::models
 

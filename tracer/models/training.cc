@@ -1,71 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/models/training.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
-#include "tracer/dispatch/dispatch.h"
+#include "tracer/dispatch/autocast.h"
 #include "tracer/dispatch/functions.h"
-#include "tracer/graph/literal_scalar.h"
 #include "tracer/nn/data_parallel.h"
-#include "tracer/nn/lr_schedule.h"
 #include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
-#include "tracer/step/executor.h"
 
 namespace hlokit::lazy::models {
-namespace {
-
-double ElementOf(const Literal& literal, size_t i) {
-  const ElementType type = literal.shape().element_type();
-  return LoadScalar(type, literal.data() + i * static_cast<size_t>(BytesOf(type))).ToDouble();
-}
-
-// Returns the elements. Without `fetch` computes the tensor without waiting and returns one 0.
-absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
-  if (!fetch && t.defined()) {
-    RefreshView(t);
-    if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
-    return std::vector<double>(1);
-  }
-  absl::StatusOr<Literal> literal = t.ToLiteral();
-  if (!literal.ok()) return literal.status();
-  std::vector<double> out(static_cast<size_t>(literal->element_count()));
-  for (size_t i = 0; i < out.size(); ++i) out[i] = ElementOf(*literal, i);
-  return out;
-}
-
-double SumOf(const std::vector<double>& v) {
-  double sum = 0;
-  for (double x : v) sum += x;
-  return sum;
-}
-double Squares(const std::vector<double>& v) {
-  double sum = 0;
-  for (double x : v) sum += x * x;
-  return sum;
-}
-
-// Adds the first ten logits, their sum and norm.
-absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<TrainingMetric>* metrics) {
-  absl::StatusOr<std::vector<double>> shown = Values(logits, fetch);
-  if (!shown.ok()) return shown.status();
-  for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) {
-    metrics->push_back({StrCat("logit ", i), (*shown)[i]});
-  }
-  metrics->push_back({"logits_sum", SumOf(*shown)});
-  metrics->push_back({"logits_l2", std::sqrt(Squares(*shown))});
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry) {
   Tensors parameters;
@@ -79,72 +29,75 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
       nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw"});
 }
 
-namespace {
+absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(Tracer* tracer, const Replica& replica,
+                                                                   const TrainingOptions& options, int64_t replicas) {
+  absl::StatusOr<nn::LrSchedule> schedule =
+      nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
+  if (!schedule.ok()) return schedule.status();
+  if (options.warmup > 0) schedule = nn::WithWarmup(*std::move(schedule), options.warmup);
+  auto step = std::unique_ptr<TrainingStep>(new TrainingStep(tracer, replica, options, *std::move(schedule)));
+  step->reduce_ = replicas > 1 || tracer->options().replicas > 1;
+  for (int64_t k = 0; k < options.accumulate; ++k) {
+    // The examples of all replicas follow each other, those of a step too.
+    const int64_t each = step->batches_.empty() ? 0 : step->batches_[0].inputs[0].size(0);
+    step->batches_.push_back(replica.model->MakeBatch(*tracer, replica.first_example + k * replicas * each));
+  }
+  return step;
+}
 
-// The training step of one replica.
-class Trainer {
- public:
-  Trainer(Tracer* tracer, const Replica& replica, const TrainingOptions& options, bool reduce, nn::LrSchedule schedule)
-      : tracer_(*tracer),
-        replica_(replica),
-        options_(options),
-        reduce_(reduce),
-        batch_(replica.model->MakeBatch(*tracer)),
-        optimizer_(MakeOptimizer(options, *replica.registry)),
-        scheduler_(optimizer_.get(), std::move(schedule)) {}
+TrainingStep::TrainingStep(Tracer* tracer, const Replica& replica, const TrainingOptions& options,
+                           nn::LrSchedule schedule)
+    : tracer_(*tracer),
+      replica_(replica),
+      options_(options),
+      optimizer_(MakeOptimizer(options, *replica.registry)),
+      scheduler_(optimizer_.get(), std::move(schedule)) {}
 
-  absl::Status Step() {
-    logits_ = loss_ = Tensor();
-    gradients_.clear();
-    optimizer_->ZeroGrad();
+absl::Status TrainingStep::Record() {
+  logits_ = loss_ = Tensor();
+  gradients_.clear();
+  optimizer_->ZeroGrad();
+  for (const Batch& batch : batches_) {
+    Tensor loss;
     {
       const Trace forward("forward");
-      logits_ = replica_.model->Logits(batch_, /*training=*/true);
-      if (logits_.defined()) loss_ = replica_.model->Loss(logits_, batch_);
+      const AutocastGuard autocast(options_.autocast);
+      const Tensor logits = replica_.model->Logits(batch, /*training=*/true);
+      if (logits.defined()) loss = replica_.model->Loss(logits, batch, options_.label_smoothing);
+      if (!logits_.defined()) logits_ = logits;
     }
+    if (batches_.size() > 1 && loss.defined()) loss = loss / Scalar(static_cast<int64_t>(batches_.size()));
     if (absl::Status s = tracer_.status(); !s.ok()) return s;
     {
       const Trace backward("backward");
-      if (absl::Status s = loss_.Backward(); !s.ok()) return s;
+      if (absl::Status s = loss.Backward(); !s.ok()) return s;
     }
-    for (const nn::NamedTensor& p : replica_.registry->parameters()) gradients_.push_back(p.tensor.grad());
-    if (reduce_) {
-      const Trace reduce("all_reduce");
-      nn::ReduceGradients(*optimizer_);
-    }
-    {
-      const Trace update("optimizer");
-      if (options_.clip_norm > 0) nn::ClipGradNorm(optimizer_->parameters(), options_.clip_norm);
-      if (options_.clip_value > 0) nn::ClipGradValue(optimizer_->parameters(), options_.clip_value);
-      optimizer_->Step();
-      scheduler_.Step();
-    }
-    return tracer_.MarkStep(replica_.device);
+    const NoGradGuard no_grad;
+    loss_ = loss_.defined() ? loss_ + loss : loss;
   }
+  for (const nn::NamedTensor& p : replica_.registry->parameters()) gradients_.push_back(p.tensor.grad());
+  if (reduce_) {
+    const Trace reduce("all_reduce");
+    nn::ReduceGradients(*optimizer_);
+  }
+  const Trace update("optimizer");
+  if (options_.clip_norm > 0) nn::ClipGradNorm(optimizer_->parameters(), options_.clip_norm);
+  if (options_.clip_value > 0) nn::ClipGradValue(optimizer_->parameters(), options_.clip_value);
+  optimizer_->Step();
+  scheduler_.Step();
+  return tracer_.status();
+}
 
-  // Logits of the last step.
-  const Tensor& logits() const { return logits_; }
-  const Tensor& loss() const { return loss_; }
-  const Tensors& gradients() const { return gradients_; }
-
- private:
-  Tracer& tracer_;
-  const Replica replica_;
-  const TrainingOptions& options_;
-  const bool reduce_;
-  const Batch batch_;
-  const std::unique_ptr<nn::Optimizer> optimizer_;
-  nn::LrScheduler scheduler_;
-  Tensor logits_, loss_;
-  Tensors gradients_;
-};
+namespace {
 
 // Runs a step of each replica on threads, since devices wait for each other at collectives.
-absl::Status StepAll(absl::Span<const Replica> replicas, absl::Span<const std::unique_ptr<Trainer>> trainers) {
+absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
+                     absl::Span<const std::unique_ptr<TrainingStep>> trainers) {
   std::vector<absl::Status> done(trainers.size());
   const auto step = [&](size_t i) {
     const DeviceGuard on(replicas[i].device);
-    done[i] = trainers[i]->Step();
+    done[i] = trainers[i]->Record();
+    if (done[i].ok()) done[i] = tracer.MarkStep(replicas[i].device);
   };
   std::vector<std::thread> others;
   for (size_t i = 1; i < trainers.size(); ++i) others.emplace_back(step, i);
@@ -170,14 +123,13 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
                                                   const TrainingOptions& options) {
   std::vector<TrainingMetric> metrics;
   const nn::ParameterRegistry& registry = *replicas[0].registry;
-  absl::StatusOr<nn::LrSchedule> schedule =
-      nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
-  if (!schedule.ok()) return schedule.status();
-  const bool reduce = replicas.size() > 1 || tracer.options().replicas > 1;
-  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::vector<std::unique_ptr<TrainingStep>> trainers;
   for (const Replica& replica : replicas) {
     const DeviceGuard on(replica.device);
-    trainers.push_back(std::make_unique<Trainer>(&tracer, replica, options, reduce, *schedule));
+    absl::StatusOr<std::unique_ptr<TrainingStep>> trainer =
+        TrainingStep::Create(&tracer, replica, options, static_cast<int64_t>(replicas.size()));
+    if (!trainer.ok()) return trainer.status();
+    trainers.push_back(*std::move(trainer));
   }
   std::vector<Literal> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
@@ -188,9 +140,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
   }
   std::vector<double> losses;
   for (int64_t step = 0; step < options.steps; ++step) {
-    if (absl::Status s = StepAll(replicas, trainers); !s.ok()) return s;
+    if (absl::Status s = StepAll(tracer, replicas, trainers); !s.ok()) return s;
     double sum = 0;
-    for (const std::unique_ptr<Trainer>& trainer : trainers) {
+    for (const std::unique_ptr<TrainingStep>& trainer : trainers) {
       absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.metrics);
       if (!value.ok()) return value.status();
       sum += (*value)[0];
@@ -205,7 +157,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
       if (gradients[k].defined()) {
         absl::StatusOr<std::vector<double>> g = Values(gradients[k], options.metrics);
         if (!g.ok()) return g.status();
-        norm = std::sqrt(Squares(*g));
+        norm = std::sqrt(SumOfSquares(*g));
       }
       metrics.push_back({StrCat("grad_l2 ", k, " ", registry.parameters()[k].name), norm});
     }
@@ -217,9 +169,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor, options.metrics);
     if (!after.ok()) return after.status();
     sum += SumOf(*after);
-    squares += Squares(*after);
+    squares += SumOfSquares(*after);
     for (size_t i = 0; options.metrics && i < after->size(); ++i) (*after)[i] -= ElementOf(before[k], i);
-    const double change = Squares(*after);
+    const double change = SumOfSquares(*after);
     delta += change;
     deltas.push_back({StrCat("delta_l2 ", k, " ", registry.parameters()[k].name), std::sqrt(change)});
   }
@@ -234,61 +186,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
       absl::StatusOr<std::vector<double>> values = Values(b.tensor, options.metrics);
       if (!values.ok()) return values.status();
       running_sum += SumOf(*values);
-      running_squares += Squares(*values);
+      running_squares += SumOfSquares(*values);
     }
     metrics.push_back({"running_sum", running_sum});
     metrics.push_back({"running_l2", std::sqrt(running_squares)});
   }
   return metrics;
-}
-
-absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
-  const NoGradGuard no_grad;
-  const Batch batch = model.MakeBatch(tracer);
-  std::vector<TrainingMetric> metrics;
-  for (int64_t step = 0; step < steps; ++step) {
-    const Tensor logits = model.Logits(batch, /*training=*/false);
-    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
-    metrics.clear();
-    if (absl::Status added = AddLogits(logits, fetch, &metrics); !added.ok()) return added;
-  }
-  return metrics;
-}
-
-Comparison CompareMetrics(const std::vector<TrainingMetric>& metrics, std::string_view expected) {
-  absl::flat_hash_map<std::string, double> known;
-  for (const TrainingMetric& metric : metrics) known.emplace(metric.key, metric.value);
-  Comparison result;
-  while (!expected.empty()) {
-    const size_t end = std::min(expected.find('\n'), expected.size());
-    std::string line(expected.substr(0, end));
-    expected.remove_prefix(std::min(end + 1, expected.size()));
-    if (line.empty() || line[0] == '#') continue;
-    // The last three words are numbers.
-    double numbers[3] = {0, 0, 0};
-    bool read = true;
-    for (int i = 2; i >= 0; --i) {
-      const size_t blank = line.rfind(' ');
-      if (blank == std::string::npos) {
-        read = false;
-        break;
-      }
-      numbers[i] = std::strtod(line.c_str() + blank + 1, nullptr);
-      line.resize(blank);
-    }
-    if (!read) continue;
-    ++result.checked;
-    const auto it = known.find(line);
-    const bool right = it != known.end() && std::abs(it->second - numbers[1]) <= numbers[2];
-    if (right) continue;
-    ++result.failed;
-    if (!result.first_failure.empty()) continue;
-    result.first_failure = it == known.end()
-                               ? StrCat(line, " is not there")
-                               : StrCat(line, " is ", std::to_string(it->second), ", expected ",
-                                        std::to_string(numbers[1]), " within ", std::to_string(numbers[2]));
-  }
-  return result;
 }
 
 }  // namespace hlokit::lazy::models

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a few training steps of a model and records metrics: logits, losses, norms of gradients and of changes.
+// Runs training steps of a model and records metrics: logits, losses, norms of gradients and of changes.
 #ifndef HLOKIT_TRACER_MODELS_TRAINING_H_
 #define HLOKIT_TRACER_MODELS_TRAINING_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tracer/models/metrics.h"
 #include "tracer/models/model.h"
+#include "tracer/nn/lr_schedule.h"
 #include "tracer/nn/optimizer.h"
 
 namespace hlokit::lazy::models {
@@ -25,15 +27,14 @@ struct TrainingOptions {
   double weight_decay = 0;
   bool nesterov = false;
   double eps = 1e-8;
-  std::string lr_schedule;  // in the form of ParseLrSchedule; empty: constant
-  double clip_norm = 0;     // norm of all gradients together; 0: not clipped
-  double clip_value = 0;    // per element of a gradient; 0: not clipped
-  bool metrics = true;      // false: no value is fetched, and metrics are 0
-};
-
-struct TrainingMetric {
-  std::string key;  // "logit 3", "grad_l2 0 fc1.weight", "loss_step 2", ...
-  double value = 0;
+  std::string lr_schedule;              // in the form of ParseLrSchedule; empty: constant
+  double clip_norm = 0;                 // norm of all gradients together; 0: not clipped
+  double clip_value = 0;                // per element of a gradient; 0: not clipped
+  int64_t warmup = 0;                   // updates in which the rate rises to that of the schedule
+  int64_t accumulate = 1;               // batches of an update, whose gradients are averaged
+  double label_smoothing = 0;           // share of the labels that is spread over all classes
+  std::optional<ElementType> autocast;  // type of autocast in the forward pass
+  bool metrics = true;                  // false: no value is fetched, and metrics are 0
 };
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
@@ -43,6 +44,36 @@ struct Replica {
   DeviceState* device = nullptr;
   const Model* model = nullptr;
   const nn::ParameterRegistry* registry = nullptr;
+  int64_t first_example = 0;  // of its first batch
+};
+
+// Forward, backward and update of one replica on its batches.
+class TrainingStep {
+ public:
+  // `replicas`: number of those that train together.
+  static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(Tracer* tracer, const Replica& replica,
+                                                              const TrainingOptions& options, int64_t replicas);
+
+  // Records a step, without its marker.
+  absl::Status Record();
+
+  // Logits of the first batch, loss and gradients of the last recorded step.
+  const Tensor& logits() const { return logits_; }
+  const Tensor& loss() const { return loss_; }
+  const Tensors& gradients() const { return gradients_; }
+
+ private:
+  TrainingStep(Tracer* tracer, const Replica& replica, const TrainingOptions& options, nn::LrSchedule schedule);
+
+  Tracer& tracer_;
+  const Replica replica_;
+  const TrainingOptions options_;
+  bool reduce_ = false;
+  std::vector<Batch> batches_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
+  nn::LrScheduler scheduler_;
+  Tensor logits_, loss_;
+  Tensors gradients_;
 };
 
 // Runs forward, backward and update `steps` times on one batch, each followed by a step marker.
@@ -53,18 +84,6 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& m
 // are those of the first replica, losses the means over all.
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
                                                   const TrainingOptions& options);
-
-// Runs the forward pass `steps` times. Returns metrics of the logits, zeros unless `fetch`.
-absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch = true);
-
-struct Comparison {
-  int64_t checked = 0;
-  int64_t failed = 0;
-  std::string first_failure;
-};
-// Compares metrics with lines `KEY VALUE REFERENCE TOLERANCE`: each must be within the tolerance of the reference. An
-// unknown key is a failure; # begins a comment.
-Comparison CompareMetrics(const std::vector<TrainingMetric>& metrics, std::string_view expected);
 
 }  // namespace hlokit::lazy::models
 

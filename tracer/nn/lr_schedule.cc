@@ -71,6 +71,14 @@ LrSchedule OneCycleLr(const OneCycleOptions& o) {
   };
 }
 
+LrSchedule WithWarmup(LrSchedule schedule, int64_t steps) {
+  return [schedule = std::move(schedule), steps](int64_t step) {
+    Rates rates = schedule(std::max<int64_t>(step - steps, 0));
+    if (step < steps) rates.lr *= static_cast<double>(step) / static_cast<double>(steps);
+    return rates;
+  };
+}
+
 std::vector<std::string_view> LrScheduleNames() {
   return {"constant", "step", "multistep", "exponential", "cosine", "linear", "onecycle"};
 }

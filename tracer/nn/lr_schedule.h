@@ -46,6 +46,9 @@ struct OneCycleOptions {
 // Rises to max_lr in pct_start of the steps, then falls; momentum is inverse. Steps beyond the last keep its rates.
 LrSchedule OneCycleLr(const OneCycleOptions& options);
 
+// Rises from 0 to the schedule's first rate in `steps` steps, then follows the schedule.
+LrSchedule WithWarmup(LrSchedule schedule, int64_t steps);
+
 // Parses step:SIZE[,GAMMA], multistep:M1;M2;...[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN],
 // linear[:START[,END[,TOTAL]]], onecycle:MAX_LR,TOTAL[,PCT_START], constant.
 absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/nn/parameter_registry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -12,6 +13,10 @@ namespace hlokit::lazy::nn {
 namespace {
 
 DeviceState& DeviceOf(Tracer& tracer) { return CurrentDevice() != nullptr ? *CurrentDevice() : *tracer.device(); }
+
+std::string_view ModuleOf(std::string_view parameter) {
+  return parameter.substr(0, std::min(parameter.rfind('.'), parameter.size()));
+}
 
 }  // namespace
 
@@ -38,7 +43,13 @@ Initializer PatternInitializer(InitPattern formula, double gain) {
 Tensor ParameterRegistry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
   DeviceState& device = DeviceOf(*tracer_);
   const Shape initial = device.ArrayShape(ElementType::kF32, dims), shape = device.ArrayShape(type_, dims);
-  const ParameterSpec spec = {name, kind, parameters_.size()};
+  if (dims.size() >= 2) {
+    last_fan_in_ = 1;
+    for (int64_t size : dims.subspan(1)) last_fan_in_ = SaturatingMultiply(last_fan_in_, size);
+  } else if (parameters_.empty() || ModuleOf(parameters_.back().name) != ModuleOf(name)) {
+    last_fan_in_ = 0;  // a bias has that of the weight before it
+  }
+  const ParameterSpec spec = {name, kind, parameters_.size(), last_fan_in_};
   Tensor t = tracer_->FromGenerator(shape, [initial, shape, spec, initialize = initializer_](Literal* out) {
     if (shape == initial) return initialize(spec, out);
     Literal value = Literal::Zeros(initial);

@@ -24,7 +24,8 @@ enum class ParameterKind { kWeight, kNormWeight, kResidualNormWeight, kBias };
 struct ParameterSpec {
   std::string name;
   ParameterKind kind = ParameterKind::kWeight;
-  size_t number = 0;  // among the parameters, from 0
+  size_t number = 0;   // among the parameters, from 0
+  int64_t fan_in = 0;  // inputs of each output of its module; 0: unknown
 };
 
 // Initializes a value, an f32 array of the parameter's dimensions, when it is first read: perhaps in another thread.
@@ -69,6 +70,7 @@ class ParameterRegistry {
   Tracer* tracer_;
   ElementType type_;
   Initializer initializer_;
+  int64_t last_fan_in_ = 0;  // of the last parameter
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   std::vector<NamedTensor> state_;

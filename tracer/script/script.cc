@@ -16,7 +16,7 @@ namespace {
 
 bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-const std::vector<std::string_view> kBlockWords = {"no_grad", "scope", "repeat", "compile", "capture"};
+const std::vector<std::string_view> kBlockWords = {"no_grad", "autocast", "scope", "repeat", "compile", "capture"};
 
 bool OpensBlock(std::string_view line) {
   const std::string_view word = TakeWord(&line);
@@ -57,6 +57,10 @@ bool ScriptRunner::Open(std::string_view line, std::string_view word, std::strin
   if (word == "no_grad") {
     block.kind = Block::kNoGrad;
     block.grad_mode = std::make_unique<AutoGradMode>(false);
+  } else if (word == "autocast") {
+    block.kind = Block::kAutocast;
+    if (rest != "bf16" && rest != "f16") return Error(line, "expected bf16 or f16");
+    block.autocast = std::make_unique<AutocastGuard>(rest == "bf16" ? ElementType::kBF16 : ElementType::kF16);
   } else if (word == "scope") {
     block.kind = Block::kScope;
     if (rest.empty()) return Error(line, "expected the name of a scope");

@@ -18,6 +18,7 @@
 #include "tracer/autograd/node.h"
 #include "tracer/capture/capture.h"
 #include "tracer/capture/compile_region.h"
+#include "tracer/dispatch/autocast.h"
 #include "tracer/graph/schema.h"
 #include "tracer/graph/scope.h"
 #include "tracer/script/script.h"
@@ -38,10 +39,11 @@ class ScriptRunner {
 
  private:
   struct Block {
-    enum Kind { kNoGrad, kScope, kRepeat, kCompile } kind;
+    enum Kind { kNoGrad, kAutocast, kScope, kRepeat, kCompile } kind;
     size_t line = 0;   // of the statement that opened it
     int64_t left = 0;  // for repeat: iterations after this one
     std::unique_ptr<AutoGradMode> grad_mode;
+    std::unique_ptr<AutocastGuard> autocast;
     std::unique_ptr<ScopedTrace> scope;
     std::unique_ptr<CompileRegion> region;
   };

@@ -155,8 +155,8 @@ bool ScriptRunner::Statement(std::string_view line) {
     return Dump(kind, rest, line);
   }
   static const std::vector<std::string_view> kWords = {
-      "requires_grad", "backward", "zero_grad", "del",     "mark_step", "wait",    "manual_seed", "print",
-      "item",          "dump",     "scope",     "no_grad", "repeat",    "compile", "capture",     "end"};
+      "requires_grad", "backward", "zero_grad", "del",      "mark_step", "wait",    "manual_seed", "print", "item",
+      "dump",          "scope",    "no_grad",   "autocast", "repeat",    "compile", "capture",     "end"};
   return Error(word, StrCat("unknown statement `", word, "`"), DidYouMean(word, kWords));
 }
 

@@ -29,13 +29,18 @@ models::ModelConfig ConfigOf(std::string_view name) {
   } else if (name == "mlp") {
     config.hidden = 16;
   }
-  if (name == "vit" || name.starts_with("bert") || name == "gpt2" || name == "llama") {
+  if (name == "dlrm") config.vocab = 11;
+  if (name == "unet") config.image = 16;
+  if (name == "unet" || name == "lstm") config.hidden = 8;
+  if (name == "lstm") config.seq = 4;
+  const bool shares_heads = name == "llama" || name == "mixtral";
+  if (name == "vit" || name.starts_with("bert") || name == "gpt2" || name == "t5" || shares_heads) {
     config.seq = name == "vit" ? 0 : 4;
     config.vocab = name == "vit" ? 0 : 11;
     config.hidden = 8;
     config.layers = 2;
     config.heads = 2;
-    config.kv_heads = name == "llama" ? 1 : 0;
+    config.kv_heads = shares_heads ? 1 : 0;
     config.ffn_hidden = 16;
   }
   return config;

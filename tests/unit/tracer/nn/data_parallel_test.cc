@@ -228,9 +228,8 @@ TEST(ReplicasTest, FiguresOfATrainingOnSeveralDevicesAreThoseOfOne) {
                                                                    nn::PatternInitializer(InitPattern::kHash, 6)));
       models::ModelConfig config = *models::Complete({.name = "mlp", .image = 4, .classes = 5, .hidden = 16});
       config.batch = 8 / devices;
-      config.batch_offset = d * config.batch;
       made.push_back(models::MakeModel(config, registries.back().get()));
-      replicas.push_back({tracer.device(d), made.back().get(), registries.back().get()});
+      replicas.push_back({tracer.device(d), made.back().get(), registries.back().get(), d * config.batch});
     }
     models::TrainingOptions training;
     training.steps = 3;

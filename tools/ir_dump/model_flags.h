@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of ir-dump that select a model and what is done with it.
+#ifndef HLOKIT_TOOLS_IR_DUMP_MODEL_FLAGS_H_
+#define HLOKIT_TOOLS_IR_DUMP_MODEL_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "tracer/models/model.h"
+#include "tracer/models/training.h"
+#include "tracer/nn/parameter_registry.h"
+
+namespace hlokit {
+
+struct ModelRequest {
+  lazy::models::ModelConfig config;
+  lazy::models::TrainingOptions training;
+  std::string step = "train";  // or infer, eval, decode
+  int64_t devices = 1;         // data-parallel devices, which divide the batch
+  lazy::nn::Initializer initializer;
+  std::string expected;  // expected metrics; empty: none
+  bool compare = false;
+  std::string load, save;  // files of parameters and buffers; empty: none
+};
+
+class ModelFlags {
+ public:
+  ModelRequest request;
+
+  void AddTo(CLI::App* app);
+  // Completes the request. Returns an error if flags contradict each other or have wrong values.
+  absl::Status Check();
+
+  bool steps_given() const { return steps_->count() > 0; }
+  bool devices_given() const { return devices_->count() > 0; }
+
+ private:
+  absl::Status CheckTraining() const;
+
+  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_;
+  double gain_ = 6;
+  int64_t seed_ = 0;
+  CLI::Option* steps_ = nullptr;
+  CLI::Option* devices_ = nullptr;
+  CLI::Option* momentum_ = nullptr;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_TOOLS_IR_DUMP_MODEL_FLAGS_H_
