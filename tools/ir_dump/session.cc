@@ -254,7 +254,8 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     const lazy::NoGradGuard no_grad;
     if (request.step == "decode") {
       const std::unique_ptr<lazy::models::Decoder> decoder = model->MakeDecoder(tracer);
-      if (decoder == nullptr) return Fail(config.name, absl::InvalidArgumentError("the model does not generate tokens"));
+      if (decoder == nullptr)
+        return Fail(config.name, absl::InvalidArgumentError("the model does not generate tokens"));
       // A prompt of one token has the graph of every further one.
       const Shape one = tracer.device()->ArrayShape(ElementType::kS64, {config.batch, 1});
       roots.push_back(decoder->Prefill(tracer.FromGenerator(one, [](Literal*) {})));

@@ -32,6 +32,7 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   std::shared_ptr<runtime::DeviceBuffer> overwritten;  // buffer that a pending in-place write replaces: can be donated
   uint64_t id = 0;                                     // in order of creation
   uint32_t version = 0;                                // incremented by every in-place write
+  ListId sharding;                                     // arguments of its device data (tiling.h); invalid: none
   bool follows_base = false;                           // a view with a value of its own
 };
 

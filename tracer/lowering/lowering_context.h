@@ -23,6 +23,7 @@ class LoweringContext {
 
   XlaEmitter& emitter() { return emitter_; }
   Op op() const { return op_; }
+  const EncodedArgs& args() const { return args_; }
   size_t arg_count() const { return args_.size(); }
 
   bool has(size_t i) const { return i < args_.size() && args_[i].tag != ArgTag::kNone; }

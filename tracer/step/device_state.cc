@@ -117,9 +117,9 @@ Shape DeviceState::ShapeOf(NodeOutput ref) {
   return shape.IsTuple() ? shape.element(ref.output) : shape;
 }
 
-NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape) {
+NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape, ListId sharding) {
   NodeRecord node{Op::device_data};
-  node.attrs = no_attrs_;
+  node.attrs = sharding.valid() ? sharding : no_attrs_;
   node.shape = shape.id();
   return graph_.AddLeaf(node, std::move(buffer));
 }
@@ -179,7 +179,7 @@ NodeOutput DeviceState::ScalarNode(Scalar value, ElementType type) {
 NodeOutput DeviceState::ValueOf(TensorData* data) {
   if (data->ir.valid() && data->ir_epoch == graph_.epoch()) return data->ir;
   // On the device, and not yet used in this graph.
-  data->ir = {AddDeviceData(data->buffer, data->shape), 0};
+  data->ir = {AddDeviceData(data->buffer, data->shape, data->sharding), 0};
   data->ir_epoch = graph_.epoch();
   return data->ir;
 }

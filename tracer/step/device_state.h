@@ -51,7 +51,8 @@ class DeviceState {
   // tracer has.
   NodeId AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
   Shape ShapeOf(NodeOutput ref);
-  NodeId AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape);
+  // `sharding`: the arguments of a node of sharded data.
+  NodeId AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape, ListId sharding = ListId());
   // Returns a number as an operand: a constant, or a cached parameter.
   NodeOutput ScalarNode(Scalar value, ElementType type);
   NodeOutput ConstantNode(Scalar value, ElementType type);

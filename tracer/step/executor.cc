@@ -14,6 +14,7 @@
 #include "ir/core/str_cat.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/schema.h"
+#include "tracer/graph/tiling.h"
 #include "tracer/lowering/lowering_context.h"
 #include "tracer/observe/explain.h"
 #include "tracer/observe/save_graphs.h"
@@ -244,6 +245,10 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const
         const XlaOp p = wrapped ? e.Take(e.builder().GetTupleElement(all_parameters.id(), number))
                                 : e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
                                                                StrCat("p", number)));
+        const EncodedArgs args = DecodeArgs(device.context().list(node.attrs));
+        if (p.ok() && args.size() > 0) {
+          module->SetAttr(p.id(), Attr::kSharding, Tiling::FromArgs(args, 0).Encode(&context).value);
+        }
         parameters[number] = p.id();
       }
       values.push_back(parameters[number]);

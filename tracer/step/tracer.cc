@@ -32,6 +32,7 @@ Tracer::Tracer(const TracerOptions& options)
   for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
     devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
   }
+  host_rendezvous_ = std::make_unique<HostRendezvous>(devices_.size(), options_.client.collective_timeout_seconds);
 }
 
 Tracer::~Tracer() {

@@ -34,6 +34,7 @@
 #include "tracer/graph/value.h"
 #include "tracer/step/debug_analysis.h"
 #include "tracer/step/execution_log.h"
+#include "tracer/step/host_rendezvous.h"
 
 namespace hlokit::lazy {
 
@@ -119,6 +120,9 @@ class Tracer {
   // Prints a warning for the user.
   void Warn(std::string_view text);
 
+  // Where the threads of the devices meet (ops/collective.h).
+  HostRendezvous& host_rendezvous() { return *host_rendezvous_; }
+
   // Increments the counter of an op.
   void CountOp(Op op) { op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed); }
   // Updates the counters of ops and of creations in metrics().
@@ -133,6 +137,7 @@ class Tracer {
   std::unique_ptr<runtime::Client> client_;
   std::unique_ptr<runtime::PersistentCache> persistent_cache_;
   std::vector<std::unique_ptr<DeviceState>> devices_;
+  std::unique_ptr<HostRendezvous> host_rendezvous_;
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;
   mutable std::mutex status_mutex_;
   absl::Status status_;

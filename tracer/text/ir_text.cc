@@ -10,6 +10,7 @@
 #include "tracer/graph/encoded_args.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/schema.h"
+#include "tracer/graph/tiling.h"
 #include "tracer/graph/tensor_impl.h"
 #include "tracer/step/tracer.h"
 
@@ -79,9 +80,13 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
   if (options.torch_xla_quirks) return tags;
   if (node.op == Op::device_data) {
     tags.emplace_back("device", device.name());
-    return tags;
   }
   const EncodedArgs args = DecodeArgs(device.context().list(node.attrs));
+  if (node.op == Op::device_data || node.op == Op::custom_sharding) {
+    const size_t first = node.op == Op::device_data ? 0 : 1;
+    if (args.size() > first) tags.emplace_back("sharding", Tiling::FromArgs(args, first).Text());
+    return tags;
+  }
   const std::vector<std::string>& names = AttrNames(node.op);
   const Schema& schema = SchemaOf(node.op);
   for (size_t i = 0; i < args.size() && i < names.size(); ++i) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/step/host_rendezvous.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::lazy {
+
+absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std::string_view tag,
+                                                              std::string payload) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::shared_ptr<Round>& open = open_[std::string(tag)];
+  if (open == nullptr) {
+    open = std::make_shared<Round>();
+    open->payloads.resize(devices_);
+  }
+  const std::shared_ptr<Round> round = open;
+  if (round->payloads[device].has_value()) {
+    return absl::FailedPreconditionError(
+        StrCat("device ", static_cast<int64_t>(device), " arrived twice at `", tag, "` before the others"));
+  }
+  round->payloads[device] = std::move(payload);
+  if (++round->arrived == devices_) {
+    open_.erase(open_.find(tag));  // the tag may be used again
+    changed_.notify_all();
+  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_),
+                                [&] { return round->arrived == devices_; })) {
+    round->payloads[device].reset();
+    --round->arrived;
+    std::string missing;
+    for (size_t d = 0; d < devices_; ++d) {
+      if (d != device && !round->payloads[d].has_value())
+        StrAppend(&missing, missing.empty() ? "" : ", ", static_cast<int64_t>(d));
+    }
+    return absl::DeadlineExceededError(
+        absl::StrFormat("a rendezvous at `%s` waited %g s for device %s", std::string(tag), timeout_seconds_, missing));
+  }
+  std::vector<std::string> all;
+  for (const std::optional<std::string>& one : round->payloads) all.push_back(*one);
+  return all;
+}
+
+}  // namespace hlokit::lazy
