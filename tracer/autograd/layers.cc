@@ -6,20 +6,19 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-Tensor Swap(const Tensor& t) { return Transpose(t, -2, -1); }
 IntList Mask(BackwardContext& c, size_t a, size_t b, size_t d) { return {c.needs(a), c.needs(b), c.needs(d)}; }
 
 }  // namespace
 
-// ---- matmuls and decompositions ----
+// ---- matmuls ----
 
 void Mm(BackwardContext& c) {
   if (c.needs(0)) c.set(0, Mm(c.grad_output(), T(c.in(1))));
   if (c.needs(1)) c.set(1, Mm(T(c.in(0)), c.grad_output()));
 }
 void Bmm(BackwardContext& c) {
-  if (c.needs(0)) c.set(0, Bmm(c.grad_output(), Swap(c.in(1))));
-  if (c.needs(1)) c.set(1, Bmm(Swap(c.in(0)), c.grad_output()));
+  if (c.needs(0)) c.set(0, Bmm(c.grad_output(), Transpose(c.in(1), 1, 2)));
+  if (c.needs(1)) c.set(1, Bmm(Transpose(c.in(0), 1, 2), c.grad_output()));
 }
 void Addmm(BackwardContext& c) {
   const auto scaled = [](const Tensor& t, Scalar s) { return s.Is(1) ? t : t * s; };
@@ -44,52 +43,6 @@ void Einsum(BackwardContext& c) {
   const Tensors operands = c.list(1);
   if (c.needs(1, 0)) c.set(1, InvokeOp(Op::einsum, out + "," + b + "->" + a, Tensors{c.grad_output(), operands[1]}), 0);
   if (c.needs(1, 1)) c.set(1, InvokeOp(Op::einsum, out + "," + a + "->" + b, Tensors{c.grad_output(), operands[0]}), 1);
-}
-void TriangularSolve(BackwardContext& c) {
-  // A x = b: the gradient of b solves the transposed system, that of A is -gb x', in A's triangle.
-  const Tensor a = c.in(1), x = c.out(0), g = c.grad_output_or_zeros(0);
-  const bool upper = c.bool_arg(2), transpose = c.bool_arg(3), unit = c.bool_arg(4);
-  const Tensor gb = InvokeOpMultiOutput(Op::triangular_solve, g, a, upper, !transpose, unit)[0];
-  c.set(0, gb);
-  if (c.needs(1)) {
-    Tensor ga = transpose ? -Matmul(x, Swap(gb)) : -Matmul(gb, Swap(x));
-    ga = InvokeOp(upper ? Op::triu : Op::tril, ga, upper ? int64_t{unit} : -int64_t{unit});
-    c.set(1, c.grad_output(1).defined() ? ga + c.grad_output(1) : ga);
-  }
-}
-void SolveTriangular(BackwardContext& c) {
-  const Tensor a = c.in(0), x = c.out();
-  const bool upper = c.bool_arg(2), left = c.bool_arg(3), unit = c.bool_arg(4);
-  const Tensor gb = InvokeOp(Op::linalg_solve_triangular, Swap(a), c.grad_output(), !upper, left, unit);
-  c.set(1, gb);
-  if (c.needs(0)) {
-    const Tensor ga = left ? -Matmul(gb, Swap(x)) : -Matmul(Swap(x), gb);
-    c.set(0, InvokeOp(upper ? Op::triu : Op::tril, ga, upper ? int64_t{unit} : -int64_t{unit}));
-  }
-}
-// A = Q R with at least as many rows as columns: (gQ + Q sym(R gR' - gQ' Q)) R'^-1, sym copying the lower triangle up.
-void Qr(BackwardContext& c) {
-  const Tensor q = c.out(0), r = c.out(1);
-  const Tensor gq = c.grad_output_or_zeros(0), gr = c.grad_output_or_zeros(1);
-  if (q.size(-1) != r.size(-1)) {
-    return c.Fail(absl::UnimplementedError("the derivative of qr requires a reduced Q and no more columns than rows"));
-  }
-  const Tensor m = Matmul(r, Swap(gr)) - Matmul(Swap(gq), q);
-  const Tensor sym = InvokeOp(Op::tril, m, 0) + Swap(InvokeOp(Op::tril, m, -1));
-  const Tensor rhs = gq + Matmul(q, sym);
-  // Solves X R' = rhs as R X' = rhs'.
-  c.set(0, Swap(InvokeOp(Op::linalg_solve_triangular, r, Swap(rhs), true)));
-}
-void Cholesky(BackwardContext& c) {
-  // With L lower: phi = tril(L' g) with half of its diagonal; the gradient is L'^-1 phi L^-1, symmetrized.
-  const bool upper = c.bool_arg(1);
-  const Tensor l = upper ? Swap(c.out()) : c.out();
-  const Tensor g = upper ? Swap(c.grad_output()) : c.grad_output();
-  Tensor phi = InvokeOp(Op::tril, Matmul(Swap(l), g), 0);
-  phi = phi - InvokeOp(Op::tril, InvokeOp(Op::triu, phi, 0), 0) * Scalar(0.5);
-  const Tensor left = InvokeOp(Op::linalg_solve_triangular, Swap(l), phi, true);
-  const Tensor both = InvokeOp(Op::linalg_solve_triangular, l, left, false, false);
-  c.set(0, (both + Swap(both)) * Scalar(0.5));
 }
 
 // ---- convolution ----

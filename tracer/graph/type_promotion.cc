@@ -48,6 +48,20 @@ ElementType Promote(ElementType a, ElementType b) {
   }
 }
 
+std::string_view TorchTypeName(ElementType t) {
+  static constexpr std::pair<ElementType, std::string_view> kNames[] = {
+      {ElementType::kU8, "Byte"},          {ElementType::kS8, "Char"},
+      {ElementType::kS16, "Short"},        {ElementType::kS32, "Int"},
+      {ElementType::kS64, "Long"},         {ElementType::kF16, "Half"},
+      {ElementType::kF32, "Float"},        {ElementType::kF64, "Double"},
+      {ElementType::kC64, "ComplexFloat"}, {ElementType::kC128, "ComplexDouble"},
+      {ElementType::kPred, "Bool"},        {ElementType::kBF16, "BFloat16"}};
+  for (const auto& [type, name] : kNames) {
+    if (type == t) return name;
+  }
+  return ToString(t);
+}
+
 ElementType ResultTypeState::result() const {
   std::optional<ElementType> type = dims_;
   for (const std::optional<ElementType>& group : {rank0_, number_}) {

@@ -5,6 +5,7 @@
 #define HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
 
 #include <optional>
+#include <string_view>
 
 #include "absl/types/span.h"
 #include "ir/types/element_type.h"
@@ -21,6 +22,8 @@ ElementType Promote(ElementType a, ElementType b);
 int ScalarTypeCategory(ElementType t);
 // Returns the default type of a number.
 ElementType TypeOf(Scalar s);
+// Returns torch's name in error messages: "Long".
+std::string_view TorchTypeName(ElementType t);
 // Collects the operands of one op.
 class ResultTypeState {
  public:

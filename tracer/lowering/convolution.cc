@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and their gradients. Activations are [N, C, spatial...], kernels [O, C/groups, spatial...].
 #include <algorithm>
+#include <limits>
+#include <string_view>
 
 #include "tracer/lowering/arithmetic.h"
 
@@ -98,6 +100,20 @@ bool ReadPlan(LoweringContext& n, size_t first, int64_t spatial, ConvPlan* plan)
     n.emitter().Fail("stride, padding and dilation need one number for each spatial dimension");
     return false;
   }
+  const auto check = [&](const DimVector& numbers, int64_t least, std::string_view message) {
+    for (const int64_t number : numbers) {
+      if (number >= least && number <= std::numeric_limits<int32_t>::max()) continue;
+      n.emitter().Fail(message);
+      return false;
+    }
+    return true;
+  };
+  if (!check(plan->stride, 1, "non-positive stride is not supported") ||
+      !check(plan->padding, 0, "negative padding is not supported") ||
+      !check(plan->dilation, 1, "dilation should be greater than zero") ||
+      !check(plan->output_padding, 0, "negative output_padding is not supported")) {
+    return false;
+  }
   plan->groups = n.int_arg(first + 5);
   if (plan->groups < 1) {
     n.emitter().Fail("groups must be positive");
@@ -134,6 +150,10 @@ void Convolution(LoweringContext& n) {
 void ConvolutionBackward(LoweringContext& n) {
   const XlaOp g = n.in(0), x = n.in(1), w = n.in(2);
   ConvPlan plan;
+  if (x.rank() != w.rank() || x.rank() != g.rank()) {
+    n.emitter().Fail("grad_output, input and weight need the same number of dimensions");
+    return;
+  }
   if (!ReadPlan(n, 4, x.rank() - 2, &plan)) return;
   const bool transposed = n.bool_arg(7);
   const Dims mask = n.ints(10);

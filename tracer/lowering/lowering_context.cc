@@ -33,7 +33,14 @@ absl::StatusOr<std::vector<Shape>> InferShapesByLowering(Op op, absl::Span<const
                         absl::string_view(StrCat(SymbolOf(op), ": ", std::string(e.status().message()))));
   }
   std::vector<Shape> shapes;
-  for (const XlaOp& result : n.results()) shapes.push_back(result.shape());
+  for (const XlaOp& result : n.results()) {
+    const Shape shape = result.shape();
+    if (shape.element_count() < 0) {
+      return absl::InvalidArgumentError(
+          StrCat(SymbolOf(op), ": Storage size calculation overflowed with a result of ", ToString(shape, false)));
+    }
+    shapes.push_back(shape);
+  }
   return shapes;
 }
 

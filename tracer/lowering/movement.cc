@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that move elements: shapes, slices, concatenation, padding, triangles, diagonals, constants.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/lowering/arithmetic.h"
@@ -19,18 +21,9 @@ bool CheckDim(LoweringContext& n, int64_t dim, int64_t rank) {
   return false;
 }
 
-// Returns a constant of s64.
-XlaOp Indices(XlaEmitter& e, Dims dims, absl::Span<const int64_t> values) {
-  Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, dims));
-  std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
-  return e.Take(e.builder().Constant(literal));
-}
-
-constexpr int64_t kMaxIndices = int64_t{1} << 28;
-
-// Returns the storage indices of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
-std::optional<std::vector<int64_t>> StridedIndices(LoweringContext& n, Dims size, Dims stride, int64_t offset,
-                                                   int64_t elements) {
+// Returns the storage indices of an as_strided view of a tensor with `elements`, row-major, as [count, 1]. Nullopt
+// after an error.
+std::optional<XlaOp> StridedIndices(LoweringContext& n, Dims size, Dims stride, int64_t offset, int64_t elements) {
   if (size.size() != stride.size()) {
     n.emitter().Fail("mismatch in length of sizes and strides");
     return std::nullopt;
@@ -41,25 +34,20 @@ std::optional<std::vector<int64_t>> StridedIndices(LoweringContext& n, Dims size
       n.emitter().Fail("sizes, strides and the offset cannot be negative");
       return std::nullopt;
     }
-    count = size[d] == 0 ? 0 : count > kMaxIndices / size[d] ? kMaxIndices + 1 : count * size[d];
-    if (size[d] > 1) last = stride[d] > elements ? elements : std::min(elements, last + (size[d] - 1) * stride[d]);
-    if (count == 0) return std::vector<int64_t>();
+    count = SaturatingMultiply(count, size[d]);
+    if (size[d] > 1) last = SaturatingAdd(last, SaturatingMultiply(size[d] - 1, stride[d]));
   }
-  if (count > kMaxIndices || offset < 0 || last >= elements) {
+  if (count != 0 && (offset < 0 || last >= elements)) {
     n.emitter().Fail("sizes and strides reach outside of the tensor");
     return std::nullopt;
   }
-  std::vector<int64_t> places(static_cast<size_t>(count));
-  std::vector<int64_t> index(size.size(), 0);
-  for (int64_t& place : places) {
-    place = offset;
-    for (size_t d = 0; d < size.size(); ++d) place += index[d] * stride[d];
-    for (size_t d = size.size(); d-- > 0;) {
-      if (++index[d] < size[d]) break;
-      index[d] = 0;
-    }
+  XlaOp places = Full(n.emitter(), ElementType::kS64, size, count == 0 ? 0 : offset);
+  for (size_t d = 0; d < size.size() && count != 0; ++d) {
+    if (size[d] == 1 || stride[d] == 0) continue;
+    const XlaOp index = IotaOf(n.emitter(), ElementType::kS64, size, static_cast<int64_t>(d));
+    places = places + index * Number(index, stride[d]);
   }
-  return places;
+  return Reshape(places, {count, 1});
 }
 
 }  // namespace
@@ -71,7 +59,9 @@ void Permute(LoweringContext& n) { n.Return(Transpose(n.in(0), n.ints(1))); }
 void GenericSlice(LoweringContext& n) {
   const Dims starts = n.ints(1), sizes = n.ints(2);
   DimVector limits;
-  for (size_t i = 0; i < starts.size(); ++i) limits.push_back(starts[i] + sizes[i]);
+  for (size_t i = 0; i < std::min(starts.size(), sizes.size()); ++i) {
+    limits.push_back(SaturatingAdd(starts[i], sizes[i]));
+  }
   n.Return(Slice(n.in(0), starts, limits));
 }
 void SelectNode(LoweringContext& n) {
@@ -100,6 +90,11 @@ void Stack(LoweringContext& n) {
   std::vector<XlaOp> raised;
   for (const XlaOp& part : parts) {
     DimVector dims = part.dims();
+    if (dims != parts[0].dims()) {
+      n.emitter().Fail(StrCat("stack expects each tensor to be equal size, but got ", ToString(parts[0].shape(), false),
+                              " at entry 0 and ", ToString(part.shape(), false)));
+      return;
+    }
     dims.insert(dims.begin() + dim, 1);
     raised.push_back(Reshape(lazy::Cast(part, p.result()), dims));
   }
@@ -118,7 +113,7 @@ void Roll(LoweringContext& n) {
     const int64_t dim = WrapDim(dims[i], x.rank());
     const int64_t size = x.size(dim);
     if (size == 0) continue;
-    const int64_t cut = ((size - shifts[i]) % size + size) % size;
+    const int64_t cut = (size - shifts[i] % size) % size;
     if (cut == 0) continue;
     x = Concatenate({SliceDim(x, dim, cut, size), SliceDim(x, dim, 0, cut)}, dim);
   }
@@ -138,6 +133,11 @@ void Repeat(LoweringContext& n) {
   x = Reshape(x, dims);
   DimVector wide, places, result;
   for (size_t i = 0; i < dims.size(); ++i) {
+    if (repeats[i] < 0 || SaturatingMultiply(repeats[i], dims[i]) == std::numeric_limits<int64_t>::max()) {
+      n.emitter().Fail(
+          StrCat("Trying to create tensor with negative or too large dimension: ", repeats[i], " times ", dims[i]));
+      return;
+    }
     wide.insert(wide.end(), {repeats[i], dims[i]});
     places.push_back(static_cast<int64_t>(2 * i + 1));
     result.push_back(repeats[i] * dims[i]);
@@ -240,12 +240,15 @@ void SelectScatter(LoweringContext& n) {
 
 namespace {
 
+constexpr int64_t kMaxOffset = int64_t{1} << 62;
+
 struct DiagonalPlan {
   int64_t dim1, dim2, row, column, length;
 };
 
 DiagonalPlan PlanDiagonal(LoweringContext& n, XlaOp x, size_t first_arg) {
-  const int64_t offset = n.int_arg(first_arg);
+  // Beyond the sizes all are alike: empty.
+  const int64_t offset = std::clamp(n.int_arg(first_arg), -kMaxOffset, kMaxOffset);
   DiagonalPlan plan{WrapDim(n.int_arg(first_arg + 1), x.rank()), WrapDim(n.int_arg(first_arg + 2), x.rank()),
                     std::max<int64_t>(0, -offset), std::max<int64_t>(0, offset), 0};
   if (plan.dim1 == plan.dim2) n.emitter().Fail("the two dimensions of a diagonal cannot be the same");
@@ -277,8 +280,8 @@ void Diagonal(LoweringContext& n) {
   permutation.push_back(plan.dim1);
   permutation.push_back(plan.dim2);
   x = Transpose(x, permutation);
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < plan.length; ++i) places.insert(places.end(), {plan.row + i, plan.column + i});
+  const XlaOp steps = IotaOf(n.emitter(), ElementType::kS64, {plan.length, 1}, 0);
+  const XlaOp places = Concatenate({steps + Number(steps, plan.row), steps + Number(steps, plan.column)}, 1);
   GatherNumbers g;
   g.slice_sizes = kept;
   g.slice_sizes.insert(g.slice_sizes.end(), {1, 1});
@@ -287,7 +290,7 @@ void Diagonal(LoweringContext& n) {
   g.collapsed_slice_dims = {r - 2, r - 1};
   g.start_index_map = {r - 2, r - 1};
   g.index_vector_dim = 1;
-  n.Return(Gather(x, Indices(n.emitter(), {plan.length, 2}, places), g));
+  n.Return(Gather(x, places, g));
 }
 void DiagonalScatter(LoweringContext& n) {
   const XlaOp x = n.in(0);
@@ -321,29 +324,23 @@ void DiagonalScatter(LoweringContext& n) {
 void AsStrided(LoweringContext& n) {
   const XlaOp x = n.in(0);
   const Dims size = n.ints(1);
-  const std::optional<std::vector<int64_t>> found =
-      StridedIndices(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
-  if (!found) return;
-  const std::vector<int64_t>& places = *found;
+  const std::optional<XlaOp> places = StridedIndices(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
+  if (!places) return;
   const XlaOp all = Reshape(x, {x.elements()});
-  const XlaOp indices = Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places);
-  n.Return(Reshape(Gather(all, indices, GatherAlongDim(all, 0)), size));
+  n.Return(Reshape(Gather(all, *places, GatherAlongDim(all, 0)), size));
 }
 void AsStridedScatter(LoweringContext& n) {
   const XlaOp x = n.in(0);
   const Dims size = n.ints(2);
   if (!SrcFits(n, size)) return;
-  const std::optional<std::vector<int64_t>> found =
-      StridedIndices(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
-  if (!found) return;
-  const std::vector<int64_t>& places = *found;
+  const std::optional<XlaOp> places = StridedIndices(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
+  if (!places) return;
   ScatterNumbers s;
   s.inserted_window_dims = {0};
   s.scatter_dims_to_operand_dims = {0};
   s.index_vector_dim = 1;
-  const int64_t count = static_cast<int64_t>(places.size());
-  const XlaOp flat = Scatter(Reshape(x, {x.elements()}), Indices(n.emitter(), {count, 1}, places),
-                             Reshape(lazy::Cast(n.in(1), x.type()), {count}), s, std::nullopt);
+  const XlaOp flat = Scatter(Reshape(x, {x.elements()}), *places,
+                             Reshape(lazy::Cast(n.in(1), x.type()), {places->size(0)}), s, std::nullopt);
   n.Return(Reshape(flat, x.dims()));
 }
 
@@ -371,12 +368,17 @@ void Eye(LoweringContext& n) {
 }
 void TensorConstant(LoweringContext& n) {
   const ElementType type = n.dtype(2, ElementType::kF32);
-  Literal literal = Literal::Zeros(n.emitter().ArrayShape(type, n.ints(0)));
-  const size_t width = static_cast<size_t>(BytesOf(type));
+  const Shape shape = n.emitter().ArrayShape(type, n.ints(0));
   const std::vector<double> values = n.floats(1);
-  for (size_t i = 0; i < values.size() && (i + 1) * width <= literal.size_bytes(); ++i) {
-    StoreScalar(type, values[i], literal.data() + i * width);
+  const Dims sizes = n.ints(0);
+  if (std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }) ||
+      static_cast<int64_t>(values.size()) != shape.element_count()) {
+    n.emitter().Fail("the number of values is not that of the sizes");
+    return;
   }
+  Literal literal = Literal::Zeros(shape);
+  const size_t width = static_cast<size_t>(BytesOf(type));
+  for (size_t i = 0; i < values.size(); ++i) StoreScalar(type, values[i], literal.data() + i * width);
   n.Return(n.emitter().Take(n.emitter().builder().Constant(literal)));
 }
 

@@ -37,7 +37,16 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
   p->window =
       Window{DimVector(rank, 1), DimVector(rank, 1), DimVector(rank, 0), DimVector(rank, 0), {}, DimVector(rank, 1)};
   for (int64_t i = 0; i < spatial; ++i) {
+    for (const int64_t number : {p->kernel[i], p->stride[i], p->padding[i], p->dilation[i]}) {
+      if (number <= std::numeric_limits<int32_t>::max()) continue;
+      n.emitter().Fail("kernel_size, stride, padding and dilation must fit in 32 bits");
+      return false;
+    }
     const int64_t in = x.size(p->first + i), k = p->dilation[i] * (p->kernel[i] - 1) + 1, s = p->stride[i];
+    if (p->dilation[i] < 1) {
+      n.emitter().Fail("dilation should be greater than zero");
+      return false;
+    }
     if (s < 1 || p->kernel[i] < 1) {
       n.emitter().Fail("kernel_size and stride must be positive");
       return false;
@@ -226,7 +235,14 @@ void AvgPoolBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0)), x = Wide(n.in(1));
   PoolPlan p;
   if (!ReadPool(n, x, 2, false, n.bool_arg(5), static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2)), &p)) return;
+  DimVector sums = x.dims();
+  for (size_t i = 0; i < p.out.size(); ++i) sums[static_cast<size_t>(p.first) + i] = p.out[i];
+  if (g.dims() != sums) {
+    n.emitter().Fail("grad_output has other sizes than the result of the pooling");
+    return;
+  }
   const XlaOp share = g / Divisors(n, x, p, n.bool_arg(6), n.has(7), n.has(7) ? n.int_arg(7) : 1, g.dims());
+  if (!share.ok()) return;
   n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
 }
 

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/graph/type_promotion.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -24,6 +25,14 @@ std::string_view ReducerName(Opcode opcode) {
   if (opcode == Opcode::kMinimum) return "MinComputation";
   if (opcode == Opcode::kAnd) return "AndComputation";
   return "OrComputation";
+}
+
+// Complex numbers have neither order nor remainders.
+bool RejectsType(Opcode opcode, ElementType type) {
+  return IsComplex(type) && (opcode == Opcode::kMaximum || opcode == Opcode::kMinimum || opcode == Opcode::kRemainder);
+}
+absl::Status TypeError(std::string_view what, ElementType type) {
+  return absl::InvalidArgumentError(StrCat("\"", what, "\" not implemented for '", TorchTypeName(type), "'"));
 }
 
 }  // namespace
@@ -53,6 +62,7 @@ ComputationId XlaEmitter::Reducer(Opcode opcode, ElementType type) {
     if (known.key == static_cast<int>(opcode) && known.type == type) return known.id;
   }
   // On pred, add is or and multiply is and.
+  if (RejectsType(opcode, type)) Fail(TypeError(ToString(opcode), type));
   Opcode body = opcode;
   if (type == ElementType::kPred && opcode == Opcode::kAdd) body = Opcode::kOr;
   if (type == ElementType::kPred && opcode == Opcode::kMultiply) body = Opcode::kAnd;
@@ -143,11 +153,15 @@ bool Align(XlaOp* a, XlaOp* b) {
 
 XlaOp Binary(Opcode opcode, XlaOp a, XlaOp b) {
   if (!Align(&a, &b)) return a;
+  if (RejectsType(opcode, a.type())) return a.emitter().Fail(TypeError(ToString(opcode), a.type()));
   return a.emitter().Take(a.emitter().builder().Binary(opcode, a.id(), b.id()));
 }
 
 XlaOp Compare(ComparisonDirection direction, XlaOp a, XlaOp b) {
   if (!Align(&a, &b)) return a;
+  if (IsComplex(a.type()) && direction != ComparisonDirection::kEq && direction != ComparisonDirection::kNe) {
+    return a.emitter().Fail(TypeError("comparison", a.type()));
+  }
   return a.emitter().Take(a.emitter().builder().Compare(a.id(), b.id(), direction));
 }
 

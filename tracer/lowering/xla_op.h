@@ -52,7 +52,9 @@ class XlaEmitter {
   Module& module() { return builder_.module(); }
   const absl::Status& status() const { return status_; }
   XlaOp Fail(absl::Status status);
-  XlaOp Fail(std::string_view message) { return Fail(absl::InvalidArgumentError(message.data())); }
+  XlaOp Fail(std::string_view message) {
+    return Fail(absl::InvalidArgumentError(absl::string_view(message.data(), message.size())));
+  }
   XlaOp Take(const Builder::Result& result) { return result.ok() ? XlaOp(this, *result) : Fail(result.status()); }
   // Returns the computation (x, y) -> opcode(x, y) of scalars: "AddComputation", ...
   ComputationId Reducer(Opcode opcode, ElementType type);

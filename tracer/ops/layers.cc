@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
@@ -29,6 +30,14 @@ Outputs NormalizeRows(const Tensor& x, int64_t rows, int64_t width, double eps) 
   Outputs all = InvokeOpMultiOutput(Op::native_batch_norm, lazy::Reshape(x, {1, rows, width}), IValue(), IValue(),
                                     IValue(), IValue(), true, 0.0, eps);
   return all;
+}
+
+// Returns output_mask[k]: whether result k is needed.
+bool Needs(OpKernelContext& c, size_t mask, size_t k) { return k < c.ints(mask).size() && c.ints(mask)[k] != 0; }
+
+bool GroupsFit(int64_t n, int64_t channels, int64_t inner, int64_t groups, const Tensor& x) {
+  return groups >= 1 && channels % groups == 0 && n >= 0 && channels >= 0 && inner >= 0 &&
+         SaturatingMultiply(SaturatingMultiply(n, channels), inner) == x.numel();
 }
 
 }  // namespace
@@ -94,9 +103,8 @@ void NativeLayerNormBackward(OpKernelContext& c) {
   const Tensor g = c.tensor(0).to(wide);
   const Tensor rstd = c.tensor(4).to(wide);
   const Tensor x_hat = (x.to(wide) - c.tensor(3).to(wide)) * rstd;
-  const Dims mask = c.ints(7);
   Tensor dx, dw, db;
-  if (mask[0] != 0) {
+  if (Needs(c, 7, 0)) {
     const Tensor gw = c.has(5) ? g * c.tensor(5).to(wide) : g;
     if (inner.empty()) {
       dx = lazy::ZerosLike(x);
@@ -105,8 +113,8 @@ void NativeLayerNormBackward(OpKernelContext& c) {
     }
   }
   const auto reduce = [&](const Tensor& t) { return outer.empty() ? t : lazy::Sum(t, outer); };
-  if (mask[1] != 0) dw = reduce(g * x_hat).to(c.has(5) ? c.tensor(5).dtype() : type);
-  if (mask[2] != 0) db = reduce(g).to(c.has(6) ? c.tensor(6).dtype() : type);
+  if (Needs(c, 7, 1)) dw = reduce(g * x_hat).to(c.has(5) ? c.tensor(5).dtype() : type);
+  if (Needs(c, 7, 2)) db = reduce(g).to(c.has(6) ? c.tensor(6).dtype() : type);
   c.Return(dx, dw, db);
 }
 
@@ -114,7 +122,7 @@ void NativeLayerNormBackward(OpKernelContext& c) {
 void NativeGroupNorm(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   const int64_t n = c.int_arg(3), channels = c.int_arg(4), inner = c.int_arg(5), groups = c.int_arg(6);
-  if (groups < 1 || channels % groups != 0 || n * channels * inner != x.numel()) {
+  if (!GroupsFit(n, channels, inner, groups, x)) {
     return c.Fail("the number of channels must be divisible by the number of groups");
   }
   Outputs all = NormalizeRows(x, n * groups, channels / groups * inner, c.float_arg(7));
@@ -139,8 +147,7 @@ void NativeGroupNormBackward(OpKernelContext& c) {
   const Tensor& input = c.tensor(1);
   const ElementType type = input.dtype(), wide = WideOf(type);
   const int64_t n = c.int_arg(5), channels = c.int_arg(6), inner = c.int_arg(7), groups = c.int_arg(8);
-  if (groups < 1 || channels % groups != 0 || n * channels * inner != input.numel() ||
-      c.tensor(0).numel() != input.numel()) {
+  if (!GroupsFit(n, channels, inner, groups, input) || c.tensor(0).numel() != input.numel()) {
     return c.Fail("the number of channels must be divisible by the number of groups, N * C * HxW the input's size");
   }
   const IntList grouped = {n, groups, channels / groups, inner};
@@ -148,9 +155,8 @@ void NativeGroupNormBackward(OpKernelContext& c) {
   const auto stats = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), {n, groups, 1, 1}); };
   const Tensor g = shaped(c.tensor(0)), rstd = stats(c.tensor(3));
   const Tensor x_hat = (shaped(input) - stats(c.tensor(2))) * rstd;
-  const Dims mask = c.ints(9);
   Tensor dx, dw, db;
-  if (mask[0] != 0) {
+  if (Needs(c, 9, 0)) {
     const Tensor gw = c.has(4) ? g * lazy::Reshape(c.tensor(4).to(wide), {1, groups, channels / groups, 1}) : g;
     const IntList within = {2, 3};
     dx = (gw - lazy::Mean(gw, within, true) - x_hat * lazy::Mean(gw * x_hat, within, true)) * rstd;
@@ -159,8 +165,8 @@ void NativeGroupNormBackward(OpKernelContext& c) {
   const auto reduce = [&](const Tensor& t) {
     return lazy::Reshape(lazy::Sum(t, {0, 3}), {channels}).to(c.has(4) ? c.tensor(4).dtype() : type);
   };
-  if (mask[1] != 0) dw = reduce(g * x_hat);
-  if (mask[2] != 0) db = reduce(g);
+  if (Needs(c, 9, 1)) dw = reduce(g * x_hat);
+  if (Needs(c, 9, 2)) db = reduce(g);
   c.Return(dx, dw, db);
 }
 
@@ -313,7 +319,7 @@ Tensor GatherIndices(OpKernelContext& c, const Tensor& t, int64_t dim, const std
   return lazy::IndexSelect(t, dim, index);
 }
 
-constexpr int64_t kMaxPadding = 1 << 20;
+constexpr int64_t kMaxPadded = 1 << 20;  // each index is an element of a constant
 
 template <typename Place>
 void PadByIndices(OpKernelContext& c, Place place) {
@@ -327,7 +333,8 @@ void PadByIndices(OpKernelContext& c, Place place) {
   for (size_t i = 0; i < pad.size() / 2 && t.defined(); ++i) {
     const int64_t dim = t.dim() - 1 - static_cast<int64_t>(i), size = t.size(dim);
     const int64_t low = pad[2 * i], high = pad[2 * i + 1];
-    if (low > kMaxPadding || high > kMaxPadding || size + low + high < 1) {
+    if (size > kMaxPadded || low > kMaxPadded || high > kMaxPadded || low < -kMaxPadded || high < -kMaxPadded ||
+        size + low + high < 1) {
       return c.Fail("the padding is incompatible with the rank of the input");
     }
     std::vector<double> places;

@@ -194,6 +194,11 @@ void Movedim(OpKernelContext& c) {
 
 namespace {
 
+// Each part is a tensor and a node.
+constexpr int64_t kMaxParts = 1 << 16;
+constexpr int64_t kMaxListedParts = 1 << 12;  // each has a copy of the list of sizes
+constexpr std::string_view kTooManyParts = "the tensor would have too many parts";
+
 void SplitBySizes(OpKernelContext& c, const Tensor& t, int64_t dim, Dims sizes) {
   int64_t total = 0;
   for (int64_t size : sizes) {
@@ -227,6 +232,7 @@ void Split(OpKernelContext& c) {
   if (size < 0 || (size == 0 && t.size(dim) != 0)) return c.Fail("split_size must be positive");
   IntList sizes;
   if (size == 0) sizes.push_back(0);
+  if (size > 0 && t.size(dim) / size > kMaxParts) return c.Fail(kTooManyParts);
   for (int64_t at = 0; size > 0 && (at < t.size(dim) || at == 0); at += size) {
     sizes.push_back(std::min(size, t.size(dim) - at));
   }
@@ -234,6 +240,7 @@ void Split(OpKernelContext& c) {
 }
 void SplitWithSizes(OpKernelContext& c) {
   if (c.tensor(0).dim() == 0) return c.Fail("split expects at least a 1-dimensional tensor");
+  if (c.ints(1).size() > kMaxListedParts) return c.Fail(kTooManyParts);
   const int64_t dim = c.Dim(c.int_arg(2), c.tensor(0).dim());
   if (!c.failed()) SplitBySizes(c, c.tensor(0), dim, c.ints(1));
 }
@@ -242,10 +249,10 @@ void Chunk(OpKernelContext& c) {
   const int64_t dim = c.Dim(c.int_arg(2), t.dim()), chunks = c.int_arg(1);
   if (c.failed() || chunks <= 0) return c.Fail("chunks must be positive");
   if (t.dim() != 0 && t.size(dim) == 0) {  // number of chunks for an empty dimension
-    return c.Return(InvokeOpMultiOutput(Op::split_with_sizes, t,
-                                        IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
+    return c.Return(InvokeOpMultiOutput(
+        Op::split_with_sizes, t, IntList(static_cast<size_t>(std::min<int64_t>(chunks, kMaxListedParts)), 0), dim));
   }
-  c.Return(InvokeOpMultiOutput(Op::split_Tensor, t, std::max<int64_t>(1, (t.size(dim) + chunks - 1) / chunks), dim));
+  c.Return(InvokeOpMultiOutput(Op::split_Tensor, t, (t.size(dim) - 1) / chunks + 1, dim));
 }
 void Unbind(OpKernelContext& c) {
   const Tensor& t = c.tensor(0);
@@ -253,6 +260,7 @@ void Unbind(OpKernelContext& c) {
   if (c.failed()) return;
   IntList sizes = Sizes(t);
   if (sizes.empty()) return c.Fail("dimension specified as 0 but tensor has no dimensions");
+  if (t.size(dim) > kMaxParts) return c.Fail(kTooManyParts);
   sizes.erase(sizes.begin() + dim);
   Outputs parts;
   for (int64_t i = 0; i < t.size(dim); ++i) {
@@ -273,8 +281,11 @@ void Unfold(OpKernelContext& c) {
     return c.Fail(StrCat("maximum size for tensor at dimension ", dim, " is ", max_size, " but size is ", size));
   }
   if (t.dim() == 0) return c.Return(size == 0 ? lazy::Zeros({0}, t.dtype()) : lazy::View(t, {1}));
+  const int64_t windows = (t.size(dim) - size) / step + 1;
+  if (windows > kMaxParts) return c.Fail(kTooManyParts);
   Tensors parts;
-  for (int64_t at = 0; at + size <= t.size(dim); at += step) {
+  for (int64_t i = 0; i < windows; ++i) {
+    const int64_t at = i * step;
     const Tensor part = lazy::Unsqueeze(lazy::Slice(t, dim, at, at + size), dim);
     // [.., 1, size, ..] with the window's elements last.
     IntList order;

@@ -121,6 +121,19 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
   });
 }
 
+// Accumulates all positions, in pieces of whole lines unless one is very long; between them the run may stop.
+void FoldAll(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t positions,
+             std::byte* acc, RunContext& context) {
+  constexpr int64_t kPiece = int64_t{1} << 22, kLongLine = int64_t{1} << 26;
+  const int64_t length = p.reduced.inner_size();
+  const int64_t piece =
+      length > kLongLine ? kLongLine : (kPiece / columns.n / std::max<int64_t>(length, 1) + 1) * length;
+  for (int64_t at = 0; at < positions; at += piece) {
+    if (at != 0 && context.ShouldStop()) return;
+    FoldPositions(p, input, columns, by_row, at, std::min(positions, at + piece), /*fresh=*/false, acc);
+  }
+}
+
 // With few results of many elements a work item is a chunk of the elements of a block of results.
 constexpr int64_t kChunk = int64_t{1} << 16;  // in elements
 constexpr int64_t kMinParallelItems = 16;
@@ -199,7 +212,7 @@ void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byt
         p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
           p.fold.init(acc, initial, n);
           const Columns columns = {at[1] + first * in_stride, in_stride, n};
-          FoldPositions(p, input, columns, /*by_row=*/true, 0, positions, /*fresh=*/false, acc);
+          FoldAll(p, input, columns, /*by_row=*/true, positions, acc, context);
           StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
         });
       }
@@ -216,7 +229,7 @@ void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byt
         for (int64_t i = column; i < column + n; ++i) {
           p.fold.init(acc, initial, 1);
           const Columns columns = {at[1] + i * in_stride, in_stride, 1};
-          FoldPositions(p, input, columns, /*by_row=*/false, 0, positions, /*fresh=*/false, acc);
+          FoldAll(p, input, columns, /*by_row=*/false, positions, acc, context);
           StoreResults(p, acc, out[0] + (at[0] + i * out_stride) * p.bytes, 1, 1);
         }
       });
