@@ -44,6 +44,8 @@ NARROW = [(2e-5, 1e-6), (5e-5, 5e-6), (2e-4, 2e-5), (1e-3, 1e-4)]
 HALF = [(1e-2, 1e-3), (2e-2, 5e-3), (4e-2, 2e-2)]
 DOUBLE = (1e-10, 1e-12)
 # Arguments that specify how a result is stored.
+# Element types in defaults of schemas.
+CODES = {0: "u8", 1: "s8", 2: "s16", 3: "s32", 4: "s64", 5: "f16", 6: "f32", 7: "f64", 11: "pred", 15: "bf16"}
 LEFT_OUT = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "generator", "names"}
 
 
@@ -362,7 +364,8 @@ class Recorder:
         lines = [f"case: {name}", f"op: aten::{op_name}"]
         for a, value in bound:
             if not is_tensor(a) and not is_tensor_list(a):
-                lines.append(f"attr: {a.name}={attribute(value, kind_of(a))}")
+                text = CODES[value] if a.name == "dtype" and isinstance(value, int) else attribute(value, kind_of(a))
+                lines.append(f"attr: {a.name}={text}")
         for a, value in bound:
             if is_tensor_list(a):
                 lines.append(f"arglist: {len(tensors_of(value))}")
@@ -379,7 +382,7 @@ class Recorder:
             if grad is True:
                 flat = [v for a, value in bound if is_tensor(a) or is_tensor_list(a) for v in tensors_of(value)]
                 grad = [i for i, v in enumerate(flat) if v is not None and (v.is_floating_point() or v.is_complex())]
-            grad = list(grad)
+            grad = list(grad or ())
             run = Run(op, name, bound, grad)
             (rel, absolute), odd = tolerance(op, name, bound, grad, run, exact)
         except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as e:

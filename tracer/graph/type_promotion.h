@@ -5,6 +5,7 @@
 #define HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
 
 #include <optional>
+#include <string_view>
 
 #include "absl/types/span.h"
 #include "ir/types/element_type.h"
@@ -19,6 +20,8 @@ inline constexpr ElementType kDefaultFloat = ElementType::kF32;
 ElementType Promote(ElementType a, ElementType b);
 // Returns 0 for bool, 1 integer, 2 float, 3 complex.
 int ScalarTypeCategory(ElementType t);
+// Returns the type's name in messages of torch: "Float".
+std::string_view TorchName(ElementType t);
 // Returns the default type of a number.
 ElementType TypeOf(Scalar s);
 // Collects the operands of one op.
