@@ -6,11 +6,12 @@
 
 Requires torch (recorded with 1.13 on the CPU). Each calls_FAMILY.py next to this file has a function `calls(case, t)`:
 
-  case(NAME, OP, ARGUMENTS..., grad=[...], exact=False, note="", KEYWORD=ARGUMENT...)
+  case(NAME, OP, ARGUMENTS..., grad=[...], exact=False, skip=(), note="", KEYWORD=ARGUMENT...)
     OP is "acos" or "div.Tensor_mode"; arguments are those of torch's schema of that overload.
     grad: the tensor arguments to differentiate by, counted from 0 over all tensors of the call (members of lists and
           absent optional tensors included); True: all tensors of floats.
     exact: results are moved, selected or compared numbers; the tolerance is 0.
+    skip: results that are not determined (signs of vectors): neither compared nor differentiated.
   case.error(NAME, OP, ARGUMENTS..., words="", ...)
     torch rejects the call; `words` is the part of its message that is required here (default: its first line).
   t.f32(2, 3, low=-2, high=2), t.bf16, t.f16, t.f64, t.c64, t.s64, t.s32, t.u8, ..., t.pred: random inputs, the same in
@@ -251,7 +252,7 @@ def cotangent(output, index, name):
 class Run:
     """One call: results, mutated arguments, gradients."""
 
-    def __init__(self, op, name, bound, grad):
+    def __init__(self, op, name, bound, grad, skip=()):
         leaves, used = [], []
         positional, keywords = [], {}
         for a, value in bound:
@@ -273,6 +274,9 @@ class Run:
         with torch.set_grad_enabled(bool(grad)):
             result = op(*positional, **keywords)
         self.outputs = outputs_of(result, bound) if op._schema.returns else []
+        self.outputs = [o if o is None else o.resolve_conj().resolve_neg() for o in self.outputs]
+        for i in skip:
+            self.outputs[i] = None
         self.diff_out = [i for i, o in enumerate(self.outputs) if o is not None and o.requires_grad] if grad else []
         self.grad_outs = [cotangent(self.outputs[i], i, name) for i in self.diff_out]
         self.grads = []
@@ -282,7 +286,7 @@ class Run:
             wanted = [leaves[i] for i in grad]
             found = torch.autograd.grad([self.outputs[i] for i in self.diff_out], wanted, self.grad_outs,
                                         allow_unused=True)
-            self.grads = [torch.zeros_like(w) if g is None else g for w, g in zip(wanted, found)]
+            self.grads = [torch.zeros_like(w) if g is None else g.resolve_conj().resolve_neg() for w, g in zip(wanted, found)]
         self.mutated = []
         position = 0
         for a, value in bound:
@@ -321,7 +325,7 @@ def error_in_rung(narrow, wide, rung):
     return worst
 
 
-def tolerance(op, name, bound, grad, run, exact):
+def tolerance(op, name, bound, grad, skip, run, exact):
     floats = {t.dtype for t in run.numbers() if t.dtype.is_floating_point or t.dtype.is_complex}
     for a, value in bound:
         floats |= {v.dtype for v in tensors_of(value)
@@ -335,7 +339,7 @@ def tolerance(op, name, bound, grad, run, exact):
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        wide = Run(op, name, [(a, widened(v)) for a, v in bound], grad)
+        wide = Run(op, name, [(a, widened(v)) for a, v in bound], grad, skip)
     finally:
         torch.set_default_dtype(default)
     rungs, part = (HALF, 0.5) if half else (NARROW, 0.25)
@@ -373,7 +377,7 @@ class Recorder:
                 lines += ["arg: none" if v is None else f"arg: {literal(v)}" for v in tensors_of(value)]
         return op, bound, lines
 
-    def __call__(self, name, op_name, *args, grad=(), exact=False, note="", **keywords):
+    def __call__(self, name, op_name, *args, grad=(), exact=False, skip=(), note="", **keywords):
         self.inputs.drawn = 0
         if not re.search(self.only, name):
             return
@@ -383,8 +387,8 @@ class Recorder:
                 flat = [v for a, value in bound if is_tensor(a) or is_tensor_list(a) for v in tensors_of(value)]
                 grad = [i for i, v in enumerate(flat) if v is not None and (v.is_floating_point() or v.is_complex())]
             grad = list(grad or ())
-            run = Run(op, name, bound, grad)
-            (rel, absolute), odd = tolerance(op, name, bound, grad, run, exact)
+            run = Run(op, name, bound, grad, skip)
+            (rel, absolute), odd = tolerance(op, name, bound, grad, skip, run, exact)
         except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError) as e:
             self.refused.append((name, str(e).splitlines()[0][:160]))
             return

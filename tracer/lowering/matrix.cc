@@ -2,12 +2,93 @@
 // Matmuls, einsum, decompositions.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "ir/core/str_cat.h"
 #include "tracer/lowering/arithmetic.h"
+#include "tracer/lowering/matrices.h"
 
-namespace hlokit::lazy::lower {
+namespace hlokit::lazy {
+
+XlaOp SolveTriangularSystem(XlaOp a, XlaOp b, const TriangularOptions& options) {
+  if (!a.ok() || !b.ok()) return a.ok() ? b : a;
+  XlaEmitter& e = a.emitter();
+  return e.Take(
+      e.builder().Add(Opcode::kTriangularSolve, {a.id(), b.id()},
+                      {Builder::Bool(Attr::kLeftSide, options.left), Builder::Bool(Attr::kLower, options.lower),
+                       Builder::Bool(Attr::kUnitDiagonal, options.unit),
+                       Builder::Enum(Attr::kTransposeA, options.transpose ? TriangularTranspose::kTranspose
+                                                                          : TriangularTranspose::kNoTranspose)}));
+}
+
+XlaOp SwapLastDims(XlaOp x) {
+  DimVector permutation = AllDims(x);
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return Transpose(x, permutation);
+}
+
+void AlignBatch(XlaOp* a, XlaOp* b) {
+  DimVector da = a->dims(), db = b->dims();
+  if (da.size() < 2 || db.size() < 2) return;
+  const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
+  da.resize(da.size() - 2);
+  db.resize(db.size() - 2);
+  std::optional<DimVector> batch = BroadcastDims(da, db);
+  if (!batch) return;
+  DimVector full = *batch;
+  full.insert(full.end(), ta.begin(), ta.end());
+  *a = BroadcastTo(*a, full);
+  full = *batch;
+  full.insert(full.end(), tb.begin(), tb.end());
+  *b = BroadcastTo(*b, full);
+}
+
+XlaOp BatchedProduct(XlaOp a, XlaOp b) {
+  DimVector batch;
+  for (int64_t d = 0; d + 2 < a.rank(); ++d) batch.push_back(d);
+  return Dot(a, b, {batch, {a.rank() - 1}, batch, {b.rank() - 2}});
+}
+
+namespace {
+
+XlaOp Column(XlaOp x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
+
+XlaOp Identity(XlaEmitter& e, ElementType type, int64_t size) {
+  const DimVector square = {size, size};
+  return lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), type);
+}
+
+}  // namespace
+
+QrParts HouseholderQr(XlaOp x) {
+  XlaEmitter& e = x.emitter();
+  const int64_t rows = x.size(0), columns = x.size(1);
+  XlaOp r = x;
+  XlaOp q = Identity(e, x.type(), rows);
+  const XlaOp places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
+  for (int64_t j = 0; j < std::min(rows - 1, columns); ++j) {
+    const XlaOp below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
+    const XlaOp head = Reshape(SliceDim(Column(r, j), 0, j, j + 1), {});
+    const XlaOp norm = Sqrt(Reduce(Opcode::kAdd, below * below, {0, 1}));
+    // LAPACK's choice: the diagonal gets the sign that avoids cancellation.
+    const XlaOp alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
+    const XlaOp v = Select(Eq(places, Number(places, j)), below - alpha, below);
+    const XlaOp square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
+    const XlaOp scale =
+        Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
+               2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
+    const XlaOp row = Dot(v, r, {{}, {0}, {}, {0}});  // [1, n]
+    r = r - Dot(v, row, {{}, {1}, {}, {0}}) * scale;
+    const XlaOp qv = Dot(q, v, {{}, {1}, {}, {0}});  // [m, 1]
+    q = q - Dot(qv, v, {{}, {1}, {}, {1}}) * scale;
+  }
+  const DimVector dims = r.dims();
+  r = Select(Ge(IotaOf(e, ElementType::kS64, dims, 1), IotaOf(e, ElementType::kS64, dims, 0)), r, Number(x, 0));
+  return {q, r};
+}
+
+namespace lower {
 namespace {
 
 XlaOp MatrixProduct(XlaOp a, XlaOp b) { return Dot(a, b, {{}, {1}, {}, {0}}); }
@@ -70,53 +151,15 @@ void Einsum(LoweringContext& n) {
 
 // ---- triangular systems ----
 
-namespace {
-
-XlaOp Solve(LoweringContext& n, XlaOp a, XlaOp b, bool left, bool lower, bool unit, bool transpose) {
-  if (!a.ok() || !b.ok()) return a;
-  Builder& builder = n.emitter().builder();
-  return n.emitter().Take(
-      builder.Add(Opcode::kTriangularSolve, {a.id(), b.id()},
-                  {Builder::Bool(Attr::kLeftSide, left), Builder::Bool(Attr::kLower, lower),
-                   Builder::Bool(Attr::kUnitDiagonal, unit),
-                   Builder::Enum(Attr::kTransposeA,
-                                 transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
-}
-
-XlaOp SwapLast(XlaOp x) {
-  DimVector permutation = AllDims(x);
-  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-  return Transpose(x, permutation);
-}
-
-// Broadcasts both to the same leading dimensions.
-void AlignBatch(XlaOp* a, XlaOp* b) {
-  DimVector da = a->dims(), db = b->dims();
-  if (da.size() < 2 || db.size() < 2) return;
-  const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
-  da.resize(da.size() - 2);
-  db.resize(db.size() - 2);
-  std::optional<DimVector> batch = BroadcastDims(da, db);
-  if (!batch) return;
-  DimVector full = *batch;
-  full.insert(full.end(), ta.begin(), ta.end());
-  *a = BroadcastTo(*a, full);
-  full = *batch;
-  full.insert(full.end(), tb.begin(), tb.end());
-  *b = BroadcastTo(*b, full);
-}
-
-}  // namespace
-
 void TriangularSolve(LoweringContext& n) {
   XlaOp b = n.in(0), a = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, true, !n.bool_arg(2), n.bool_arg(4), n.bool_arg(3)), a);
+  n.Return(SolveTriangularSystem(a, b, {true, !n.bool_arg(2), n.bool_arg(4), n.bool_arg(3)}), a);
 }
 void SolveTriangular(LoweringContext& n) {
   XlaOp a = n.in(0), b = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, n.bool_arg(3), !n.bool_arg(2), n.bool_arg(4), false));
+  n.Return(SolveTriangularSystem(a, b, {n.bool_arg(3), !n.bool_arg(2), n.bool_arg(4), false}));
 }
 void Cholesky(LoweringContext& n) {
   const XlaOp x = n.in(0);
@@ -131,7 +174,7 @@ void Cholesky(LoweringContext& n) {
   const XlaOp rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
   const XlaOp columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
   const XlaOp triangle = Select(Ge(rows, columns), lower, Number(x, 0));
-  n.Return(n.bool_arg(1) ? SwapLast(triangle) : triangle);
+  n.Return(n.bool_arg(1) ? SwapLastDims(triangle) : triangle);
 }
 
 // ---- orthogonal decompositions, unrolled over columns: intended for small matrices ----
@@ -139,44 +182,6 @@ void Cholesky(LoweringContext& n) {
 namespace {
 
 constexpr int64_t kMaxUnrolled = 64;
-
-XlaOp Column(XlaOp x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
-
-XlaOp Identity(XlaEmitter& e, ElementType type, int64_t size) {
-  const DimVector square = {size, size};
-  return lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), type);
-}
-
-// Householder reflections: q[m, m] r[m, n] = x, by r -= 2 v (v' r), q -= 2 (q v) v'.
-struct QrParts {
-  XlaOp q, r;
-};
-QrParts Householder(LoweringContext& n, XlaOp x) {
-  XlaEmitter& e = n.emitter();
-  const int64_t rows = x.size(0), columns = x.size(1);
-  XlaOp r = x;
-  XlaOp q = Identity(e, x.type(), rows);
-  const XlaOp places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
-  for (int64_t j = 0; j < std::min(rows - 1, columns); ++j) {
-    const XlaOp below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
-    const XlaOp head = Reshape(SliceDim(Column(r, j), 0, j, j + 1), {});
-    const XlaOp norm = Sqrt(Reduce(Opcode::kAdd, below * below, {0, 1}));
-    // LAPACK's choice: the diagonal gets the sign that avoids cancellation.
-    const XlaOp alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
-    const XlaOp v = Select(Eq(places, Number(places, j)), below - alpha, below);
-    const XlaOp square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
-    const XlaOp scale =
-        Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
-               2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
-    const XlaOp row = Dot(v, r, {{}, {0}, {}, {0}});  // [1, n]
-    r = r - Dot(v, row, {{}, {1}, {}, {0}}) * scale;
-    const XlaOp qv = Dot(q, v, {{}, {1}, {}, {0}});  // [m, 1]
-    q = q - Dot(qv, v, {{}, {1}, {}, {1}}) * scale;
-  }
-  const DimVector dims = r.dims();
-  r = Select(Ge(IotaOf(e, ElementType::kS64, dims, 1), IotaOf(e, ElementType::kS64, dims, 0)), r, Number(x, 0));
-  return {q, r};
-}
 
 bool SmallMatrix(LoweringContext& n, XlaOp x) {
   if (x.rank() == 2 && x.size(0) <= kMaxUnrolled && x.size(1) <= kMaxUnrolled) return true;
@@ -190,7 +195,7 @@ void Qr(LoweringContext& n) {
   const XlaOp x = n.in(0);
   if (!SmallMatrix(n, x)) return;
   const bool complete = n.op() == Op::qr ? !n.bool_arg(1) : n.str(1) == "complete";
-  QrParts parts = Householder(n, x);
+  QrParts parts = HouseholderQr(x);
   const int64_t k = std::min(x.size(0), x.size(1));
   if (!complete) {
     parts.q = SliceDim(parts.q, 1, 0, k);
@@ -199,75 +204,5 @@ void Qr(LoweringContext& n) {
   n.Return(parts.q, parts.r);
 }
 
-void Svd(LoweringContext& n) {
-  // One-sided Jacobi: rotates pairs of columns until they are orthogonal; their norms are the singular values.
-  XlaOp x = n.in(0);
-  XlaEmitter& e = n.emitter();
-  if (x.rank() < 2) {
-    e.Fail("linalg.svd: The input tensor A must have at least 2 dimensions.");
-    return;
-  }
-  if (!x.is_float()) {
-    e.Fail("linalg.svd: Expected a floating point tensor as input");
-    return;
-  }
-  if (!SmallMatrix(n, x)) return;
-  if (x.elements() == 0) {
-    const bool full = n.op() == Op::svd ? !n.bool_arg(1) : n.bool_arg(1);
-    const auto vectors = [&](int64_t size) { return SliceDim(Identity(e, x.type(), size), 1, 0, full ? size : 0); };
-    const XlaOp left = vectors(x.size(0)), right = vectors(x.size(1));
-    n.Return(left, IotaOf(e, x.type(), {0}, 0), n.op() == Op::svd ? right : SwapLast(right));
-    return;
-  }
-  const bool wide = x.size(0) < x.size(1);
-  if (wide) x = SwapLast(x);
-  const int64_t columns = x.size(1);
-  std::vector<XlaOp> u, v;
-  const XlaOp identity = Identity(e, x.type(), columns);
-  for (int64_t j = 0; j < columns; ++j) {
-    u.push_back(Column(x, j));
-    v.push_back(Column(identity, j));
-  }
-  const auto inner = [](XlaOp a, XlaOp b) { return Reduce(Opcode::kAdd, a * b, {0, 1}); };
-  constexpr int kSweeps = 6;
-  if (columns > 16) {
-    e.Fail("only matrices with at most 16 rows or columns are supported");
-    return;
-  }
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    for (int64_t i = 0; i < columns; ++i) {
-      for (int64_t j = i + 1; j < columns; ++j) {
-        const XlaOp a = inner(u[i], u[i]), b = inner(u[j], u[j]), c = inner(u[i], u[j]);
-        const XlaOp zero = Number(c, 0), one = Number(c, 1);
-        const XlaOp done = Eq(c, zero);
-        const XlaOp zeta = (b - a) / (2.0 * Select(done, one, c));
-        const XlaOp t = Select(Ge(zeta, zero), one, -one) / (Abs(zeta) + Sqrt(1.0 + zeta * zeta));
-        const XlaOp cosine = Select(done, one, Rsqrt(1.0 + t * t));
-        const XlaOp sine = Select(done, zero, Rsqrt(1.0 + t * t) * t);
-        for (std::vector<XlaOp>* m : {&u, &v}) {
-          const XlaOp left = (*m)[i] * cosine - (*m)[j] * sine;
-          (*m)[j] = (*m)[i] * sine + (*m)[j] * cosine;
-          (*m)[i] = left;
-        }
-      }
-    }
-  }
-  std::vector<XlaOp> norms;
-  for (int64_t j = 0; j < columns; ++j) norms.push_back(Reshape(Sqrt(inner(u[j], u[j])), {1}));
-  const XlaOp values = columns == 1 ? norms[0] : Concatenate(norms, 0);
-  const std::vector<XlaOp> sorted =
-      Sort({values, IotaOf(e, ElementType::kS32, {columns}, 0)}, 0, ComparisonDirection::kGt);
-  const auto pick = [&](const std::vector<XlaOp>& parts, bool normalize) {
-    XlaOp all = parts.size() == 1 ? parts[0] : Concatenate(parts, 1);
-    all = Gather(all, Reshape(sorted[1], {columns, 1}), GatherAlongDim(all, 1));
-    if (!normalize) return all;
-    const XlaOp s = BroadcastInDim(sorted[0], all.dims(), {1});
-    return all / Select(Eq(s, Number(s, 0)), Number(s, 1), s);
-  };
-  XlaOp left = pick(u, true), right = pick(v, false);
-  if (wide) std::swap(left, right);
-  // svd returns V, linalg_svd its transpose.
-  n.Return(left, sorted[0], n.op() == Op::svd ? right : SwapLast(right));
-}
-
-}  // namespace hlokit::lazy::lower
+}  // namespace lower
+}  // namespace hlokit::lazy

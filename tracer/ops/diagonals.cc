@@ -6,6 +6,7 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
 

@@ -54,6 +54,15 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
       }
       return InvokeOp(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
     }
+    case Op::real:
+      if (!IsComplex(parent.dtype())) return value;
+      return InvokeOp(Op::complex, value, InvokeOp(Op::imag, parent));
+    case Op::imag:
+      return InvokeOp(Op::complex, InvokeOp(Op::real, parent), value);
+    case Op::view_as_real:
+      return InvokeOp(Op::view_as_complex, value);
+    case Op::view_as_complex:
+      return InvokeOp(Op::view_as_real, value);
     case Op::unfold: {
       // Windows may overlap: the last write of an element counts.
       IntList strides(static_cast<size_t>(parent.dim()), 1);
