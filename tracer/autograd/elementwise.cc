@@ -17,6 +17,9 @@ Tensor Masked(const Tensor& g, const Tensor& condition) { return Where(condition
 // Returns g where the condition does not hold, else 0.
 Tensor Outside(const Tensor& g, const Tensor& condition) { return MaskedFill(g, condition, 0); }
 
+// Returns the conjugate of a complex tensor, other tensors unchanged: the factor of a gradient.
+Tensor Conjugate(const Tensor& t) { return IsComplex(t.dtype()) ? InvokeOp(Op::conj_physical, t) : t; }
+
 }  // namespace
 
 void PassThrough(BackwardContext& c) { c.set(0, c.grad_output()); }
@@ -62,6 +65,12 @@ void Sin(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cos, c.in
 void Cos(BackwardContext& c) { c.set(0, c.grad_output() * -InvokeOp(Op::sin, c.in(0))); }
 void Sinh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cosh, c.in(0))); }
 void Cosh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::sinh, c.in(0))); }
+void Acos(BackwardContext& c) { c.set(0, -c.grad_output() * Rsqrt(Rsub(c.in(0) * c.in(0), 1))); }
+void Asin(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Rsub(c.in(0) * c.in(0), 1))); }
+void Acosh(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Sub(c.in(0) * c.in(0), 1))); }
+void Asinh(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Add(c.in(0) * c.in(0), 1))); }
+void Atanh(BackwardContext& c) { c.set(0, c.grad_output() / Rsub(c.in(0) * c.in(0), 1)); }
+void Tan(BackwardContext& c) { c.set(0, c.grad_output() * Add(c.out() * c.out(), 1)); }
 void Atan(BackwardContext& c) { c.set(0, c.grad_output() / Add(c.in(0) * c.in(0), 1)); }
 void Square(BackwardContext& c) { c.set(0, c.grad_output() * (c.in(0) * Scalar(2))); }
 void Tanh(BackwardContext& c) { c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), c.out())); }
@@ -125,13 +134,13 @@ void Rsub(BackwardContext& c) {
 }
 void Mul(BackwardContext& c) {
   if (c.op() == Op::mul_Scalar) return c.set(0, c.grad_output() * c.scalar(1));
-  if (c.needs(0)) c.set(0, c.grad_output() * c.in(1));
-  if (c.needs(1)) c.set(1, c.grad_output() * c.in(0));
+  if (c.needs(0)) c.set(0, c.grad_output() * Conjugate(c.in(1)));
+  if (c.needs(1)) c.set(1, c.grad_output() * Conjugate(c.in(0)));
 }
 void Div(BackwardContext& c) {
   if (c.op() == Op::div_Scalar) return c.set(0, c.grad_output() / c.scalar(1));
-  if (c.needs(0)) c.set(0, c.grad_output() / c.in(1));
-  if (c.needs(1)) c.set(1, -c.grad_output() * ((c.in(0) / c.in(1)) / c.in(1)));
+  if (c.needs(0)) c.set(0, c.grad_output() / Conjugate(c.in(1)));
+  if (c.needs(1)) c.set(1, -c.grad_output() * Conjugate((c.in(0) / c.in(1)) / c.in(1)));
 }
 void DivMode(BackwardContext& c) {
   const bool rounded = !c.str(2).empty();

@@ -96,6 +96,13 @@ void MaxMinAll(BackwardContext& c) {
       To(InvokeOp(Op::logical_or, Eq(c.in(0), c.out()), InvokeOp(Op::isnan, c.in(0))), c.grad_output().dtype());
   c.set(0, hit * (c.grad_output() / Sum(hit)));
 }
+void Median(BackwardContext& c) {
+  // NaN is equal to NaN here.
+  const Tensor x = c.in(0), median = c.out();
+  const Tensor both = And(InvokeOp(Op::isnan, x), InvokeOp(Op::isnan, median));
+  const Tensor hit = To(Or(Eq(x, median), both), c.grad_output().dtype());
+  c.set(0, hit * (c.grad_output() / Sum(hit)));
+}
 void MaxMinDim(BackwardContext& c) {
   if (!c.grad_output(0).defined()) return;
   const IntList dims = OneDim(c, 1, c.shape(0));

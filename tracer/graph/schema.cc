@@ -81,7 +81,7 @@ absl::StatusOr<ArgSpec> ParseArg(std::string_view text) {
   arg.type = *scalar;
   if (list) {
     arg.type = *scalar == ArgType::kTensor  ? ArgType::kTensorList
-               : *scalar == ArgType::kFloat ? ArgType::kFloatList
+               : *scalar == ArgType::kFloat || *scalar == ArgType::kScalar ? ArgType::kFloatList
                                             : ArgType::kIntList;
   }
   if (arg.has_default) {

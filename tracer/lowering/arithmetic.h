@@ -23,6 +23,14 @@ inline ElementType PromotedType(XlaOp a, XlaOp b) {
   p.Add(b.shape());
   return p.result();
 }
+// Evaluates a polynomial of x by Horner's rule, the highest coefficient first.
+inline XlaOp Polynomial(XlaOp x, absl::Span<const double> coefficients) {
+  XlaOp p = Number(x, coefficients[0]);
+  for (double c : coefficients.subspan(1)) p = p * x + c;
+  return p;
+}
+// Returns exp(y^2) erfc(y) for y >= 0.
+XlaOp ScaledErfc(XlaOp y);
 // Converts both operands to torch's result type.
 inline std::pair<XlaOp, XlaOp> Promoted(XlaOp a, XlaOp b) {
   const ElementType t = PromotedType(a, b);

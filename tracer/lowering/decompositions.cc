@@ -2,7 +2,6 @@
 // Orthogonal decompositions of batches of matrices of any size: QR by the custom-calls of XLA, the singular value
 // decomposition by one-sided Jacobi rotations in a loop.
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -10,6 +9,8 @@
 
 #include "ir/core/str_cat.h"
 #include "tracer/lowering/arithmetic.h"
+#include "tracer/lowering/loop.h"
+#include "tracer/lowering/matrices.h"
 
 namespace hlokit::lazy::lower {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 using Values = std::vector<XlaOp>;
 
 // Batches of matrices here have three dimensions.
-XlaOp SwapMatrix(XlaOp x) { return Transpose(x, {0, 2, 1}); }
 XlaOp Columns(XlaOp x, int64_t begin, int64_t end) { return SliceDim(x, 2, begin, end); }
 
 XlaOp AsBatch(XlaOp x) {
@@ -65,43 +65,6 @@ QrParts QrOf(XlaEmitter& e, XlaOp x, bool complete) {
   return {q, Select(upper, top, Number(top, 0))};
 }
 
-// Returns the values after running `body` while `condition` holds, from `init`.
-Values While(XlaEmitter& e, const Values& init, const std::function<XlaOp(const Values&)>& condition,
-             const std::function<Values(const Values&)>& body) {
-  std::vector<InstructionId> ids;
-  std::vector<Shape> shapes;
-  for (const XlaOp& value : init) {
-    if (!value.ok()) return init;
-    ids.push_back(value.id());
-    shapes.push_back(value.shape());
-  }
-  const Shape state = e.builder().shapes().Tuple(shapes);
-  const auto computation = [&](std::string_view name, const std::function<XlaOp(XlaEmitter&, const Values&)>& root) {
-    const ComputationId id = e.module().AddComputation(e.module().UniqueComputationName(name));
-    XlaEmitter inner(&e.module(), id);
-    const XlaOp parameter = inner.Take(inner.builder().Parameter(0, state, "state"));
-    Values values;
-    for (size_t i = 0; i < init.size(); ++i) values.push_back(Element(parameter, static_cast<int64_t>(i)));
-    const XlaOp result = root(inner, values);
-    if (!inner.status().ok()) e.Fail(inner.status());
-    inner.builder().SetRoot(result.id());
-    return id;
-  };
-  const ComputationId goes_on =
-      computation("SvdCondition", [&](XlaEmitter&, const Values& values) { return condition(values); });
-  const ComputationId step = computation("SvdBody", [&](XlaEmitter& inner, const Values& values) {
-    std::vector<InstructionId> results;
-    for (const XlaOp& value : body(values)) results.push_back(value.id());
-    return inner.Take(inner.builder().Tuple(results));
-  });
-  const XlaOp tuple = e.Take(e.builder().Tuple(ids));
-  if (!tuple.ok()) return init;
-  const XlaOp loop = e.Take(e.builder().While(goes_on, step, tuple.id()));
-  Values results;
-  for (size_t i = 0; i < init.size(); ++i) results.push_back(Element(loop, static_cast<int64_t>(i)));
-  return results;
-}
-
 // The pairs of a step of the tournament: columns k and k + half are rotated together.
 struct Rotation {
   XlaOp cosine, sine;  // [b, 1, half]
@@ -131,14 +94,14 @@ Jacobi Orthogonalize(XlaEmitter& e, XlaOp x) {
   const double tolerance = 4 * epsilon;
   const Values init = {Constant(e, ElementType::kS32, 0), Constant(e, type, 1), x, Identity(e, type, x.size(0), n, n)};
   // step, largest cosine of an angle between columns in this sweep, columns, right vectors
-  const Values found = While(
+  const Values found = Loop(
       e, init,
-      [&](const Values& v) {
+      [&](absl::Span<const XlaOp> v) {
         const XlaOp sweep_ended = Eq(Binary(Opcode::kRemainder, v[0], Number(v[0], steps)), Number(v[0], 0));
         const XlaOp converged = sweep_ended & Le(v[1], Number(v[1], tolerance));
         return Lt(v[0], Number(v[0], kMaxSweeps * steps)) & !converged;
       },
-      [&](const Values& v) -> Values {
+      [&](absl::Span<const XlaOp> v) -> Values {
         const XlaOp p = Columns(v[2], 0, half), q = Columns(v[2], half, n);
         const auto inner = [](XlaOp a, XlaOp b) { return Reduce(Opcode::kAdd, a * b, {1}, /*keepdim=*/true); };
         const XlaOp a = inner(p, p), b = inner(q, q), c = inner(p, q);
@@ -259,7 +222,7 @@ void Svd(LoweringContext& n) {
   } else if (rows >= columns) {
     parts = TallSvd(e, batch, full);
   } else {
-    parts = TallSvd(e, SwapMatrix(batch), full);
+    parts = TallSvd(e, SwapLastDims(batch), full);
     std::swap(parts.u, parts.v);
   }
   if (old_name && !n.bool_arg(2)) {
@@ -269,7 +232,7 @@ void Svd(LoweringContext& n) {
   }
   // svd returns V, linalg_svd its transpose.
   n.Return(WithLeadingDims(parts.u, x, 2), WithLeadingDims(parts.s, x, 1),
-           WithLeadingDims(old_name ? parts.v : SwapMatrix(parts.v), x, 2));
+           WithLeadingDims(old_name ? parts.v : SwapLastDims(parts.v), x, 2));
 }
 
 }  // namespace hlokit::lazy::lower

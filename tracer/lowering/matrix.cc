@@ -2,12 +2,55 @@
 // Matmuls, einsum, triangular systems, Cholesky.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "ir/core/str_cat.h"
 #include "tracer/lowering/arithmetic.h"
+#include "tracer/lowering/matrices.h"
 
-namespace hlokit::lazy::lower {
+namespace hlokit::lazy {
+
+XlaOp SolveTriangularSystem(XlaOp a, XlaOp b, const TriangularOptions& options) {
+  if (!a.ok() || !b.ok()) return a.ok() ? b : a;
+  XlaEmitter& e = a.emitter();
+  return e.Take(
+      e.builder().Add(Opcode::kTriangularSolve, {a.id(), b.id()},
+                      {Builder::Bool(Attr::kLeftSide, options.left), Builder::Bool(Attr::kLower, options.lower),
+                       Builder::Bool(Attr::kUnitDiagonal, options.unit),
+                       Builder::Enum(Attr::kTransposeA, options.transpose ? TriangularTranspose::kTranspose
+                                                                          : TriangularTranspose::kNoTranspose)}));
+}
+
+XlaOp SwapLastDims(XlaOp x) {
+  DimVector permutation = AllDims(x);
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return Transpose(x, permutation);
+}
+
+void AlignBatch(XlaOp* a, XlaOp* b) {
+  DimVector da = a->dims(), db = b->dims();
+  if (da.size() < 2 || db.size() < 2) return;
+  const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
+  da.resize(da.size() - 2);
+  db.resize(db.size() - 2);
+  std::optional<DimVector> batch = BroadcastDims(da, db);
+  if (!batch) return;
+  DimVector full = *batch;
+  full.insert(full.end(), ta.begin(), ta.end());
+  *a = BroadcastTo(*a, full);
+  full = *batch;
+  full.insert(full.end(), tb.begin(), tb.end());
+  *b = BroadcastTo(*b, full);
+}
+
+XlaOp BatchedProduct(XlaOp a, XlaOp b) {
+  DimVector batch;
+  for (int64_t d = 0; d + 2 < a.rank(); ++d) batch.push_back(d);
+  return Dot(a, b, {batch, {a.rank() - 1}, batch, {b.rank() - 2}});
+}
+
+namespace lower {
 namespace {
 
 XlaOp MatrixProduct(XlaOp a, XlaOp b) { return Dot(a, b, {{}, {1}, {}, {0}}); }
@@ -70,53 +113,15 @@ void Einsum(LoweringContext& n) {
 
 // ---- triangular systems ----
 
-namespace {
-
-XlaOp Solve(LoweringContext& n, XlaOp a, XlaOp b, bool left, bool lower, bool unit, bool transpose) {
-  if (!a.ok() || !b.ok()) return a;
-  Builder& builder = n.emitter().builder();
-  return n.emitter().Take(
-      builder.Add(Opcode::kTriangularSolve, {a.id(), b.id()},
-                  {Builder::Bool(Attr::kLeftSide, left), Builder::Bool(Attr::kLower, lower),
-                   Builder::Bool(Attr::kUnitDiagonal, unit),
-                   Builder::Enum(Attr::kTransposeA,
-                                 transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
-}
-
-XlaOp SwapLast(XlaOp x) {
-  DimVector permutation = AllDims(x);
-  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-  return Transpose(x, permutation);
-}
-
-// Broadcasts both to the same leading dimensions.
-void AlignBatch(XlaOp* a, XlaOp* b) {
-  DimVector da = a->dims(), db = b->dims();
-  if (da.size() < 2 || db.size() < 2) return;
-  const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
-  da.resize(da.size() - 2);
-  db.resize(db.size() - 2);
-  std::optional<DimVector> batch = BroadcastDims(da, db);
-  if (!batch) return;
-  DimVector full = *batch;
-  full.insert(full.end(), ta.begin(), ta.end());
-  *a = BroadcastTo(*a, full);
-  full = *batch;
-  full.insert(full.end(), tb.begin(), tb.end());
-  *b = BroadcastTo(*b, full);
-}
-
-}  // namespace
-
 void TriangularSolve(LoweringContext& n) {
   XlaOp b = n.in(0), a = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, true, !n.bool_arg(2), n.bool_arg(4), n.bool_arg(3)), a);
+  n.Return(SolveTriangularSystem(a, b, {true, !n.bool_arg(2), n.bool_arg(4), n.bool_arg(3)}), a);
 }
 void SolveTriangular(LoweringContext& n) {
   XlaOp a = n.in(0), b = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, n.bool_arg(3), !n.bool_arg(2), n.bool_arg(4), false));
+  n.Return(SolveTriangularSystem(a, b, {n.bool_arg(3), !n.bool_arg(2), n.bool_arg(4), false}));
 }
 void Cholesky(LoweringContext& n) {
   const XlaOp x = n.in(0);
@@ -131,7 +136,8 @@ void Cholesky(LoweringContext& n) {
   const XlaOp rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
   const XlaOp columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
   const XlaOp triangle = Select(Ge(rows, columns), lower, Number(x, 0));
-  n.Return(n.bool_arg(1) ? SwapLast(triangle) : triangle);
+  n.Return(n.bool_arg(1) ? SwapLastDims(triangle) : triangle);
 }
 
-}  // namespace hlokit::lazy::lower
+}  // namespace lower
+}  // namespace hlokit::lazy

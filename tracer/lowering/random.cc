@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "tracer/lowering/arithmetic.h"
+#include "tracer/lowering/loop.h"
 
 namespace hlokit::lazy::lower {
 namespace {
@@ -80,6 +81,29 @@ void Randperm(LoweringContext& n) {
   const XlaOp places = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
   const std::vector<XlaOp> sorted = Sort({keys, places}, 0, ComparisonDirection::kLt);
   if (sorted.size() == 2) n.Return(lazy::Cast(sorted[1], n.dtype(2, ElementType::kS64)));
+}
+
+// rate, uniform sample: the smallest k at which the distribution function exceeds the sample.
+void PoissonOf(LoweringContext& n) {
+  const XlaOp rate = Wide(n.in(0)), u = Wide(n.in(1));
+  const XlaOp log_rate = Log(rate), count = FullLike(rate, 0);
+  // Rounding may leave the sum below the sample; so far above the rate no count is likely.
+  const XlaOp limit = rate + 20.0 * Sqrt(rate) + 40.0;
+  // count, logarithm of its probability, sum of probabilities up to it
+  const std::vector<XlaOp> end = Loop(
+      n.emitter(), {count, -rate, Exp(-rate), u, log_rate, limit},
+      [](absl::Span<const XlaOp> s) { return Reduce(Opcode::kOr, Le(s[2], s[3]) & Lt(s[0], s[5]), AllDims(s[0])); },
+      [](absl::Span<const XlaOp> s) {
+        const XlaOp active = Le(s[2], s[3]) & Lt(s[0], s[5]);
+        const XlaOp next = s[0] + 1.0, log_p = s[1] + s[4] - Log(next);
+        return std::vector<XlaOp>{Select(active, next, s[0]),
+                                  Select(active, log_p, s[1]),
+                                  Select(active, s[2] + Exp(log_p), s[2]),
+                                  s[3],
+                                  s[4],
+                                  s[5]};
+      });
+  n.Return(lazy::Cast(end[0], n.in(0).type()));
 }
 
 }  // namespace hlokit::lazy::lower

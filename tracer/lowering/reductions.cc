@@ -233,8 +233,9 @@ void Cummax(LoweringContext& n) {
   Window w{DimVector(rank, 1), {}, DimVector(rank, 0), DimVector(rank, 0), {}, {}};
   w.size[dims[0]] = x.size(dims[0]);
   w.low[dims[0]] = x.size(dims[0]) - 1;
-  const XlaOp values = ReduceWindow(Opcode::kMaximum, x, Number(x, IdentityElement(Opcode::kMaximum, x.type())), w);
-  // The last index so far at which the running maximum was reached.
+  const Opcode opcode = n.op() == Op::cummin ? Opcode::kMinimum : Opcode::kMaximum;
+  const XlaOp values = ReduceWindow(opcode, x, Number(x, IdentityElement(opcode, x.type())), w);
+  // The last index so far at which the running maximum or minimum was reached.
   const XlaOp iota = IotaOf(n.emitter(), ElementType::kS64, x.dims(), dims[0]);
   const XlaOp reached = Select(IsBest(x, values), iota, Number(iota, 0));
   n.Return(values, ReduceWindow(Opcode::kMaximum, reached, Number(iota, 0), w));

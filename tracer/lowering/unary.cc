@@ -7,7 +7,30 @@
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/lowering/arithmetic.h"
 
-namespace hlokit::lazy::lower {
+namespace hlokit::lazy {
+
+XlaOp ScaledErfc(XlaOp y) {
+  // With t = (y - 3) / (y + 3), exp(y^2) erfc(y) (y + 3) is smooth on [-1, 1]: polynomials of its Chebyshev series, for
+  // f32 within 3e-8, for f64 within 1e-15.
+  const XlaOp bounded = Min(y, Number(y, 1e18));
+  const XlaOp t = (bounded - 3.0) / (bounded + 3.0);
+  const XlaOp p =
+      y.type() == ElementType::kF64
+          ? Polynomial(
+                t, {1.6421143016942986e-10,  8.1106872961899927e-10, -9.7831363878406517e-10, -8.693774269035828e-09,
+                    -9.8183566055919012e-10, 5.1182421970120698e-08, 4.6057900194248513e-08,  -2.3385368009140523e-07,
+                    -4.0795588546379703e-07, 9.9881701429109744e-07, 2.7653934843589293e-06,  -4.7490282761035755e-06,
+                    -1.7470579898367112e-05, 3.0398051585726809e-05, 0.00010756149572800276,  -0.00027677781402214095,
+                    -0.00054830969437658366, 0.0030340619960581381,  -0.001212416626845832,   -0.026827234624051417,
+                    0.11952776128726766,     -0.31046726190058321,   0.59022835710410237,     -0.88339445316988341,
+                    1.0740069070883398})
+          : Polynomial(t, {6.7829635572077339e-05, -0.00021092966768411785, -0.00050785057851176834,
+                           0.0029733707025436039, -0.0012323710416040335, -0.026801721595236166, 0.11953230069063711,
+                           -0.3104717122605497, 0.590227975604107, -0.88339423403940276, 1.0740069123135136});
+  return p / (y + 3.0);
+}
+
+namespace lower {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -23,13 +46,6 @@ void Opcode1(LoweringContext& n, Opcode opcode) { n.Return(Unary(opcode, n.in(0)
 void FloatOpcode1(LoweringContext& n, Opcode opcode) { n.Return(Unary(opcode, Floating(n.in(0)))); }
 
 XlaOp TruncOf(XlaOp x) { return Select(Lt(x, Number(x, 0)), Unary(Opcode::kCeil, x), Unary(Opcode::kFloor, x)); }
-
-// Evaluates a polynomial of w by Horner's rule.
-XlaOp Polynomial(XlaOp w, absl::Span<const double> coefficients) {
-  XlaOp p = Number(w, coefficients[0]);
-  for (double c : coefficients.subspan(1)) p = p * w + c;
-  return p;
-}
 
 }  // namespace
 
@@ -61,27 +77,12 @@ void Rsqrt(LoweringContext& n) { FloatOpcode1(n, Opcode::kRsqrt); }
 void Reciprocal(LoweringContext& n) { n.Return(1.0 / Floating(n.in(0))); }
 void Erf(LoweringContext& n) { FloatOpcode1(n, Opcode::kErf); }
 void Erfc(LoweringContext& n) {
-  // 1 - erf(x) would be 0 from x = 4 on. With y = |x| and t = (y - 3) / (y + 3), exp(y^2) erfc(y) (y + 3) is smooth on
-  // [-1, 1]: polynomials of its Chebyshev series, for f32 within 3e-8, for f64 within 1e-15.
+  // 1 - erf(x) would be 0 from x = 4 on.
   Wider(n, [](XlaOp x) {
     const XlaOp y = Min(lazy::Abs(x), Number(x, 30.0));
-    const XlaOp t = (y - 3.0) / (y + 3.0);
-    const XlaOp p =
-        x.type() == ElementType::kF64
-            ? Polynomial(
-                  t, {1.6421143016942986e-10,  8.1106872961899927e-10, -9.7831363878406517e-10, -8.693774269035828e-09,
-                      -9.8183566055919012e-10, 5.1182421970120698e-08, 4.6057900194248513e-08,  -2.3385368009140523e-07,
-                      -4.0795588546379703e-07, 9.9881701429109744e-07, 2.7653934843589293e-06,  -4.7490282761035755e-06,
-                      -1.7470579898367112e-05, 3.0398051585726809e-05, 0.00010756149572800276,  -0.00027677781402214095,
-                      -0.00054830969437658366, 0.0030340619960581381,  -0.001212416626845832,   -0.026827234624051417,
-                      0.11952776128726766,     -0.31046726190058321,   0.59022835710410237,     -0.88339445316988341,
-                      1.0740069070883398})
-            : Polynomial(t, {6.7829635572077339e-05, -0.00021092966768411785, -0.00050785057851176834,
-                             0.0029733707025436039, -0.0012323710416040335, -0.026801721595236166, 0.11953230069063711,
-                             -0.3104717122605497, 0.590227975604107, -0.88339423403940276, 1.0740069123135136});
     // exp(-y^2) from the part of y with an exact square and the remainder.
     const XlaOp high = Unary(Opcode::kFloor, y * 16.0) / 16.0;
-    const XlaOp tail = lazy::Exp(-(high * high)) * lazy::Exp(-((y - high) * (y + high))) * p / (y + 3.0);
+    const XlaOp tail = lazy::Exp(-(high * high)) * lazy::Exp(-((y - high) * (y + high))) * ScaledErfc(y);
     return Select(Lt(x, Number(x, 0)), 2.0 - tail, tail);
   });
 }
@@ -105,6 +106,12 @@ void Sin(LoweringContext& n) { FloatOpcode1(n, Opcode::kSin); }
 void Cos(LoweringContext& n) { FloatOpcode1(n, Opcode::kCos); }
 void Sinh(LoweringContext& n) { FloatOpcode1(n, Opcode::kSinh); }
 void Cosh(LoweringContext& n) { FloatOpcode1(n, Opcode::kCosh); }
+void Acos(LoweringContext& n) { FloatOpcode1(n, Opcode::kAcos); }
+void Asin(LoweringContext& n) { FloatOpcode1(n, Opcode::kAsin); }
+void Acosh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAcosh); }
+void Asinh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAsinh); }
+void Atanh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAtanh); }
+void Tan(LoweringContext& n) { FloatOpcode1(n, Opcode::kTan); }
 void Atan(LoweringContext& n) {
   const XlaOp x = Floating(n.in(0));
   n.Return(Binary(Opcode::kAtan2, x, FullLike(x, 1)));
@@ -286,4 +293,5 @@ void LogSigmoidBackward(LoweringContext& n) {
   n.Return(lazy::Cast(g * Logistic(-x), n.in(1).type()));
 }
 
-}  // namespace hlokit::lazy::lower
+}  // namespace lower
+}  // namespace hlokit::lazy

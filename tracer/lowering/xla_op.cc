@@ -130,6 +130,18 @@ XlaOp Unary(Opcode opcode, XlaOp x) {
 
 namespace {
 
+// Returns torch's words for sizes that cannot be broadcast to each other.
+std::string SizesDiffer(Dims a, Dims b) {
+  const size_t rank = std::max(a.size(), b.size());
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {  // from the right
+    const int64_t x = a[a.size() - 1 - i], y = b[b.size() - 1 - i];
+    if (x == y || x == 1 || y == 1) continue;
+    return StrCat("The size of tensor a (", x, ") must match the size of tensor b (", y,
+                  ") at non-singleton dimension ", rank - 1 - i);
+  }
+  return "";
+}
+
 // Broadcasts both to the same dimensions.
 bool Align(XlaOp* a, XlaOp* b) {
   if (!a->ok() || !b->ok()) {
@@ -140,8 +152,7 @@ bool Align(XlaOp* a, XlaOp* b) {
   const DimVector da = a->dims(), db = b->dims();
   std::optional<DimVector> dims = BroadcastDims(da, db);
   if (!dims) {
-    *a = a->emitter().Fail(absl::InvalidArgumentError(
-        StrCat("sizes ", DimsToString(da), " and ", DimsToString(db), " cannot be broadcast to each other")));
+    *a = a->emitter().Fail(absl::InvalidArgumentError(SizesDiffer(da, db)));
     return false;
   }
   *a = BroadcastTo(*a, *dims);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that create, fill and copy tensors.
 #include <cmath>
+#include <optional>
+#include <utility>
 
+#include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/type_promotion.h"
+#include "tracer/ops/host_values.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
@@ -57,7 +61,49 @@ void FullLike(OpKernelContext& c) {
   c.Return(Filled(c, c.tensor(0).sizes(), c.scalar(1), c.dtype(2, c.tensor(0).dtype())));
 }
 void NewZeros(OpKernelContext& c) { c.Return(Filled(c, c.ints(1), 0, c.dtype(2, c.tensor(0).dtype()))); }
+void NewOnes(OpKernelContext& c) { c.Return(Filled(c, c.ints(1), 1, c.dtype(2, c.tensor(0).dtype()))); }
+void NewFull(OpKernelContext& c) { c.Return(Filled(c, c.ints(1), c.scalar(2), c.dtype(3, c.tensor(0).dtype()))); }
 void ScalarTensor(OpKernelContext& c) { c.Return(Filled(c, {}, c.scalar(0), c.dtype(1, kDefaultFloat))); }
+
+namespace {
+
+// Strides have no meaning for the values, but must fit the sizes.
+bool StridesFit(OpKernelContext& c, Dims sizes, Dims strides) {
+  if (sizes.size() == strides.size()) return true;
+  c.Fail(StrCat("dimensionality of sizes (", sizes.size(), ") must match dimensionality of strides (", strides.size(),
+                ")"));
+  return false;
+}
+
+}  // namespace
+
+void EmptyStrided(OpKernelContext& c) {
+  if (StridesFit(c, c.ints(0), c.ints(1))) c.Return(Filled(c, c.ints(0), 0, c.dtype(2, kDefaultFloat)));
+}
+void NewEmptyStrided(OpKernelContext& c) {
+  if (StridesFit(c, c.ints(1), c.ints(2))) c.Return(Filled(c, c.ints(1), 0, c.dtype(3, c.tensor(0).dtype())));
+}
+void SymNumel(OpKernelContext& c) { c.Return(Filled(c, {}, c.tensor(0).numel(), ElementType::kS64)); }
+
+// ---- numbers that the host reads ----
+
+void LocalScalarDense(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  if (t.numel() != 1) return c.Fail(StrCat("a Tensor with ", t.numel(), " elements cannot be converted to Scalar"));
+  std::optional<Literal> value = FetchOnHost(c, t);
+  if (!value) return;
+  CountFallback(c);
+  c.Return(lazy::Reshape(Upload(c, *std::move(value)), {}));
+}
+void IsNonzero(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  if (t.numel() == 0) return c.Fail("Boolean value of Tensor with no values is ambiguous");
+  if (t.numel() != 1) return c.Fail("Boolean value of Tensor with more than one value is ambiguous");
+  CountFallback(c);
+  const std::optional<Literal> value = FetchOnHost(c, lazy::Ne(t, 0));
+  if (value) c.Return(lazy::Reshape(Upload(c, *value), {}));
+}
+
 void FillScalar(OpKernelContext& c) { c.Return(Filled(c, c.tensor(0).sizes(), c.scalar(1), c.tensor(0).dtype())); }
 void FillTensor(OpKernelContext& c) {
   c.Return(lazy::Expand(lazy::To(c.tensor(1), c.tensor(0).dtype()), Sizes(c.tensor(0))));

@@ -8,21 +8,10 @@
 #include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/literal_scalar.h"
-#include "tracer/step/device_state.h"
-#include "tracer/step/tracer.h"
+#include "tracer/ops/host_values.h"
 
 namespace hlokit::lazy::kernel {
 namespace {
-
-// Returns the value on the host, as fallbacks need it. Nullopt after an error.
-std::optional<Literal> Fetch(OpKernelContext& c, const Tensor& t) {
-  absl::StatusOr<Literal> value = t.ToLiteral();
-  if (value.ok()) return *std::move(value);
-  c.Fail(std::string(value.status().message()));
-  return std::nullopt;
-}
-
-void CountFallback(OpKernelContext& c) { c.device()->tracer()->metrics().Add(SchemaOf(c.op()).full_name()); }
 
 // Returns the coordinates of nonzero elements, row-major.
 std::vector<std::vector<int64_t>> NonzeroIndices(const Literal& x) {
@@ -48,21 +37,13 @@ std::optional<std::vector<int64_t>> MarkedIndices(OpKernelContext& c, const Tens
     c.Fail("only boolean masks are supported");
     return std::nullopt;
   }
-  const std::optional<Literal> value = Fetch(c, mask);
+  const std::optional<Literal> value = FetchOnHost(c, mask);
   if (!value) return std::nullopt;
   std::vector<int64_t> places;
   for (int64_t i = 0; i < value->element_count(); ++i) {
     if (value->values<uint8_t>()[i] != 0) places.push_back(i);
   }
   return places;
-}
-
-Tensor UploadS64(OpKernelContext& c, Dims dims, const std::vector<int64_t>& values) {
-  DeviceState& device = *c.device();
-  Literal literal = Literal::Zeros(device.ArrayShape(ElementType::kS64, dims));
-  std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
-  const DeviceGuard guard(&device);
-  return device.tracer()->FromLiteral(std::move(literal));
 }
 
 // Converts indices to integers of one shape; masks become the coordinates that they select.
@@ -73,7 +54,7 @@ bool ExpandIndices(OpKernelContext& c, const Tensor& self, Tensors* indices) {
       flat.push_back(index);
       continue;
     }
-    const std::optional<Literal> mask = Fetch(c, index);
+    const std::optional<Literal> mask = FetchOnHost(c, index);
     if (!mask) return false;
     const std::vector<std::vector<int64_t>> places = NonzeroIndices(*mask);
     for (int64_t d = 0; d < index.dim(); ++d) {
@@ -148,6 +129,28 @@ void IndexPutInPlace(OpKernelContext& c) {
   c.Return(c.tensor(0));
 }
 
+// self, dim, index, value
+void IndexFill(OpKernelContext& c) {
+  const Tensor &self = c.tensor(0), &index = c.tensor(2);
+  const bool number = c.op() == Op::index_fill_int_Scalar;
+  if (!number && c.tensor(3).dim() != 0) {
+    return c.Fail(StrCat("index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+                         c.tensor(3).dim(), " dimension(s)."));
+  }
+  if (index.dtype() != ElementType::kS64) return c.Fail("index_fill_(): Expected dtype int64 for index.");
+  if (index.dim() > 1) return c.Fail("Index has to be a vector/scalar");
+  const int64_t dim = c.Dim(c.int_arg(1), self.dim());
+  if (c.failed()) return;
+  const Tensor x = self.dim() == 0 ? lazy::Reshape(self, {1}) : self;
+  IntList sizes = Sizes(x);
+  sizes[dim] = index.numel();
+  const Tensor value =
+      number ? lazy::Full(sizes, c.scalar(3), self.dtype()) : lazy::Expand(lazy::To(c.tensor(3), self.dtype()), sizes);
+  const Tensor places = lazy::Reshape(index, {index.numel()});
+  const Tensor filled = InvokeOp(Op::index_copy, x, dim, places, value);
+  c.Return(self.dim() == 0 ? lazy::Reshape(filled, {}) : filled);
+}
+
 void SortOp(OpKernelContext& c) { kernel::Record(c); }
 void Argsort(OpKernelContext& c) { c.Return(InvokeOpMultiOutput(Op::sort, c.tensor(0), c.args()[1], c.args()[2])[1]); }
 void OneHot(OpKernelContext& c) {
@@ -156,7 +159,7 @@ void OneHot(OpKernelContext& c) {
   if (x.dtype() != ElementType::kS64) return c.Fail("one_hot is only applicable to index tensors, of s64");
   if (classes < 0) {
     CountFallback(c);
-    const std::optional<Literal> value = Fetch(c, x);
+    const std::optional<Literal> value = FetchOnHost(c, x);
     if (!value) return;
     classes = 0;
     for (int64_t v : value->values<int64_t>()) classes = std::max(classes, v + 1);
@@ -168,7 +171,7 @@ void OneHot(OpKernelContext& c) {
 
 void Nonzero(OpKernelContext& c) {
   CountFallback(c);
-  const std::optional<Literal> value = Fetch(c, c.tensor(0));
+  const std::optional<Literal> value = FetchOnHost(c, c.tensor(0));
   if (!value) return;
   std::vector<int64_t> flat;
   const std::vector<std::vector<int64_t>> places = NonzeroIndices(*value);

@@ -3,7 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
+#include "ir/core/double_text.h"
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
@@ -104,12 +107,96 @@ void NormalInPlace(OpKernelContext& c) {
   if (!(c.float_arg(2) >= 0)) return c.Fail("normal expects std >= 0.0");
   Write(c, Draw(c, Op::normal_node, c.tensor(0).sizes(), c.float_arg(1), c.float_arg(2), c.tensor(0).dtype()));
 }
-void ExponentialInPlace(OpKernelContext& c) {
-  if (!(c.float_arg(1) > 0)) return c.Fail("exponential_ expects lambda > 0.0");
-  const Tensor& self = c.tensor(0);
-  if (!IsFloat(self.dtype())) return c.Fail("expected a floating-point type");
-  const Tensor lambd = lazy::Full({}, c.float_arg(1), self.dtype());
-  Write(c, lazy::Record(c.device(), Op::exponential_node, {lambd, Seed(c), IValue(Sizes(self))})[0]);
+
+// ---- distributions made of uniform and normal samples ----
+
+namespace {
+
+// Returns median + sigma tan(pi (u - 1/2)).
+Tensor CauchyLike(OpKernelContext& c, const Tensor& like, double median, double sigma) {
+  if (!(sigma > 0)) {
+    c.Fail(StrCat("cauchy_ expects sigma > 0.0, but found sigma=", FormatDouble(sigma, 9)));
+    return Tensor();
+  }
+  const NoGradGuard no_grad;
+  const Tensor u = Draw(c, Op::uniform_node, like.sizes(), 0, 1, like.dtype());
+  if (!u.defined()) return u;
+  const Tensor angle = lazy::Sub(u, 0.5) * Scalar(std::numbers::pi);
+  return lazy::Add(InvokeOp(Op::tan, angle) * Scalar(sigma), median);
+}
+
+// Returns the number of trials up to the first success of probability p: log(1 - u) / log(1 - p), rounded up.
+Tensor GeometricLike(OpKernelContext& c, const Tensor& like, double p) {
+  if (!(p > 0 && p < 1)) {
+    c.Fail(StrCat("geometric_ expects p to be in (0, 1), but got p=", FormatDouble(p, 9)));
+    return Tensor();
+  }
+  const NoGradGuard no_grad;
+  const ElementType type = IsFloat(like.dtype()) ? like.dtype() : kDefaultFloat;
+  const Tensor u = Draw(c, Op::uniform_node, like.sizes(), 0, 1, type);
+  if (!u.defined()) return u;
+  const Tensor trials = InvokeOp(Op::ceil, InvokeOp(Op::log1p, -u) / Scalar(std::log1p(-p)));
+  return lazy::To(InvokeOp(Op::clamp, trials, 1), like.dtype());
+}
+
+Tensor LogNormalLike(OpKernelContext& c, const Tensor& like, double mean, double std) {
+  if (!(std > 0)) {
+    c.Fail(StrCat("log_normal_ expects std > 0.0, but found std=", FormatDouble(std, 9)));
+    return Tensor();
+  }
+  const NoGradGuard no_grad;
+  const Tensor normal = Draw(c, Op::normal_node, like.sizes(), mean, std, like.dtype());
+  return normal.defined() ? lazy::Exp(normal) : normal;
+}
+
+Tensor ExponentialLike(OpKernelContext& c, const Tensor& like, double rate) {
+  if (!(rate > 0)) c.Fail("exponential_ expects lambda > 0.0");
+  if (!IsFloat(like.dtype())) c.Fail("expected a floating-point type");
+  if (c.failed()) return Tensor();
+  const NoGradGuard no_grad;
+  return lazy::Record(c.device(), Op::exponential_node,
+                      {lazy::Full({}, rate, like.dtype()), Seed(c), IValue(Sizes(like))})[0];
+}
+
+}  // namespace
+
+void Cauchy(OpKernelContext& c) { c.Return(CauchyLike(c, c.tensor(0), c.float_arg(1), c.float_arg(2))); }
+void CauchyInPlace(OpKernelContext& c) { Write(c, CauchyLike(c, c.tensor(0), c.float_arg(1), c.float_arg(2))); }
+void Geometric(OpKernelContext& c) { c.Return(GeometricLike(c, c.tensor(0), c.float_arg(1))); }
+void GeometricInPlace(OpKernelContext& c) { Write(c, GeometricLike(c, c.tensor(0), c.float_arg(1))); }
+void LogNormal(OpKernelContext& c) { c.Return(LogNormalLike(c, c.tensor(0), c.float_arg(1), c.float_arg(2))); }
+void LogNormalInPlace(OpKernelContext& c) { Write(c, LogNormalLike(c, c.tensor(0), c.float_arg(1), c.float_arg(2))); }
+void ExponentialInPlace(OpKernelContext& c) { Write(c, ExponentialLike(c, c.tensor(0), c.float_arg(1))); }
+void Exponential(OpKernelContext& c) { c.Return(ExponentialLike(c, c.tensor(0), c.float_arg(1))); }
+
+// mean, std: tensors or numbers; two numbers come with sizes and a type.
+void NormalOf(OpKernelContext& c) {
+  const Tensor &mean = c.tensor(0), &std = c.tensor(1);
+  if (!std.defined() && !(c.float_arg(1) >= 0)) {
+    return c.Fail(StrCat("normal expects std >= 0.0, but found std ", FormatDouble(c.float_arg(1), 9)));
+  }
+  if (!mean.defined() && !std.defined()) {
+    return c.Return(Draw(c, Op::normal_node, c.ints(2), c.float_arg(0), c.float_arg(1), c.dtype(3, kDefaultFloat)));
+  }
+  const NoGradGuard no_grad;
+  const Tensor like = mean.defined() && std.defined() ? mean + std : mean.defined() ? mean : std;
+  if (!like.defined()) return c.Return(like);
+  const Tensor sample = Draw(c, Op::normal_node, like.sizes(), 0, 1, like.dtype());
+  if (!sample.defined()) return c.Return(sample);
+  const Tensor scaled = std.defined() ? sample * std : sample * c.scalar(1);
+  c.Return(mean.defined() ? scaled + mean : lazy::Add(scaled, c.scalar(0)));
+}
+void RandintLike(OpKernelContext& c) {
+  const bool low = c.op() == Op::randint_like_low_dtype;
+  const Tensor& like = c.tensor(0);
+  c.Return(Whole(c, like.sizes(), low ? c.int_arg(1) : 0, c.int_arg(low ? 2 : 1), c.dtype(low ? 3 : 2, like.dtype())));
+}
+void Poisson(OpKernelContext& c) {
+  const Tensor& rate = c.tensor(0);
+  if (!IsFloat(rate.dtype())) return c.Fail("expected a floating-point type");
+  const NoGradGuard no_grad;
+  const Tensor u = Draw(c, Op::uniform_node, rate.sizes(), 0, 1, rate.dtype());
+  if (u.defined()) c.Return(lazy::Record(c.device(), Op::poisson_node, {rate, u})[0]);
 }
 void RandomInPlace(OpKernelContext& c) {
   Write(c, Whole(c, c.tensor(0).sizes(), 0, EndOf(c.tensor(0).dtype()), c.tensor(0).dtype()));

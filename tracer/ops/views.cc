@@ -9,6 +9,7 @@
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
@@ -53,6 +54,15 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
       }
       return InvokeOp(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
     }
+    case Op::real:
+      if (!IsComplex(parent.dtype())) return value;
+      return InvokeOp(Op::complex, value, InvokeOp(Op::imag, parent));
+    case Op::imag:
+      return InvokeOp(Op::complex, InvokeOp(Op::real, parent), value);
+    case Op::view_as_real:
+      return InvokeOp(Op::view_as_complex, value);
+    case Op::view_as_complex:
+      return InvokeOp(Op::view_as_real, value);
     case Op::unfold: {
       // Windows may overlap: the last write of an element counts.
       IntList strides(static_cast<size_t>(parent.dim()), 1);
@@ -194,6 +204,27 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     }
   }
   for (const Write& write : writes) write.tensor.impl()->generation = at.impl()->data->version;
+}
+
+void kernel::ResizeInPlace(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  if (t.requires_grad()) return c.Fail("cannot resize variables that require grad");
+  int64_t elements = 1;
+  for (int64_t size : c.ints(1)) {
+    if (size < 0 || __builtin_mul_overflow(elements, size, &elements)) {
+      return c.Fail(StrCat("Trying to create tensor with negative dimension: ", ListToString(c.ints(1))));
+    }
+  }
+  if (elements == t.numel() && c.ints(1) == t.sizes()) return c.Return(t);
+  if (t.impl()->view != nullptr) return c.Fail("a view cannot be resized");
+  // The first elements stay; torch leaves new ones undefined.
+  Tensor flat = Reshape(t, {t.numel()});
+  flat = elements <= t.numel() ? Slice(flat, 0, 0, elements)
+                               : InvokeOp(Op::constant_pad_nd, flat, IntList{0, elements - t.numel()}, 0);
+  const Tensor resized = Reshape(flat, c.ints(1));
+  if (!resized.defined()) return;
+  Assign(t, resized);
+  c.Return(t);
 }
 
 void RefreshView(const Tensor& tensor) {

@@ -146,5 +146,65 @@ TEST_F(RandomTest, WrongParametersAreErrors) {
             "aten::uniform_: uniform_ expects to return a [from, to) range, but found from > to");
 }
 
+TEST_F(RandomTest, Cauchy) {
+  Tensor t = Many();
+  lazy::InvokeOp(Op::cauchy_inplace, t, 1.0, 2.0);
+  double below = 0, near = 0;
+  for (double x : Values(t)) {
+    below += x < 1;
+    near += std::abs(x - 1) < 2;
+  }
+  EXPECT_NEAR(below / kMany, 0.5, 0.01);
+  EXPECT_NEAR(near / kMany, 0.5, 0.01);  // the quartiles are one sigma away
+}
+
+TEST_F(RandomTest, Geometric) {
+  const Moments m = MomentsOf(lazy::InvokeOp(Op::geometric, Many(), 0.25));
+  EXPECT_NEAR(m.mean, 4, 0.08);
+  EXPECT_NEAR(m.variance, 12, 0.6);
+  EXPECT_EQ(m.least, 1);
+  Tensor whole = Zeros({kMany}, ElementType::kS64);
+  lazy::InvokeOp(Op::geometric_inplace, whole, 0.5);
+  EXPECT_NEAR(MomentsOf(whole).mean, 2, 0.05);
+}
+
+TEST_F(RandomTest, LogNormal) {
+  Tensor t = Many();
+  lazy::InvokeOp(Op::log_normal_inplace, t, 0.5, 0.25);
+  const Moments m = MomentsOf(lazy::InvokeOp(Op::log, t));
+  EXPECT_NEAR(m.mean, 0.5, 0.01);
+  EXPECT_NEAR(m.variance, 0.0625, 0.003);
+}
+
+TEST_F(RandomTest, Poisson) {
+  for (const double rate : {0.0, 0.5, 30.0, 400.0}) {
+    const Moments m = MomentsOf(lazy::InvokeOp(Op::poisson, Full({kMany}, rate, ElementType::kF32)));
+    EXPECT_NEAR(m.mean, rate, 5 * std::sqrt(rate / kMany)) << rate;
+    EXPECT_NEAR(m.variance, rate, 0.05 * rate) << rate;
+    EXPECT_EQ(m.most, std::floor(m.most)) << rate;
+  }
+}
+
+TEST_F(RandomTest, NormalOfTensors) {
+  const Tensor mean = Full({kMany}, 3, ElementType::kF32), std = Full({kMany}, 0.5, ElementType::kF32);
+  for (const Tensor& t :
+       {lazy::InvokeOp(Op::normal_Tensor_Tensor, mean, std), lazy::InvokeOp(Op::normal_Tensor_float, mean, 0.5),
+        lazy::InvokeOp(Op::normal_float_Tensor, 3.0, std),
+        lazy::InvokeOp(Op::normal_float_float, 3.0, 0.5, IntList{kMany})}) {
+    const Moments m = MomentsOf(t);
+    EXPECT_NEAR(m.mean, 3, 0.02);
+    EXPECT_NEAR(m.variance, 0.25, 0.01);
+  }
+}
+
+TEST_F(RandomTest, IntegersLikeATensor) {
+  const Tensor t = lazy::InvokeOp(Op::randint_like_low_dtype, Zeros({kMany}, ElementType::kS32), -2, 5);
+  EXPECT_EQ(t.dtype(), ElementType::kS32);
+  const Moments m = MomentsOf(t);
+  EXPECT_EQ(m.least, -2);
+  EXPECT_EQ(m.most, 4);
+  EXPECT_NEAR(m.mean, 1, 0.05);
+}
+
 }  // namespace
 }  // namespace hlokit::lazy

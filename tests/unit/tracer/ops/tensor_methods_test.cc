@@ -22,7 +22,7 @@ std::string FileText(const std::string& path) {
 }
 
 // Returns the names of torch.Tensor's methods that are ops of the table. Not supported: methods that change the sizes
-// of a tensor in place (t_, transpose_, squeeze_, unsqueeze_).
+// of a tensor in place (t_, transpose_, squeeze_, unsqueeze_, resize_).
 std::set<std::string> TorchMethods() {
   const std::string text = FileText("tests/data/torch_tensor_methods.txt");
   std::istringstream lines(text);
