@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs recorded op calls (files NAME.case) through `ir-dump --test-case` and counts by family.
+"""Runs recorded op calls through `ir-dump --test-case` and counts by family.
 
   tools/torch_ops.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--section15] [--failures]
 
-FOLDER holds the cases and INDEX.tsv (columns name, op, family, ..., section15). Exit code 1 if a case fails.
+FOLDER holds files NAME.case and INDEX.tsv (columns name, op, family, ..., section15), or files FAMILY.cases with many
+cases, each after a line `case: NAME`. Exit code 1 if a case fails or there is none.
 """
 import argparse
 import csv
@@ -12,6 +13,24 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+
+
+def indexed(folder):
+    """(row, path) for each case of a folder with an index."""
+    with open(folder / "INDEX.tsv", newline="") as index:
+        return [(row, folder / (row["name"] + ".case")) for row in csv.DictReader(index, delimiter="\t")]
+
+
+def split(folder, target):
+    """The same for a folder of files FAMILY.cases, each case written to a file in `target`."""
+    cases = []
+    for path in sorted(folder.glob("*.cases")):
+        for text in re.split(r"^case: ", path.read_text(), flags=re.MULTILINE)[1:]:
+            name, _, body = text.partition("\n")
+            target.joinpath(name + ".case").write_text(body)
+            cases.append(({"name": name, "family": path.stem, "section15": "no"}, target / (name + ".case")))
+    return cases
 
 
 def main():
@@ -22,16 +41,23 @@ def main():
     parser.add_argument("--section15", action="store_true", help="only the cases so marked")
     parser.add_argument("--failures", action="store_true", help="print what fails and why")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as target:
+        if (options.folder / "INDEX.tsv").exists():
+            cases = indexed(options.folder)
+        else:
+            cases = split(options.folder, pathlib.Path(target))
+        return replay([c for c in cases if re.search(options.only, c[0]["name"])], options)
 
-    with open(options.folder / "INDEX.tsv", newline="") as index:
-        rows = [r for r in csv.DictReader(index, delimiter="\t") if re.search(options.only, r["name"])]
+
+def replay(cases, options):
     if options.section15:
-        rows = [r for r in rows if r["section15"] == "yes"]
+        cases = [c for c in cases if c[0]["section15"] == "yes"]
+    rows = [row for row, _ in cases]
     passed = set()
     died = []
     batch = 200
-    for start in range(0, len(rows), batch):
-        paths = [str(options.folder / (r["name"] + ".case")) for r in rows[start : start + batch]]
+    for start in range(0, len(cases), batch):
+        paths = [str(path) for _, path in cases[start : start + batch]]
         while paths:
             command = [options.bin, "--test-summary"] + [f"--test-case={p}" for p in paths]
             result = subprocess.run(command, capture_output=True, text=True)
@@ -65,7 +91,7 @@ def main():
             print(f"{'all':24} {'section 15' if section == 'yes' else 'others':10} {ok:4} of {len(chosen)}")
     if died:
         print(f"{len(died)} crashed")
-    return 0 if len(passed) == len(rows) else 1
+    return 0 if rows and len(passed) == len(rows) else 1
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ bool ReadOpTestCase(const SourceBuffer& source, Context* context, OpTestCase* c,
       c->op = std::string(value);
     } else if (key == "family") {
       c->family = std::string(value);
+    } else if (key == "error") {
+      c->error = std::string(value);
     } else if (key == "attr") {
       const size_t eq = value.find('=');
       if (eq == std::string_view::npos) return error("expected NAME=VALUE");
@@ -202,9 +204,14 @@ absl::Status CompareLiterals(const Literal& got, const Literal& want, double rel
     return absl::InternalError(
         StrCat("shape ", ToString(got.shape(), false), ", expected ", ToString(want.shape(), false)));
   }
-  const ElementType type = got.shape().element_type();
+  ElementType type = got.shape().element_type();
+  int64_t count = got.element_count();
+  if (IsComplex(type)) {  // pairs of floats
+    type = type == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
+    count *= 2;
+  }
   const size_t width = static_cast<size_t>(BytesOf(type));
-  for (int64_t i = 0; i < got.element_count(); ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const Scalar a = LoadScalar(type, got.data() + static_cast<size_t>(i) * width);
     const Scalar b = LoadScalar(type, want.data() + static_cast<size_t>(i) * width);
     bool same;
@@ -236,6 +243,12 @@ absl::Status CheckOne(const Tensor& t, const Literal& want, const OpTestCase& c,
 }
 
 }  // namespace
+
+absl::Status CheckError(const OpTestCase& c, const absl::Status& result) {
+  if (result.ok()) return absl::InternalError(StrCat("succeeds, expected the error: ", c.error));
+  if (result.message().find(c.error) != absl::string_view::npos) return absl::OkStatus();
+  return absl::InternalError(StrCat("fails with: ", std::string(result.message()), ", expected: ", c.error));
+}
 
 absl::Status CheckOpCall(const OpTestCase& c, const OpCall& call) {
   if (call.outputs.size() < c.outs.size()) {

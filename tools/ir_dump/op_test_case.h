@@ -8,6 +8,7 @@
 //   mutated: K LITERAL           arg K after the call
 //   diff_out: 0                  results that get a cotangent, grad_out: their cotangents, grad: expected gradients
 //   tolerance: rel=R abs=A       |got - want| <= A + R |want|
+//   error: TEXT                  instead of results: the call fails with an error that contains TEXT
 // schema:, family: and note: are ignored; # begins a comment.
 #ifndef HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
 #define HLOKIT_TOOLS_IR_DUMP_OP_TEST_CASE_H_
@@ -41,6 +42,7 @@ struct OpTestCase {
   std::vector<size_t> diff_out;
   std::vector<Literal> grad_outs;
   std::vector<Literal> grads;
+  std::string error;
   double rel = 2e-5;
   double abs = 1e-6;
 };
@@ -60,6 +62,8 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpTestCase& c, bool gradient
 
 // Compares results, mutated arguments and gradients with the expected ones. Returns an error with the first difference.
 absl::Status CheckOpCall(const OpTestCase& c, const OpCall& call);
+// Returns an error unless `result`, the status of the call, is the expected error.
+absl::Status CheckError(const OpTestCase& c, const absl::Status& result);
 
 // Returns an error with the first element at which `got` is not within the tolerance of `want`. Integers, pred and
 // nonfinite values must be equal.

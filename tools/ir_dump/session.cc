@@ -169,6 +169,10 @@ bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool c
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
   absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
+  if (check && !c.error.empty()) {
+    const absl::Status s = lazy::CheckError(c, call.status());
+    return s.ok() || Fail(label, s);
+  }
   if (!call.ok()) return Fail(label, call.status());
   lazy::Tensors roots = call->outputs;
   roots.insert(roots.end(), call->gradients.begin(), call->gradients.end());

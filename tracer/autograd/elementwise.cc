@@ -62,6 +62,12 @@ void Sin(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cos, c.in
 void Cos(BackwardContext& c) { c.set(0, c.grad_output() * -InvokeOp(Op::sin, c.in(0))); }
 void Sinh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cosh, c.in(0))); }
 void Cosh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::sinh, c.in(0))); }
+void Acos(BackwardContext& c) { c.set(0, -c.grad_output() * Rsqrt(Rsub(c.in(0) * c.in(0), 1))); }
+void Asin(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Rsub(c.in(0) * c.in(0), 1))); }
+void Acosh(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Sub(c.in(0) * c.in(0), 1))); }
+void Asinh(BackwardContext& c) { c.set(0, c.grad_output() * Rsqrt(Add(c.in(0) * c.in(0), 1))); }
+void Atanh(BackwardContext& c) { c.set(0, c.grad_output() / Rsub(c.in(0) * c.in(0), 1)); }
+void Tan(BackwardContext& c) { c.set(0, c.grad_output() * Add(c.out() * c.out(), 1)); }
 void Atan(BackwardContext& c) { c.set(0, c.grad_output() / Add(c.in(0) * c.in(0), 1)); }
 void Square(BackwardContext& c) { c.set(0, c.grad_output() * (c.in(0) * Scalar(2))); }
 void Tanh(BackwardContext& c) { c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), c.out())); }

@@ -105,6 +105,12 @@ void Sin(LoweringContext& n) { FloatOpcode1(n, Opcode::kSin); }
 void Cos(LoweringContext& n) { FloatOpcode1(n, Opcode::kCos); }
 void Sinh(LoweringContext& n) { FloatOpcode1(n, Opcode::kSinh); }
 void Cosh(LoweringContext& n) { FloatOpcode1(n, Opcode::kCosh); }
+void Acos(LoweringContext& n) { FloatOpcode1(n, Opcode::kAcos); }
+void Asin(LoweringContext& n) { FloatOpcode1(n, Opcode::kAsin); }
+void Acosh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAcosh); }
+void Asinh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAsinh); }
+void Atanh(LoweringContext& n) { FloatOpcode1(n, Opcode::kAtanh); }
+void Tan(LoweringContext& n) { FloatOpcode1(n, Opcode::kTan); }
 void Atan(LoweringContext& n) {
   const XlaOp x = Floating(n.in(0));
   n.Return(Binary(Opcode::kAtan2, x, FullLike(x, 1)));

@@ -88,6 +88,21 @@ TEST_F(OpTestCaseTest, CallsThatDoNotFitTheSchema) {
   EXPECT_EQ(Check("op: aten::relu\narg: f32[1] {1}\nattr: dim=1\n").code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(OpTestCaseTest, ExpectedErrors) {
+  ASSERT_TRUE(Read("op: aten::glu\narg: f32[3] {1, 2, 3}\nerror: must be even\n")) << FirstMessage();
+  EXPECT_EQ(CheckError(case_, absl::InvalidArgumentError("Halving dimension must be even")), absl::OkStatus());
+  EXPECT_EQ(CheckError(case_, absl::InvalidArgumentError("no")).message(), "fails with: no, expected: must be even");
+  EXPECT_EQ(CheckError(case_, absl::OkStatus()).message(), "succeeds, expected the error: must be even");
+}
+
+TEST_F(OpTestCaseTest, ImaginaryPartsAreCompared) {
+  const Shape shape = context_.shapes.Array(ElementType::kC64, {1});
+  Literal a = Literal::Zeros(shape), b = Literal::Zeros(shape);
+  reinterpret_cast<float*>(a.data())[1] = 1;
+  EXPECT_EQ(CompareLiterals(a, b, 0, 0.5).message(), "element 1 is 1, expected 0");
+  EXPECT_TRUE(CompareLiterals(a, b, 0, 1).ok());
+}
+
 TEST_F(OpTestCaseTest, Tolerance) {
   const Shape shape = context_.shapes.Array(ElementType::kF32, {1});
   const auto compare = [&](float got, float want, double rel, double abs) {
