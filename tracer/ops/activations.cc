@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations composed of other ops.
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
@@ -19,7 +20,7 @@ void Softshrink(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   const double lambd = c.float_arg(1);
   if (!(lambd >= 0)) {
-    return c.Fail(StrCat("lambda must be greater or equal to 0, but found to be ", lambd, "."));
+    return c.Fail(StrCat("lambda must be greater or equal to 0, but found to be ", FormatDouble(lambd, 6), "."));
   }
   const Tensor below = lazy::Where(lazy::Lt(x, -lambd), lazy::Add(x, lambd), 0);
   c.Return(lazy::Where(lazy::Gt(x, lambd), lazy::Sub(x, lambd), below));

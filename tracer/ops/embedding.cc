@@ -122,22 +122,25 @@ void RunEmbeddingBag(OpKernelContext& c, std::optional<int64_t> padding) {
   Bags b;
   if (!ReadBags(c, padding, c.bool_arg(7), &b)) return;
   const BagMode mode = static_cast<BagMode>(c.int_arg(4));
+  const ElementType type = c.tensor(2).dtype();
   const Tensor none = lazy::Full({b.count}, 0, ElementType::kS64);
+  const auto results = [&](const Tensor& output, const Tensor& bag, const Tensor& sizes, const Tensor& places) {
+    c.Return({output, bag.to(type), sizes.to(type), places.to(type)});
+  };
   if (mode == BagMode::kSum) {
     const Tensor sum = SumOfBags(b, c.tensor(6), c.bool_arg(3));
-    const Tensor unused = lazy::Full({c.tensor(2).size(0)}, 0, ElementType::kS64);
-    return c.Return({sum, padding ? b.bag : lazy::Full({0}, 0, ElementType::kS64), unused, unused});
+    return results(sum, padding ? b.bag : lazy::Full({0}, 0, type), none, none);
   }
   const Tensor sizes = BagSizes(b, none);
   if (mode == BagMode::kMean) {
     const Tensor sum = SumOfBags(b, Tensor(), c.bool_arg(3));
     const Tensor divisor = lazy::To(InvokeOp(Op::clamp, sizes, 1), b.weight.dtype());
-    return c.Return({sum / lazy::Unsqueeze(divisor, 1), b.bag, sizes, sizes});
+    return results(sum / lazy::Unsqueeze(divisor, 1), b.bag, sizes, sizes);
   }
   if (b.weight.size(0) == 0) return c.Fail("the maximum of an embedding without rows is not defined");
   const Tensor places = IndicesOfMaxima(c, b);
   const Tensor filled = lazy::Unsqueeze(lazy::Gt(sizes, 0), 1);
-  c.Return({lazy::Where(filled, lazy::Gather(b.weight, 0, places), 0), b.bag, sizes, places});
+  results(lazy::Where(filled, lazy::Gather(b.weight, 0, places), 0), b.bag, sizes, places);
 }
 
 }  // namespace

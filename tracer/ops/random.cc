@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
@@ -177,7 +178,7 @@ bool NeedsDropout(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   const double p = c.float_arg(1);
   if (!(p >= 0 && p <= 1)) {
-    c.Fail(StrCat("dropout probability has to be between 0 and 1, but got ", p));
+    c.Fail(StrCat("dropout probability has to be between 0 and 1, but got ", FormatDouble(p, 6)));
   } else if (!c.bool_arg(2) || p == 0 || x.numel() == 0) {
     c.Return(x);
   } else if (p == 1) {
