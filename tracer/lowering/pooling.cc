@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/core/str_cat.h"
+#include "tracer/graph/dim_list.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {
 namespace {
+
+// Bounds of arguments, so that sums and products of two do not overflow.
+constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 struct PoolPlan {
   int64_t first = 0;  // the first spatial dimension
@@ -21,7 +26,9 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
     to->assign(given.begin(), given.end());
     if (to->empty()) to->assign(absent.begin(), absent.end());
     if (to->size() == 1) to->assign(spatial, int64_t{(*to)[0]});
-    return static_cast<int64_t>(to->size()) == spatial;
+    const bool bounded =
+        std::all_of(to->begin(), to->end(), [](int64_t v) { return v >= -kMaxExtent && v <= kMaxExtent; });
+    return bounded && static_cast<int64_t>(to->size()) == spatial;
   };
   const DimVector zeros(spatial, 0), ones(spatial, 1);
   p->dilation = ones;
@@ -61,6 +68,16 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
     p->window.window_dilation[d] = p->dilation[i];
   }
   return true;
+}
+
+// Fails unless a tensor of windows has the sizes that the plan gives.
+bool HasPooledSizes(LoweringContext& n, XlaOp g, XlaOp x, const PoolPlan& p) {
+  DimVector dims = x.dims();
+  std::copy(p.out.begin(), p.out.end(), dims.begin() + p.first);
+  if (g.dims() == dims) return true;
+  n.emitter().Fail(absl::InvalidArgumentError(
+      StrCat("expected grad_output and indices of size ", ListToString(dims), ", but got ", ListToString(g.dims()))));
+  return false;
 }
 
 int64_t SpatialOf(Op op) {
@@ -132,6 +149,7 @@ void MaxPoolBackward(LoweringContext& n) {
   const XlaOp g = n.in(0), x = n.in(1);
   PoolPlan p;
   if (!ReadPool(n, x, 2, true, n.bool_arg(6), SpatialOf(n.op()), &p)) return;
+  if (!HasPooledSizes(n, g, x, p) || !HasPooledSizes(n, n.in(7), x, p)) return;
   const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d != 1; });
   XlaEmitter& e = n.emitter();
   if (!dilated) {
@@ -223,8 +241,9 @@ void AvgPoolBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0)), x = Wide(n.in(1));
   PoolPlan p;
   if (!ReadPool(n, x, 2, false, n.bool_arg(5), SpatialOf(n.op()), &p)) return;
+  if (!HasPooledSizes(n, g, x, p)) return;
   const XlaOp share = g / Divisors(n, x, p, n.bool_arg(6), n.has(7), n.has(7) ? n.int_arg(7) : 1, g.dims());
-  n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
+  if (share.ok()) n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
 }
 
 }  // namespace hlokit::lazy::lower
