@@ -203,25 +203,20 @@ void MaxPoolBackward(BackwardContext& c) {
   if (c.needs(1)) c.set(1, ZerosOf(c, 1));
 }
 void AvgPoolBackward(BackwardContext& c) {
-  const Op forward = c.ints(2).size() == 3 ? Op::avg_pool3d : Op::avg_pool2d;
+  const Op forward = c.op() == Op::avg_pool3d_backward ? Op::avg_pool3d : Op::avg_pool2d;
   const IValue divisor = c.has(7) ? IValue(c.int_arg(7)) : IValue();
   if (c.needs(0))
     c.set(0,
           InvokeOp(forward, c.grad_output(), c.ints(2), c.ints(3), c.ints(4), c.bool_arg(5), c.bool_arg(6), divisor));
   if (c.needs(1)) c.set(1, ZerosOf(c, 1));
 }
-void UpsampleBackward(BackwardContext& c) {
-  const bool nearest = c.op() == Op::upsample_nearest2d_backward;
-  const size_t first = nearest ? 3 : 4;
-  const auto scale = [&](size_t i) { return c.has(i) ? IValue(c.float_arg(i)) : IValue(); };
-  c.set(0, nearest ? InvokeOp(Op::upsample_nearest2d, c.grad_output(), c.ints(1), scale(first), scale(first + 1))
-                   : InvokeOp(Op::upsample_bilinear2d, c.grad_output(), c.ints(1), c.bool_arg(3), scale(first),
-                              scale(first + 1)));
-}
 void AdaptiveAvgPoolBackward(BackwardContext& c) {
   const Shape g = c.shape(0);
-  if (c.needs(0))
-    c.set(0, InvokeOp(Op::adaptive_avg_pool2d, c.grad_output(), IntList{g.dim(g.rank() - 2), g.dim(g.rank() - 1)}));
+  if (c.needs(0)) {
+    const bool two = c.op() == Op::adaptive_avg_pool2d_backward;
+    const IntList sizes(g.dims().end() - (two ? 2 : 3), g.dims().end());
+    c.set(0, InvokeOp(two ? Op::adaptive_avg_pool2d : Op::adaptive_avg_pool3d, c.grad_output(), sizes));
+  }
   if (c.needs(1)) c.set(1, Zeros(c.shape(1).dims(), c.grad_output().dtype()));
 }
 

@@ -158,14 +158,15 @@ void Bce(BackwardContext& c) {
   c.set(1, c.int_arg(3) == 1 ? slope / Scalar(c.shape(0).element_count()) : slope);
 }
 
-// ---- pooling and resizing ----
+// ---- pooling ----
 
 void MaxPool(BackwardContext& c) {
   if (!c.grad_output(0).defined()) return;
   const auto run = [&](const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride,
                        const IntList& padding, const IntList& dilation, const Tensor& indices) {
-    return InvokeOp(Op::max_pool2d_with_indices_backward, g, x, kernel, stride, padding, dilation, c.bool_arg(5),
-                    indices);
+    const Op op = c.op() == Op::max_pool3d_with_indices ? Op::max_pool3d_with_indices_backward
+                                                        : Op::max_pool2d_with_indices_backward;
+    return InvokeOp(op, g, x, kernel, stride, padding, dilation, c.bool_arg(5), indices);
   };
   const auto ints = [&](size_t i) { return IntList(c.ints(i).begin(), c.ints(i).end()); };
   if (c.op() != Op::max_pool1d_with_indices) {
@@ -183,21 +184,14 @@ void MaxPool(BackwardContext& c) {
 }
 void AvgPool(BackwardContext& c) {
   const IValue divisor = c.has(6) ? IValue(c.int_arg(6)) : IValue();
-  c.set(0, InvokeOp(Op::avg_pool2d_backward, c.grad_output(), c.in(0), c.ints(1), c.ints(2), c.ints(3), c.bool_arg(4),
-                    c.bool_arg(5), divisor));
+  const Op op = c.op() == Op::avg_pool3d ? Op::avg_pool3d_backward : Op::avg_pool2d_backward;
+  c.set(0,
+        InvokeOp(op, c.grad_output(), c.in(0), c.ints(1), c.ints(2), c.ints(3), c.bool_arg(4), c.bool_arg(5), divisor));
 }
 void AdaptiveAvgPool(BackwardContext& c) {
-  c.set(0, InvokeOp(Op::adaptive_avg_pool2d_backward, c.grad_output(), c.in(0)));
-}
-void UpsampleNearest(BackwardContext& c) {
-  const auto scale = [&](size_t i) { return c.has(i) ? IValue(c.float_arg(i)) : IValue(); };
+  const bool two = c.op() == Op::adaptive_avg_pool2d;
   c.set(0,
-        InvokeOp(Op::upsample_nearest2d_backward, c.grad_output(), c.ints(1), Sizes(c.shape(0)), scale(2), scale(3)));
-}
-void UpsampleBilinear(BackwardContext& c) {
-  const auto scale = [&](size_t i) { return c.has(i) ? IValue(c.float_arg(i)) : IValue(); };
-  c.set(0, InvokeOp(Op::upsample_bilinear2d_backward, c.grad_output(), c.ints(1), Sizes(c.shape(0)), c.bool_arg(2),
-                    scale(3), scale(4)));
+        InvokeOp(two ? Op::adaptive_avg_pool2d_backward : Op::adaptive_avg_pool3d_backward, c.grad_output(), c.in(0)));
 }
 
 }  // namespace hlokit::lazy::derivative

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/graph/tiling.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "ir/core/text_writer.h"
 #include "ir/sharding/sharding.h"
 
@@ -19,6 +22,16 @@ void Tiling::AppendTo(ArgEncoder* encoder) const {
   encoder->Ints(tiles);
   encoder->Ints(devices);
   encoder->Number(Scalar(replicate_last));
+}
+
+bool Tiling::IsValidFor(Shape shape) const {
+  if (tiles.empty()) return devices.empty();
+  if (!shape.IsArray() || static_cast<int64_t>(tiles.size()) != shape.rank() + int64_t{replicate_last}) return false;
+  const std::optional<int64_t> count = DeviceCount(tiles);
+  if (count != static_cast<int64_t>(devices.size()) || count == 1) return false;
+  std::vector<int64_t> sorted = devices;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.front() >= 0 && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
 }
 
 ListId Tiling::Encode(Context* context) const {

@@ -9,6 +9,7 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
+#include "ir/types/shape.h"
 #include "tracer/graph/encoded_args.h"
 
 namespace hlokit::lazy {
@@ -22,7 +23,8 @@ struct Tiling {
   // Reads the arguments from `first` on that AppendTo wrote.
   static Tiling FromArgs(const EncodedArgs& args, size_t first);
   void AppendTo(ArgEncoder* encoder) const;
-  // Returns the interned sharding.
+  bool IsValidFor(Shape shape) const;
+  // Returns the interned sharding. Requires: it is valid for some shape.
   ListId Encode(Context* context) const;
   // Returns the text of the HLO attribute, `{devices=[2,1]0,1}`.
   std::string Text() const;

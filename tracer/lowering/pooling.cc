@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling and resizing. The last `spatial` dimensions are pooled; batch and features precede them.
+// Pooling in windows of equal size. The last `spatial` dimensions are pooled; batch and features precede them.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "tracer/graph/literal_scalar.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/dim_list.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {
 namespace {
+
+// Bounds of arguments, so that sums and products of two do not overflow.
+constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 struct PoolPlan {
   int64_t first = 0;  // the first spatial dimension
@@ -23,7 +26,9 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
     to->assign(given.begin(), given.end());
     if (to->empty()) to->assign(absent.begin(), absent.end());
     if (to->size() == 1) to->assign(spatial, int64_t{(*to)[0]});
-    return static_cast<int64_t>(to->size()) == spatial;
+    const bool bounded =
+        std::all_of(to->begin(), to->end(), [](int64_t v) { return v >= -kMaxExtent && v <= kMaxExtent; });
+    return bounded && static_cast<int64_t>(to->size()) == spatial;
   };
   const DimVector zeros(spatial, 0), ones(spatial, 1);
   p->dilation = ones;
@@ -74,10 +79,21 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
   return true;
 }
 
+// Fails unless a tensor of windows has the sizes that the plan gives.
+bool HasPooledSizes(LoweringContext& n, XlaOp g, XlaOp x, const PoolPlan& p) {
+  DimVector dims = x.dims();
+  std::copy(p.out.begin(), p.out.end(), dims.begin() + p.first);
+  if (g.dims() == dims) return true;
+  n.emitter().Fail(absl::InvalidArgumentError(
+      StrCat("expected grad_output and indices of size ", ListToString(dims), ", but got ", ListToString(g.dims()))));
+  return false;
+}
+
 int64_t SpatialOf(Op op) {
   if (op == Op::max_pool1d_with_indices) return 1;
-  if (op == Op::max_pool3d_with_indices || op == Op::avg_pool3d) return 3;
-  return 2;
+  const bool three = op == Op::max_pool3d_with_indices || op == Op::max_pool3d_with_indices_backward ||
+                     op == Op::avg_pool3d || op == Op::avg_pool3d_backward;
+  return three ? 3 : 2;
 }
 
 // Returns indices in the flattened spatial dimensions.
@@ -141,9 +157,8 @@ void MaxPoolBackward(LoweringContext& n) {
   // grad, self, kernel, stride, padding, dilation, ceil, indices
   const XlaOp g = n.in(0), x = n.in(1);
   PoolPlan p;
-  // One number applies to both dimensions.
-  const int64_t spatial = static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2));
-  if (!ReadPool(n, x, 2, true, n.bool_arg(6), spatial, &p)) return;
+  if (!ReadPool(n, x, 2, true, n.bool_arg(6), SpatialOf(n.op()), &p)) return;
+  if (!HasPooledSizes(n, g, x, p) || !HasPooledSizes(n, n.in(7), x, p)) return;
   const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d != 1; });
   XlaEmitter& e = n.emitter();
   if (!dilated) {
@@ -234,185 +249,10 @@ void AvgPool(LoweringContext& n) {
 void AvgPoolBackward(LoweringContext& n) {
   const XlaOp g = Wide(n.in(0)), x = Wide(n.in(1));
   PoolPlan p;
-  if (!ReadPool(n, x, 2, false, n.bool_arg(5), static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2)), &p)) return;
-  DimVector sums = x.dims();
-  for (size_t i = 0; i < p.out.size(); ++i) sums[static_cast<size_t>(p.first) + i] = p.out[i];
-  if (g.dims() != sums) {
-    n.emitter().Fail("grad_output has other sizes than the result of the pooling");
-    return;
-  }
+  if (!ReadPool(n, x, 2, false, n.bool_arg(5), SpatialOf(n.op()), &p)) return;
+  if (!HasPooledSizes(n, g, x, p)) return;
   const XlaOp share = g / Divisors(n, x, p, n.bool_arg(6), n.has(7), n.has(7) ? n.int_arg(7) : 1, g.dims());
-  if (!share.ok()) return;
-  n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
-}
-
-// ---- linear maps of one dimension given as a matrix: uneven averages, interpolation ----
-
-namespace {
-
-using Matrix = std::vector<std::vector<double>>;  // [out][in]
-
-// Applies m to dimension `dim` of x.
-XlaOp Apply(XlaOp x, int64_t dim, const Matrix& m) {
-  const int64_t out = static_cast<int64_t>(m.size()), in = x.size(dim);
-  XlaEmitter& e = x.emitter();
-  Literal literal = Literal::Zeros(e.ArrayShape(x.type(), {out, in}));
-  const size_t width = static_cast<size_t>(BytesOf(x.type()));
-  for (int64_t i = 0; i < out; ++i) {
-    for (int64_t j = 0; j < in; ++j) {
-      StoreScalar(x.type(), m[i][j], literal.data() + static_cast<size_t>(i * in + j) * width);
-    }
-  }
-  const XlaOp matrix = e.Take(e.builder().Constant(literal));
-  const XlaOp product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension is the last
-  DimVector permutation;
-  for (int64_t d = 0; d + 1 < x.rank(); ++d) {
-    if (d == dim) permutation.push_back(x.rank() - 1);
-    permutation.push_back(d);
-  }
-  if (dim == x.rank() - 1) permutation.push_back(dim);
-  return Transpose(product, permutation);
-}
-
-Matrix Transposed(const Matrix& m) {
-  Matrix t(m.empty() ? 0 : m[0].size(), std::vector<double>(m.size()));
-  for (size_t i = 0; i < m.size(); ++i) {
-    for (size_t j = 0; j < m[i].size(); ++j) t[j][i] = m[i][j];
-  }
-  return t;
-}
-
-Matrix AdaptiveAverage(int64_t in, int64_t out) {
-  Matrix m(static_cast<size_t>(out), std::vector<double>(static_cast<size_t>(in), 0));
-  for (int64_t o = 0; o < out; ++o) {
-    const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
-    for (int64_t i = begin; i < end; ++i) m[o][i] = 1.0 / static_cast<double>(end - begin);
-  }
-  return m;
-}
-
-Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, double scale) {
-  Matrix m(static_cast<size_t>(out), std::vector<double>(static_cast<size_t>(in), 0));
-  double ratio = 0;
-  if (align_corners) {
-    ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  } else {
-    ratio = has_scale && scale > 0 ? 1 / scale : static_cast<double>(in) / static_cast<double>(out);
-  }
-  for (int64_t o = 0; o < out; ++o) {
-    double at =
-        align_corners ? ratio * static_cast<double>(o) : std::max(0.0, ratio * (static_cast<double>(o) + 0.5) - 0.5);
-    const int64_t low = std::min(static_cast<int64_t>(at), in - 1);
-    const int64_t high = std::min(low + 1, in - 1);
-    const double part = at - static_cast<double>(low);
-    m[o][low] += 1 - part;
-    m[o][high] += part;
-  }
-  return m;
-}
-
-std::vector<int64_t> NearestIndices(int64_t in, int64_t out, bool has_scale, double scale) {
-  // In f32, as torch computes them.
-  const float ratio =
-      has_scale && scale > 0 ? static_cast<float>(1 / scale) : static_cast<float>(in) / static_cast<float>(out);
-  std::vector<int64_t> places;
-  for (int64_t o = 0; o < out; ++o) {
-    places.push_back(std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * ratio)), in - 1));
-  }
-  return places;
-}
-
-XlaOp GatherIndices(XlaOp x, int64_t dim, const std::vector<int64_t>& places) {
-  XlaEmitter& e = x.emitter();
-  Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, {static_cast<int64_t>(places.size()), 1}));
-  std::copy(places.begin(), places.end(), literal.values<int64_t>().begin());
-  return Gather(x, e.Take(e.builder().Constant(literal)), GatherAlongDim(x, dim));
-}
-
-constexpr int64_t kMaxMatrix = int64_t{1} << 24;
-bool SmallMap(LoweringContext& n, int64_t in, int64_t out) {
-  if (in > 0 && out > 0 && in <= kMaxMatrix / out) return true;
-  n.emitter().Fail("the sizes are out of range");
-  return false;
-}
-
-}  // namespace
-
-void AdaptiveAvgPool(LoweringContext& n) {
-  const XlaOp input = n.in(0);
-  XlaOp x = Wide(input);
-  for (int64_t i = 0; i < 2; ++i) {
-    const int64_t dim = x.rank() - 2 + i, out = n.ints(1).size() > static_cast<size_t>(i) ? n.ints(1)[i] : 0;
-    if (!SmallMap(n, x.size(dim), out)) return;
-  }
-  const int64_t r = x.rank();
-  const DimVector in = {x.size(r - 2), x.size(r - 1)};
-  if (in[0] % n.ints(1)[0] == 0 && in[1] % n.ints(1)[1] == 0) {
-    // Windows of equal size.
-    Window w{DimVector(static_cast<size_t>(r), 1), DimVector(static_cast<size_t>(r), 1), {}, {}, {}, {}};
-    double count = 1;
-    for (int64_t i = 0; i < 2; ++i) {
-      w.size[r - 2 + i] = w.stride[r - 2 + i] = in[i] / n.ints(1)[i];
-      count *= static_cast<double>(w.size[r - 2 + i]);
-    }
-    return n.Return(lazy::Cast(ReduceWindow(Opcode::kAdd, x, Number(x, 0), w) / count, input.type()));
-  }
-  for (int64_t i = 0; i < 2; ++i) x = Apply(x, r - 2 + i, AdaptiveAverage(in[i], n.ints(1)[i]));
-  n.Return(lazy::Cast(x, input.type()));
-}
-void AdaptiveAvgPoolBackward(LoweringContext& n) {
-  XlaOp g = Wide(n.in(0));
-  const XlaOp x = n.in(1);
-  for (int64_t i = 0; i < 2; ++i) {
-    const int64_t dim = x.rank() - 2 + i;
-    if (!SmallMap(n, x.size(dim), n.in(0).size(dim))) return;
-    g = Apply(g, dim, Transposed(AdaptiveAverage(x.size(dim), n.in(0).size(dim))));
-  }
-  n.Return(lazy::Cast(g, x.type()));
-}
-void UpsampleBilinear(LoweringContext& n) {
-  XlaOp x = Wide(n.in(0));
-  const Dims out = n.ints(1);
-  for (int64_t i = 0; i < 2; ++i) {
-    const int64_t in = x.size(2 + i);
-    if (!SmallMap(n, in, out[i])) return;
-    x = Apply(x, 2 + i, Bilinear(in, out[i], n.bool_arg(2), n.has(3 + i), n.has(3 + i) ? n.float_arg(3 + i) : 0));
-  }
-  n.Return(lazy::Cast(x, n.in(0).type()));
-}
-void UpsampleBilinearBackward(LoweringContext& n) {
-  XlaOp g = Wide(n.in(0));
-  const Dims out = n.ints(1), in = n.ints(2);
-  for (int64_t i = 0; i < 2; ++i) {
-    if (!SmallMap(n, in[2 + i], out[i])) return;
-    g = Apply(
-        g, 2 + i,
-        Transposed(Bilinear(in[2 + i], out[i], n.bool_arg(3), n.has(4 + i), n.has(4 + i) ? n.float_arg(4 + i) : 0)));
-  }
-  n.Return(lazy::Cast(g, n.in(0).type()));
-}
-void UpsampleNearest(LoweringContext& n) {
-  XlaOp x = n.in(0);
-  const Dims out = n.ints(1);
-  for (int64_t i = 0; i < 2; ++i) {
-    if (!SmallMap(n, x.size(2 + i), out[i])) return;
-    x = GatherIndices(x, 2 + i,
-                      NearestIndices(x.size(2 + i), out[i], n.has(2 + i), n.has(2 + i) ? n.float_arg(2 + i) : 0));
-  }
-  n.Return(x);
-}
-void UpsampleNearestBackward(LoweringContext& n) {
-  XlaOp g = Wide(n.in(0));
-  const Dims out = n.ints(1), in = n.ints(2);
-  for (int64_t i = 0; i < 2; ++i) {
-    if (!SmallMap(n, in[2 + i], out[i])) return;
-    Matrix m(static_cast<size_t>(in[2 + i]), std::vector<double>(static_cast<size_t>(out[i]), 0));
-    const std::vector<int64_t> places =
-        NearestIndices(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.float_arg(3 + i) : 0);
-    for (size_t o = 0; o < places.size(); ++o) m[places[o]][o] = 1;
-    g = Apply(g, 2 + i, m);
-  }
-  n.Return(lazy::Cast(g, n.in(0).type()));
+  if (share.ok()) n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
 }
 
 }  // namespace hlokit::lazy::lower

@@ -254,4 +254,71 @@ void NativeDropout(OpKernelContext& c) {
   if (mask.defined()) c.Return(lazy::Mul(x * lazy::To(mask, x.dtype()), p == 1 ? 0.0 : 1 / (1 - p)), mask);
 }
 
+// ---- dropout of other kinds ----
+
+namespace {
+
+// Checks a dropout's probability. False if its result is returned: the input, or zeros for p = 1.
+bool NeedsDropout(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const double p = c.float_arg(1);
+  if (!(p >= 0 && p <= 1)) {
+    c.Fail(StrCat("dropout probability has to be between 0 and 1, but got ", FormatDouble(p, 6)));
+  } else if (!c.bool_arg(2) || p == 0 || x.numel() == 0) {
+    c.Return(x);
+  } else if (p == 1) {
+    c.Return(lazy::Mul(x, 0));
+  } else if (!IsFloat(x.dtype())) {
+    c.Fail("expected a floating-point type");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+// Ones with probability 1 - p for each element, or for each channel of each example.
+Tensor Kept(OpKernelContext& c, bool channels) {
+  const Tensor& x = c.tensor(0);
+  IntList sizes = Sizes(x);
+  if (channels && x.dim() < 2) {
+    c.Fail("Feature dropout requires at least 2 dimensions in the input");
+    return Tensor();
+  }
+  for (size_t d = 2; channels && d < sizes.size(); ++d) sizes[d] = 1;
+  return Flips(c, lazy::Full({}, 1 - c.float_arg(1), x.dtype()), sizes);
+}
+
+// Dropped elements become the least value of selu; the result keeps mean and variance.
+void DropToSeluLimit(OpKernelContext& c, const Tensor& kept) {
+  if (!kept.defined()) return;
+  constexpr double kAlpha = 1.7580993408473766;
+  const double p = c.float_arg(1), a = 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
+  const Tensor shift = lazy::Add(lazy::Sub(kept, 1) * Scalar(kAlpha * a), kAlpha * a * p);
+  c.Return(c.tensor(0) * (kept * Scalar(a)) + shift);
+}
+
+}  // namespace
+
+// input, p, train
+void FeatureDropout(OpKernelContext& c) {
+  if (!NeedsDropout(c)) return;
+  const Tensor kept = Kept(c, true);
+  if (kept.defined()) c.Return(c.tensor(0) * lazy::Div(kept, 1 - c.float_arg(1)));
+}
+void AlphaDropout(OpKernelContext& c) {
+  if (NeedsDropout(c)) DropToSeluLimit(c, Kept(c, false));
+}
+void FeatureAlphaDropout(OpKernelContext& c) {
+  if (NeedsDropout(c)) DropToSeluLimit(c, Kept(c, true));
+}
+// self, lower, upper, training: a leaky relu with a random slope for each element
+void Rrelu(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const double lower = c.float_arg(1), upper = c.float_arg(2);
+  if (!(lower <= upper)) return c.Fail("Lower bound should be less than or equal to the upper bound");
+  if (!c.bool_arg(3)) return c.Return(InvokeOp(Op::leaky_relu, x, (lower + upper) / 2));
+  const Tensor slope = Draw(c, Op::uniform_node, x.sizes(), lower, upper, x.dtype());
+  if (slope.defined()) c.Return(lazy::Where(lazy::Le(x, 0), x * slope, x));
+}
+
 }  // namespace hlokit::lazy::kernel

@@ -97,6 +97,9 @@ absl::Status MarkSharding(const Tensor& tensor, const Mesh& mesh, const Partitio
   }
   absl::StatusOr<Tiling> tiling = TilingOf(mesh, spec);
   if (!tiling.ok()) return tiling.status();
+  if (!tiling->IsValidFor(tensor.shape())) {
+    return absl::InvalidArgumentError("the device IDs of the mesh are negative or not distinct");
+  }
   RefreshView(tensor);
   TensorData& data = *tensor.impl()->data;
   DeviceState& device = *data.device;

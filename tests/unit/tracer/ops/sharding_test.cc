@@ -53,6 +53,8 @@ TEST_F(ShardingTest, DataIsAnnotatedAsAParameterInEveryStep) {
   ASSERT_TRUE(MarkSharding(w, mesh, {{0}, {1}}).ok());
   EXPECT_EQ(MarkSharding(w, mesh, {{1}, {0}}).message(), "Existing annotation must be cleared first.");
   EXPECT_EQ(MarkSharding(w, mesh, {{0}}).message(), "Partition spec length (1) should be equal to the input rank (2).");
+  EXPECT_EQ(MarkSharding(w, {.shape = {2}, .device_ids = {1, 1}}, {{0}, {}}).message(),
+            "the device IDs of the mesh are negative or not distinct");
   for (int step = 0; step < 2; ++step) {
     EXPECT_NE(Hlo({w + w}).find("parameter(0), sharding={devices=[2,2]0,1,2,3}"), std::string::npos) << Hlo({w + w});
     WriteInPlace(w, w * Scalar(2));
