@@ -41,6 +41,10 @@ void ModelFlags::AddTo(CLI::App* app) {
       ->type_name("RATE");
   app->add_option("--autocast", autocast_, "compute the forward pass as under torch.autocast: bf16 or f16")
       ->check(CLI::IsMember({"bf16", "f16"}));
+  app->add_option("--capture", capture_,
+                  "capture training steps and replay them: full (one graph) or fwd-bwd (forward, backward and update); "
+                  "--emit=graphs prints what was captured")
+      ->check(CLI::IsMember({"full", "fwd-bwd"}));
   cli::AddNumber(app, "--label-smoothing", &request.training.label_smoothing,
                  "share of each label that is spread over all classes");
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
@@ -134,6 +138,16 @@ absl::Status ModelFlags::Check() {
       return absl::InvalidArgumentError(
           StrCat("--dropout: expected `published` or a rate of at least 0 and less than 1, found `", dropout_, "`"));
     }
+  }
+  if (!capture_.empty()) {
+    if (request.step != "train" || request.devices > 1) {
+      return absl::InvalidArgumentError("--capture requires --step=train on one device");
+    }
+    if (capture_ == "fwd-bwd" && request.training.accumulate > 1) {
+      return absl::InvalidArgumentError("--capture=fwd-bwd cannot be used with --accumulate");
+    }
+    request.training.capture =
+        capture_ == "full" ? lazy::models::Capture::kFull : lazy::models::Capture::kForwardBackward;
   }
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return config.status();

@@ -39,7 +39,7 @@ class ModelFlags {
  private:
   absl::Status CheckTraining() const;
 
-  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_;
+  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_;
   double gain_ = 6;
   int64_t seed_ = 0;
   CLI::Option* steps_ = nullptr;

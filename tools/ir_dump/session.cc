@@ -299,12 +299,13 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
                            " bytes (--max-bytes): choose smaller sizes, --dtype=bf16, or --emit "
                            "that does not run it: params, lazy, hlo, hash, graphs")));
   }
+  std::string captures;
   absl::StatusOr<std::vector<lazy::models::TrainingMetric>> metrics = std::vector<lazy::models::TrainingMetric>();
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
     const lazy::models::Model& model = *models[0];
-    metrics = request.step == "train"    ? lazy::models::Train(tracer, replicas, training)
+    metrics = request.step == "train"    ? lazy::models::Train(tracer, replicas, training, &captures)
               : request.step == "eval"   ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics)
               : request.step == "decode" ? lazy::models::Generate(tracer, model, training.steps, training.metrics)
                                          : lazy::models::Infer(tracer, model, training.steps, training.metrics);
@@ -319,6 +320,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     if (json) object_["values"] = std::move(list);
   }
   EmitReports(tracer);
+  if (emit.graphs && !captures.empty()) Emit("captures", captures);
   if (!request.save.empty()) {
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }

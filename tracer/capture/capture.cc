@@ -145,6 +145,7 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
     ++replays_;
     results = Replay(device, *known, arguments);
   } else {
+    replayable_ = false;
     results = Trace(device, arguments, guard);
   }
   device.NextStepSeed();
@@ -214,7 +215,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
         const auto owner = live.find(o->second);
         if (owner != live.end()) {
           source.state = owner->second;
-          if (why.empty() && source.state->follows_base) {
+          if (why.empty() && source.state->follows_base && !options_.views_are_current) {
             why = StrCat("it reads a view that was made outside of it, with ", UseOf(device, slice, i));
           }
         } else if (why.empty()) {
@@ -247,6 +248,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       sink.state = data;
     } else if (!is_result.contains(data)) {
       sink.state = data;
+      sink.made = true;
       variant.made.push_back(data);
     }
     variant.output_bindings.push_back(sink);
@@ -317,6 +319,11 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     }
   }
   if (candidate != candidates_.end()) candidates_.erase(candidate);
+  // Keeps numbers only, for a later trace to be compared with: a reference to a tensor would keep it alive.
+  if (has_numbers) {
+    candidates_.push_back(found);
+    for (Source& s : candidates_.back().sources) s.state = nullptr;
+  }
   if (why.empty()) {
     variant.program = std::move(found.program);
     variant.sources = std::move(found.sources);
@@ -327,13 +334,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     for (const Source& s : variant.sources) keep(s.state);
     for (const OutputBinding& s : variant.output_bindings) keep(s.state);
     cache_entries_.push_back(std::move(variant));
+    replayable_ = true;
     RecordReason("its graph was not known");
     return results;
-  }
-  // Keeps numbers only: a reference to a tensor would keep it alive into the next trace.
-  if (has_numbers) {
-    for (Source& s : found.sources) s.state = nullptr;
-    candidates_.push_back(std::move(found));
   }
   RecordReason(std::move(why));
   return results;
@@ -371,7 +374,7 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Cach
     TensorData* data = sink.argument ? DataOf(arguments[*sink.argument]) : sink.state;
     if (data == nullptr) continue;
     Materialize(data, (*roots)[i]);
-    ++data->version;
+    if (!sink.made) ++data->version;  // otherwise it stands for a new tensor
   }
   Tensors results;
   for (const Result& r : variant.results) {

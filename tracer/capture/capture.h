@@ -44,6 +44,8 @@ struct GraphCaptureOptions {
   std::string name = "captured";
   // Treats a call that would run more than one graph as an error.
   bool full_graph = false;
+  // The views that the function reads are made in each step by a captured function that runs before it.
+  bool views_are_current = false;
   // Returns numbers that the function uses, e.g. a learning rate; a change causes a new trace.
   std::function<std::vector<double>()> guarded_scalars;
 };
@@ -58,6 +60,10 @@ class CapturedFunction {
   absl::StatusOr<Tensors> operator()(const Tensors& arguments,
                                      const std::source_location& location = std::source_location::current());
 
+  // Forgets all graphs, so that the next call traces.
+  void Forget() { cache_entries_.clear(); }
+  // Returns true if a further call like the last one would be replayed.
+  bool replayable() const { return replayable_; }
   int64_t calls() const { return calls_; }
   int64_t replays() const { return replays_; }
   // Returns the counts of calls, replays and graphs, and the reasons for traces.
@@ -86,6 +92,7 @@ class CapturedFunction {
   struct OutputBinding {
     std::optional<size_t> argument;
     TensorData* state = nullptr;  // owned by CacheEntry::state
+    bool made = false;            // `state` is in CacheEntry::made
   };
   struct Result {
     std::optional<size_t> root;      // a root of the graph
@@ -101,7 +108,7 @@ class CapturedFunction {
     std::vector<Ref<TensorData>> state;
     std::vector<TensorData*> made;  // those of `state` that every trace creates, such as gradients
   };
-  // A graph with numbers that needs a second trace for confirmation.
+  // The last trace of a graph with numbers, which a further trace with the same ones confirms.
   struct Candidate {
     Guard guard;
     std::shared_ptr<CompiledGraph> program;
@@ -122,6 +129,7 @@ class CapturedFunction {
   GraphCaptureOptions options_;
   std::vector<CacheEntry> cache_entries_;
   std::vector<Candidate> candidates_;
+  bool replayable_ = false;
   int64_t calls_ = 0;
   int64_t replays_ = 0;
   std::vector<std::pair<std::string, int64_t>> reasons_;  // reasons for traces, with counts

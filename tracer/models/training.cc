@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/models/training.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -26,7 +28,8 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
   }
   return std::make_unique<nn::Adam>(
       std::move(parameters),
-      nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw"});
+      nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw",
+                      /*capturable=*/options.capture != Capture::kNone});
 }
 
 absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(Tracer* tracer, const Replica& replica,
@@ -53,28 +56,31 @@ TrainingStep::TrainingStep(Tracer* tracer, const Replica& replica, const Trainin
       optimizer_(MakeOptimizer(options, *replica.registry)),
       scheduler_(optimizer_.get(), std::move(schedule)) {}
 
-absl::Status TrainingStep::Record() {
-  logits_ = loss_ = Tensor();
-  gradients_.clear();
-  optimizer_->ZeroGrad();
-  for (const Batch& batch : batches_) {
-    Tensor loss;
-    {
-      const Trace forward("forward");
-      const AutocastGuard autocast(options_.autocast);
-      const Tensor logits = replica_.model->Logits(batch, /*training=*/true);
-      if (logits.defined()) loss = replica_.model->Loss(logits, batch, options_.label_smoothing);
-      if (!logits_.defined()) logits_ = logits;
-    }
-    if (batches_.size() > 1 && loss.defined()) loss = loss / Scalar(static_cast<int64_t>(batches_.size()));
-    if (absl::Status s = tracer_.status(); !s.ok()) return s;
-    {
-      const Trace backward("backward");
-      if (absl::Status s = loss.Backward(); !s.ok()) return s;
-    }
-    const NoGradGuard no_grad;
-    loss_ = loss_.defined() ? loss_ + loss : loss;
+absl::Status TrainingStep::Forward(const Batch& batch) {
+  const Trace forward("forward");
+  const AutocastGuard autocast(options_.autocast);
+  batch_loss_ = Tensor();
+  const Tensor logits = replica_.model->Logits(batch, /*training=*/true);
+  if (logits.defined()) batch_loss_ = replica_.model->Loss(logits, batch, options_.label_smoothing);
+  if (batches_.size() > 1 && batch_loss_.defined()) {
+    batch_loss_ = batch_loss_ / Scalar(static_cast<int64_t>(batches_.size()));
   }
+  if (!logits_.defined()) logits_ = logits;
+  return tracer_.status();
+}
+
+absl::Status TrainingStep::Backward() {
+  const Trace backward("backward");
+  BackwardOptions options;
+  options.retain_graph = options_.capture == Capture::kForwardBackward;
+  if (absl::Status s = RunBackward({batch_loss_}, {Tensor()}, {}, options).status(); !s.ok()) return s;
+  const NoGradGuard no_grad;
+  loss_ = loss_.defined() ? loss_ + batch_loss_ : batch_loss_;
+  return tracer_.status();
+}
+
+void TrainingStep::Update() {
+  gradients_.clear();
   for (const nn::NamedTensor& p : replica_.registry->parameters()) gradients_.push_back(p.tensor.grad());
   if (reduce_) {
     const Trace reduce("all_reduce");
@@ -84,8 +90,102 @@ absl::Status TrainingStep::Record() {
   if (options_.clip_norm > 0) nn::ClipGradNorm(optimizer_->parameters(), options_.clip_norm);
   if (options_.clip_value > 0) nn::ClipGradValue(optimizer_->parameters(), options_.clip_value);
   optimizer_->Step();
+}
+
+absl::Status TrainingStep::Record() {
+  if (options_.capture != Capture::kNone) {
+    absl::Status done = RunCaptured();
+    scheduler_.Step();
+    return done;
+  }
+  logits_ = loss_ = Tensor();
+  gradients_.clear();
+  optimizer_->ZeroGrad();
+  for (const Batch& batch : batches_) {
+    if (absl::Status s = Forward(batch); !s.ok()) return s;
+    if (absl::Status s = Backward(); !s.ok()) return s;
+  }
+  Update();
   scheduler_.Step();
   return tracer_.status();
+}
+
+std::string TrainingStep::CaptureReport() const {
+  std::string report;
+  for (const std::unique_ptr<CapturedFunction>& function : captured_) report += function->Report();
+  return report;
+}
+
+// Each function leaves the tensors that the next one reads in members and in the gradients of parameters; a replay
+// gives these new values. A function that was traced anew made other tensors, so those after it are captured again.
+absl::Status TrainingStep::RunCaptured() {
+  struct Part {
+    const char* name;
+    std::function<absl::Status()> run;
+  };
+  std::vector<Part> parts;
+  const auto forward = [this] {
+    logits_ = loss_ = Tensor();
+    return Forward(batches_[0]);
+  };
+  const auto backward = [this] {
+    loss_ = Tensor();
+    gradients_.clear();
+    optimizer_->ZeroGrad();
+    return Backward();
+  };
+  const auto update = [this] {
+    Update();
+    return tracer_.status();
+  };
+  if (options_.capture == Capture::kForwardBackward) {
+    parts = {{"forward", forward}, {"backward", backward}, {"update", update}};
+  } else {
+    parts = {{"step", [this] {
+                logits_ = loss_ = Tensor();
+                gradients_.clear();
+                optimizer_->ZeroGrad();
+                for (const Batch& batch : batches_) {
+                  if (absl::Status s = Forward(batch); !s.ok()) return s;
+                  if (absl::Status s = Backward(); !s.ok()) return s;
+                }
+                Update();
+                return tracer_.status();
+              }}};
+  }
+  Tensors inputs;
+  for (const Batch& batch : batches_) {
+    inputs.insert(inputs.end(), batch.inputs.begin(), batch.inputs.end());
+    inputs.push_back(batch.labels);
+  }
+  if (captured_.empty()) {
+    for (const Part& part : parts) {
+      GraphCaptureOptions options;
+      options.name = part.name;
+      options.views_are_current = !captured_.empty();
+      options.guarded_scalars = [this] { return std::vector<double>{optimizer_->lr}; };
+      captured_.push_back(std::make_unique<CapturedFunction>(
+          &tracer_,
+          [this, run = part.run](const Tensors&) {
+            capture_status_ = run();
+            return Tensors();
+          },
+          std::move(options)));
+    }
+  }
+  // All parts are replayed, or all are traced. A graph keeps the tensors of the part before it, so all are forgotten
+  // before these are made anew.
+  bool replay = std::all_of(captured_.begin(), captured_.end(), [](const auto& f) { return f->replayable(); });
+  for (size_t i = 0; i < captured_.size(); ++i) {
+    for (size_t k = i; !replay && k < captured_.size(); ++k) captured_[k]->Forget();
+    CapturedFunction& function = *captured_[i];
+    const int64_t replays = function.replays();
+    absl::Status done = function(i == 0 ? inputs : Tensors()).status();
+    if (done.ok()) done = capture_status_;
+    if (!done.ok()) return done;
+    replay = function.replays() > replays;
+  }
+  return absl::OkStatus();
 }
 
 namespace {
@@ -112,15 +212,15 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
 }  // namespace
 
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
-                                                  const nn::ParameterRegistry& registry,
-                                                  const TrainingOptions& options) {
+                                                  const nn::ParameterRegistry& registry, const TrainingOptions& options,
+                                                  std::string* captures) {
   DeviceState* const device = CurrentDevice() != nullptr ? CurrentDevice() : tracer.device();
   const Replica alone = {device, &model, &registry};
-  return Train(tracer, absl::MakeConstSpan(&alone, 1), options);
+  return Train(tracer, absl::MakeConstSpan(&alone, 1), options, captures);
 }
 
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
-                                                  const TrainingOptions& options) {
+                                                  const TrainingOptions& options, std::string* captures) {
   std::vector<TrainingMetric> metrics;
   const nn::ParameterRegistry& registry = *replicas[0].registry;
   std::vector<std::unique_ptr<TrainingStep>> trainers;
@@ -162,6 +262,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
       metrics.push_back({StrCat("grad_l2 ", k, " ", registry.parameters()[k].name), norm});
     }
   }
+  if (captures != nullptr) *captures = trainers[0]->CaptureReport();
   for (size_t i = 0; i < losses.size(); ++i) metrics.push_back({StrCat("loss_step ", i), losses[i]});
   double sum = 0, squares = 0, delta = 0;
   std::vector<TrainingMetric> deltas;

@@ -12,12 +12,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tracer/capture/capture.h"
 #include "tracer/models/metrics.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/nn/optimizer.h"
 
 namespace hlokit::lazy::models {
+
+// How a step is captured instead of traced anew.
+enum class Capture {
+  kNone,
+  kFull,             // one graph
+  kForwardBackward,  // forward, backward and update are graphs of their own, as AOTAutograd makes them
+};
 
 struct TrainingOptions {
   int64_t steps = 1;
@@ -34,7 +42,8 @@ struct TrainingOptions {
   int64_t accumulate = 1;               // batches of an update, whose gradients are averaged
   double label_smoothing = 0;           // share of the labels that is spread over all classes
   std::optional<ElementType> autocast;  // type of autocast in the forward pass
-  bool metrics = true;                  // false: no value is fetched, and metrics are 0
+  Capture capture = Capture::kNone;
+  bool metrics = true;  // false: no value is fetched, and metrics are 0
 };
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
@@ -54,8 +63,10 @@ class TrainingStep {
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(Tracer* tracer, const Replica& replica,
                                                               const TrainingOptions& options, int64_t replicas);
 
-  // Records a step, without its marker.
+  // Records a step, without its marker; or runs a captured one.
   absl::Status Record();
+  // Returns what was captured: calls, replays and reasons for traces. Empty without capture.
+  std::string CaptureReport() const;
 
   // Logits of the first batch, loss and gradients of the last recorded step.
   const Tensor& logits() const { return logits_; }
@@ -71,19 +82,27 @@ class TrainingStep {
   bool reduce_ = false;
   std::vector<Batch> batches_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
+  absl::Status Forward(const Batch& batch);
+  absl::Status Backward();
+  void Update();
+  absl::Status RunCaptured();
+
   nn::LrScheduler scheduler_;
+  std::vector<std::unique_ptr<CapturedFunction>> captured_;  // in the order of the step
+  absl::Status capture_status_;                              // of the last function that was traced
+  Tensor batch_loss_;                                        // of the last forward
   Tensor logits_, loss_;
   Tensors gradients_;
 };
 
 // Runs forward, backward and update `steps` times on one batch, each followed by a step marker.
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
-                                                  const nn::ParameterRegistry& registry,
-                                                  const TrainingOptions& options);
+                                                  const nn::ParameterRegistry& registry, const TrainingOptions& options,
+                                                  std::string* captures = nullptr);
 // Trains on all devices of the tracer, a replica on each, with gradients summed over them before each update. Metrics
-// are those of the first replica, losses the means over all.
+// are those of the first replica, losses the means over all. `captures`: receives the first replica's CaptureReport.
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
-                                                  const TrainingOptions& options);
+                                                  const TrainingOptions& options, std::string* captures = nullptr);
 
 }  // namespace hlokit::lazy::models
 

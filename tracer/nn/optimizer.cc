@@ -129,6 +129,10 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
     s.mean = ZerosLike(p);
     s.square = ZerosLike(p);
   }
+  if (options_.capturable && !s.device_step.defined()) {
+    const Shape number = p.device()->ScalarShape(ElementType::kF32);
+    s.device_step = Upload(p, FilledLiteral(number, static_cast<double>(s.step)));
+  }
   ++s.step;
   if (options_.weight_decay != 0) {
     if (options_.decoupled) {
@@ -139,6 +143,17 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   }
   WriteInPlace(s.mean, Add(s.mean * Scalar(options_.beta1), g, 1 - options_.beta1));
   WriteInPlace(s.square, InvokeOp(Op::addcmul, s.square * Scalar(options_.beta2), g, g, 1 - options_.beta2));
+  if (options_.capturable) {
+    const DeviceGuard guard(p.device());
+    // torch's order of ops, but 1 - beta^step without cancellation.
+    WriteInPlace(s.device_step, s.device_step + Scalar(1));
+    const auto correction = [&](double beta) { return -InvokeOp(Op::expm1, s.device_step * Scalar(std::log(beta))); };
+    const Tensor size = Reciprocal(correction(options_.beta1)) * Scalar(-lr);
+    const Tensor scale = size * Sqrt(correction(options_.beta2));
+    const Tensor deviation = Sqrt(s.square) / scale + Reciprocal(size) * Scalar(options_.eps);
+    WriteInPlace(p, InvokeOp(Op::addcdiv, p, s.mean, deviation, 1));
+    return;
+  }
   const double step = static_cast<double>(s.step);
   const double correction1 = 1 - std::pow(options_.beta1, step);
   const double correction2 = 1 - std::pow(options_.beta2, step);
@@ -152,7 +167,9 @@ std::vector<NamedTensor> Adam::State() const {
     const AdamState& s = states_[i];
     if (!s.mean.defined()) continue;
     const Shape number = s.mean.device()->ScalarShape(ElementType::kF32);
-    state.push_back({StrCat(i, ".step"), Upload(s.mean, FilledLiteral(number, static_cast<double>(s.step)))});
+    state.push_back({StrCat(i, ".step"), s.device_step.defined()
+                                             ? s.device_step
+                                             : Upload(s.mean, FilledLiteral(number, static_cast<double>(s.step)))});
     state.push_back({StrCat(i, ".exp_avg"), s.mean});
     state.push_back({StrCat(i, ".exp_avg_sq"), s.square});
   }
@@ -165,6 +182,7 @@ absl::Status Adam::LoadState(absl::Span<const NamedValue> values) {
                        AdamState& s = states_[i];
                        if (kind == "step") {
                          s.step = LoadScalar(v.shape().element_type(), v.data()).ToInt();
+                         s.device_step = Tensor();
                        } else {
                          (kind == "exp_avg" ? s.mean : s.square) = Upload(parameters()[i], v);
                        }

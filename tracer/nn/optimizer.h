@@ -70,6 +70,8 @@ struct AdamOptions {
   double eps = 1e-8;
   double weight_decay = 0;
   bool decoupled = false;  // AdamW
+  // The number of steps is on the device, so that a captured step is replayed.
+  bool capturable = false;
 };
 
 class Adam : public Optimizer {
@@ -84,6 +86,7 @@ class Adam : public Optimizer {
   AdamOptions options_;
   struct AdamState {
     int64_t step = 0;
+    Tensor device_step;  // if capturable, instead
     Tensor mean, square;
   };
   std::vector<AdamState> states_;

@@ -123,6 +123,21 @@ std::vector<std::string_view> ScriptRunner::ReadBeforeWritten(size_t begin, size
   return read;
 }
 
+std::vector<size_t> ScriptRunner::GraphBreaks(size_t begin, size_t end) const {
+  std::vector<size_t> breaks;
+  size_t depth = 0;
+  for (size_t i = begin; i < end; ++i) {
+    std::string_view rest = lines_[i];
+    const std::string_view word = TakeWord(&rest);
+    if (OpensBlock(lines_[i])) ++depth;
+    if (word == "end") --depth;
+    // Parts give detached results, so what is differentiated stays in one.
+    if (word == "backward") breaks.clear();
+    if (depth == 0 && (word == "item" || word == "print" || word == "mark_step" || word == "wait")) breaks.push_back(i);
+  }
+  return breaks;
+}
+
 bool ScriptRunner::Capture(std::string_view line, std::string_view rest, size_t at, size_t* next) {
   if (assigned_ != nullptr) return Error(line, "a capture inside of a capture");
   GraphCaptureOptions options;
@@ -136,18 +151,43 @@ bool ScriptRunner::Capture(std::string_view line, std::string_view rest, size_t 
     if (lines_[end] == "end" && --depth == 0) break;
   }
   if (end == lines_.size()) return Error(line, "missing `end` of the block");
-  CaptureBlock& block = captures_[at];
+  *next = end + 1;
+  const std::vector<size_t> breaks = options.full_graph ? std::vector<size_t>() : GraphBreaks(at + 1, end);
+  size_t begin = at + 1;
+  const auto has_statements = [&](size_t from, size_t to) {
+    return std::any_of(lines_.begin() + static_cast<std::ptrdiff_t>(from),
+                       lines_.begin() + static_cast<std::ptrdiff_t>(to),
+                       [](std::string_view text) { return !text.empty() && text.front() != '#'; });
+  };
+  for (size_t k = 0; k <= breaks.size(); ++k) {
+    const size_t stop = k < breaks.size() ? breaks[k] : end;
+    if (has_statements(begin, stop)) {
+      GraphCaptureOptions part = options;
+      if (!breaks.empty()) part.name = StrCat(options.name, ".", static_cast<int64_t>(k + 1));
+      if (!CapturePart(line, begin, stop, std::move(part))) return false;
+    }
+    if (stop == end) break;
+    const ScopedFrame frame("<program>", source_.name(), static_cast<int>(stop + 1));
+    if (++statements_ > options_.max_statements) return Error(line, "the program runs too many statements");
+    if (!Statement(lines_[stop])) return false;
+    begin = stop + 1;
+  }
+  return true;
+}
+
+bool ScriptRunner::CapturePart(std::string_view line, size_t begin, size_t end, GraphCaptureOptions options) {
+  CaptureBlock& block = captures_[begin];
   if (block.function == nullptr) {
-    block.arguments = ReadBeforeWritten(at + 1, end);
+    block.arguments = ReadBeforeWritten(begin, end);
     block.function = std::make_unique<CapturedFunction>(
         &tracer_,
-        [this, &block, at, end](const Tensors&) {
+        [this, &block, begin, end](const Tensors&) {
           std::vector<Block> outer;
           outer.swap(blocks_);
           block.results.clear();
           assigned_ = &block.results;
           Tensors results;
-          if (RunLines(at + 1, end)) {
+          if (RunLines(begin, end)) {
             for (const std::string& name : block.results) results.push_back(variables_[index_[name]].second);
           }
           assigned_ = nullptr;
@@ -172,7 +212,6 @@ bool ScriptRunner::Capture(std::string_view line, std::string_view rest, size_t 
   if (sink_.error_count() > errors) return false;
   if (!results.ok()) return Error(line, std::string(results.status().message()));
   for (size_t i = 0; i < results->size(); ++i) Assign(block.results[i], (*results)[i]);
-  *next = end + 1;
   return CheckStatus(line);
 }
 

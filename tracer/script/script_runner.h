@@ -48,7 +48,7 @@ class ScriptRunner {
     std::unique_ptr<CompileRegion> region;
   };
 
-  // A capture block: variables that it reads and assigns, and the function of its lines.
+  // A part of a capture block: variables that it reads and assigns, and the function of its lines.
   struct CaptureBlock {
     std::vector<std::string_view> arguments;
     std::vector<std::string> results;
@@ -71,7 +71,11 @@ class ScriptRunner {
   bool Open(std::string_view line, std::string_view word, std::string_view rest, size_t at);
   bool Close(std::string_view at, size_t* next);
   bool RunLines(size_t begin, size_t end);
+  // Runs a capture block: its parts between graph breaks are captured functions.
   bool Capture(std::string_view line, std::string_view rest, size_t at, size_t* next);
+  bool CapturePart(std::string_view line, size_t begin, size_t end, GraphCaptureOptions options);
+  // Returns the statements of a capture block that need values, and may be run between parts of it.
+  std::vector<size_t> GraphBreaks(size_t begin, size_t end) const;
   std::vector<std::string_view> ReadBeforeWritten(size_t begin, size_t end) const;
   std::string CaptureReport() const;
   void Assign(std::string_view name, Tensor t) {
@@ -101,7 +105,7 @@ class ScriptRunner {
   std::vector<Block> blocks_;
   int64_t statements_ = 0;                                                  // run so far
   std::map<std::string, std::unique_ptr<DynamicShapeDetector>> detectors_;  // of compile blocks, by name
-  std::map<size_t, CaptureBlock> captures_;                                 // by line
+  std::map<size_t, CaptureBlock> captures_;                                 // by first line
   std::vector<std::string>* assigned_ = nullptr;                            // names, while a capture block is traced
 };
 

@@ -71,9 +71,9 @@ TEST_F(TrainingTest, SgdIsItsFormula) {
 }
 
 TEST_F(TrainingTest, AdamAndAdamWAreTheirFormulas) {
-  for (bool decoupled : {false, true}) {
+  for (const auto& [decoupled, capturable] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
     SetUp();
-    const AdamOptions o{.lr = 0.1, .weight_decay = 0.02, .decoupled = decoupled};
+    const AdamOptions o{.lr = 0.1, .weight_decay = 0.02, .decoupled = decoupled, .capturable = capturable};
     Adam adam({a_, b_}, o);
     Run(&adam, 6);
     Check(
