@@ -25,5 +25,9 @@ class Tools:
         text = self._run("ir-dump", [f"--model={model}", "--step=train", "--emit=lazy", *flags])
         return sum(1 for line in text.splitlines() if " = " in line)
 
+    def parameters(self, model, *flags):
+        """Number of parameter tensors of a model."""
+        return len(self._run("ir-dump", [f"--model={model}", "--emit=params", *flags]).splitlines())
+
     def simulate(self, text, device, *flags):
         return json.loads(self._run("hlo-run", ["-", f"--device={device}", "--timing-only", "--json", f"--pipeline={self.pipeline}", *flags], text))
