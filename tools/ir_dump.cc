@@ -162,6 +162,13 @@ int Run(int argc, char** argv) {
   app.add_option("--save", model.save,
                  "safetensors file to write parameters and buffers to, after --steps steps; 0: the initial ones")
       ->type_name("FILE");
+  app.add_option("--load-checkpoint", model.training.load_checkpoint,
+                 "checkpoint to continue a training from: its steps are the same bits as without the interruption")
+      ->type_name("FILE");
+  app.add_option("--save-checkpoint", model.training.save_checkpoint,
+                 "safetensors file to write after --steps steps: parameters, buffers, the optimizer's state, steps of "
+                 "the schedule, seeds")
+      ->type_name("FILE");
   app.add_option("--init", init, "deterministic pseudo-random initial values: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
   lazy::TracerOptions options;
@@ -236,6 +243,13 @@ int Run(int argc, char** argv) {
       if (!s.ok()) s = absl::InvalidArgumentError(StrCat("--lr-schedule: ", std::string(s.message())));
     }
     if (!s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
+  }
+  const bool checkpoints = !model.training.load_checkpoint.empty() || !model.training.save_checkpoint.empty();
+  if (checkpoints && (model.config.name.empty() || model.step != "train")) {
+    return cli::UsageError("ir-dump", "checkpoints require --model and --step=train");
+  }
+  if (!model.training.load_checkpoint.empty() && !model.load.empty()) {
+    return cli::UsageError("ir-dump", "--load cannot be used with --load-checkpoint, which has all values");
   }
   if (model.devices > 1) {
     if (model.config.name.empty() || model.step != "train") {
@@ -333,13 +347,14 @@ int Run(int argc, char** argv) {
       model.compare = true;
     }
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
-                       !model.save.empty() || profile.wanted() || profile.port >= 0;
+                       !model.save.empty() || !model.training.save_checkpoint.empty() || profile.wanted() ||
+                       profile.port >= 0;
     if (steps_option->count() > 0 && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
     session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
                         !options.save_graphs_file.empty() || !options.metrics_file.empty();
     if (!shown && !session.emit.any() && !session.run_steps) {
-      return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect or --save");
+      return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect, --save or --save-checkpoint");
     }
     session.RunModel(model);
   } else if (!form.path.empty()) {

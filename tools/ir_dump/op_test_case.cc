@@ -238,6 +238,7 @@ absl::Status CheckOne(const Tensor& t, const Literal& want, const OpTestCase& c,
 }  // namespace
 
 absl::Status CheckOpCall(const OpTestCase& c, const OpCall& call) {
+  const ScopedSyncReason reason(SyncReason::kTool);
   if (call.outputs.size() < c.outs.size()) {
     return absl::InternalError(StrCat(call.outputs.size(), " results, expected ", c.outs.size()));
   }

@@ -14,6 +14,7 @@
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/nn/checkpoint.h"
 #include "tracer/nn/data_parallel.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/observe/profiling.h"
@@ -28,14 +29,21 @@ double ElementOf(const Literal& literal, size_t i) {
   return LoadScalar(type, literal.data() + i * static_cast<size_t>(BytesOf(type))).ToDouble();
 }
 
+// Reads a value for the metrics, not for the training.
+absl::StatusOr<Literal> ReadForMetrics(const Tensor& t) {
+  const ScopedSyncReason reason(SyncReason::kTool);
+  return t.ToLiteral();
+}
+
 // Returns the elements. Without `fetch` computes the tensor without waiting and returns one 0.
 absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
+  const ScopedSyncReason reason(SyncReason::kTool);
   if (!fetch && t.defined()) {
     RefreshView(t);
     if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
     return std::vector<double>(1);
   }
-  absl::StatusOr<Literal> literal = t.ToLiteral();
+  absl::StatusOr<Literal> literal = ReadForMetrics(t);
   if (!literal.ok()) return literal.status();
   std::vector<double> out(static_cast<size_t>(literal->element_count()));
   for (size_t i = 0; i < out.size(); ++i) out[i] = ElementOf(*literal, i);
@@ -122,6 +130,8 @@ class Trainer {
     return tracer_.MarkStep(replica_.device);
   }
 
+  nn::TrainingState state() { return {replica_.device, replica_.registry, optimizer_.get(), &scheduler_}; }
+
   // Logits of the last step.
   const Tensor& logits() const { return logits_; }
   const Tensor& loss() const { return loss_; }
@@ -179,10 +189,16 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     const DeviceGuard on(replica.device);
     trainers.push_back(std::make_unique<Trainer>(&tracer, replica, options, reduce, *schedule));
   }
+  std::vector<nn::TrainingState> states;
+  for (const std::unique_ptr<Trainer>& trainer : trainers) states.push_back(trainer->state());
+  if (!options.load_checkpoint.empty()) {
+    absl::Status loaded = nn::LoadCheckpoint(options.load_checkpoint, options.optimizer, states);
+    if (!loaded.ok()) return loaded;
+  }
   std::vector<Literal> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
     if (!options.metrics) break;
-    absl::StatusOr<Literal> value = p.tensor.ToLiteral();
+    absl::StatusOr<Literal> value = ReadForMetrics(p.tensor);
     if (!value.ok()) return value.status();
     before.push_back(*std::move(value));
   }
@@ -238,6 +254,11 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     }
     metrics.push_back({"running_sum", running_sum});
     metrics.push_back({"running_l2", std::sqrt(running_squares)});
+  }
+  if (!options.save_checkpoint.empty()) {
+    const ScopedSyncReason reason(SyncReason::kTool);
+    absl::Status saved = nn::SaveCheckpoint(options.save_checkpoint, options.optimizer, states);
+    if (!saved.ok()) return saved;
   }
   return metrics;
 }

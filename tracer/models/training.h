@@ -29,6 +29,8 @@ struct TrainingOptions {
   double clip_norm = 0;     // norm of all gradients together; 0: not clipped
   double clip_value = 0;    // per element of a gradient; 0: not clipped
   bool metrics = true;      // false: no value is fetched, and metrics are 0
+  // Files of the whole state of the training, to start from and to write at the end; empty: none.
+  std::string load_checkpoint, save_checkpoint;
 };
 
 struct TrainingMetric {

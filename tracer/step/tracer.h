@@ -92,6 +92,7 @@ class Tracer {
   size_t device_count() const { return devices_.size(); }
   runtime::Metrics& metrics() { return metrics_; }
   runtime::Client& client() { return *client_; }
+  SharedPrograms& shared_programs() { return *shared_programs_; }
   // Returns null if there is none.
   runtime::PersistentCache* persistent_cache() { return persistent_cache_.get(); }
 
@@ -132,6 +133,7 @@ class Tracer {
   runtime::Metrics metrics_;
   std::unique_ptr<runtime::Client> client_;
   std::unique_ptr<runtime::PersistentCache> persistent_cache_;
+  std::unique_ptr<SharedPrograms> shared_programs_;
   std::vector<std::unique_ptr<DeviceState>> devices_;
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;
   mutable std::mutex status_mutex_;
