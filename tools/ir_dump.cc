@@ -69,6 +69,8 @@ Examples:
                                             the graphs of a step and the causes of graph breaks, as JSON
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
+  ir-dump --input=save.ir.0 --graph=1 --emit=hlo,values
+                                            a graph of a dump lowered and run on synthetic values
   ir-dump --test-case=softmax.case          run a recorded call and compare with its expected results
   ir-dump --test-case=a.case --test-case=b.case --test-summary
                                             the same for many, with counts by family)";
@@ -175,9 +177,9 @@ int Run(int argc, char** argv) {
   cli::AddMaxBytes(&app, &options.client.evaluator.limits);
   cli::AddNumber(&app, "--gain", &model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
       ->capture_default_str();
-  app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
-      ->type_name("FILE")
-      ->needs(op_option);
+  app.add_option("--args", args_path,
+                 "file of tensor arguments, or with --input of the parameters; - is standard input")
+      ->type_name("FILE");
   app.add_option("--expect", expect_path, "compare with this file of expected results (out:, grad:, tolerance: lines)")
       ->type_name("FILE");
   CLI::Option* const case_option =
@@ -227,10 +229,14 @@ int Run(int argc, char** argv) {
   if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "missing value of --emit");
   EmitOptions emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
-  if (emit.any() && !form.path.empty())
-    return cli::UsageError("ir-dump", "--emit cannot be used with --input; see --as");
+  if (!args_path.empty() && op.empty() && (form.path.empty() || !emit.any())) {
+    return cli::UsageError("ir-dump", "--args requires --op, or --input and --emit");
+  }
+  if (emit.any() && (!form.form.empty() || !form.other.empty())) {
+    return cli::UsageError("ir-dump", "--emit, which records the graphs again, cannot be used with --as and --diff");
+  }
   if (emit.params && model.config.name.empty()) return cli::UsageError("ir-dump", "--emit=params requires --model");
-  if (json && !form.path.empty())
+  if (json && !form.path.empty() && !emit.any())
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (model.training.steps < (model.save.empty() ? 1 : 0)) {
     return cli::UsageError("ir-dump", "--steps: expected a number of at least 1, or 0 with --save");
@@ -361,7 +367,15 @@ int Run(int argc, char** argv) {
     if (!form.other.empty() && !form.form.empty()) return cli::UsageError("ir-dump", "--as cannot be used with --diff");
     if (!form.other.empty()) form.form = "diff";
     if (form.form.empty()) form.form = form.graph != 0 ? "print" : "list";
-    ShowGraphs(form, &diagnostics, out);
+    if (session.emit.any()) {
+      const std::vector<cli::InputPart> parts = diagnostics.Read(form.path);
+      std::vector<cli::InputPart> arguments;
+      if (!parts.empty() && !args_path.empty()) arguments = diagnostics.Read(args_path);
+      if (parts.empty() || (!args_path.empty() && arguments.empty())) return diagnostics.exit_code();
+      session.RunGraphs(parts[0].source, form.graph, arguments.empty() ? nullptr : arguments[0].source.get());
+    } else {
+      ShowGraphs(form, &diagnostics, out);
+    }
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
