@@ -173,28 +173,36 @@ class GraphBuilder {
                                   : StrCat(node.op, " has no ", missing, "=, which PyTorch/XLA omits since 2.2"));
     }
     std::vector<Op> ops = Overloads(node.op);
-    // Copying forms of views that are not ops of their own here.
+    // Copying forms of views, and functional forms of ops that write, that are not ops of their own here.
     if (ops.empty() && node.op.ends_with("_copy")) ops = Overloads(node.op.substr(0, node.op.size() - 5));
+    if (ops.empty() && !operands.empty()) {
+      ops = Overloads(StrCat(node.op, "_"));
+      if (!ops.empty()) operands[0].tensor = InvokeOp(Op::clone, operands[0].tensor);
+    }
     if (ops.empty()) {
       return Fail(node, node.op, StrCat("unknown op `", node.op, "`", DidYouMeanOp(node.op)));
     }
     for (const Op op : ops) {
       std::optional<Args> args = ArgsOf(op, node, operands);
       if (!args) continue;
+      const int mask = SchemaOf(op).Find("output_mask");
+      const IValue needed = mask < 0 ? IValue() : (*args)[static_cast<size_t>(mask)];
       Outputs outputs = Dispatch(op, *std::move(args));
       if (!tracer_.status().ok()) return FailOfTracer(node);
       results->assign(outputs.begin(), outputs.end());
-      if (std::all_of(results->begin(), results->end(), [](const Tensor& t) { return t.defined(); })) return true;
-      // A result that is not computed, because of an output_mask, is not used either.
-      for (size_t k = 0; k < results->size() && k < shapes.size(); ++k) {
-        if (!(*results)[k].defined()) {
-          (*results)[k] =
-              Dispatch(Op::zeros, Args{IntList(shapes[k].dims.begin(), shapes[k].dims.end()), shapes[k].type})[0];
-        }
-      }
+      FillUnneeded(needed.get<IntList>(), shapes, results);
       return true;
     }
     return Fail(node, node.op, StrCat(node.op, " has no overload with these attributes and operands"));
+  }
+
+  // Results that are not computed have the declared shapes; nothing uses them.
+  static void FillUnneeded(const IntList* mask, const std::vector<TextShape>& shapes, Tensors* results) {
+    for (size_t k = 0; k < std::min(results->size(), shapes.size()); ++k) {
+      Tensor& result = (*results)[k];
+      if (result.defined() && (mask == nullptr || k >= mask->size() || (*mask)[k] != 0)) continue;
+      result = InvokeOp(Op::zeros, IntList(shapes[k].dims.begin(), shapes[k].dims.end()), shapes[k].type);
+    }
   }
 
   bool FailOfTracer(const TextNode& node) {
