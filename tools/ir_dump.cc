@@ -54,6 +54,8 @@ Examples:
                                             the graphs of a step and the causes of graph breaks, as JSON
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
+  ir-dump --input=save.ir.0 --graph=1 --emit=hlo,values
+                                            a graph of a dump lowered and run on synthetic values
   ir-dump --test-case=softmax.case          run a recorded call and compare with its expected results
   ir-dump --test-case=a.case --test-case=b.case --test-summary
                                             the same for many, with counts by family)";
@@ -100,9 +102,9 @@ int Run(int argc, char** argv) {
   model_flags.AddTo(&app);
   lazy::TracerOptions options;
   cli::AddMaxBytes(&app, &options.client.evaluator.limits);
-  app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
-      ->type_name("FILE")
-      ->needs(op_option);
+  app.add_option("--args", args_path,
+                 "file of tensor arguments, or with --input of the parameters; - is standard input")
+      ->type_name("FILE");
   app.add_option("--expect", expect_path, "compare with this file of expected results (out:, grad:, tolerance: lines)")
       ->type_name("FILE");
   CLI::Option* const case_option =
@@ -153,11 +155,15 @@ int Run(int argc, char** argv) {
   if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "missing value of --emit");
   EmitOptions emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
-  if (emit.any() && !form.path.empty())
-    return cli::UsageError("ir-dump", "--emit cannot be used with --input; see --as");
+  if (!args_path.empty() && op.empty() && (form.path.empty() || !emit.any())) {
+    return cli::UsageError("ir-dump", "--args requires --op, or --input and --emit");
+  }
+  if (emit.any() && (!form.form.empty() || !form.other.empty())) {
+    return cli::UsageError("ir-dump", "--emit, which records the graphs again, cannot be used with --as and --diff");
+  }
   if (emit.params && model_flags.request.config.name.empty())
     return cli::UsageError("ir-dump", "--emit=params requires --model");
-  if (json && !form.path.empty())
+  if (json && !form.path.empty() && !emit.any())
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
@@ -245,20 +251,29 @@ int Run(int argc, char** argv) {
       model.compare = true;
     }
     const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
-                       !model.save.empty() || profile.wanted() || profile.port >= 0;
+                       !model.save.empty() || !model.training.save_checkpoint.empty() || profile.wanted() ||
+                       profile.port >= 0;
     if (model_flags.steps_given() && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
     session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
                         !options.save_graphs_file.empty() || !options.metrics_file.empty();
     if (!shown && !session.emit.any() && !session.run_steps) {
-      return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect or --save");
+      return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect, --save or --save-checkpoint");
     }
     session.RunModel(model);
   } else if (!form.path.empty()) {
     if (!form.other.empty() && !form.form.empty()) return cli::UsageError("ir-dump", "--as cannot be used with --diff");
     if (!form.other.empty()) form.form = "diff";
     if (form.form.empty()) form.form = form.graph != 0 ? "print" : "list";
-    ShowGraphs(form, &diagnostics, out);
+    if (session.emit.any()) {
+      const std::vector<cli::InputPart> parts = diagnostics.Read(form.path);
+      std::vector<cli::InputPart> arguments;
+      if (!parts.empty() && !args_path.empty()) arguments = diagnostics.Read(args_path);
+      if (parts.empty() || (!args_path.empty() && arguments.empty())) return diagnostics.exit_code();
+      session.RunGraphs(parts[0].source, form.graph, arguments.empty() ? nullptr : arguments[0].source.get());
+    } else {
+      ShowGraphs(form, &diagnostics, out);
+    }
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();

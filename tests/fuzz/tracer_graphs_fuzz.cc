@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arbitrary bytes as a dump of lazy graphs. An accepted one is printed as it was, compared and drawn.
+// Reads arbitrary bytes as a dump of lazy graphs. An accepted one is printed as it was, compared, drawn and recorded; a
+// graph that could be recorded is printed in a form that can be read.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,7 +9,10 @@
 
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
+#include "tracer/script/ir_builder.h"
+#include "tracer/step/tracer.h"
 #include "tracer/text/ir_reader.h"
+#include "tracer/text/ir_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;
@@ -25,6 +29,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     graph.Roots();
     lazy::PrintGraph(graph);
     lazy::PrintGraphDot(graph);
+    lazy::Tracer tracer;
+    const lazy::DeviceGuard guard(tracer.device());
+    lazy::Tensors roots;
+    DiagnosticSink errors;
+    const auto parameter = [&](int64_t number, Shape shape, SourceRange) {
+      return lazy::SyntheticParameter(tracer, number, shape);
+    };
+    if (!lazy::BuildGraph(dump, graph, tracer, parameter, &roots, &errors)) {
+      if (!errors.has_errors()) std::abort();
+      continue;
+    }
+    lazy::TextDump again;
+    DiagnosticSink reading;
+    const auto printed = std::make_shared<const SourceBuffer>("printed", lazy::TensorsToString(roots));
+    if (!lazy::ReadGraphs(printed, &again, &reading)) std::abort();
   }
   return 0;
 }

@@ -80,6 +80,13 @@ void ModelFlags::AddTo(CLI::App* app) {
   app->add_option("--save", request.save,
                   "safetensors file to write parameters and buffers to, after --steps steps; 0: the initial ones")
       ->type_name("FILE");
+  app->add_option("--load-checkpoint", request.training.load_checkpoint,
+                  "checkpoint to continue a training from: its steps are the same bits as without the interruption")
+      ->type_name("FILE");
+  app->add_option("--save-checkpoint", request.training.save_checkpoint,
+                  "safetensors file to write after --steps steps: parameters, buffers, the optimizer's state, steps of "
+                  "the schedule, seeds")
+      ->type_name("FILE");
   app->add_option(
          "--init", init_,
          "initial values: hash or sine, pseudo-random and the same on every machine; published: drawn from the model's "
@@ -118,6 +125,13 @@ absl::Status ModelFlags::CheckTraining() const {
 absl::Status ModelFlags::Check() {
   if (request.training.steps < (request.save.empty() ? 1 : 0)) {
     return absl::InvalidArgumentError("--steps: expected a number of at least 1, or 0 with --save");
+  }
+  const bool checkpoints = !request.training.load_checkpoint.empty() || !request.training.save_checkpoint.empty();
+  if (checkpoints && (request.config.name.empty() || request.step != "train")) {
+    return absl::InvalidArgumentError("checkpoints require --model and --step=train");
+  }
+  if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
+    return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
   }
   if (request.config.name.empty()) {
     return request.devices > 1 ? absl::InvalidArgumentError("--devices requires --model and --step=train")

@@ -251,6 +251,7 @@ absl::Status CheckError(const OpTestCase& c, const absl::Status& result) {
 }
 
 absl::Status CheckOpCall(const OpTestCase& c, const OpCall& call) {
+  const ScopedSyncReason reason(SyncReason::kTool);
   if (call.outputs.size() < c.outs.size()) {
     return absl::InternalError(StrCat(call.outputs.size(), " results, expected ", c.outs.size()));
   }

@@ -127,6 +127,7 @@ void Session::EmitKey(const runtime::CompilationCacheKey& key) {
 
 bool Session::EmitValues(const lazy::Tensors& roots) {
   if (!emit.values) return true;
+  const lazy::ScopedSyncReason reason(lazy::SyncReason::kTool);
   LiteralTextOptions options;
   options.with_shape = true;
   options.with_layout = false;
@@ -220,7 +221,8 @@ bool Session::RunModel(const ModelRequest& request) {
   config->batch /= request.devices;
   // Records the graph in a separate session, so that metrics count executions only.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
-  if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty()) {
+  if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
+      request.training.save_checkpoint.empty()) {
     return true;
   }
   return RunModelSteps(request, *config);
@@ -290,7 +292,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     replicas.push_back({device, models.back().get(), registries.back().get(), d * config.batch});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
-  const bool reads_values = !options.client.defer_executions || emit.values || request.compare || !request.save.empty();
+  const bool reads_values = !options.client.defer_executions || emit.values || request.compare ||
+                            !request.save.empty() || !request.training.save_checkpoint.empty();
   const int64_t bytes = SaturatingMultiply(registry.ByteSize(), request.devices);
   if (const int64_t limit = options.client.evaluator.limits.max_bytes; reads_values && bytes > limit) {
     return Fail(config.name,
@@ -322,6 +325,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   EmitReports(tracer);
   if (emit.graphs && !captures.empty()) Emit("captures", captures);
   if (!request.save.empty()) {
+    const lazy::ScopedSyncReason reason(lazy::SyncReason::kTool);
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }
   if (!request.compare) return true;

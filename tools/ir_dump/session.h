@@ -3,6 +3,7 @@
 #ifndef HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 #define HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -53,6 +54,9 @@ class Session {
   bool RunModel(const ModelRequest& request);
   // Runs a script, then prints the selected output for its variables.
   bool RunScriptFile(const SourceBuffer& source);
+  // Records a graph of a file of lazy graphs, or each, and prints the selected output. `number`: from 1; 0: all.
+  // `arguments`: a file with a value for each parameter; empty: synthetic values.
+  bool RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t number, const SourceBuffer* arguments);
   // Runs one call and prints the selected output.
   bool RunOne(const std::string& label, const lazy::OpTestCase& c, bool check);
   // Writes the JSON object.

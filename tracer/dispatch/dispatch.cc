@@ -211,15 +211,18 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outpu
           encoder.Operand();
           operands.push_back(device->ScalarNode(number, promotion.result()));
         } else {
-          // 1 and 1.0 are the same attribute; the nodes of the tracer itself have integers as given.
-          const bool real = type == ArgType::kFloat || (type == ArgType::kScalar && (flags & kInternal) == 0);
-          encoder.Number(real ? number.AsFloatIfExact() : number);
+          encoder.Number(AttributeNumber(op, type, number));
         }
         break;
       }
-      case IValue::Kind::kInts:
-        encoder.Ints(*value.get<IntList>());
+      case IValue::Kind::kInts: {
+        const IntList& list = *value.get<IntList>();
+        const ArgSpec& spec = SchemaOf(op).args[i];
+        // One number stands for all dimensions, except in sizes.
+        const bool repeated = list.size() == 1 && spec.list_size > 1 && !ListsSizes(spec);
+        encoder.Ints(repeated ? IntList(static_cast<size_t>(spec.list_size), int64_t{list[0]}) : list);
         break;
+      }
       case IValue::Kind::kFloats:
         encoder.Floats(*value.get<std::vector<double>>());
         break;
@@ -231,7 +234,7 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outpu
         break;
     }
   }
-  const NodeId id = device->AddNode(op, device->context().lists.Intern(encoder.words()), operands);
+  const NodeId id = device->AddNode(NodeOpOf(op), device->context().lists.Intern(encoder.words()), operands);
   outputs->clear();
   if (id == kNoNode) {
     outputs->resize(static_cast<size_t>(SchemaOf(op).outputs));

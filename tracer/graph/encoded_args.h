@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,7 @@ class ArgEncoder {
 
  private:
   static int64_t Bits(double d) {
+    if (d != d) d = std::numeric_limits<double>::quiet_NaN();  // all are printed alike
     int64_t bits;
     std::memcpy(&bits, &d, sizeof(bits));
     return bits;

@@ -10,6 +10,7 @@ class DeviceState;
 class LoweringContext;
 class Node;
 class OpKernelContext;
+class SharedPrograms;
 struct Schema;
 class Tensor;
 class TensorImpl;

@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "tracer/graph/graph_fwd.h"
+#include "tracer/graph/scalar.h"
 
 namespace hlokit::lazy {
+
+enum class ArgType : uint8_t;
 
 enum class Op : uint16_t {
 #define ATEN_OP(id, ...) id,
@@ -65,6 +68,14 @@ const Schema& SchemaOf(Op op);
 std::string_view SymbolOf(Op op);
 // Returns the names under which a node's arguments are printed, by argument.
 const std::vector<std::string>& AttrNames(Op op);
+
+// Returns the op of the nodes that `op` records: the first one with the same symbol, lowering and form of arguments, so
+// that nodes with the same text are the same: add.Scalar records nodes of add.Tensor.
+Op NodeOpOf(Op op);
+
+// Returns a number as an attribute of a node: 1, 1.0 and true are the same, except in nodes of the tracer itself, which
+// have floats and integers as given.
+Scalar AttributeNumber(Op op, ArgType type, Scalar number);
 
 // Finds "aten::add.Tensor". Without an overload finds the default one or, if there is none, the first.
 std::optional<Op> FindOp(std::string_view name);

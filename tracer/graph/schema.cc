@@ -92,6 +92,11 @@ absl::StatusOr<ArgSpec> ParseArg(std::string_view text) {
   return arg;
 }
 
+// Returns the number as a float; `-0` is an integer in the text, but keeps its sign.
+double FloatOf(Scalar number, std::string_view text) {
+  return number.Is(0) && text.starts_with("-") ? -0.0 : number.ToDouble();
+}
+
 std::optional<Scalar> ParseNumber(std::string_view text) {
   if (text == "true" || text == "True") return Scalar(true);
   if (text == "false" || text == "False") return Scalar(false);
@@ -141,7 +146,8 @@ absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text)
         return error();
       }
       if (spec.type == ArgType::kInt && s->is_float()) return error();
-      if (spec.type == ArgType::kFloat) return IValue(s->ToDouble());
+      if (spec.type == ArgType::kFloat) return IValue(FloatOf(*s, text));
+      if (spec.type == ArgType::kScalar && text == "-0") return IValue(-0.0);
       if (spec.type == ArgType::kBool) return IValue(s->ToBool());
       return IValue(*s);
     }
@@ -159,7 +165,7 @@ absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text)
         std::optional<Scalar> s = ParseNumber(part);
         if (!s || (spec.type == ArgType::kIntList && s->is_float())) return error();
         ints.push_back(s->ToInt());
-        floats.push_back(s->ToDouble());
+        floats.push_back(FloatOf(*s, Trim(part)));
       }
       if (spec.type == ArgType::kFloatList) return IValue(std::move(floats));
       if (!brackets && ints.size() == 1 && spec.list_size > 1) ints.assign(spec.list_size, int64_t{ints[0]});

@@ -57,6 +57,11 @@ struct ArgSpec {
   ArgConstraint constraint;
 };
 
+// Returns true for a list of sizes, which has a number for each dimension.
+inline bool ListsSizes(const ArgSpec& spec) {
+  return spec.list_size >= 2 && (spec.name == "output_size" || spec.name == "input_size");
+}
+
 struct Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor"; may be empty

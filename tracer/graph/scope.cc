@@ -83,6 +83,8 @@ std::string_view Describe(SyncReason cause) {
       return "dynamo is compiling a FX graph to HLO";
     case SyncReason::kReplay:
       return "dynamo is executing a compiled program";
+    case SyncReason::kTool:
+      return "the tool, to print, compare or save values";
   }
   return "";
 }
@@ -109,6 +111,8 @@ std::string_view ToString(SyncReason cause) {
       return "capture";
     case SyncReason::kReplay:
       return "replay";
+    case SyncReason::kTool:
+      return "tool";
   }
   return "";
 }

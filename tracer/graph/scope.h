@@ -70,13 +70,14 @@ enum class SyncReason : uint8_t {
   kCaptureInputs,  // a captured function is called and runs pending nodes
   kCapture,        // a captured function was traced
   kReplay,         // a captured function is replayed
+  kTool,           // a tool prints, compares or saves values that the program did not read
 };
 // Returns the reason as in PyTorch/XLA's analysis: "user torch_xla.sync".
 std::string_view Describe(SyncReason cause);
 // Returns a word for reports: "step", "item".
 std::string_view ToString(SyncReason cause);
 
-// Sets the reason of steps in a C++ scope.
+// Sets the reason of steps and fetches in a C++ scope.
 class ScopedSyncReason {
  public:
   explicit ScopedSyncReason(SyncReason cause);

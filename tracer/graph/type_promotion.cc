@@ -62,18 +62,48 @@ ElementType Promote(ElementType a, ElementType b) {
   }
 }
 
-std::string_view TorchTypeName(ElementType t) {
-  static constexpr std::pair<ElementType, std::string_view> kNames[] = {
-      {ElementType::kU8, "Byte"},          {ElementType::kS8, "Char"},
-      {ElementType::kS16, "Short"},        {ElementType::kS32, "Int"},
-      {ElementType::kS64, "Long"},         {ElementType::kF16, "Half"},
-      {ElementType::kF32, "Float"},        {ElementType::kF64, "Double"},
-      {ElementType::kC64, "ComplexFloat"}, {ElementType::kC128, "ComplexDouble"},
-      {ElementType::kPred, "Bool"},        {ElementType::kBF16, "BFloat16"}};
-  for (const auto& [type, name] : kNames) {
-    if (type == t) return name;
+namespace {
+
+struct TorchType {
+  ElementType type;
+  std::string_view name;
+  int number;
+};
+constexpr TorchType kTorchTypes[] = {{ElementType::kU8, "Byte", 0},          {ElementType::kS8, "Char", 1},
+                                     {ElementType::kS16, "Short", 2},        {ElementType::kS32, "Int", 3},
+                                     {ElementType::kS64, "Long", 4},         {ElementType::kF16, "Half", 5},
+                                     {ElementType::kF32, "Float", 6},        {ElementType::kF64, "Double", 7},
+                                     {ElementType::kC64, "ComplexFloat", 9}, {ElementType::kC128, "ComplexDouble", 10},
+                                     {ElementType::kPred, "Bool", 11},       {ElementType::kBF16, "BFloat16", 15}};
+
+template <typename Matches>
+const TorchType* FindTorchType(Matches matches) {
+  for (const TorchType& known : kTorchTypes) {
+    if (matches(known)) return &known;
   }
-  return ToString(t);
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view TorchTypeName(ElementType t) {
+  const TorchType* const known = FindTorchType([&](const TorchType& k) { return k.type == t; });
+  return known == nullptr ? ToString(t) : known->name;
+}
+
+std::optional<ElementType> TypeOfTorchName(std::string_view name) {
+  const TorchType* const known = FindTorchType([&](const TorchType& k) { return k.name == name; });
+  return known == nullptr ? std::nullopt : std::optional(known->type);
+}
+
+int TorchTypeNumber(ElementType t) {
+  const TorchType* const known = FindTorchType([&](const TorchType& k) { return k.type == t; });
+  return known == nullptr ? -1 : known->number;
+}
+
+std::optional<ElementType> TypeOfTorchNumber(int number) {
+  const TorchType* const known = FindTorchType([&](const TorchType& k) { return k.number == number; });
+  return known == nullptr ? std::nullopt : std::optional(known->type);
 }
 
 ElementType ResultTypeState::result() const {

@@ -26,6 +26,10 @@ std::string_view TorchName(ElementType t);
 ElementType TypeOf(Scalar s);
 // Returns torch's name in error messages: "Long".
 std::string_view TorchTypeName(ElementType t);
+std::optional<ElementType> TypeOfTorchName(std::string_view name);
+// Returns torch's number of a type in dumps, -1 if it has none.
+int TorchTypeNumber(ElementType t);
+std::optional<ElementType> TypeOfTorchNumber(int number);
 // Collects the operands of one op.
 class ResultTypeState {
  public:

@@ -57,7 +57,7 @@ bool CheckArguments(LoweringContext& n) {
                               "], but got ", dim, ")"));
       }
     }
-    if (spec.list_size >= 2 && (spec.name == "output_size" || spec.name == "input_size") && n.has(i)) {
+    if (ListsSizes(spec) && n.has(i)) {
       const size_t given = n.ints(i).size(), wanted = static_cast<size_t>(spec.list_size);
       if (given != wanted) return Fail(n, StrCat("expected ", wanted, " numbers in `", spec.name, "`, found ", given));
     }

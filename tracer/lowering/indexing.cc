@@ -106,11 +106,6 @@ void ScatterSrc(LoweringContext& n) {
   const XlaOp x = n.in(0);
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), n.in(2), n.in(3), std::nullopt));
 }
-void ScatterValue(LoweringContext& n) {
-  const XlaOp x = n.in(0), index = n.in(2);
-  n.Return(ScatterElements(n, x, DimArg(n, 1, x), index, BroadcastTo(lazy::Cast(n.in(3), x.type()), index.dims()),
-                           std::nullopt));
-}
 void ScatterAdd(LoweringContext& n) {
   const XlaOp x = n.in(0);
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), n.in(2), n.in(3), Opcode::kAdd));
@@ -122,8 +117,7 @@ void ScatterReduce(LoweringContext& n) {
     n.emitter().Fail("reduce is \"add\" or \"multiply\"");
     return;
   }
-  XlaOp src = lazy::Cast(n.in(3), x.type());
-  if (n.op() == Op::scatter_value_reduce) src = BroadcastTo(src, index.dims());
+  const XlaOp src = lazy::Cast(n.in(3), x.type());
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), index, src, reduce == "add" ? Opcode::kAdd : Opcode::kMultiply));
 }
 void ScatterReduceTwo(LoweringContext& n) {

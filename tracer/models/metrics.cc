@@ -18,13 +18,19 @@ double ElementOf(const Literal& literal, size_t i) {
   return LoadScalar(type, literal.data() + i * static_cast<size_t>(BytesOf(type))).ToDouble();
 }
 
+absl::StatusOr<Literal> ReadForMetrics(const Tensor& t) {
+  const ScopedSyncReason reason(SyncReason::kTool);
+  return t.ToLiteral();
+}
+
 absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
+  const ScopedSyncReason reason(SyncReason::kTool);
   if (!fetch && t.defined()) {
     RefreshView(t);
     if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
     return std::vector<double>(1);
   }
-  absl::StatusOr<Literal> literal = t.ToLiteral();
+  absl::StatusOr<Literal> literal = ReadForMetrics(t);
   if (!literal.ok()) return literal.status();
   std::vector<double> out(static_cast<size_t>(literal->element_count()));
   for (size_t i = 0; i < out.size(); ++i) out[i] = ElementOf(*literal, i);

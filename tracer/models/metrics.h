@@ -20,6 +20,8 @@ struct TrainingMetric {
   double value = 0;
 };
 
+// Reads a value for the metrics, not for the training.
+absl::StatusOr<Literal> ReadForMetrics(const Tensor& t);
 double ElementOf(const Literal& literal, size_t i);
 // Returns the elements. Without `fetch` computes the tensor without waiting and returns one 0.
 absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch);

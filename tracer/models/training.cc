@@ -231,10 +231,16 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     if (!trainer.ok()) return trainer.status();
     trainers.push_back(*std::move(trainer));
   }
+  std::vector<nn::TrainingState> states;
+  for (const std::unique_ptr<TrainingStep>& trainer : trainers) states.push_back(trainer->state());
+  if (!options.load_checkpoint.empty()) {
+    absl::Status loaded = nn::LoadCheckpoint(options.load_checkpoint, options.optimizer, states);
+    if (!loaded.ok()) return loaded;
+  }
   std::vector<Literal> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
     if (!options.metrics) break;
-    absl::StatusOr<Literal> value = p.tensor.ToLiteral();
+    absl::StatusOr<Literal> value = ReadForMetrics(p.tensor);
     if (!value.ok()) return value.status();
     before.push_back(*std::move(value));
   }
@@ -291,6 +297,11 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     }
     metrics.push_back({"running_sum", running_sum});
     metrics.push_back({"running_l2", std::sqrt(running_squares)});
+  }
+  if (!options.save_checkpoint.empty()) {
+    const ScopedSyncReason reason(SyncReason::kTool);
+    absl::Status saved = nn::SaveCheckpoint(options.save_checkpoint, options.optimizer, states);
+    if (!saved.ok()) return saved;
   }
   return metrics;
 }

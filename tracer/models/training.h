@@ -15,6 +15,7 @@
 #include "tracer/capture/capture.h"
 #include "tracer/models/metrics.h"
 #include "tracer/models/model.h"
+#include "tracer/nn/checkpoint.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/nn/optimizer.h"
 
@@ -44,6 +45,8 @@ struct TrainingOptions {
   std::optional<ElementType> autocast;  // type of autocast in the forward pass
   Capture capture = Capture::kNone;
   bool metrics = true;  // false: no value is fetched, and metrics are 0
+  // Files of the whole state of the training, to start from and to write at the end; empty: none.
+  std::string load_checkpoint, save_checkpoint;
 };
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
@@ -67,6 +70,8 @@ class TrainingStep {
   absl::Status Record();
   // Returns what was captured: calls, replays and reasons for traces. Empty without capture.
   std::string CaptureReport() const;
+
+  nn::TrainingState state() { return {replica_.device, replica_.registry, optimizer_.get(), &scheduler_}; }
 
   // Logits of the first batch, loss and gradients of the last recorded step.
   const Tensor& logits() const { return logits_; }

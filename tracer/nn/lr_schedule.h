@@ -61,6 +61,11 @@ class LrScheduler {
   LrScheduler(Optimizer* optimizer, LrSchedule schedule);
   void Step();
   int64_t steps() const { return steps_; }
+  // Continues a schedule: `steps` updates were made.
+  void set_steps(int64_t steps) {
+    steps_ = steps;
+    Apply();
+  }
 
  private:
   void Apply();

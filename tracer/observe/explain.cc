@@ -52,8 +52,8 @@ std::string UseOfParameter(const CompiledGraph& graph, const TextGraph& text, in
 }
 
 std::string RootAndLocation(const TextGraph& graph) {
-  const std::vector<uint32_t> roots = graph.Roots();
-  return roots.empty() ? "" : NodeAndLocation(graph.nodes[roots[0]]);
+  const std::vector<TextOperand> roots = graph.Roots();
+  return roots.empty() ? "" : NodeAndLocation(graph.nodes[roots[0].node]);
 }
 
 std::string Donations(const CompiledGraph& graph, const TextGraph& text) {
@@ -91,7 +91,7 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
 
 void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled) {
-  compiled->text = GraphToString(device, slice);
+  compiled->text = GraphToString(device, slice, {.parameters = false});  // compared by HiddenDifference
   compiled->force = options.force;
   for (NodeId id : slice.order) {
     if (device.graph().node(id).op == Op::device_data) {

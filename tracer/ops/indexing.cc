@@ -203,4 +203,14 @@ void MaskedScatter(OpKernelContext& c) {
   c.Return(lazy::Reshape(InvokeOp(Op::index_put, flat, Tensors{UploadS64(c, {count}, *places)}, source), Sizes(self)));
 }
 
+// The value as a source of the index's sizes. self, dim, index, value, reduce of scatter.value_reduce
+void ScatterValue(OpKernelContext& c) {
+  const Tensor source = InvokeOp(Op::full_like, c.tensor(2), c.scalar(3), c.tensor(0).dtype());
+  if (!source.defined()) return c.Return(source);
+  Args args = c.args();
+  args[3] = source;
+  if (c.op() == Op::scatter_value) return c.Return(lazy::Record(c.device(), Op::scatter_src, args));
+  c.Return(Dispatch(Op::scatter_reduce, std::move(args)));
+}
+
 }  // namespace hlokit::lazy::kernel

@@ -33,8 +33,13 @@ const OpInfo kOps[] = {
 #include "tracer/graph/aten_ops.def"
 };
 
+bool IsOperand(const OpInfo& info, ArgType type) {
+  return type == ArgType::kTensor || (type == ArgType::kScalar && (info.flags & kScalarAttrs) == 0);
+}
+
 struct Tables {
   std::array<Schema, kOpCount> schemas;
+  std::array<Op, kOpCount> node_ops;
   std::array<std::string, kOpCount> symbols;
   std::array<std::vector<std::string>, kOpCount> attr_names;
   absl::flat_hash_map<std::string, Op> by_full_name;
@@ -60,13 +65,32 @@ struct Tables {
       symbols[i] = words.empty() ? s.name : words[0];
       size_t next = 1;
       for (const ArgSpec& arg : s.args) {
-        const bool attribute = arg.type != ArgType::kTensor && arg.type != ArgType::kTensorList &&
-                               (arg.type != ArgType::kScalar || (info.flags & kScalarAttrs) != 0);
+        const bool attribute = arg.type != ArgType::kTensorList && !IsOperand(info, arg.type);
         std::string name = arg.name;
         if (attribute && words.size() > 1) name = next < words.size() ? words[next++] : "-";
         attr_names[i].push_back(name);
       }
     }
+    for (size_t i = 0; i < kOpCount; ++i) {
+      size_t first = 0;
+      while (!RecordSameNodes(first, i)) ++first;
+      node_ops[i] = static_cast<Op>(first);
+    }
+  }
+
+  bool RecordSameNodes(size_t a, size_t b) const {
+    const std::vector<ArgSpec>&x = schemas[a].args, &y = schemas[b].args;
+    if (a == b) return true;
+    if (symbols[a] != symbols[b] || kOps[a].lower != kOps[b].lower || x.size() != y.size()) return false;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool operand = IsOperand(kOps[a], x[i].type);
+      if (operand != IsOperand(kOps[b], y[i].type) || x[i].constraint != y[i].constraint) return false;
+      if (operand) continue;
+      if (x[i].type != y[i].type || x[i].list_size != y[i].list_size || attr_names[a][i] != attr_names[b][i]) {
+        return false;
+      }
+    }
+    return true;
   }
 };
 
@@ -80,6 +104,13 @@ const Tables& TheTables() {
 const OpInfo& InfoOf(Op op) { return kOps[static_cast<size_t>(op)]; }
 const Schema& SchemaOf(Op op) { return TheTables().schemas[static_cast<size_t>(op)]; }
 std::string_view SymbolOf(Op op) { return TheTables().symbols[static_cast<size_t>(op)]; }
+Op NodeOpOf(Op op) { return TheTables().node_ops[static_cast<size_t>(op)]; }
+Scalar AttributeNumber(Op op, ArgType type, Scalar number) {
+  const bool exact = type == ArgType::kScalar && (InfoOf(op).flags & kInternal) != 0;
+  if (type == ArgType::kInt || (exact && !number.is_float())) return number.ToInt();
+  if (type == ArgType::kBool) return number.ToBool();
+  return exact ? number : number.AsFloatIfExact();
+}
 const std::vector<std::string>& AttrNames(Op op) { return TheTables().attr_names[static_cast<size_t>(op)]; }
 
 std::optional<Op> FindOp(std::string_view name) {

@@ -69,6 +69,8 @@ class DeviceState {
   // Returns the value of the step's seed if this step had a random op, else null.
   std::shared_ptr<runtime::DeviceBuffer> UsedSeedBuffer() const;
   void SetSeed(int64_t seed);
+  // Returns the seed that the next step starts from.
+  int64_t seed() const { return seed_; }
   void NextStepSeed();
 
   // Returns the token that orders the collectives of a step; reset at each step.

@@ -33,6 +33,7 @@ bool EndsStep(SyncReason cause) {
     case SyncReason::kRegion:
     case SyncReason::kCapture:
     case SyncReason::kReplay:
+    case SyncReason::kTool:  // after the program
       return true;
     case SyncReason::kValue:
     case SyncReason::kItem:

@@ -20,6 +20,7 @@
 #include "tracer/observe/save_graphs.h"
 #include "tracer/step/debug_analysis.h"
 #include "tracer/step/graph_key_components.h"
+#include "tracer/step/shared_programs.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
@@ -28,7 +29,7 @@ namespace {
 std::atomic<uint64_t> next_mark{1};
 
 // Incremented when lowerings or the serialized form of programs change.
-constexpr std::string_view kProgramVersion = "2";
+constexpr std::string_view kProgramVersion = "3";
 
 // Returns digests of op names, by Op: process-independent identity of ops.
 const std::vector<uint64_t>& OpDigests() {
@@ -312,6 +313,23 @@ struct Found {
   ExecutionRecord::ProgramOrigin how;
 };
 
+runtime::SerializedExecutable Stored(const std::string& program) {
+  auto bytes = std::make_unique<char[]>(program.size());
+  std::copy(program.begin(), program.end(), bytes.get());
+  const std::string_view text(bytes.get(), program.size());
+  return {std::move(bytes), text};
+}
+
+// Sets what a program keeps of its graph.
+void Describe(DeviceState& device, const PendingSubgraph& slice, CompiledGraph* compiled) {
+  compiled->nodes = static_cast<int64_t>(slice.order.size());
+  compiled->inputs = static_cast<int64_t>(slice.inputs.size());
+  compiled->outputs = static_cast<int64_t>(slice.roots.size());
+  compiled->donated_parameters = slice.donated;
+  for (const NodeOutput& root : slice.roots) compiled->result_shapes.push_back(device.ShapeOf(root));
+  compiled->root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
+}
+
 // Returns the compiled program of the subgraph, cached or new.
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
@@ -322,17 +340,29 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     metrics.Add("CachedCompile");
     return Found{std::move(found), ExecutionRecord::ProgramOrigin::kCached};
   }
-  metrics.Add("UncachedCompile");
-  const runtime::TraceMe trace("XLAGraphExecutor::Compile");
   Found result{std::make_shared<CompiledGraph>(), ExecutionRecord::ProgramOrigin::kCompiled};
   CompiledGraph& compiled = *result.graph;
   compiled.words.assign(words.begin(), words.end());
   runtime::CompilationCacheKey key = CompilationCacheKeyOf(device, slice, options);
   compiled.hash = DigestOf(key.contents);
+  // Another device of the process may have compiled it, or be compiling it.
+  std::optional<SharedPrograms::Claim> claim;
+  if (tracer.device_count() > 1) claim.emplace(tracer.shared_programs().FindOrClaim(key.contents));
+  if (claim && claim->program() != nullptr) {
+    metrics.Add("CachedCompile");
+    result.how = ExecutionRecord::ProgramOrigin::kCached;
+    compiled.executable = tracer.client().DeserializeExecutable(Stored(*claim->program()));
+    Describe(device, slice, &compiled);
+    device.cache().Insert(result.graph);
+    return result;
+  }
+  metrics.Add("UncachedCompile");
+  const runtime::TraceMe trace("XLAGraphExecutor::Compile");
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
     if (std::optional<runtime::SerializedExecutable> program = disk->Get(key)) {
+      if (claim) claim->Publish(std::string(program->text()));
       compiled.executable = tracer.client().DeserializeExecutable(*std::move(program));
       result.how = ExecutionRecord::ProgramOrigin::kLoaded;
     } else {
@@ -349,14 +379,13 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
     if (!executable.ok()) return executable.status();
     compiled.executable = *std::move(executable);
-    if (disk != nullptr) disk->Put(key, tracer.client().Serialize(*compiled.executable));
+    if (disk != nullptr || claim) {
+      std::string program = tracer.client().Serialize(*compiled.executable);
+      if (disk != nullptr) disk->Put(key, program);
+      if (claim) claim->Publish(std::move(program));
+    }
   }
-  compiled.nodes = static_cast<int64_t>(slice.order.size());
-  compiled.inputs = static_cast<int64_t>(slice.inputs.size());
-  compiled.outputs = static_cast<int64_t>(slice.roots.size());
-  compiled.donated_parameters = slice.donated;
-  for (const NodeOutput& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
-  compiled.root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
+  Describe(device, slice, &compiled);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
   if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
   device.cache().Insert(result.graph);
@@ -456,6 +485,18 @@ std::vector<TensorData*> PendingTensors(DeviceState& device) {
 
 namespace {
 
+// Locks the device for an execution, and records the time that it waits for other threads.
+std::unique_lock<ReentrantMutex> LockToRun(DeviceState& device) {
+  const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
+  return std::unique_lock<ReentrantMutex>(device.mutex());
+}
+
+// Copies a value to the host, for the program or for a tool.
+absl::StatusOr<Literal> ReadValue(DeviceState& device, const runtime::BufferUse& use) {
+  if (CurrentSyncReason(SyncReason::kValue) == SyncReason::kTool) return runtime::Client::ReadBuffer(use);
+  return device.tracer()->client().TransferFromDevice(use);
+}
+
 // Computes these pending tensors. Requires: the device's mutex.
 absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SubgraphOptions& options,
                      SyncReason cause) {
@@ -471,11 +512,7 @@ absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending,
 absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait) {
   const runtime::TraceMe trace("SyncLiveTensorsGraph");
   {
-    std::unique_lock<ReentrantMutex> lock(device.mutex(), std::try_to_lock);
-    if (!lock.owns_lock()) {
-      const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
-      lock.lock();
-    }
+    const std::unique_lock<ReentrantMutex> lock = LockToRun(device);
     const SubgraphOptions options{true, device.tracer()->options().donate};
     if (absl::Status s = Compute(device, PendingTensors(device), options, cause); !s.ok()) return s;
     device.ClearGraphIfUnused();
@@ -485,14 +522,15 @@ absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait) {
 
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait) {
   {
-    DeviceLock lock(device.mutex());
+    const std::unique_lock<ReentrantMutex> lock = LockToRun(device);
     std::vector<TensorData*> chosen;
     absl::flat_hash_set<const TensorData*> seen;
     for (const Tensor& t : tensors) {
       TensorData* const data = t.impl()->data.get();
       if (Pending(device, *data) && seen.insert(data).second) chosen.push_back(data);
     }
-    if (absl::Status s = Compute(device, chosen, {true, false}, SyncReason::kValue); !s.ok()) return s;
+    const SyncReason cause = CurrentSyncReason(SyncReason::kValue);
+    if (absl::Status s = Compute(device, chosen, {true, false}, cause); !s.ok()) return s;
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }
@@ -504,7 +542,7 @@ absl::Status ComputeTensor(const Tensor& t) {
   if (data->buffer != nullptr) return absl::OkStatus();
   const SubgraphOptions options{true, false};
   absl::StatusOr<LaunchResult> launched =
-      Launch(device, CollectSubgraph(device, {data}, options), options, SyncReason::kValue);
+      Launch(device, CollectSubgraph(device, {data}, options), options, CurrentSyncReason(SyncReason::kValue));
   if (!launched.ok()) return launched.status();
   Materialize(data, std::move(launched->results[0]));
   return absl::OkStatus();
@@ -514,30 +552,30 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;  // begins before another thread can donate the buffer
   {
-    DeviceLock lock(device.mutex());
+    const std::unique_lock<ReentrantMutex> lock = LockToRun(device);
     if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
     use.emplace(t.impl()->data->buffer);
   }
-  return device.tracer()->client().TransferFromDevice(*use);
+  return ReadValue(device, *use);
 }
 
 absl::StatusOr<Literal> FetchWithoutMaterializing(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;
   {
-    DeviceLock lock(device.mutex());
+    const std::unique_lock<ReentrantMutex> lock = LockToRun(device);
     TensorData* data = t.impl()->data.get();
     std::shared_ptr<runtime::DeviceBuffer> buffer = data->buffer;
     if (buffer == nullptr) {
       const SubgraphOptions options{false, false};
       absl::StatusOr<LaunchResult> launched =
-          Launch(device, CollectSubgraph(device, {data}, options), options, SyncReason::kItem);
+          Launch(device, CollectSubgraph(device, {data}, options), options, CurrentSyncReason(SyncReason::kItem));
       if (!launched.ok()) return launched.status();
       buffer = std::move(launched->results[0]);
     }
     use.emplace(std::move(buffer));
   }
-  return device.tracer()->client().TransferFromDevice(*use);
+  return ReadValue(device, *use);
 }
 
 }  // namespace hlokit::lazy

@@ -11,6 +11,7 @@
 #include "tracer/observe/save_graphs.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/shared_programs.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -29,6 +30,7 @@ Tracer::Tracer(const TracerOptions& options)
   if (!options_.persistent_cache.directory.empty()) {
     persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
   }
+  shared_programs_ = std::make_unique<SharedPrograms>(static_cast<size_t>(options_.cache_entries));
   for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
     devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
   }

@@ -93,6 +93,7 @@ class Tracer {
   size_t device_count() const { return devices_.size(); }
   runtime::Metrics& metrics() { return metrics_; }
   runtime::Client& client() { return *client_; }
+  SharedPrograms& shared_programs() { return *shared_programs_; }
   // Returns null if there is none.
   runtime::PersistentCache* persistent_cache() { return persistent_cache_.get(); }
 
@@ -136,6 +137,7 @@ class Tracer {
   runtime::Metrics metrics_;
   std::unique_ptr<runtime::Client> client_;
   std::unique_ptr<runtime::PersistentCache> persistent_cache_;
+  std::unique_ptr<SharedPrograms> shared_programs_;
   std::vector<std::unique_ptr<DeviceState>> devices_;
   std::unique_ptr<HostRendezvous> host_rendezvous_;
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
@@ -142,9 +143,10 @@ std::string_view LabelShape(std::string_view shape) {
   return shape.substr(0, shape.find("], ") == std::string_view::npos ? shape.size() : shape.find("], ") + 1);
 }
 
-// `id_of`: returns the name of the node at an index. `places`: with location= and scope=.
+// `id_of`: returns the name of the node at an index. `places`: with location= and scope=. `parameter`: replaces the tag
+// of that name; empty: none.
 template <typename IdOf>
-std::string LineOf(const TextGraph& graph, size_t place, bool places, IdOf id_of) {
+std::string LineOf(const TextGraph& graph, size_t place, bool places, std::string_view parameter, IdOf id_of) {
   const TextNode& node = graph.nodes[place];
   std::string line = StrCat("%", id_of(place), " = ", node.shape, " ", node.op, "(");
   const char* separator = "";
@@ -155,8 +157,11 @@ std::string LineOf(const TextGraph& graph, size_t place, bool places, IdOf id_of
   }
   line += ")";
   for (const auto& [name, value] : node.tags) {
+    if (name == "parameter") continue;
+    if (name == "ROOT" && !parameter.empty()) StrAppend(&line, ", parameter=", std::exchange(parameter, {}));
     if (places || !IsLocationTag(name)) StrAppend(&line, ", ", name, "=", value);
   }
+  if (!parameter.empty()) StrAppend(&line, ", parameter=", parameter);
   return line;
 }
 
@@ -169,19 +174,49 @@ std::string_view TextNode::tag(std::string_view name) const {
   return {};
 }
 
-std::vector<uint32_t> TextGraph::Roots() const {
-  std::vector<std::pair<uint32_t, uint32_t>> found;  // number, node index
+std::vector<TextOperand> TextGraph::Roots() const {
+  std::vector<std::pair<uint32_t, TextOperand>> found;  // root number, node
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const std::string_view root = nodes[i].tag("ROOT");
-    uint32_t number = 0;
-    if (!root.empty() && std::from_chars(root.data(), root.data() + root.size(), number).ec == std::errc()) {
-      found.emplace_back(number, static_cast<uint32_t>(i));
+    // 0, 0.1 for output 1, or (0, 2.1) for several.
+    std::string_view rest = nodes[i].tag("ROOT");
+    if (rest.starts_with("(")) rest.remove_prefix(1);
+    while (!rest.empty()) {
+      uint32_t number = 0;
+      TextOperand root{static_cast<uint32_t>(i), -1};
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+      if (error != std::errc()) break;
+      rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+      if (rest.starts_with(".")) {
+        const auto [output_end, output_error] =
+            std::from_chars(rest.data() + 1, rest.data() + rest.size(), root.output);
+        if (output_error != std::errc()) break;
+        rest.remove_prefix(static_cast<size_t>(output_end - rest.data()));
+      }
+      found.emplace_back(number, root);
+      rest.remove_prefix(std::min<size_t>(rest.starts_with(", ") ? 2 : rest.size(), rest.size()));
     }
   }
-  std::sort(found.begin(), found.end());
-  std::vector<uint32_t> places;
-  for (const auto& entry : found) places.push_back(entry.second);
-  return places;
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<TextOperand> roots;
+  for (const auto& entry : found) roots.push_back(entry.second);
+  return roots;
+}
+
+bool IsDeviceData(std::string_view op) { return op == "xla::device_data" || op == "lazy_tensors::device_data"; }
+
+std::vector<int64_t> TextGraph::Parameters() const {
+  std::vector<int64_t> parameters(nodes.size(), -1);
+  int64_t next = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!IsDeviceData(nodes[i].op)) continue;
+    const std::string_view shared = nodes[i].tag("parameter");
+    int64_t number = 0;
+    const bool known = !shared.empty() &&
+                       std::from_chars(shared.data(), shared.data() + shared.size(), number).ec == std::errc() &&
+                       number >= 0 && number < next;
+    parameters[i] = known ? number : next++;
+  }
+  return parameters;
 }
 
 bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, DiagnosticSink* sink) {
@@ -239,7 +274,8 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
 bool IsLocationTag(std::string_view name) { return name == "location" || name == "scope"; }
 
 std::string PrintNode(const TextGraph& graph, size_t place) {
-  return LineOf(graph, place, true, [&](size_t node) { return graph.nodes[node].id; });
+  return LineOf(graph, place, true, graph.nodes[place].tag("parameter"),
+                [&](size_t node) { return graph.nodes[node].id; });
 }
 
 std::string PrintGraph(const TextGraph& graph) {
@@ -316,11 +352,21 @@ std::string ToNormalizedString(const TextGraph& graph, bool keep_locations) {
       stack.pop_back();
     }
   };
-  for (uint32_t root : graph.Roots()) visit(root);
+  for (const TextOperand& root : graph.Roots()) visit(root.node);
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) visit(i);  // dead nodes
+  // Parameters are numbered anew.
+  const std::vector<int64_t> parameters = graph.Parameters();
+  std::vector<int64_t> renumbered(graph.nodes.size(), -1);
+  int64_t next = 0;
   std::string out = "IR {\n";
   for (uint32_t place : order) {
-    const std::string line = LineOf(graph, place, keep_locations, [&](size_t node) { return number[node]; });
+    std::string parameter;
+    if (parameters[place] >= 0) {
+      int64_t& known = renumbered[static_cast<size_t>(parameters[place])];
+      if (known >= 0) parameter = StrCat(known);
+      if (known < 0) known = next++;
+    }
+    const std::string line = LineOf(graph, place, keep_locations, parameter, [&](size_t node) { return number[node]; });
     StrAppend(&out, "  ", line, "\n");
   }
   return out + "}\n";

@@ -43,8 +43,10 @@ struct TextGraph {
   std::string_view hash;    // of `Graph Hash:`; may be empty
   std::string_view frame;   // the innermost frame of its header; may be empty
 
-  // Returns the node index of each root, by root number.
-  std::vector<uint32_t> Roots() const;
+  // Returns the roots by number.
+  std::vector<TextOperand> Roots() const;
+  // Returns the parameter number of each leaf with data, in the order of their first nodes, by node; -1: not a leaf.
+  std::vector<int64_t> Parameters() const;
 };
 
 struct TextDump {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/text/ir_text.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/encoded_args.h"
@@ -12,6 +18,7 @@
 #include "tracer/graph/schema.h"
 #include "tracer/graph/tiling.h"
 #include "tracer/graph/tensor_impl.h"
+#include "tracer/graph/type_promotion.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
@@ -19,19 +26,22 @@ namespace {
 
 using Tag = std::pair<std::string, std::string>;
 
-// Returns torch's number of an element type, as in dumps.
-int AtenType(ElementType t) {
-  static constexpr std::pair<ElementType, int> kNumbers[] = {
-      {ElementType::kU8, 0},  {ElementType::kS8, 1},    {ElementType::kS16, 2},   {ElementType::kS32, 3},
-      {ElementType::kS64, 4}, {ElementType::kF16, 5},   {ElementType::kF32, 6},   {ElementType::kF64, 7},
-      {ElementType::kC64, 9}, {ElementType::kC128, 10}, {ElementType::kPred, 11}, {ElementType::kBF16, 15}};
-  for (const auto& [type, number] : kNumbers) {
-    if (type == t) return number;
-  }
-  return -1;
+// Returns a number that reads back as itself, with at least the digits of PyTorch/XLA.
+std::string NumberText(double value) {
+  const std::string text = FormatDouble(value, 6);
+  return std::isnan(value) || std::strtod(text.c_str(), nullptr) == value ? text : FormatDouble(value);
 }
 
-std::string AttrToString(Op op, const EncodedArg& arg) {
+// Returns the text, quoted and escaped if it could be taken for something else.
+std::string StringText(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("_.-+>,").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && text != "null" && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  return StrCat("\"", std::string(absl::CHexEscape(text)), "\"");
+}
+
+std::string AttrToString(Op op, const ArgSpec& spec, const EncodedArg& arg) {
   std::string out;
   switch (arg.tag) {
     case ArgTag::kNone:
@@ -43,20 +53,27 @@ std::string AttrToString(Op op, const EncodedArg& arg) {
     case ArgTag::kBool:
       return StrCat(*arg.payload);
     case ArgTag::kFloat:
-      return FormatDouble(arg.scalar().ToDouble(), 6);
+      out = NumberText(arg.scalar().ToDouble());
+      // A float step makes an iota step in floats.
+      if (op == Op::iota && spec.type == ArgType::kScalar &&
+          out.find_first_not_of("-0123456789") == std::string::npos) {
+        out += ".0";
+      }
+      return out;
     case ArgTag::kInts:
       out = "(";
       for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", arg.payload[i]);
       return out + ")";
     case ArgTag::kFloats:
       out = "(";
-      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", FormatDouble(arg.float_at(i), 6));
+      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", NumberText(arg.float_at(i)));
       return out + ")";
     case ArgTag::kString:
-      return arg.string();
+      return StringText(arg.string());
     case ArgTag::kDtype:
-      // A cast names the type.
-      return op == Op::cast ? std::string(ToString(arg.dtype())) : StrCat(AtenType(arg.dtype()));
+      // A cast names the type; so do types without a number in torch.
+      if (op == Op::cast || TorchTypeNumber(arg.dtype()) < 0) return std::string(ToString(arg.dtype()));
+      return StrCat(TorchTypeNumber(arg.dtype()));
   }
   return out;
 }
@@ -89,32 +106,72 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
   }
   const std::vector<std::string>& names = AttrNames(node.op);
   const Schema& schema = SchemaOf(node.op);
+  std::string absent;  // operands that are None, which the list of operands does not show
+  const auto add_absent = [&](const std::string& name) { StrAppend(&absent, absent.empty() ? "" : ", ", name); };
   for (size_t i = 0; i < args.size() && i < names.size(); ++i) {
     const ArgSpec& spec = schema.args[i];
-    if (spec.type == ArgType::kTensor || spec.type == ArgType::kTensorList || names[i] == "-") continue;
+    if (args[i].tag == ArgTag::kOperandList) {
+      for (size_t k = 0; k < args[i].count; ++k) {
+        if (args[i].payload[k] == 0) add_absent(StrCat(spec.name, ".", k));
+      }
+      continue;
+    }
     if (args[i].tag == ArgTag::kOperand) continue;
-    // An absent number operand is not printed as an attribute.
-    if (args[i].tag == ArgTag::kNone && spec.type == ArgType::kScalar) continue;
-    tags.emplace_back(names[i], AttrToString(node.op, args[i]));
+    const bool operand = spec.type == ArgType::kTensor || spec.type == ArgType::kScalar;
+    if (args[i].tag == ArgTag::kNone && operand) {
+      add_absent(spec.name);
+      continue;
+    }
+    if (names[i] != "-") tags.emplace_back(names[i], AttrToString(node.op, spec, args[i]));
   }
+  if (!absent.empty()) tags.emplace_back("absent", StrCat("(", absent, ")"));
   return tags;
 }
 
-// Returns, by position in the post-order, the number of the root that is this node, the last one if there are several;
-// or -1.
-std::vector<int64_t> RootNumbers(DeviceState& device, const PendingSubgraph& slice) {
-  std::vector<int64_t> numbers(slice.order.size(), -1);
+// Returns the roots, by position in the post-order: `0` the node is root 0, `0.1` its output 1 is, `(0, 2)` it is roots
+// 0 and 2. PyTorch/XLA shows the last number only.
+std::vector<std::string> RootTexts(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
+  std::vector<std::string> texts(slice.order.size());
+  std::vector<uint32_t> counts(slice.order.size());
   for (size_t i = 0; i < slice.roots.size(); ++i) {
-    numbers[device.graph().Position(slice.roots[i].node)] = static_cast<int64_t>(i);
+    const uint32_t at = device.graph().Position(slice.roots[i].node);
+    if (options.torch_xla_quirks) texts[at].clear();
+    StrAppend(&texts[at], texts[at].empty() ? "" : ", ", i);
+    if (slice.roots[i].output != 0 && !options.torch_xla_quirks) StrAppend(&texts[at], ".", slice.roots[i].output);
+    ++counts[at];
   }
-  return numbers;
+  for (size_t at = 0; at < texts.size(); ++at) {
+    if (counts[at] > 1 && !options.torch_xla_quirks) texts[at] = StrCat("(", texts[at], ")");
+  }
+  return texts;
+}
+
+// Adds what a node has in this graph: the parameter of data that an earlier node has too, and donation.
+void AddGraphTags(DeviceState& device, const PendingSubgraph& slice, NodeId id, std::vector<Tag>* tags) {
+  const Graph& graph = device.graph();
+  if (graph.node(id).op != Op::device_data) return;
+  const uint32_t parameter = graph.leaf(id)->parameter_number;
+  const bool first = slice.input_nodes[parameter] == id;
+  if (!first) tags->emplace_back("parameter", StrCat(parameter));
+  if (first && std::binary_search(slice.donated.begin(), slice.donated.end(), int64_t{parameter})) {
+    tags->emplace_back("donated", "1");
+  }
+}
+
+// Returns the attributes of a node, its properties in the graph and its root numbers.
+std::vector<Tag> AllTagsOf(DeviceState& device, const PendingSubgraph& slice, size_t at, const std::string& roots,
+                           const IrTextOptions& options) {
+  std::vector<Tag> tags = TagsOf(device, slice.order[at], options);
+  if (options.parameters && !options.torch_xla_quirks) AddGraphTags(device, slice, slice.order[at], &tags);
+  if (!roots.empty()) tags.emplace_back("ROOT", roots);
+  return tags;
 }
 
 }  // namespace
 
 std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
   const Graph& graph = device.graph();
-  const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
+  const std::vector<std::string> roots = RootTexts(device, slice, options);
   std::string out = "IR {\n";
   for (size_t at = 0; at < slice.order.size(); ++at) {
     const NodeId id = slice.order[at];
@@ -127,8 +184,9 @@ std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, con
       separator = ", ";
     }
     out += ")";
-    for (const Tag& tag : TagsOf(device, id, options)) StrAppend(&out, ", ", tag.first, "=", tag.second);
-    if (root_numbers[at] >= 0) StrAppend(&out, ", ROOT=", root_numbers[at]);
+    for (const Tag& tag : AllTagsOf(device, slice, at, roots[at], options)) {
+      StrAppend(&out, ", ", tag.first, "=", tag.second);
+    }
     out += "\n";
   }
   return out + "}\n";
@@ -136,13 +194,13 @@ std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, con
 
 std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
   const Graph& graph = device.graph();
-  const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
+  const std::vector<std::string> roots = RootTexts(device, slice, options);
   std::string out = "digraph G {\n";
   for (size_t at = 0; at < slice.order.size(); ++at) {
     const NodeId id = slice.order[at];
     const NodeRecord& node = graph.node(id);
     StrAppend(&out, "  node", at, " [label=\"", SymbolOf(node.op), "\\n", ToString(device.context().shape(node.shape)));
-    for (const Tag& tag : TagsOf(device, id, options)) {
+    for (const Tag& tag : AllTagsOf(device, slice, at, roots[at], options)) {
       std::string value = tag.second;
       if (value.size() > 63) {
         value.resize(64);
@@ -150,7 +208,6 @@ std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const Ir
       }
       StrAppend(&out, "\\n", tag.first, "=", value);
     }
-    if (root_numbers[at] >= 0) StrAppend(&out, "\\nROOT=", root_numbers[at]);
     out += "\"]\n";
   }
   for (size_t at = slice.order.size(); at-- > 0;) {

@@ -19,6 +19,8 @@ namespace hlokit::lazy {
 struct IrTextOptions {
   // Omits op attributes, like PyTorch/XLA since 2.2.
   bool torch_xla_quirks = false;
+  // Shows which leaves are the same parameter, and which are donated.
+  bool parameters = true;
 };
 
 std::string GraphToString(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});

@@ -359,12 +359,19 @@ std::shared_ptr<DeviceBuffer> Client::TransferWhenRead(Device* device, Shape sha
 absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {
   TimedSection timed(metrics_, "TransferFromDeviceTime");
   const TraceMe trace("PjRtComputationClient::TransferFromDevice");
+  absl::StatusOr<Literal> value = ReadBuffer(use);
+  if (value.ok()) {
+    metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(value->size_bytes()));
+  }
+  return value;
+}
+
+absl::StatusOr<Literal> Client::ReadBuffer(const BufferUse& use) {
   {
     const TraceMe wait("WaitForDevice");
     if (use.get() == nullptr) return DeviceBuffer::DeletedError();
     if (absl::Status status = use.get()->WaitInUse(); !status.ok()) return status;
   }
-  metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(use.get()->literal().size_bytes()));
   return use.get()->literal();
 }
 

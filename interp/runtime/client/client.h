@@ -148,6 +148,8 @@ class Client {
     return TransferFromDevice(BufferUse(std::move(buffer)));
   }
   absl::StatusOr<Literal> TransferFromDevice(const BufferUse& use);
+  // The same without metrics: for values that the program does not read.
+  static absl::StatusOr<Literal> ReadBuffer(const BufferUse& use);
 
  private:
   // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the
