@@ -26,6 +26,7 @@ def calls(case, t):
     distances(case, t)
     products(case, t)
     systems(case, t)
+    factors(case, t)
     eigenvalues(case, t)
     norms(case, t)
 
@@ -130,6 +131,28 @@ def systems(case, t):
     case("cholesky_solve_lower", "cholesky_solve", t.f32(2, 3), lower, grad=True)
     case("cholesky_solve_upper", "cholesky_solve", t.f32(2, 1), lower.t().contiguous(), True, grad=True)
     case("cholesky_inverse_lower", "cholesky_inverse", lower, grad=True)
+
+
+def factors(case, t):
+    for size in (1, 2, 4):
+        case(f"lu_factor_{size}", "linalg_lu_factor", t.f32(size, size), grad=True)
+    case("lu_factor_batch", "linalg_lu_factor_ex", t.f32(2, 3, 3), grad=True)
+    case("lu_factor_singular", "linalg_lu_factor_ex", t.values([[1.0, 2.0], [2.0, 4.0]]))
+    case("lu_factor_f64", "linalg_lu_factor", t.f64(4, 4), grad=True)
+    case.error("lu_factor_no_pivot", "linalg_lu_factor", t.f32(2, 2), pivot=False, words="LU without pivoting is not implemented on the CPU")
+    case("det_with_lu", "_linalg_det", spread(t, 3, 3), grad=True, skip=[1, 2])
+    case("slogdet_with_lu", "_linalg_slogdet", spread(t, 2, 3, 3), grad=True, skip=[2, 3])
+    case("solve_with_lu", "_linalg_solve_ex", spread(t, 3, 3), t.f32(3, 2), grad=True, skip=[1, 2])
+    case("inv_ex_f32", "linalg_inv_ex", spread(t, 2, 2, 2), grad=True)
+    case("cholesky_ex_f32", "linalg_cholesky_ex", positive(t, 3, 3), grad=True)
+    case("cholesky_ex_batch", "linalg_cholesky_ex", positive(t, 2, 2, 2), upper=True)
+    case("eigh_values_only", "_linalg_eigh", positive(t, 3, 3), "L", False)
+    case("eigh_and_vectors", "_linalg_eigh", positive(t, 3, 3), grad=True, skip=[1])
+    case("svd_values_only", "_linalg_svd", t.f32(3, 2), False, False)
+    case("svd_and_vectors", "_linalg_svd", t.f32(2, 3), grad=True, skip=[0, 2])
+    case("svdvals_batch", "linalg_svdvals", t.f32(2, 4, 3), grad=True)
+    case("svdvals_wide", "linalg_svdvals", t.f32(3, 20))
+    case("svdvals_empty", "linalg_svdvals", t.f32(0, 3))
 
 
 def eigenvalues(case, t):

@@ -64,6 +64,60 @@ void LinalgSolve(OpKernelContext& c) {
   }
   c.Return(Transposed(InvokeOp(Op::linear_solve, Transposed(a), Transposed(b))));
 }
+
+// ---- forms that also return the decomposition or a number for errors, always 0 where there is none to find ----
+
+namespace {
+
+Tensor NoError(const Tensor& matrices) {
+  IntList batch = Sizes(matrices);
+  if (batch.size() >= 2) batch.resize(batch.size() - 2);
+  return lazy::Full(batch, 0, ElementType::kS32);
+}
+
+}  // namespace
+
+// LU, pivots, info
+void LuFactor(OpKernelContext& c) {
+  if (!c.bool_arg(1)) return c.Fail("linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(parts[0], parts[1]);
+  if (c.op() == Op::linalg_lu_factor_ex) c.Return(parts[3]);
+}
+void DetWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_det, c.tensor(0)), parts[0], parts[1]);
+}
+void SlogdetWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  const Outputs values = InvokeOpMultiOutput(Op::linalg_slogdet, c.tensor(0));
+  c.Return(values[0], values[1]);
+  c.Return(parts[0], parts[1]);
+}
+void SolveWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_solve, c.tensor(0), c.tensor(1), c.bool_arg(2)));
+  c.Return(parts[0], parts[1], parts[3]);
+}
+void InverseEx(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_inv, c.tensor(0)), parts[3]);
+}
+void CholeskyEx(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::linalg_cholesky, c.tensor(0), c.bool_arg(1)), NoError(c.tensor(0)));
+}
+void EighWithVectors(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::linalg_eigh, c.args()[0], c.args()[1]);
+  c.Return(parts[0], c.bool_arg(2) ? parts[1] : lazy::Zeros({0}, c.tensor(0).dtype()));
+}
+void SvdWithVectors(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::linalg_svd, c.args()[0], c.args()[1]);
+  if (c.bool_arg(2)) return c.Return(parts[0], parts[1], parts[2]);
+  const Tensor none = lazy::Zeros({0}, c.tensor(0).dtype());
+  c.Return(none, parts[1], none);
+}
+void Svdvals(OpKernelContext& c) { c.Return(InvokeOpMultiOutput(Op::linalg_svd, c.args()[0], false)[1]); }
+
 void CholeskySolve(OpKernelContext& c) {
   const Tensor &b = c.tensor(0), &factor = c.tensor(1);
   if (b.dim() < 2)
