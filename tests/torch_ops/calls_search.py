@@ -116,6 +116,8 @@ def distinct(case, t):
     case("unique_consecutive_all", "unique_consecutive", t.values([1, 1, 2, 2, 1], "s64"), True, True)
     case("unique_consecutive_matrix", "unique_consecutive", t.values([[1.0, 1.0], [2.0, 1.0]]), True, True, exact=True)
     case("unique_consecutive_dim", "unique_consecutive", t.values([[1, 2], [1, 2], [0, 2], [1, 2]], "s64"), True, True, 0)
+    case.error("unique_dim_none", "unique_dim", t.s64(2, 0), 0, words="There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    case("unique_dim_no_slices", "unique_dim", t.s64(0, 2), 0, True, True, True)
     case.error("unique_dim_range", "unique_dim", t.s64(2, 2), 2)
 
 

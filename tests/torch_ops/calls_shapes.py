@@ -211,6 +211,7 @@ def diagonals(case, t):
         case(f"{name}_below", name, 4, 2, -1, dtype=t.values(1, "s32").dtype)
         case(f"{name}_outside", name, 2, 2, 9)
         case(f"{name}_none", name, 0, 3)
+        case(f"{name}_no_columns", name, 1 << 40, 0)
         case.error(f"{name}_negative", name, -1, 3)
 
 

@@ -34,22 +34,6 @@ void LinearSolve(BackwardContext& c) {
   if (c.needs(0)) c.set(0, -Matmul(of_b, Adjoint(c.out())));
   if (c.needs(1)) c.set(1, of_b);
 }
-void LuNode(BackwardContext& c) {
-  if (!c.grad_output(0).defined()) return c.set(0, ZerosLike(c.in(0)));
-  // A = P L U, d A = P (dL U + L dU)
-  const Tensor lu = c.out(0), g = c.grad_output(0), identity = InvokeOp(Op::eye, lu.size(-1), lu.dtype());
-  const auto below = [](const Tensor& t) { return InvokeOp(Op::tril, t, -1); };
-  const auto above = [](const Tensor& t) { return InvokeOp(Op::triu, t); };
-  const Tensor lower = below(lu) + identity, upper = above(lu);
-  const Tensor inner = below(Matmul(Adjoint(lower), below(g))) + above(Matmul(above(g), Adjoint(upper)));
-  // L^-T inner U^-T
-  const Tensor left = InvokeOp(Op::linalg_solve_triangular, Adjoint(lower), inner, true, true, true);
-  const Tensor product = InvokeOp(Op::linalg_solve_triangular, Adjoint(upper), left, false, false, false);
-  // Row i of the product belongs to row permutation[i] of A.
-  const Tensor rows =
-      To(Eq(Unsqueeze(c.out(2), -2), Unsqueeze(Arange(lu.size(-1), ElementType::kS32), -1)), lu.dtype());
-  c.set(0, Matmul(rows, product));
-}
 void CholeskySolve(BackwardContext& c) {
   // As in torch, the other triangle of the factor has a gradient too.
   const bool upper = c.bool_arg(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra composed of products, solutions of linear systems and decompositions.
+// Linear algebra in terms of products, solutions of linear systems and decompositions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -223,7 +223,8 @@ void Tensordot(OpKernelContext& c) {
     }
   }
   int64_t inner = 1;
-  for (int64_t d : contracted[0]) inner *= a.size(d);
+  bool too_large = false;
+  for (int64_t d : contracted[0]) too_large |= __builtin_mul_overflow(inner, a.size(d), &inner);
   const Tensor parts[] = {a, b};
   for (size_t i = 0; i < 2; ++i) {
     IntList order;
@@ -232,8 +233,9 @@ void Tensordot(OpKernelContext& c) {
       if (std::find(contracted[i].begin(), contracted[i].end(), d) != contracted[i].end()) continue;
       order.push_back(d);
       sizes.push_back(parts[i].size(d));
-      outer *= parts[i].size(d);
+      too_large |= __builtin_mul_overflow(outer, parts[i].size(d), &outer);
     }
+    if (too_large) return c.Fail("the product has too many elements");
     order.insert(i == 0 ? order.end() : order.begin(), contracted[i].begin(), contracted[i].end());
     const Tensor ordered = parts[i].dim() == 0 ? parts[i] : lazy::Permute(parts[i], order);
     matrices[i] = lazy::Reshape(ordered, i == 0 ? IntList{outer, inner} : IntList{inner, outer});
@@ -248,7 +250,9 @@ void Kron(OpKernelContext& c) {
     const int64_t i = d - (rank - a.dim()), j = d - (rank - b.dim());
     of_a.insert(of_a.end(), {i < 0 ? 1 : a.size(i), 1});
     of_b.insert(of_b.end(), {1, j < 0 ? 1 : b.size(j)});
-    sizes.push_back(of_a[2 * d] * of_b[2 * d + 1]);
+    int64_t size = 0;
+    if (__builtin_mul_overflow(of_a[2 * d], of_b[2 * d + 1], &size)) return c.Fail("the product has too many elements");
+    sizes.push_back(size);
   }
   c.Return(lazy::Reshape(lazy::Reshape(a, of_a) * lazy::Reshape(b, of_b), sizes));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise mathematics and sums composed of other ops; histograms.
+// Elementwise mathematics, sums and scans composed of other ops; histograms.
 #include <algorithm>
 #include <limits>
 #include <numbers>
@@ -87,7 +87,7 @@ void LogCumsumExp(OpKernelContext& c) {
   if (x.dim() == 0 || x.numel() == 0) return c.Return(InvokeOp(Op::clone, x));
   const int64_t n = x.size(dim);
   Tensor sums = x;
-  for (int64_t reach = 1; reach < n && sums.defined(); reach *= 2) {
+  for (int64_t reach = 1; reach < n && sums.defined(); reach = reach > n / 2 ? n : 2 * reach) {
     const Tensor before = lazy::Slice(sums, dim, 0, n - reach), after = lazy::Slice(sums, dim, reach, n);
     sums = lazy::Cat({lazy::Slice(sums, dim, 0, reach), InvokeOp(Op::logaddexp, after, before)}, dim);
   }

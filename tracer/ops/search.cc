@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order statistics, and places in sorted sequences.
+// Order statistics and places in sorted sequences.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -38,7 +38,7 @@ Tensor PlacesIn(const Tensor& sorted, const Tensor& values, bool right) {
     return lazy::Reshape(lazy::IndexSelect(sorted, 0, lazy::Reshape(place, {place.numel()})), Sizes(place));
   };
   const Tensor past = IsFloat(values.dtype()) ? InvokeOp(Op::isnan, values) : Tensor();
-  for (int64_t reach = 1; reach <= n && low.defined(); reach *= 2) {
+  for (int64_t left = n; left > 0 && low.defined(); left /= 2) {
     const Tensor middle = InvokeOp(Op::div_Tensor_mode, low + high, lazy::FullLike(low, 2), "floor");
     const Tensor element = at(InvokeOp(Op::clamp, middle, 0, n - 1));
     Tensor before = lazy::Not(right ? lazy::Gt(element, values) : lazy::Ge(element, values));
