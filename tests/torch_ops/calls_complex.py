@@ -17,6 +17,11 @@ def calls(case, t):
     case.error("imag_f32", "imag", t.f32(2))
     case("conj_c64", "conj", t.c64(3), grad=True)
     case("conj_f32", "conj", t.f32(3), grad=True, exact=True)
+    case("conj_bit_c64", "_conj", t.c64(3), grad=True)
+    case("conj_bit_rank0", "_conj", t.values(1 - 2j, "c128"), grad=True)
+    case("conj_physical_f32", "conj_physical", t.f32(3), exact=True)
+    case("resolve_conj_f32", "resolve_conj", t.f32(2), grad=True, exact=True)
+    case("resolve_neg_c64", "resolve_neg", t.c64(2), grad=True)
     case("conj_physical_c64", "conj_physical", t.c64(2, 2), grad=True)
     case("resolve_conj_c64", "resolve_conj", t.c64(2), grad=True)
     case("resolve_neg_f32", "resolve_neg", t.f32(2), exact=True)
@@ -75,6 +80,8 @@ def transforms(case, t):
     case("fft_c2r_dims", "_fft_c2r", t.c64(3, 3), (0, 1), 2, 4, grad=True)
     case("fftshift_f32", "fft_fftshift", t.f32(5), grad=True, exact=True)
     case("fftshift_dims", "fft_fftshift", t.s64(3, 4), (1,))
+    case("ifftshift_dim", "fft_ifftshift", t.s64(5), (0,))
+    case("fft_c2r_one_dim", "_fft_c2r", t.c64(2, 4), (1,), 0, 7, grad=True)
     case("ifftshift_all", "fft_ifftshift", t.f32(3, 4), grad=True, exact=True)
 
 
@@ -92,3 +99,56 @@ def short_time(case, t):
     case.error("stft_rank", "stft", t.f32(2, 2, 6), 4, return_complex=True, words="expected a 1D or 2D tensor")
     case.error("stft_window", "stft", t.f32(6), 4, None, 4, t.f32(3), return_complex=True,
                words="expected a 1D window tensor of size equal to win_length=4, but got window with size [3]")
+    several_dimensions(case, t)
+
+
+def several_dimensions(case, t):
+    case("fft2_c64", "fft_fft2", t.c64(2, 3, 4), grad=True)
+    case("ifft2_ortho", "fft_ifft2", t.c64(3, 4), None, (0, 1), "ortho", grad=True)
+    case("fft2_sizes", "fft_fft2", t.c64(2, 3), (3, 2), grad=True)
+    case("ifft2_f32", "fft_ifft2", t.f32(2, 2), grad=True)
+    case("ifftn_c64", "fft_ifftn", t.c64(2, 3), None, None, "forward", grad=True)
+    case("rfftn_dims", "fft_rfftn", t.f32(3, 2, 4), None, (0, 2), grad=True)
+    case("rfft2_f32", "fft_rfft2", t.f32(2, 3, 2), grad=True)
+    case("irfftn_sizes", "fft_irfftn", t.c64(2, 3), (2, 5), grad=True)
+    case("irfft2_c64", "fft_irfft2", t.c64(2, 3), grad=True)
+    case("rfftfreq_odd", "fft_rfftfreq", 5)
+    case("hamming_symmetric", "hamming_window.periodic", 6, False)
+    case("fftn_f32", "fft_fftn", t.f32(2, 3), grad=True)
+    case("fftn_sizes", "fft_fftn", t.c64(2, 3, 2), (4, -1), grad=True)
+    case("ifftn_dims", "fft_ifftn", t.c64(2, 3, 2), (2, 4), (2, 0), grad=True)
+    case("rfftn_f32", "fft_rfftn", t.f32(3, 4), grad=True)
+    case("rfft2_sizes", "fft_rfft2", t.f32(3, 4), (2, 5), grad=True)
+    case("irfftn_c64", "fft_irfftn", t.c64(3, 3), grad=True)
+    case("irfft2_odd", "fft_irfft2", t.c64(3, 3), (3, 5), grad=True)
+    case.error("fftn_repeated", "fft_fftn", t.c64(2, 2), None, (0, 0), words="FFT dims must be unique")
+    case.error("fftn_lengths", "fft_fftn", t.c64(2, 2), (2,), (0, 1), words="dim and shape arguments must have the same length")
+    case.error("fftn_too_many", "fft_fftn", t.c64(2), (2, 2), words="Got shape with 2 values but input tensor only has 1 dimensions.")
+    case("fftfreq_even", "fft_fftfreq", 6, 0.5)
+    case("fftfreq_odd", "fft_fftfreq", 5, dtype=t.values(1.0, "f64").dtype)
+    case("rfftfreq_even", "fft_rfftfreq", 6, 2.0)
+    for n in (0, 1, 2, 7):
+        case(f"hann_window_{n}", "hann_window", n)
+        case(f"hann_window_symmetric_{n}", "hann_window.periodic", n, False)
+        case(f"hamming_window_{n}", "hamming_window", n)
+    case("hamming_window_alpha", "hamming_window.periodic_alpha", 5, False, 0.6)
+    case("hamming_window_beta", "hamming_window.periodic_alpha_beta", 5, True, 0.6, 0.3)
+    case.error("hann_window_negative", "hann_window", -1, words="requires non-negative window_length, got window_length=-1")
+    functions(case, t)
+
+
+def functions(case, t):
+    for op in ("exp", "log", "sin", "cos", "tanh", "sqrt", "reciprocal", "square", "sgn", "neg", "sigmoid", "rsqrt", "tan",
+               "sinh", "cosh", "acos", "asin", "atan"):
+        case(f"{op}_c64", op, t.c64(4, low=0.25, high=1.5), grad=True)
+    case("pow_c64", "pow.Tensor_Tensor", t.c64(3, low=0.5), t.c64(3), grad=True)
+    case("pow_c64_number", "pow.Tensor_Scalar", t.c64(3), 3, grad=True)
+    case("mm_c64", "mm", t.c64(2, 3), t.c64(3, 2), grad=True)
+    case("matmul_c64", "matmul", t.c64(2, 2, 3), t.c64(3), grad=True)
+    case("prod_c64", "prod", t.c64(4), grad=True)
+    case("cumprod_c64", "cumprod", t.c64(2, 3), 1, grad=True)
+    case("mean_c64", "mean.dim", t.c64(2, 3), (1,), grad=True)
+    case("addcmul_c64", "addcmul", t.c64(3), t.c64(3), t.c64(3), value=2, grad=True)
+    case("addcdiv_c64", "addcdiv", t.c64(3), t.c64(3), t.c64(3, low=0.5), grad=True)
+    case("where_c64", "where.self", t.pred(4), t.c64(4), t.c64(4), grad=True)
+    case("index_select_c64", "index_select", t.c64(3, 2), 0, t.values([2, 0], "s64"), grad=True)

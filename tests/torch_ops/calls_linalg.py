@@ -26,6 +26,7 @@ def calls(case, t):
     distances(case, t)
     products(case, t)
     systems(case, t)
+    factors(case, t)
     eigenvalues(case, t)
     norms(case, t)
 
@@ -48,6 +49,7 @@ def distances(case, t):
     case.error("cdist_p", "cdist", t.f32(2, 2), t.f32(2, 2), -1.0)
     case.error("cdist_ints", "cdist", t.s64(2, 2), t.f32(2, 2), words="cdist only supports floating-point dtypes, X1 got: ")
     case("pdist_forward", "_pdist_forward", t.f32(3, 2), 2.0, grad=True)
+    case("pdist_forward_1", "_pdist_forward", t.f32(4, 2), 1.0, grad=True)
     case("pdist_one_row", "pdist", t.f32(1, 3))
     case.error("pdist_rank", "pdist", t.f32(3), words="pdist only supports 2D tensors, got: 1D")
     case.error("pdist_p", "pdist", t.f32(2, 2), -1.0)
@@ -61,6 +63,8 @@ def products(case, t):
     case("inner_ints", "inner", t.s64(3), t.s64(2, 3))
     case.error("inner_sizes", "inner", t.f32(3), t.f32(2), words="the last dimension must match on both input tensors but got shapes [3] and [2]")
     case("ger_f32", "ger", t.f32(2), t.f32(3), grad=True)
+    case("ger_ints", "ger", t.s64(2), t.s64(2))
+    case.error("ger_rank", "ger", t.f32(2, 2), t.f32(2), words="outer: Expected 1-D argument self, but got 2-D")
     case("kron_f32", "kron", t.f32(2, 2), t.f32(1, 3), grad=True)
     case("kron_ranks", "kron", t.f32(2), t.f32(2, 1, 2), grad=True)
     case("kron_ints", "kron", t.s64(2), t.s64(3))
@@ -89,6 +93,7 @@ def products(case, t):
     case.error("multi_dot_one", "linalg_multi_dot", [t.f32(2, 2)], words="expected at least 2 tensors but got 1")
     for n in (0, 1, 2, 5, -1, -2):
         case(f"matrix_power_{n}".replace("-", "m"), "matrix_power", spread(t, 2, 3, 3), n, grad=True if n else ())
+    case("linalg_matrix_power_0", "linalg_matrix_power", t.f32(2, 2), 0)
     case("linalg_matrix_power_3", "linalg_matrix_power", t.f64(2, 2), 3, grad=True)
     case.error("matrix_power_wide", "matrix_power", t.f32(2, 3), 2, words="must be batches of square matrices")
 
@@ -129,7 +134,34 @@ def systems(case, t):
     lower = t.values([[2.0, 0.0], [1.0, 3.0]])
     case("cholesky_solve_lower", "cholesky_solve", t.f32(2, 3), lower, grad=True)
     case("cholesky_solve_upper", "cholesky_solve", t.f32(2, 1), lower.t().contiguous(), True, grad=True)
+    case("cholesky_inverse_upper", "cholesky_inverse", lower.t().contiguous(), True, grad=True)
     case("cholesky_inverse_lower", "cholesky_inverse", lower, grad=True)
+
+
+def factors(case, t):
+    for size in (1, 2, 4):
+        case(f"lu_factor_{size}", "linalg_lu_factor", t.f32(size, size), grad=True)
+    case("lu_factor_batch", "linalg_lu_factor_ex", t.f32(2, 3, 3), grad=True)
+    case("lu_factor_singular", "linalg_lu_factor_ex", t.values([[1.0, 2.0], [2.0, 4.0]]))
+    case("lu_factor_f64", "linalg_lu_factor", t.f64(4, 4), grad=True)
+    case.error("lu_factor_no_pivot", "linalg_lu_factor", t.f32(2, 2), pivot=False, words="LU without pivoting is not implemented on the CPU")
+    case("det_with_lu", "_linalg_det", spread(t, 3, 3), grad=True, skip=[1, 2])
+    case("slogdet_with_lu", "_linalg_slogdet", spread(t, 2, 3, 3), grad=True, skip=[2, 3])
+    case("solve_with_lu", "_linalg_solve_ex", spread(t, 3, 3), t.f32(3, 2), grad=True, skip=[1, 2])
+    case("det_with_lu_pivots", "_linalg_det", t.values([[0.0, 2.0], [3.0, 1.0]]), skip=[1, 2], note="torch factors the transpose")
+    case("slogdet_with_lu_pivots", "_linalg_slogdet", t.values([[0.0, 2.0], [3.0, 1.0]]), skip=[2, 3], note="torch factors the transpose")
+    case("solve_with_lu_vector", "_linalg_solve_ex", spread(t, 2, 2), t.f32(2), grad=True, skip=[1, 2])
+    case("inv_ex_f64", "linalg_inv_ex", t.values([[0.0, 2.0], [4.0, 1.0]], "f64"), grad=True)
+    case("inv_ex_f32", "linalg_inv_ex", spread(t, 2, 2, 2), grad=True)
+    case("cholesky_ex_f32", "linalg_cholesky_ex", positive(t, 3, 3), grad=True)
+    case("cholesky_ex_batch", "linalg_cholesky_ex", positive(t, 2, 2, 2), upper=True)
+    case("eigh_values_only", "_linalg_eigh", positive(t, 3, 3), "L", False)
+    case("eigh_and_vectors", "_linalg_eigh", positive(t, 3, 3), grad=True, skip=[1])
+    case("svd_values_only", "_linalg_svd", t.f32(3, 2), False, False)
+    case("svd_and_vectors", "_linalg_svd", t.f32(2, 3), grad=True, skip=[0, 2])
+    case("svdvals_batch", "linalg_svdvals", t.f32(2, 4, 3), grad=True)
+    case("svdvals_wide", "linalg_svdvals", t.f32(3, 20))
+    case("svdvals_empty", "linalg_svdvals", t.f32(0, 3))
 
 
 def eigenvalues(case, t):
@@ -149,6 +181,7 @@ def eigenvalues(case, t):
     case("pinverse_square", "pinverse", spread(t, 3, 3), grad=True)
     case("pinverse_rank1", "pinverse", t.values([[1.0, 2.0], [2.0, 4.0]]), 1e-3)
     case("pinv_f64", "linalg_pinv", spread64(t, 3, 2), 1e-12, grad=True)
+    case("pinv_f32", "linalg_pinv", spread(t, 2, 4), 1e-6, grad=True)
     case("pinverse_empty", "pinverse", t.f32(0, 3))
     case("svd_values", "linalg_svd", t.f32(3, 2), False, skip=[0, 2], grad=True)
     case("svd_values_wide", "svd", t.f32(2, 3), skip=[0, 2], grad=True)

@@ -23,7 +23,9 @@ def calls(case, t):
         case(f"foreach_{op}_inplace_scalars", f"_foreach_{op}_.ScalarList", *tensors, [1.5, 2.0])
     for op in ("sqrt", "neg", "exp", "abs", "reciprocal"):
         case(f"foreach_{op}", f"_foreach_{op}", [t.f32(2, low=0.25), t.f32(2, 2, low=0.25)])
+        case(f"foreach_{op}_one", f"_foreach_{op}", [t.f64(3, low=0.25)])
         case(f"foreach_{op}_inplace", f"_foreach_{op}_", [t.f32(2, low=0.25), t.f32(0)])
+        case(f"foreach_{op}_inplace_bf16", f"_foreach_{op}_", [t.bf16(2, low=0.25)])
     case.error("foreach_lengths", "_foreach_add.List", [t.f32(2)], [t.f32(2), t.f32(2)],
                words="Tensor lists must have the same number of tensors, got 1 and 2")
     case.error("foreach_scalars_length", "_foreach_mul.ScalarList", [t.f32(2)], [1.0, 2.0],

@@ -14,6 +14,12 @@ def calls(case, t):
         case(f"{op}_pred_rank0", op, t.values(True, "pred"))
         case(f"{op}_edges", op, t.values(EDGES))
         case(f"{op}_empty", op, t.f32(0, 3), grad=True)
+    for op, low, high in [("arccos", -0.95, 0.95), ("arcsin", -0.95, 0.95), ("arccosh", 1.05, 4), ("arcsinh", -3, 3),
+                          ("arctanh", -0.9, 0.9), ("arctan", -2, 2)]:
+        case(f"{op}_f32", op, t.f32(2, 3, low=low, high=high), grad=True)
+        case(f"{op}_s64", op, t.s64(3, low=1, high=1))
+    case("arctan2_f32", "arctan2", t.f32(2, 3), t.f32(3), grad=True)
+    case("arctan2_ints", "arctan2", t.s64(3), t.s64(3, low=1))
     two_tensors(case, t)
     comparisons(case, t)
     bits(case, t)
@@ -174,6 +180,9 @@ def sums(case, t):
     case.error("nanmean_ints", "nanmean", t.s64(2), words="expected input to have floating point dtype but got Long")
     case("logcumsumexp_f32", "logcumsumexp", t.f32(2, 4), 1, grad=True)
     case("logcumsumexp_dim0", "logcumsumexp", t.f32(3, 2), -2, grad=True)
+    case("logcumsumexp_long", "logcumsumexp", t.f32(2, 11, low=-8, high=8), -1, grad=True)
+    case("logcumsumexp_middle", "logcumsumexp", t.f64(2, 5, 2), 1, grad=True)
+    case("logcumsumexp_one", "logcumsumexp", t.f32(1, 1), 0, grad=True)
     case("logcumsumexp_far", "logcumsumexp", t.values([-1000.0, 0.0, 1000.0, 5.0]), 0, grad=True)
     case("logcumsumexp_infinite", "logcumsumexp", t.values([-INF, 1.0, INF, 2.0]), 0)
     case("logcumsumexp_rank0", "logcumsumexp", t.values(1.5), 0, grad=True)

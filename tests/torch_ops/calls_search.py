@@ -40,6 +40,8 @@ def order(case, t):
     case("mode_f32", "mode", t.values([[1.0, 2.0, 2.0, 3.0], [4.0, 4.0, 0.0, 0.0]]), grad=True, exact=True)
     case("mode_dim0", "mode", t.values([[1, 2], [3, 2], [1, 0]], "s64"), 0, True)
     case("mode_distinct", "mode", t.distinct(5), grad=True, exact=True)
+    case("mode_long", "mode", t.s64(2, 21, low=0, high=6), skip=[1], note="torch's sort of more than 16 elements is not stable")
+    case("mode_middle_dim", "mode", t.values([[[1.0, 2.0], [1.0, 0.0], [3.0, 0.0]]]), 1, grad=True, exact=True)
     case("mode_rank0", "mode", t.values(2.0), exact=True)
 
 
@@ -74,6 +76,11 @@ def places(case, t):
     case("searchsorted_number_right", "searchsorted.Scalar", line, 3.5, right=True)
     case("searchsorted_rows", "searchsorted.Tensor", t.values([[1, 3, 5], [2, 4, 6]], "s64"), t.values([[3, 9], [1, 4]], "s64"))
     case("searchsorted_sorter", "searchsorted.Tensor", t.values([5.0, 1.0, 3.0]), t.values([2.0, 3.0]), sorter=t.values([1, 2, 0], "s64"))
+    long = t.values(sorted(t.f32(37).tolist()))
+    case("searchsorted_long", "searchsorted.Tensor", long, t.f32(3, 7))
+    case("searchsorted_long_right", "searchsorted.Tensor", long, long, right=True)
+    case("searchsorted_rows_long", "searchsorted.Tensor", t.s64(3, 9).sort(-1)[0], t.s64(3, 5))
+    case("searchsorted_bf16", "searchsorted.Tensor", t.bf16(9).sort()[0], t.bf16(6))
     case("searchsorted_none", "searchsorted.Tensor", t.f32(0), t.f32(2))
     case("searchsorted_no_values", "searchsorted.Tensor", line, t.f32(0, 2))
     case("searchsorted_types", "searchsorted.Tensor", line, t.s64(4, low=0, high=8))
@@ -90,11 +97,14 @@ def places(case, t):
     case("isin_invert", "isin.Tensor_Tensor", t.values([1.0, NAN, 2.0]), t.values([NAN, 2.0]), invert=True)
     case("isin_number", "isin.Tensor_Scalar", t.s64(5), 3)
     case("isin_element", "isin.Scalar_Tensor", 2, t.s64(5))
+    case("isin_many", "isin.Tensor_Tensor", t.s64(4, 5, low=-40, high=40), t.s64(30, low=-40, high=40))
+    case("isin_many_floats", "isin.Tensor_Tensor", t.values([1.5, NAN, 0.25, 7.0]), t.values([0.25 * i for i in range(20)] + [NAN]))
     case("isin_none", "isin.Tensor_Tensor", t.s64(3), t.s64(0))
 
 
 def distinct(case, t):
     case("unique_ints", "_unique", t.values([3, 1, 3, -2], "s64"), True, True)
+    case("unique_floats", "_unique", t.values([2.5, 0.5, 2.5]), exact=True)
     case("unique2_all", "_unique2", t.values([[3, 1], [3, -2]], "s64"), True, True, True)
     case("unique2_floats", "_unique2", t.values([2.5, -1.0, 2.5, INF]), True, True, True, exact=True)
     case("unique2_values_only", "_unique2", t.values([2, 2, 1], "s32"))
@@ -106,6 +116,8 @@ def distinct(case, t):
     case("unique_consecutive_all", "unique_consecutive", t.values([1, 1, 2, 2, 1], "s64"), True, True)
     case("unique_consecutive_matrix", "unique_consecutive", t.values([[1.0, 1.0], [2.0, 1.0]]), True, True, exact=True)
     case("unique_consecutive_dim", "unique_consecutive", t.values([[1, 2], [1, 2], [0, 2], [1, 2]], "s64"), True, True, 0)
+    case.error("unique_dim_none", "unique_dim", t.s64(2, 0), 0, words="There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    case("unique_dim_no_slices", "unique_dim", t.s64(0, 2), 0, True, True, True)
     case.error("unique_dim_range", "unique_dim", t.s64(2, 2), 2)
 
 

@@ -19,6 +19,9 @@ def creation(case, t):
     case("new_empty_none", "new_empty", t.s64(2), (0, 2))
     case("new_empty_strided_none", "new_empty_strided", t.f32(2), (0, 2), (2, 1))
     case("empty_like_none", "empty_like", t.s32(3, 0))
+    case("new_empty_dtype", "new_empty", t.s64(2), (3, 0), dtype=t.values(1.0).dtype)
+    case("new_empty_strided_dtype", "new_empty_strided", t.f32(2), (0,), (1,), dtype=t.values(1, "s32").dtype)
+    case("empty_like_dtype", "empty_like", t.s32(0), dtype=t.values(1.0, "f64").dtype)
     case("new_full_f32", "new_full", t.f32(2), (2, 3), 1.5)
     case("new_full_int", "new_full", t.s64(2), (3,), 7)
     case("new_full_dtype", "new_full", t.s64(2), (), 2.5, dtype=t.values(1.0, "f64").dtype, exact=True)
@@ -42,6 +45,8 @@ def creation(case, t):
 
 def names(case, t):
     case("contiguous_f32", "contiguous", t.f32(2, 3), grad=True, exact=True)
+    case("contiguous_rank0", "contiguous", t.values(2, "s64"))
+    case("swapdims_grad", "swapdims", t.f32(2, 1, 3), 0, 2, grad=True, exact=True)
     case("positive_s64", "positive", t.s64(3))
     case("positive_f32", "positive", t.f32(2), grad=True, exact=True)
     case.error("positive_pred", "positive", t.pred(2))
@@ -102,6 +107,21 @@ def names(case, t):
     case("divide_f32", "divide.Tensor", t.f32(3), t.f32(3, low=0.5), grad=True)
     case("multiply_f32", "multiply.Tensor", t.f32(2, 3), t.f32(3), grad=True)
     case("subtract_alpha", "subtract.Tensor", t.f32(3), t.f32(3), alpha=2, grad=True)
+    case("divide_ints", "divide.Tensor", t.s64(3), t.s64(3, low=1))
+    case("divide_scalar", "divide.Scalar", t.f32(3), 4.0, grad=True)
+    case("multiply_ints", "multiply.Tensor", t.s64(2, 3), t.s64(3))
+    case("multiply_scalar", "multiply.Scalar", t.f32(3), -0.5, grad=True)
+    case("subtract_promote", "subtract.Tensor", t.s64(3), t.f32(3))
+    case("subtract_scalar", "subtract.Scalar", t.f32(3), 2, grad=True)
+    case("absolute_ints", "absolute", t.s64(4))
+    case("negative_f32", "negative", t.f32(3), grad=True, exact=True)
+    case("fix_ints", "fix", t.s64(3))
+    for op in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
+        case(f"{op}_ints", f"{op}.Tensor", t.s64(2, 5, low=-1, high=1), t.s64(5, low=-1, high=1))
+        case(f"{op}_number", f"{op}.Scalar", t.f32(4), 0.5)
+    for op in ("concat", "concatenate"):
+        case(f"{op}_f32", op, [t.f32(2, 1), t.f32(2, 3)], 1, grad=True, exact=True)
+        case(f"{op}_types", op, [t.s64(2), t.f32(1)], -1, exact=True)
     case("absolute_f32", "absolute", t.f32(4), grad=True, exact=True)
     case("negative_s64", "negative", t.s64(4))
     case("greater_scalar", "greater.Scalar", t.s64(5), 0)
@@ -122,6 +142,7 @@ def stacking(case, t):
     case("vstack_vectors", "vstack", [t.f32(3), t.f32(2, 3)], grad=True, exact=True)
     case("vstack_types", "vstack", [t.s64(3), t.f32(3)], exact=True)
     case("row_stack_vectors", "row_stack", [t.f32(2), t.f32(2)], exact=True)
+    case("row_stack_rank0", "row_stack", [t.values(1, "s64"), t.values(2, "s64")])
     case.error("vstack_none", "vstack", [])
     case("dstack_vectors", "dstack", [t.f32(3), t.f32(3)], grad=True, exact=True)
     case("dstack_matrices", "dstack", [t.f32(2, 3), t.f32(2, 3, 2)], grad=True, exact=True)
@@ -190,6 +211,7 @@ def diagonals(case, t):
         case(f"{name}_below", name, 4, 2, -1, dtype=t.values(1, "s32").dtype)
         case(f"{name}_outside", name, 2, 2, 9)
         case(f"{name}_none", name, 0, 3)
+        case(f"{name}_no_columns", name, 1 << 40, 0)
         case.error(f"{name}_negative", name, -1, 3)
 
 
@@ -203,6 +225,7 @@ def flat_index(case, t):
     case("put_f32", "put", t.f32(2, 3), t.values([1, -1], "s64"), t.f32(2), grad=[0, 1 + 1], exact=True)
     case("put_accumulate", "put", t.f32(4), t.values([1, 1, 3], "s64"), t.f32(3), True, grad=[0, 2])
     case("put_inplace", "put_", t.s64(2, 2), t.values([0, 3], "s64"), t.s64(2))
+    case("put_inplace_accumulate", "put_", t.f32(3), t.values([1, 1], "s64"), t.f32(2), True, grad=[0, 2])
     case("put_none", "put", t.f32(2), t.s64(0), t.f32(0), exact=True)
     case.error("put_counts", "put", t.f32(4), t.values([1, 1], "s64"), t.f32(3),
                words="Expected source and index to have the same number of elements, but got source.numel() = 3, index.numel() = 2")

@@ -4,6 +4,10 @@
 //
 // Gradients may have the shape and type of a broadcast result: they are summed to the argument's shape and converted to
 // its type afterwards.
+//
+// The gradient of a complex argument is torch's: the derivative by the real part plus i times that by the imaginary
+// one. For a holomorphic f it is g conj(f'(z)). Therefore complex arguments and results appear as their conjugates, so
+// that formulas for real numbers hold; others use Conjugate again.
 #ifndef HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
 #define HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
 
@@ -22,7 +26,7 @@ class BackwardContext {
 
   Op op() const { return function_.op; }
   bool has(size_t i) const { return !function_.args[i].none(); }
-  // Returns a tensor argument with its value at the call. An in-place write since then is an error.
+  // Returns a tensor argument with its value at the call, conjugated. An in-place write since then is an error.
   const Tensor& in(size_t i);
   Tensors list(size_t i);
   Scalar scalar(size_t i) const {
@@ -43,7 +47,7 @@ class BackwardContext {
   // Returns the shape of a tensor argument (of member k of a list).
   Shape shape(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].shape; }
   size_t list_size(size_t i) const { return function_.args[i].get<Tensors>()->size(); }
-  // Returns a result of the call.
+  // Returns a result of the call, conjugated.
   Tensor out(size_t k = 0);
   Shape out_shape(size_t k = 0) const { return function_.outputs[k].shape; }
   size_t output_count() const { return function_.outputs.size(); }
@@ -73,6 +77,9 @@ class BackwardContext {
   Outputs results_;
   absl::Status status_;
 };
+
+// Returns the conjugate of a complex tensor, others unchanged.
+Tensor Conjugate(const Tensor& t);
 
 namespace derivative {
 inline IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }

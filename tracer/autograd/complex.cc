@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of complex numbers and Fourier transforms. The gradient of a complex argument is torch's: the derivative
-// by the real part plus i times that by the imaginary part.
+// Derivatives of complex numbers and Fourier transforms.
 #include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
 
@@ -25,7 +24,7 @@ void Conj(BackwardContext& c) { c.set(0, InvokeOp(Op::conj_physical, c.grad_outp
 void ViewAsReal(BackwardContext& c) { c.set(0, InvokeOp(Op::view_as_complex, c.grad_output())); }
 void ViewAsComplex(BackwardContext& c) { c.set(0, InvokeOp(Op::view_as_real, c.grad_output())); }
 void Angle(BackwardContext& c) {
-  const Tensor z = c.in(0), g = c.grad_output();
+  const Tensor z = Conjugate(c.in(0)), g = c.grad_output();
   if (!IsComplex(z.dtype())) return c.set(0, ZerosLike(g));
   // i g z / |z|^2, 0 at 0
   const Tensor x = RealPartOf(z), y = InvokeOp(Op::imag, z), square = x * x + y * y;

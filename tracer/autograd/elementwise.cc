@@ -17,9 +17,6 @@ Tensor Masked(const Tensor& g, const Tensor& condition) { return Where(condition
 // Returns g where the condition does not hold, else 0.
 Tensor Outside(const Tensor& g, const Tensor& condition) { return MaskedFill(g, condition, 0); }
 
-// Returns the conjugate of a complex tensor, other tensors unchanged: the factor of a gradient.
-Tensor Conjugate(const Tensor& t) { return IsComplex(t.dtype()) ? InvokeOp(Op::conj_physical, t) : t; }
-
 }  // namespace
 
 void PassThrough(BackwardContext& c) { c.set(0, c.grad_output()); }
@@ -34,11 +31,18 @@ void Copy(BackwardContext& c) {
   c.set(0, Zero(c.grad_output()));
   if (c.needs(1)) c.set(1, To(c.grad_output(), c.shape(1).element_type()));
 }
-void Sign(BackwardContext& c) { c.set(0, Zero(c.grad_output())); }
+void Sign(BackwardContext& c) {
+  const Tensor g = c.grad_output();
+  if (!IsComplex(g.dtype())) return c.set(0, Zero(g));
+  // z / |z|: the part of g across the direction of z, divided by |z|.
+  const Tensor direction = Conjugate(c.out()), length = Abs(c.in(0));
+  const Tensor along = InvokeOp(Op::real, g * c.out()) * direction;
+  c.set(0, MaskedFill((g - along) / length, Eq(length, 0), 0));
+}
 
 // ---- one tensor ----
 
-void Abs(BackwardContext& c) { c.set(0, c.grad_output() * Sgn(c.in(0))); }
+void Abs(BackwardContext& c) { c.set(0, c.grad_output() * Sgn(Conjugate(c.in(0)))); }
 void Neg(BackwardContext& c) { c.set(0, -c.grad_output()); }
 void Exp(BackwardContext& c) { c.set(0, c.grad_output() * c.out()); }
 void Exp2(BackwardContext& c) { c.set(0, c.grad_output() * c.out() * Scalar(std::numbers::ln2)); }
@@ -134,13 +138,13 @@ void Rsub(BackwardContext& c) {
 }
 void Mul(BackwardContext& c) {
   if (c.op() == Op::mul_Scalar) return c.set(0, c.grad_output() * c.scalar(1));
-  if (c.needs(0)) c.set(0, c.grad_output() * Conjugate(c.in(1)));
-  if (c.needs(1)) c.set(1, c.grad_output() * Conjugate(c.in(0)));
+  if (c.needs(0)) c.set(0, c.grad_output() * c.in(1));
+  if (c.needs(1)) c.set(1, c.grad_output() * c.in(0));
 }
 void Div(BackwardContext& c) {
   if (c.op() == Op::div_Scalar) return c.set(0, c.grad_output() / c.scalar(1));
-  if (c.needs(0)) c.set(0, c.grad_output() / Conjugate(c.in(1)));
-  if (c.needs(1)) c.set(1, -c.grad_output() * Conjugate((c.in(0) / c.in(1)) / c.in(1)));
+  if (c.needs(0)) c.set(0, c.grad_output() / c.in(1));
+  if (c.needs(1)) c.set(1, -c.grad_output() * ((c.in(0) / c.in(1)) / c.in(1)));
 }
 void DivMode(BackwardContext& c) {
   const bool rounded = !c.str(2).empty();
@@ -181,7 +185,8 @@ void Pow(BackwardContext& c) {
   }
   if (c.needs(1)) {
     const Tensor x = c.in(0);
-    const Tensor no_slope = And(Eq(x, 0), Ge(c.in(1), 0));
+    const Tensor n = c.in(1), real = IsComplex(n.dtype()) ? InvokeOp(Op::real, n) : n;
+    const Tensor no_slope = And(Eq(x, 0), Ge(real, 0));
     c.set(1, c.grad_output() * Where(no_slope, Zero(c.out()), c.out() * Log(x)));
   }
 }

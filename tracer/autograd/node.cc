@@ -128,6 +128,8 @@ void SetHistory(Op op, Args&& args, const Outputs& outputs) {
 
 void derivative::None(BackwardContext&) {}
 
+Tensor Conjugate(const Tensor& t) { return t.defined() && IsComplex(t.dtype()) ? InvokeOp(Op::conj_physical, t) : t; }
+
 BackwardContext::BackwardContext(const Node* function, const Outputs* gradients)
     : function_(*function), gradients_(*gradients), saved_(function->slots.size()), results_(function->slots.size()) {
   const Schema& schema = SchemaOf(function_.op);
@@ -158,6 +160,7 @@ const Tensor& BackwardContext::Saved(size_t k) {
     impl->requires_grad = true;
     impl->accumulator = Ref<RefCounted>(slot.edge.accumulator.get());
   }
+  tensor = Conjugate(tensor);
   return tensor;
 }
 
@@ -187,7 +190,7 @@ Tensor BackwardContext::out(size_t k) {
     result.impl()->grad_fn = Ref<Node>(const_cast<Node*>(&function_));
     result.impl()->output_number = static_cast<uint32_t>(k);
   }
-  return result;
+  return Conjugate(result);
 }
 
 Tensor BackwardContext::grad_output_or_zeros(size_t k) {

@@ -4,11 +4,17 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {
+
+void NotForComplex(BackwardContext& c) {
+  c.Fail(
+      absl::UnimplementedError(StrCat("derivative for ", SymbolOf(c.op()), " of complex numbers is not implemented")));
+}
 
 // Returns the dimensions of an argument that may be absent or empty: nonnegative, sorted.
 IntList DimsOf(BackwardContext& c, size_t i, int64_t rank) {
@@ -129,14 +135,19 @@ Tensor VarGradient(BackwardContext& c, const Tensor& g) {
 
 }  // namespace
 
-void Var(BackwardContext& c) { c.set(0, VarGradient(c, c.grad_output())); }
+void Var(BackwardContext& c) {
+  if (IsComplex(c.shape(0).element_type())) return NotForComplex(c);
+  c.set(0, VarGradient(c, c.grad_output()));
+}
 void Std(BackwardContext& c) {
+  if (IsComplex(c.shape(0).element_type())) return NotForComplex(c);
   // g / (2 std), 0 where the deviation is 0.
   const Tensor slope = c.grad_output() / (c.out() * Scalar(2));
   c.set(0, VarGradient(c, MaskedFill(slope, Eq(c.out(), 0), 0)));
 }
 void VectorNorm(BackwardContext& c) {
   const Shape s = c.shape(0);
+  if (IsComplex(s.element_type())) return NotForComplex(c);
   const IntList dims = DimsOf(c, 2, s.rank());
   const Tensor x = To(c.in(0), c.grad_output().dtype());
   const Tensor norm = Kept(c.out(), s, dims), g = Kept(c.grad_output(), s, dims);

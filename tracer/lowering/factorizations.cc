@@ -54,6 +54,7 @@ struct LuParts {
   XlaOp lu;           // [.., n, n]: U, and below the diagonal L without its unit diagonal
   XlaOp permutation;  // [.., n, 1] s32: the row of the matrix at each place
   XlaOp sign;         // [.., 1, 1] of the permutation
+  XlaOp pivots;       // [.., n, 1] s32: the row, counted from 1, that each row was exchanged with
 };
 
 std::vector<XlaOp> EliminateColumn(absl::Span<const XlaOp> state) {
@@ -77,7 +78,7 @@ std::vector<XlaOp> EliminateColumn(absl::Span<const XlaOp> state) {
   const XlaOp next = Select(lower & Gt(columns, j), swapped - factor * row_p,
                             Select(lower & Eq(columns, j), BroadcastTo(factor, a.dims()), swapped));
   return {j + Number(j, 1), next, Select(Eq(places, j), order_p, Select(Eq(places, p), order_j, order)),
-          Select(Eq(p, j), sign, -sign)};
+          Select(Eq(p, j), sign, -sign), Select(Eq(places, j), p + Number(p, 1), state[4])};
 }
 
 LuParts LuOf(XlaOp x) {
@@ -89,9 +90,9 @@ LuParts LuOf(XlaOp x) {
   const std::vector<XlaOp> end = Loop(
       e,
       {Constant(e, ElementType::kS32, 0), x, IotaOf(e, ElementType::kS32, line, x.rank() - 2),
-       Full(e, x.type(), one, 1)},
+       Full(e, x.type(), one, 1), Full(e, ElementType::kS32, line, 0)},
       [&](absl::Span<const XlaOp> state) { return Lt(state[0], Number(state[0], n)); }, EliminateColumn);
-  return {end[1], end[2], end[3]};
+  return {end[1], end[2], end[3], end[4]};
 }
 
 }  // namespace
@@ -112,6 +113,20 @@ void LinalgSlogdet(LoweringContext& n) {
   const int64_t dim = x.rank() - 2;
   const XlaOp signs = Reduce(Opcode::kMultiply, Unary(Opcode::kSign, diagonal), {dim});
   n.Return(signs * Reshape(parts.sign, BatchDims(x)), Reduce(Opcode::kAdd, Log(Abs(diagonal)), {dim}));
+}
+// A [.., n, n] -> LU, pivots and permutation [.., n], and the number of the first pivot that is 0, counted from 1, or 0
+void LuNode(LoweringContext& n) {
+  if (!IsSquareBatch(n, 0, "linalg.lu_factor")) return;
+  const XlaOp x = n.in(0);
+  const LuParts parts = LuOf(x);
+  const XlaOp diagonal = Diagonal(parts.lu);
+  DimVector line = diagonal.dims();
+  const int64_t last = diagonal.rank() - 1, size = x.size(-1);
+  const XlaOp places = IotaOf(n.emitter(), ElementType::kS32, line, last) + Constant(n.emitter(), ElementType::kS32, 1);
+  const XlaOp missing = Eq(diagonal, Number(diagonal, 0));
+  const XlaOp first = Reduce(Opcode::kMinimum, Select(missing, places, Number(places, size + 1)), {last});
+  n.Return(parts.lu, Reshape(parts.pivots, line), Reshape(parts.permutation, line));
+  n.Return(Select(Gt(first, Number(first, size)), Number(first, 0), first));
 }
 // A [.., n, n], B [.., n, k] -> X with A X = B
 void LinearSolve(LoweringContext& n) {

@@ -148,7 +148,12 @@ void Addmv(OpKernelContext& c) {
   c.Return(lazy::Add(c.tensor(0) * c.scalar(3), InvokeOp(Op::mv, c.tensor(1), c.tensor(2)), c.scalar(4)));
 }
 void Outer(OpKernelContext& c) {
-  if (HasRank(c, 0, 1) && HasRank(c, 1, 1)) c.Return(lazy::Unsqueeze(c.tensor(0), 1) * c.tensor(1));
+  for (size_t i = 0; i < 2; ++i) {
+    if (c.tensor(i).dim() == 1) continue;
+    return c.Fail(StrCat("outer: Expected 1-D argument ", SchemaOf(c.op()).args[i].name, ", but got ",
+                         c.tensor(i).dim(), "-D"));
+  }
+  c.Return(lazy::Unsqueeze(c.tensor(0), 1) * c.tensor(1));
 }
 void Addr(OpKernelContext& c) {
   if (!HasRank(c, 1, 1) || !HasRank(c, 2, 1)) return;

@@ -73,6 +73,7 @@ void TriangleIndices(OpKernelContext& c, bool lower) {
     return c.Fail(StrCat("\"", lower ? "tril" : "triu", "_indices\" not implemented for this element type"));
   }
   if (columns > 0 && rows > kMaxElements / columns) return c.Fail("the matrix has too many elements");
+  if (columns == 0) return c.Return(lazy::Zeros({2, 0}, type));
   std::vector<int64_t> places;
   for (const bool of_row : {true, false}) {
     for (int64_t i = 0; i < rows; ++i) {

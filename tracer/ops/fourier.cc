@@ -113,6 +113,81 @@ void Irfft(OpKernelContext& c) {
   if (t) c.Return(InvokeOp(Op::fft_c2r, AsComplex(t->input), IntList{t->dim}, t->normalization, t->size));
 }
 
+// ---- transforms of several dimensions: self, s, dim, norm ----
+
+namespace {
+
+struct TransformMany {
+  Tensor input;
+  IntList dims;
+  int64_t last_size = 0;  // of the signal
+  int64_t normalization = 0;
+};
+
+std::optional<TransformMany> PrepareMany(OpKernelContext& c, bool forward, bool half) {
+  const Tensor& x = c.tensor(0);
+  const auto fail = [&](std::string_view message) {
+    c.Fail(message);
+    return std::nullopt;
+  };
+  if (x.dtype() == ElementType::kBF16 || x.dtype() == ElementType::kF16) {
+    return fail(StrCat("Unsupported dtype ", TorchName(x.dtype())));
+  }
+  TransformMany t;
+  if (c.has(2)) {
+    for (int64_t d : c.ints(2)) t.dims.push_back(c.Dim(d, x.dim()));
+    if (c.failed()) return std::nullopt;
+    IntList sorted = t.dims;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return fail("FFT dims must be unique");
+    if (c.has(1) && c.ints(1).size() != t.dims.size()) {
+      return fail("When given, dim and shape arguments must have the same length");
+    }
+  } else {
+    const int64_t count = c.has(1) ? static_cast<int64_t>(c.ints(1).size()) : x.dim();
+    if (count > x.dim()) {
+      return fail(StrCat("Got shape with ", count, " values but input tensor only has ", x.dim(), " dimensions."));
+    }
+    for (int64_t d = x.dim() - count; d < x.dim(); ++d) t.dims.push_back(d);
+  }
+  if (t.dims.empty() || x.dim() == 0) return fail("at least one dimension is transformed");
+  const std::optional<int64_t> normalization = NormalizationOf(c, 3, forward);
+  if (!normalization) return std::nullopt;
+  t.normalization = *normalization;
+  t.input = ScalarTypeCategory(x.dtype()) < 2 ? lazy::To(x, kDefaultFloat) : x;
+  constexpr int64_t kMaxSize = int64_t{1} << 40;
+  for (size_t i = 0; i < t.dims.size(); ++i) {
+    const bool halved = half && i + 1 == t.dims.size();
+    const int64_t own = halved ? 2 * (x.size(t.dims[i]) - 1) : x.size(t.dims[i]);
+    const int64_t size = c.has(1) && c.ints(1)[i] != -1 ? c.ints(1)[i] : own;
+    if (size < 1 || size > kMaxSize) return fail(StrCat("Invalid number of data points (", size, ") specified"));
+    t.input = Resized(t.input, t.dims[i], halved ? size / 2 + 1 : size);
+    t.last_size = size;
+  }
+  return t;
+}
+
+void ComplexTransformMany(OpKernelContext& c, bool forward) {
+  const std::optional<TransformMany> t = PrepareMany(c, forward, false);
+  if (t) c.Return(InvokeOp(Op::fft_c2c, AsComplex(t->input), t->dims, t->normalization, forward));
+}
+
+}  // namespace
+
+void Fftn(OpKernelContext& c) { ComplexTransformMany(c, true); }
+void Ifftn(OpKernelContext& c) { ComplexTransformMany(c, false); }
+void Rfftn(OpKernelContext& c) {
+  if (IsComplex(c.tensor(0).dtype())) {
+    return c.Fail(StrCat("rfftn expects a real-valued input tensor, but got ", TorchName(c.tensor(0).dtype())));
+  }
+  const std::optional<TransformMany> t = PrepareMany(c, true, false);
+  if (t) c.Return(InvokeOp(Op::fft_r2c, t->input, t->dims, t->normalization, true));
+}
+void Irfftn(OpKernelContext& c) {
+  const std::optional<TransformMany> t = PrepareMany(c, false, true);
+  if (t) c.Return(InvokeOp(Op::fft_c2r, AsComplex(t->input), t->dims, t->normalization, t->last_size));
+}
+
 namespace {
 
 // Moves the zero frequency to the center, or back.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/types/literal.h"
 #include "tracer/dispatch/op_kernel_context.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear algebra composed of products, solutions of linear systems and decompositions.
+// Linear algebra in terms of products, solutions of linear systems and decompositions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -64,6 +64,60 @@ void LinalgSolve(OpKernelContext& c) {
   }
   c.Return(Transposed(InvokeOp(Op::linear_solve, Transposed(a), Transposed(b))));
 }
+
+// ---- forms that also return the decomposition or a number for errors, always 0 where there is none to find ----
+
+namespace {
+
+Tensor NoError(const Tensor& matrices) {
+  IntList batch = Sizes(matrices);
+  if (batch.size() >= 2) batch.resize(batch.size() - 2);
+  return lazy::Full(batch, 0, ElementType::kS32);
+}
+
+}  // namespace
+
+// LU, pivots, info
+void LuFactor(OpKernelContext& c) {
+  if (!c.bool_arg(1)) return c.Fail("linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(parts[0], parts[1]);
+  if (c.op() == Op::linalg_lu_factor_ex) c.Return(parts[3]);
+}
+void DetWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_det, c.tensor(0)), parts[0], parts[1]);
+}
+void SlogdetWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  const Outputs values = InvokeOpMultiOutput(Op::linalg_slogdet, c.tensor(0));
+  c.Return(values[0], values[1]);
+  c.Return(parts[0], parts[1]);
+}
+void SolveWithLu(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_solve, c.tensor(0), c.tensor(1), c.bool_arg(2)));
+  c.Return(parts[0], parts[1], parts[3]);
+}
+void InverseEx(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::lu_node, c.tensor(0));
+  c.Return(InvokeOp(Op::linalg_inv, c.tensor(0)), parts[3]);
+}
+void CholeskyEx(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::linalg_cholesky, c.tensor(0), c.bool_arg(1)), NoError(c.tensor(0)));
+}
+void EighWithVectors(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::linalg_eigh, c.args()[0], c.args()[1]);
+  c.Return(parts[0], c.bool_arg(2) ? parts[1] : lazy::Zeros({0}, c.tensor(0).dtype()));
+}
+void SvdWithVectors(OpKernelContext& c) {
+  const Outputs parts = InvokeOpMultiOutput(Op::linalg_svd, c.args()[0], c.args()[1]);
+  if (c.bool_arg(2)) return c.Return(parts[0], parts[1], parts[2]);
+  const Tensor none = lazy::Zeros({0}, c.tensor(0).dtype());
+  c.Return(none, parts[1], none);
+}
+void Svdvals(OpKernelContext& c) { c.Return(InvokeOpMultiOutput(Op::linalg_svd, c.args()[0], false)[1]); }
+
 void CholeskySolve(OpKernelContext& c) {
   const Tensor &b = c.tensor(0), &factor = c.tensor(1);
   if (b.dim() < 2)
@@ -169,7 +223,8 @@ void Tensordot(OpKernelContext& c) {
     }
   }
   int64_t inner = 1;
-  for (int64_t d : contracted[0]) inner *= a.size(d);
+  bool too_large = false;
+  for (int64_t d : contracted[0]) too_large |= __builtin_mul_overflow(inner, a.size(d), &inner);
   const Tensor parts[] = {a, b};
   for (size_t i = 0; i < 2; ++i) {
     IntList order;
@@ -178,8 +233,9 @@ void Tensordot(OpKernelContext& c) {
       if (std::find(contracted[i].begin(), contracted[i].end(), d) != contracted[i].end()) continue;
       order.push_back(d);
       sizes.push_back(parts[i].size(d));
-      outer *= parts[i].size(d);
+      too_large |= __builtin_mul_overflow(outer, parts[i].size(d), &outer);
     }
+    if (too_large) return c.Fail("the product has too many elements");
     order.insert(i == 0 ? order.end() : order.begin(), contracted[i].begin(), contracted[i].end());
     const Tensor ordered = parts[i].dim() == 0 ? parts[i] : lazy::Permute(parts[i], order);
     matrices[i] = lazy::Reshape(ordered, i == 0 ? IntList{outer, inner} : IntList{inner, outer});
@@ -194,7 +250,9 @@ void Kron(OpKernelContext& c) {
     const int64_t i = d - (rank - a.dim()), j = d - (rank - b.dim());
     of_a.insert(of_a.end(), {i < 0 ? 1 : a.size(i), 1});
     of_b.insert(of_b.end(), {1, j < 0 ? 1 : b.size(j)});
-    sizes.push_back(of_a[2 * d] * of_b[2 * d + 1]);
+    int64_t size = 0;
+    if (__builtin_mul_overflow(of_a[2 * d], of_b[2 * d + 1], &size)) return c.Fail("the product has too many elements");
+    sizes.push_back(size);
   }
   c.Return(lazy::Reshape(lazy::Reshape(a, of_a) * lazy::Reshape(b, of_b), sizes));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise mathematics and sums composed of other ops; histograms.
+// Elementwise mathematics, sums and scans composed of other ops; histograms.
 #include <algorithm>
 #include <limits>
 #include <numbers>
@@ -76,7 +76,7 @@ void Nanmean(OpKernelContext& c) {
   c.Return(InvokeOp(Op::nansum, c.args()[0], c.args()[1], c.args()[2], c.args()[3]) / count);
 }
 
-// log(sum of exp(x_i), i <= j): over a table [.., j, i] with -inf above the diagonal.
+// log(sum of exp(x_i), i <= j): after each step, of the last 1, 2, 4, ... elements.
 void LogCumsumExp(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   const int64_t dim = c.Dim(c.int_arg(1), x.dim());
@@ -86,14 +86,12 @@ void LogCumsumExp(OpKernelContext& c) {
   }
   if (x.dim() == 0 || x.numel() == 0) return c.Return(InvokeOp(Op::clone, x));
   const int64_t n = x.size(dim);
-  const Tensor last = InvokeOp(Op::movedim_int, x, dim, -1);
-  IntList table = Sizes(last);
-  table.push_back(n);
-  const Tensor i = lazy::Arange(n), j = lazy::Reshape(lazy::Arange(n), {n, 1});
-  const Tensor reached = lazy::Le(i, j);
-  const Tensor wide =
-      lazy::Where(reached, lazy::Expand(lazy::Unsqueeze(last, -2), table), -std::numeric_limits<double>::infinity());
-  c.Return(InvokeOp(Op::movedim_int, InvokeOp(Op::logsumexp, wide, IntList{-1}), -1, dim));
+  Tensor sums = x;
+  for (int64_t reach = 1; reach < n && sums.defined(); reach = reach > n / 2 ? n : 2 * reach) {
+    const Tensor before = lazy::Slice(sums, dim, 0, n - reach), after = lazy::Slice(sums, dim, reach, n);
+    sums = lazy::Cat({lazy::Slice(sums, dim, 0, reach), InvokeOp(Op::logaddexp, after, before)}, dim);
+  }
+  c.Return(n == 1 ? InvokeOp(Op::clone, x) : sums);
 }
 
 // ---- histograms ----

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order statistics, and places in sorted sequences.
+// Order statistics and places in sorted sequences.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -23,6 +23,32 @@ Ordered SortedAlong(const Tensor& t, int64_t dim) {
   const NoGradGuard no_grad;
   const Outputs sorted = InvokeOpMultiOutput(Op::sort, t, dim, false);
   return {sorted[0], sorted[1]};
+}
+
+// Returns how many elements of the last dimension of `sorted` come before each value: smaller ones, with `right` also
+// equal ones. NaN comes last. The leading dimensions are those of `values`, or there are none. A binary search of all
+// values at once.
+Tensor PlacesIn(const Tensor& sorted, const Tensor& values, bool right) {
+  const NoGradGuard no_grad;
+  const int64_t n = sorted.size(-1);
+  Tensor low = lazy::Full(values.sizes(), 0, ElementType::kS64),
+         high = lazy::Full(values.sizes(), n, ElementType::kS64);
+  const auto at = [&](const Tensor& place) {
+    if (sorted.dim() != 1) return lazy::Gather(sorted, -1, place);
+    return lazy::Reshape(lazy::IndexSelect(sorted, 0, lazy::Reshape(place, {place.numel()})), Sizes(place));
+  };
+  const Tensor past = IsFloat(values.dtype()) ? InvokeOp(Op::isnan, values) : Tensor();
+  for (int64_t left = n; left > 0 && low.defined(); left /= 2) {
+    const Tensor middle = InvokeOp(Op::div_Tensor_mode, low + high, lazy::FullLike(low, 2), "floor");
+    const Tensor element = at(InvokeOp(Op::clamp, middle, 0, n - 1));
+    Tensor before = lazy::Not(right ? lazy::Gt(element, values) : lazy::Ge(element, values));
+    if (IsFloat(sorted.dtype())) before = lazy::And(before, lazy::Not(InvokeOp(Op::isnan, element)));
+    if (past.defined()) before = lazy::Or(before, past);
+    const Tensor open = lazy::Lt(low, high);
+    low = lazy::Where(lazy::And(open, before), lazy::Add(middle, 1), low);
+    high = lazy::Where(lazy::And(open, lazy::Not(before)), middle, high);
+  }
+  return low;
 }
 
 // Returns the number of NaN along `dim`, which keeps size 1.
@@ -103,19 +129,13 @@ void Mode(OpKernelContext& c) {
   Tensor place;
   {
     const NoGradGuard no_grad;
-    const int64_t n = t.size(*dim);
-    // [.., n, n, ..]: equality of all pairs along the dimension.
-    const Tensor counts = lazy::Sum(lazy::Eq(lazy::Unsqueeze(t, *dim), lazy::Unsqueeze(t, *dim + 1)), {*dim + 1});
-    const Tensor frequent = lazy::Eq(counts, InvokeOp(Op::amax, counts, IntList{*dim}, true));
-    // The first frequent element in sorted order.
-    const Ordered sorted = SortedAlong(t, *dim);
-    const Tensor first =
-        InvokeOp(Op::argmax, lazy::To(lazy::Gather(frequent, *dim, sorted.places), ElementType::kS32), *dim, true);
-    const Tensor value = lazy::Gather(sorted.values, *dim, first);
-    IntList line(static_cast<size_t>(t.dim()), 1);
-    line[*dim] = n;
-    const Tensor places = lazy::Reshape(lazy::Arange(n), line);
-    place = InvokeOp(Op::amax, lazy::Where(lazy::Eq(t, value), places, Scalar(0)), IntList{*dim}, true);
+    // In sorted order, the run of each element is from the first equal one to the last one.
+    const Ordered sorted = SortedAlong(InvokeOp(Op::movedim_int, t, *dim, -1), -1);
+    const Tensor end = PlacesIn(sorted.values, sorted.values, true);
+    const Tensor counts = end - PlacesIn(sorted.values, sorted.values, false);
+    const Tensor first = InvokeOp(Op::argmax, counts, -1, true);
+    const Tensor last = InvokeOp(Op::clamp, lazy::Sub(lazy::Gather(end, -1, first), 1), 0);
+    place = InvokeOp(Op::movedim_int, lazy::Gather(sorted.places, -1, last), -1, *dim);
   }
   ReturnAt(c, t, *dim, place, c.bool_arg(2));
 }
@@ -200,16 +220,6 @@ void NanquantileScalar(OpKernelContext& c) { QuantileOfNumber(c, true); }
 
 namespace {
 
-// Returns how many elements of the last dimension of `sorted` come before each value: smaller ones, with `right` also
-// equal ones. NaN comes last.
-Tensor PlacesIn(const Tensor& sorted, const Tensor& values, bool right, bool int32) {
-  const NoGradGuard no_grad;
-  const Tensor row = lazy::Unsqueeze(sorted, -2), column = lazy::Unsqueeze(values, -1);
-  const Tensor before = lazy::Not(right ? lazy::Gt(row, column) : lazy::Ge(row, column));
-  const Tensor places = lazy::Sum(before, {-1});
-  return int32 ? lazy::To(places, ElementType::kS32) : places;
-}
-
 // A number gets the type of the sequence; its sizes are none.
 void SearchIn(OpKernelContext& c, Tensor sorted, Tensor values, bool right, bool int32) {
   if (sorted.dim() == 0) return c.Fail("torch.searchsorted(): boundaries tensor should have positive dimension");
@@ -226,7 +236,8 @@ void SearchIn(OpKernelContext& c, Tensor sorted, Tensor values, bool right, bool
                  ListToString(sorted.sizes()), " and input value tensor ", ListToString(sizes)));
     }
   }
-  c.Return(lazy::Reshape(PlacesIn(sorted, values, right, int32), sizes));
+  const Tensor places = lazy::Reshape(PlacesIn(sorted, values, right), sizes);
+  c.Return(int32 ? lazy::To(places, ElementType::kS32) : places);
 }
 
 }  // namespace
@@ -282,9 +293,17 @@ void Isin(OpKernelContext& c) {
   const auto tensor = [&](size_t i) {
     return c.tensor(i).defined() ? c.tensor(i) : lazy::Full({}, c.scalar(i), TypeOf(c.scalar(i)));
   };
-  const Tensor elements = tensor(0), wanted = tensor(1);
-  const Tensor equal = lazy::Eq(lazy::Unsqueeze(elements, -1), lazy::Reshape(wanted, {wanted.numel()}));
-  const Tensor found = InvokeOp(Op::any_dim, equal, -1, false);
+  const Tensor elements = tensor(0), wanted = lazy::Reshape(tensor(1), {tensor(1).numel()});
+  Tensor found;
+  constexpr int64_t kFew = 16;
+  if (wanted.numel() <= kFew || elements.dtype() != wanted.dtype() || elements.dtype() == ElementType::kPred) {
+    found = InvokeOp(Op::any_dim, lazy::Eq(lazy::Unsqueeze(elements, -1), wanted), -1, false);
+  } else {
+    const Tensor sorted = SortedAlong(wanted, 0).values;
+    const Tensor flat = lazy::Reshape(elements, {elements.numel()});
+    const Tensor place = InvokeOp(Op::clamp, PlacesIn(sorted, flat, false), 0, wanted.numel() - 1);
+    found = lazy::Reshape(lazy::Eq(lazy::IndexSelect(sorted, 0, place), flat), Sizes(elements));
+  }
   c.Return(c.bool_arg(3) ? lazy::Not(found) : found);
 }
 

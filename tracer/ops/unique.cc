@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct elements and slices. Their number depends on the values, so they are found on the host.
+// Distinct elements and slices. Their number depends on the values: they are found on the host.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -69,15 +69,15 @@ class Slices {
   int64_t width_;
 };
 
-struct Distinct {
+struct DistinctGroups {
   std::vector<int64_t> first;    // a slice of each group
   std::vector<int64_t> inverse;  // the group of each slice
   std::vector<int64_t> counts;
 };
 
 // Groups equal slices: neighbors in the given order.
-Distinct GroupsOf(const Slices& slices, const std::vector<int64_t>& order) {
-  Distinct groups;
+DistinctGroups GroupsOf(const Slices& slices, const std::vector<int64_t>& order) {
+  DistinctGroups groups;
   groups.inverse.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || slices.Compare(order[i - 1], order[i]) != 0) {
@@ -94,6 +94,9 @@ Distinct GroupsOf(const Slices& slices, const std::vector<int64_t>& order) {
 void DistinctSlices(OpKernelContext& c, std::optional<int64_t> dim, bool consecutive, bool with_inverse,
                     bool with_counts) {
   const Tensor& t = c.tensor(0);
+  if (dim && t.dim() > 0 && t.numel() == 0 && t.size(*dim) != 0) {
+    return c.Fail("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  }
   CountFallback(c);
   Tensor rows = dim && t.dim() > 0 ? InvokeOp(Op::movedim_int, t, *dim, 0) : lazy::Reshape(t, {t.numel()});
   const std::optional<Literal> value = FetchOnHost(c, rows);
@@ -107,7 +110,7 @@ void DistinctSlices(OpKernelContext& c, std::optional<int64_t> dim, bool consecu
   if (!consecutive) {
     std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return slices.Before(i, j); });
   }
-  const Distinct groups = GroupsOf(slices, order);
+  const DistinctGroups groups = GroupsOf(slices, order);
   IntList sizes = Sizes(rows);
   sizes[0] = static_cast<int64_t>(groups.first.size());
   Literal kept = Literal::Zeros(c.device()->ArrayShape(t.dtype(), sizes));

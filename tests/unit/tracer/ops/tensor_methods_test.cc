@@ -51,6 +51,24 @@ TEST_F(TensorMethodsTest, EveryMethodOfTorchThatIsAnOpIsThereAndNoOther) {
   for (const std::string& name : ours) EXPECT_EQ(torch.count(name), 1u) << name << " is no method in torch";
 }
 
+TEST_F(TensorMethodsTest, MathematicsAndSelection) {
+  const Tensor x = Vector({3, 5, 8}), y = Vector({4, 12, 15});
+  EXPECT_EQ(Values(x.hypot(y)), (std::vector<double>{5, 13, 17}));
+  EXPECT_EQ(Values(x.clip(4, 6)), (std::vector<double>{4, 5, 6}));
+  EXPECT_EQ(Values(x.median()), (std::vector<double>{5}));
+  EXPECT_EQ(Values(std::get<1>(x.median(0))), (std::vector<double>{1}));
+  EXPECT_EQ(Values(x.quantile(0.25)), (std::vector<double>{4}));
+  EXPECT_EQ(Values(x.take(Arange(2))), (std::vector<double>{3, 5}));
+  EXPECT_EQ(Values(x.diag().trace()), (std::vector<double>{16}));
+  EXPECT_EQ(Values(x.diag().det()), (std::vector<double>{120}));
+  EXPECT_EQ(Values(x.moveaxis(0, 0).ravel().view_as(y)), (std::vector<double>{3, 5, 8}));
+  EXPECT_EQ(x.tensor_split(2).size(), 2u);
+  const Tensor z = x.detach().clone();
+  z.index_fill_(0, Arange(1), 7).hypot_(Vector({24, 12, 15}));
+  EXPECT_EQ(Values(z), (std::vector<double>{25, 13, 17}));
+  EXPECT_TRUE(tracer.status().ok()) << tracer.status().message();
+}
+
 TEST_F(TensorMethodsTest, Arithmetic) {
   const Tensor x = Vector({1, -2, 3}), y = Vector({4, 5, -6});
   EXPECT_EQ(Values(x.add(y)), (std::vector<double>{5, 3, -3}));
