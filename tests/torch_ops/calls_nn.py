@@ -409,6 +409,12 @@ def recurrent(case, t):
              grad=True)
         case.error(f"{op}_parameters", name, t.f32(4, 2, 3), states(1), weights(1, 1, False)[:1], False, 1, 0.0, False,
                    False, False)
+        sizes = t.values([3, 2, 2, 1], "s64")
+        three = lambda cells: [t.f32(cells, 3, 2), t.f32(cells, 3, 2)] if gates == 4 else t.f32(cells, 3, 2)
+        case(f"{op}_packed", f"{op}.data", t.f32(8, 3), sizes, three(1), weights(1, 1, True), True, 1, 0.0, False, False,
+             grad=True)
+        case(f"{op}_packed_both_ways", f"{op}.data", t.f32(8, 3), sizes, three(4), weights(2, 2, False), False, 2, 0.0,
+             False, True, grad=True)
         if gates == 4:
             case("lstm_projected", name, t.f32(3, 2, 3), states(2, 3, 2), weights(1, 2, True, 3, 2), True, 1, 0.0,
                  False, True, False, grad=True)
