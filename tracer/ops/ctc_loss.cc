@@ -90,7 +90,7 @@ Tensor ProbabilityTerm(OpKernelContext& c, const CtcProblem& p) {
   return lazy::Sum(lazy::Where(used, probability - probability.Detach(), 0), {0, 2});
 }
 
-Tensor Lengths(OpKernelContext& c, const IntList& values) {
+Tensor LengthsTensor(OpKernelContext& c, const IntList& values) {
   std::vector<double> numbers(values.begin(), values.end());
   return ConstantTensor(c, {static_cast<int64_t>(values.size())}, std::move(numbers), ElementType::kS64);
 }
@@ -179,8 +179,8 @@ void CtcLoss(OpKernelContext& c) {
     return c.Fail("targets must have 1 or 2 dimensions");
   }
   if (!p.targets.defined()) return c.Return(Tensor());
-  p.input_lengths = Lengths(c, lengths[0]);
-  p.target_lengths = Lengths(c, lengths[1]);
+  p.input_lengths = LengthsTensor(c, lengths[0]);
+  p.target_lengths = LengthsTensor(c, lengths[1]);
   const Tensor loss = CtcForward(c, p);
   // No frames align with an empty target only.
   const Tensor no_frames = lazy::Eq(p.input_lengths, 0), no_target = lazy::Eq(p.target_lengths, 0);
