@@ -101,8 +101,9 @@ std::vector<int64_t> NearestIndices(int64_t in, int64_t out, bool exact, std::op
   const float shift = exact ? 0.5f : 0.0f;
   std::vector<int64_t> places;
   for (int64_t o = 0; o < out; ++o) {
+    // NaN, the place 0 of an infinite ratio, counts as beyond the end too.
     const float place = std::floor((static_cast<float>(o) + shift) * ratio);
-    places.push_back(static_cast<int64_t>(std::min(place, static_cast<float>(in - 1))));
+    places.push_back(place < static_cast<float>(in - 1) ? static_cast<int64_t>(place) : in - 1);
   }
   return places;
 }

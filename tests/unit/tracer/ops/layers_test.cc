@@ -114,6 +114,15 @@ TEST_F(LayersTest, DropoutBetweenLayersOfTraining) {
   EXPECT_EQ(run(false), (std::vector<double>{1, 1}));
 }
 
+TEST_F(LayersTest, NearestNeighborsByATinyFactorAreOfTheInput) {
+  Tensor x = F32({1, 1, 2}, {3, 4});
+  x.set_requires_grad(true);
+  const Tensor y = lazy::InvokeOp(Op::upsample_nearest1d, x, IntList{3}, 1e-45);
+  EXPECT_EQ(Values(y), (std::vector<double>{4, 4, 4}));
+  ASSERT_TRUE(Sum(y).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 3}));
+}
+
 TEST_F(LayersTest, CtcLossOfNoFrames) {
   const Tensor logp = F32({1, 2, 2}, {-1, -2, -3, -4});
   Literal one = Literal::Zeros(tracer.device()->ArrayShape(ElementType::kS64, {2, 1}));
