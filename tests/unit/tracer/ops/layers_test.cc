@@ -133,5 +133,28 @@ TEST_F(LayersTest, CtcLossOfNoFrames) {
   EXPECT_TRUE(std::isinf(loss[1]) && loss[1] > 0);
 }
 
+class LayersOfTwoDevicesTest : public TracingTest {
+ protected:
+  LayersOfTwoDevicesTest() : TracingTest(Options()) {}
+  static TracerOptions Options() {
+    TracerOptions options = SmallOptions();
+    options.client.num_devices = 2;
+    return options;
+  }
+};
+
+TEST_F(LayersOfTwoDevicesTest, ComposedOpsRunOnTheDeviceOfTheirArguments) {
+  Tensor weight, indices, offsets;
+  {
+    const DeviceGuard second(tracer.device(1));
+    weight = F32({2, 1}, {3, 4});
+    indices = To(Vector({0, 1, 1}), ElementType::kS64);
+    offsets = To(Vector({0, 2}), ElementType::kS64);
+  }
+  const Tensor y = lazy::InvokeOp(Op::embedding_bag, weight, indices, offsets);
+  EXPECT_EQ(Values(y), (std::vector<double>{7, 4}));
+  EXPECT_EQ(y.device(), tracer.device(1));
+}
+
 }  // namespace
 }  // namespace hlokit::lazy
