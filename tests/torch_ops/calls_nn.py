@@ -29,6 +29,14 @@ def convolutions(case, t):
         case(f"conv_transpose{n}d_unbatched", transposed, t.f32(2, *size), t.f32(2, 1, *[2] * n), None, [1] * n,
              [0] * n, [0] * n, 1, [2] * n, grad=True)
     x, w = t.f32(1, 3, 4, 4), t.f32(2, 3, 3, 3)
+    flags = [False, False, False]
+    case("private_convolution", "_convolution", x, w, t.f32(2), [1], [1], [1], False, [0], 1, *flags, False, grad=True)
+    case("private_convolution_transposed", "_convolution", t.f32(1, 2, 2, 2), w, None, [2, 1], [0, 1], [1, 1], True,
+         [1, 0], 1, *flags, False, grad=True)
+    case("private_convolution_old", "_convolution.deprecated", x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+         *flags, grad=True)
+    case("private_convolution_old_1d", "_convolution.deprecated", t.f32(1, 4, 3), t.f32(2, 2, 2), None, [1], [1], [1],
+         False, [0], 2, *flags, grad=True)
     case.error("conv2d_rank", "conv2d", t.f32(4, 4), w)
     case.error("conv2d_channels", "conv2d", t.f32(1, 4, 4, 4), w)
     case.error("conv2d_small_input", "conv2d", t.f32(1, 3, 2, 2), w)
@@ -104,6 +112,10 @@ def norms(case, t):
     case("group_norm_weight_only", "group_norm", t.f32(2, 4, 2, 2), 2, t.f32(4), None, 1e-3, grad=True)
     case.error("group_norm_divide", "group_norm", t.f32(2, 3), 2)
     case.error("group_norm_weight_size", "group_norm", t.f32(2, 4, 3), 2, t.f32(3))
+    for dim in (0, 2):
+        case(f"norm_except_dim_{dim}", "norm_except_dim", t.f32(3, 2, 4), 2, dim, grad=True)
+        case(f"weight_norm_{dim}", "_weight_norm", t.f32(3, 2, 4), t.f32(*([3, 1, 1] if dim == 0 else [1, 1, 4])), dim,
+             grad=True)
     for name, x in (("3d", t.f32(1, 5, 3)), ("4d", t.f32(2, 4, 2, 2)), ("5d", t.f32(1, 3, 2, 1, 2))):
         case(f"local_response_norm_{name}", "local_response_norm", x, 3, 0.5, 0.75, 1.0, grad=True,
              python=F.local_response_norm)
@@ -354,6 +366,9 @@ def activations(case, t):
         case(f"{op}_edges", op, t.values([0.0, 0.5, -0.5, 30.0, -30.0]), python=python)
     case("softshrink_lambd", "softshrink", t.f32(6), 1, grad=True)
     case("hardshrink_lambd", "hardshrink", t.f32(6), 1, grad=True)
+    for op in ("hardshrink_backward", "softshrink_backward"):
+        case(f"{op}_half", op, t.f32(6), t.f32(6), 0.5, grad=[0])
+        case(f"{op}_one", op, t.f32(2, 3), t.f32(2, 3), 1, grad=[0])
     case("hardshrink_nan", "hardshrink", t.values([float("nan"), INF, -INF]))
     case("rrelu_bounds", "rrelu", t.f32(6), 0.25, 0.5, grad=True)
     case("rrelu_train_one_slope", "rrelu", t.f32(6), 0.25, 0.25, True, grad=True)
@@ -409,6 +424,12 @@ def recurrent(case, t):
              grad=True)
         case.error(f"{op}_parameters", name, t.f32(4, 2, 3), states(1), weights(1, 1, False)[:1], False, 1, 0.0, False,
                    False, False)
+        sizes = t.values([3, 2, 2, 1], "s64")
+        three = lambda cells: [t.f32(cells, 3, 2), t.f32(cells, 3, 2)] if gates == 4 else t.f32(cells, 3, 2)
+        case(f"{op}_packed", f"{op}.data", t.f32(8, 3), sizes, three(1), weights(1, 1, True), True, 1, 0.0, False, False,
+             grad=True)
+        case(f"{op}_packed_both_ways", f"{op}.data", t.f32(8, 3), sizes, three(4), weights(2, 2, False), False, 2, 0.0,
+             False, True, grad=True)
         if gates == 4:
             case("lstm_projected", name, t.f32(3, 2, 3), states(2, 3, 2), weights(1, 2, True, 3, 2), True, 1, 0.0,
                  False, True, False, grad=True)
@@ -455,7 +476,8 @@ def padding_and_resizing(case, t):
     case.error("pad_mode", "pad", t.f32(3, 2), [1, 1], "xx", None)
     case.error("pad_value_of_mode", "pad", t.f32(3, 2), [1, 1], "circular", 1.0)
     for op, n, aligned in (("upsample_nearest1d", 1, False), ("upsample_nearest3d", 3, False),
-                           ("upsample_linear1d", 1, True), ("upsample_trilinear3d", 3, True),
+                           ("_upsample_nearest_exact1d", 1, False), ("_upsample_nearest_exact2d", 2, False),
+                           ("_upsample_nearest_exact3d", 3, False), ("upsample_linear1d", 1, True), ("upsample_trilinear3d", 3, True),
                            ("upsample_bicubic2d", 2, True), ("upsample_bilinear2d", 2, True)):
         x = t.f32(1, 3 - (n + 1) // 2, *[4, 3, 2][:n])
         for corners in ([False], [True]) if aligned else ([],):

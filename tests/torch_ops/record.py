@@ -12,10 +12,10 @@ Requires torch (recorded with 1.13 on the CPU). Each calls_FAMILY.py next to thi
           absent optional tensors included); True: all tensors of floats.
     exact: results are moved, selected or compared numbers; the tolerance is 0.
     skip: results that are not determined (signs of vectors): neither compared nor differentiated.
-    python: a function with the arguments of the op's row in the tables of tracer/graph, for an op that this torch does
-          not have: its formula, or a function of torch.nn.functional.
   case.error(NAME, OP, ARGUMENTS..., words="", ...)
     torch rejects the call; `words` is the part of its message that is required here (default: its first line).
+  python=FUNCTION in either stands for an op that this torch lacks: a formula, or a function of torch.nn.functional. It is
+    called with the arguments of the op's row in the tables of tracer/graph, by name.
   t.f32(2, 3, low=-2, high=2), t.bf16, t.f16, t.f64, t.c64, t.s64, t.s32, t.u8, ..., t.pred: random inputs, the same in
     every run; t.values([...], "f32") given ones.
 
@@ -378,9 +378,10 @@ class Recorder:
         base, _, overload = name.partition(".")
         return getattr(getattr(torch.ops.aten, base), overload or "default")
 
-    def begin(self, name, op_name, args, keywords, python=None):
+    def begin(self, name, op_name, args, keywords):
         if name in self.cases:
             raise ValueError(f"two cases are named {name}")
+        python = keywords.pop("python", None)
         op = Composed(op_name, python) if python else self.overload(op_name)
         bound = bind(op._schema, args, keywords)
         lines = [f"case: {name}", f"op: aten::{op_name}"]
@@ -395,12 +396,12 @@ class Recorder:
                 lines += ["arg: none" if v is None else f"arg: {literal(v)}" for v in tensors_of(value)]
         return op, bound, lines
 
-    def __call__(self, name, op_name, *args, grad=(), exact=False, skip=(), note="", python=None, **keywords):
+    def __call__(self, name, op_name, *args, grad=(), exact=False, skip=(), note="", **keywords):
         self.inputs.drawn = 0
         if not re.search(self.only, name):
             return
         try:
-            op, bound, lines = self.begin(name, op_name, args, keywords, python)
+            op, bound, lines = self.begin(name, op_name, args, keywords)
             if grad is True:
                 flat = [v for a, value in bound if is_tensor(a) or is_tensor_list(a) for v in tensors_of(value)]
                 grad = [i for i, v in enumerate(flat) if v is not None and (v.is_floating_point() or v.is_complex())]

@@ -130,6 +130,7 @@ Outputs Dispatch(Op op, Args&& args) {
   OpKernelContext call(op, &args, device, &outputs);
   {
     DeviceLock lock(device->mutex());
+    const DeviceGuard guard(device);  // tensors that the kernel creates are on the device of its arguments
     const AutoGradMode mode(GradEnabled() && info.derivative == nullptr);
     info.kernel(call);
   }

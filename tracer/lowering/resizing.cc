@@ -93,16 +93,25 @@ Matrix CubicWeights(int64_t in, int64_t out, bool align_corners, std::optional<d
   return m;
 }
 
-std::vector<int64_t> NearestIndices(int64_t in, int64_t out, std::optional<double> scale) {
+// `exact`: of the centers of the output elements instead of their beginnings.
+std::vector<int64_t> NearestIndices(int64_t in, int64_t out, bool exact, std::optional<double> scale) {
   // In f32, as torch computes them.
   const float ratio =
       scale && *scale > 0 ? static_cast<float>(1 / *scale) : static_cast<float>(in) / static_cast<float>(out);
+  const float shift = exact ? 0.5f : 0.0f;
   std::vector<int64_t> places;
   for (int64_t o = 0; o < out; ++o) {
-    places.push_back(
-        static_cast<int64_t>(std::min(std::floor(static_cast<float>(o) * ratio), static_cast<float>(in - 1))));
+    // NaN, the place 0 of an infinite ratio, counts as beyond the end too.
+    const float place = std::floor((static_cast<float>(o) + shift) * ratio);
+    places.push_back(place < static_cast<float>(in - 1) ? static_cast<int64_t>(place) : in - 1);
   }
   return places;
+}
+
+bool IsExact(Op op) {
+  return op == Op::upsample_nearest_exact1d || op == Op::upsample_nearest_exact2d ||
+         op == Op::upsample_nearest_exact3d || op == Op::upsample_nearest_exact1d_backward ||
+         op == Op::upsample_nearest_exact2d_backward || op == Op::upsample_nearest_exact3d_backward;
 }
 
 XlaOp GatherIndices(XlaOp x, int64_t dim, const std::vector<int64_t>& places) {
@@ -229,7 +238,7 @@ void UpsampleNearest(LoweringContext& n) {
   if (!ReadSizes(n, 1, x.rank(), &out)) return;
   for (int64_t i = 0; i < x.rank() - 2; ++i) {
     if (!SmallMap(n, x.size(2 + i), out[i])) return;
-    x = GatherIndices(x, 2 + i, NearestIndices(x.size(2 + i), out[i], ScaleOf(n, 2, i)));
+    x = GatherIndices(x, 2 + i, NearestIndices(x.size(2 + i), out[i], IsExact(n.op()), ScaleOf(n, 2, i)));
   }
   n.Return(x);
 }
@@ -242,7 +251,7 @@ void UpsampleNearestBackward(LoweringContext& n) {
     const int64_t in = n.ints(2)[static_cast<size_t>(2 + i)];
     if (!SmallMap(n, in, out[i])) return;
     Matrix m(static_cast<size_t>(in), std::vector<double>(static_cast<size_t>(out[i]), 0));
-    const std::vector<int64_t> places = NearestIndices(in, out[i], ScaleOf(n, 3, i));
+    const std::vector<int64_t> places = NearestIndices(in, out[i], IsExact(n.op()), ScaleOf(n, 3, i));
     for (size_t o = 0; o < places.size(); ++o) m[places[o]][o] = 1;
     g = Apply(g, 2 + i, m);
   }

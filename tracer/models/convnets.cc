@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Image networks, with torchvision's parameter names.
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "tracer/models/blocks.h"
 #include "tracer/models/model.h"
+#include "tracer/nn/containers.h"
 #include "tracer/nn/layers.h"
 
 namespace hlokit::lazy::models {
@@ -18,48 +18,28 @@ using nn::Conv2d;
 using nn::Linear;
 using nn::ModuleScope;
 
-// A sequence of functions of (x, training).
-using Stage = std::function<Tensor(const Tensor&, bool)>;
-
-class Chain {
+// A sequence of layers whose scopes are given.
+class Chain : public nn::Sequential {
  public:
-  template <typename Fn>
-  void Add(Fn fn) {
-    stages_.push_back(std::move(fn));
-  }
-  // Adds a layer that does not depend on training.
-  template <typename Layer>
-  void AddLayer(Layer layer) {
-    stages_.push_back([layer = std::move(layer)](const Tensor& x, bool) { return layer(x); });
-  }
-  void AddNorm(BatchNorm2d norm) {
-    stages_.push_back([norm = std::move(norm)](const Tensor& x, bool training) { return norm(x, training); });
-  }
+  Chain() : Sequential(ModuleScope(nullptr)) {}
   void AddRelu() {
-    stages_.push_back([](const Tensor& x, bool) { return Relu(x); });
+    Append([](const Tensor& x) { return Relu(x); });
   }
   void AddRelu6() {
-    stages_.push_back([](const Tensor& x, bool) { return nn::Relu6(x); });
+    Append([](const Tensor& x) { return nn::Relu6(x); });
   }
   void AddMaxPool(int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
-    stages_.push_back([=](const Tensor& x, bool) { return nn::MaxPool(x, kernel, stride, padding, ceil); });
+    Append([=](const Tensor& x) { return nn::MaxPool(x, kernel, stride, padding, ceil); });
   }
   void AddAvgPoolTo(int64_t size) {
-    stages_.push_back([=](const Tensor& x, bool) { return nn::AdaptiveAvgPool(x, size); });
+    Append([=](const Tensor& x) { return nn::AdaptiveAvgPool(x, size); });
   }
   void AddDropout(double rate) {
-    stages_.push_back([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
+    Append([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
   }
   void AddFlatten() {
-    stages_.push_back([](const Tensor& x, bool) { return Flatten(x, 1); });
+    Append([](const Tensor& x) { return Flatten(x, 1); });
   }
-  Tensor operator()(Tensor x, bool training) const {
-    for (const Stage& stage : stages_) x = stage(x, training);
-    return x;
-  }
-
- private:
-  std::vector<Stage> stages_;
 };
 
 class Convnet : public Model {
@@ -82,58 +62,58 @@ class Convnet : public Model {
 
 Chain Mlp(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
-  chain.AddLayer(Linear(s["fc1"], c.image * c.image, c.hidden));
+  chain.Append(Linear(s["fc1"], c.image * c.image, c.hidden));
   chain.AddRelu();
-  chain.AddLayer(Linear(s["fc2"], c.hidden, c.hidden));
+  chain.Append(Linear(s["fc2"], c.hidden, c.hidden));
   chain.AddRelu();
-  chain.AddLayer(Linear(s["fc3"], c.hidden, c.classes));
+  chain.Append(Linear(s["fc3"], c.hidden, c.classes));
   return chain;
 }
 
 Chain Lenet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
-  chain.AddLayer(Conv2d(s["conv1"], 1, 6, 5, 1, 2));
+  chain.Append(Conv2d(s["conv1"], 1, 6, 5, 1, 2));
   chain.AddRelu();
   chain.AddMaxPool(2, 2);
-  chain.AddLayer(Conv2d(s["conv2"], 6, 16, 5));
+  chain.Append(Conv2d(s["conv2"], 6, 16, 5));
   chain.AddRelu();
   chain.AddMaxPool(2, 2);
   chain.AddFlatten();
   const int64_t side = (c.image / 2 - 4) / 2;
-  chain.AddLayer(Linear(s["fc1"], 16 * side * side, 120));
+  chain.Append(Linear(s["fc1"], 16 * side * side, 120));
   chain.AddRelu();
-  chain.AddLayer(Linear(s["fc2"], 120, 84));
+  chain.Append(Linear(s["fc2"], 120, 84));
   chain.AddRelu();
-  chain.AddLayer(Linear(s["fc3"], 84, c.classes));
+  chain.Append(Linear(s["fc3"], 84, c.classes));
   return chain;
 }
 
 Chain Alexnet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
   const ModuleScope f = s["features"];
-  chain.AddLayer(Conv2d(f[0], 3, 64, 11, 4, 2));
+  chain.Append(Conv2d(f[0], 3, 64, 11, 4, 2));
   chain.AddRelu();
   chain.AddMaxPool(3, 2);
-  chain.AddLayer(Conv2d(f[3], 64, 192, 5, 1, 2));
+  chain.Append(Conv2d(f[3], 64, 192, 5, 1, 2));
   chain.AddRelu();
   chain.AddMaxPool(3, 2);
-  chain.AddLayer(Conv2d(f[6], 192, 384, 3, 1, 1));
+  chain.Append(Conv2d(f[6], 192, 384, 3, 1, 1));
   chain.AddRelu();
-  chain.AddLayer(Conv2d(f[8], 384, 256, 3, 1, 1));
+  chain.Append(Conv2d(f[8], 384, 256, 3, 1, 1));
   chain.AddRelu();
-  chain.AddLayer(Conv2d(f[10], 256, 256, 3, 1, 1));
+  chain.Append(Conv2d(f[10], 256, 256, 3, 1, 1));
   chain.AddRelu();
   chain.AddMaxPool(3, 2);
   chain.AddAvgPoolTo(6);
   chain.AddFlatten();
   const ModuleScope h = s["classifier"];
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(h[1], 256 * 36, 4096));
+  chain.Append(Linear(h[1], 256 * 36, 4096));
   chain.AddRelu();
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(h[4], 4096, 4096));
+  chain.Append(Linear(h[4], 4096, 4096));
   chain.AddRelu();
-  chain.AddLayer(Linear(h[6], 4096, c.classes));
+  chain.Append(Linear(h[6], 4096, c.classes));
   return chain;
 }
 
@@ -147,7 +127,7 @@ Chain Vgg16(const ModelConfig& c, const ModuleScope& s) {
       ++place;
       continue;
     }
-    chain.AddLayer(Conv2d(f[place], in, out, 3, 1, 1));
+    chain.Append(Conv2d(f[place], in, out, 3, 1, 1));
     chain.AddRelu();
     place += 2;
     in = out;
@@ -155,27 +135,27 @@ Chain Vgg16(const ModelConfig& c, const ModuleScope& s) {
   chain.AddAvgPoolTo(7);
   chain.AddFlatten();
   const ModuleScope h = s["classifier"];
-  chain.AddLayer(Linear(h[0], 512 * 49, 4096));
+  chain.Append(Linear(h[0], 512 * 49, 4096));
   chain.AddRelu();
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(h[3], 4096, 4096));
+  chain.Append(Linear(h[3], 4096, 4096));
   chain.AddRelu();
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(h[6], 4096, c.classes));
+  chain.Append(Linear(h[6], 4096, c.classes));
   return chain;
 }
 
 Chain Squeezenet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
   const ModuleScope f = s["features"];
-  chain.AddLayer(Conv2d(f[0], 3, 64, 3, 2));
+  chain.Append(Conv2d(f[0], 3, 64, 3, 2));
   chain.AddRelu();
   chain.AddMaxPool(3, 2, 0, true);
   const auto fire = [&](int64_t place, int64_t in, int64_t squeeze, int64_t expand) {
     const Conv2d reduce(f[place]["squeeze"], in, squeeze, 1);
     const Conv2d one(f[place]["expand1x1"], squeeze, expand, 1);
     const Conv2d three(f[place]["expand3x3"], squeeze, expand, 3, 1, 1);
-    chain.Add([=](const Tensor& x, bool) {
+    chain.Append([=](const Tensor& x, bool) {
       const Tensor small = Relu(reduce(x));
       return Cat({Relu(one(small)), Relu(three(small))}, 1);
     });
@@ -191,7 +171,7 @@ Chain Squeezenet(const ModelConfig& c, const ModuleScope& s) {
   fire(11, 384, 64, 256);
   fire(12, 512, 64, 256);
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Conv2d(s["classifier"][1], 512, c.classes, 1));
+  chain.Append(Conv2d(s["classifier"][1], 512, c.classes, 1));
   chain.AddRelu();
   chain.AddAvgPoolTo(1);
   chain.AddFlatten();
@@ -204,8 +184,8 @@ Chain Resnet(const ModelConfig& c, const ModuleScope& s) {
   const std::vector<int64_t> blocks = bottleneck ? std::vector<int64_t>{3, 4, 6, 3} : std::vector<int64_t>{2, 2, 2, 2};
   const int64_t expansion = bottleneck ? 4 : 1;
   Chain chain;
-  chain.AddLayer(Conv2d(s["conv1"], 3, 64, 7, 2, 3, 1, false));
-  chain.AddNorm(BatchNorm2d(s["bn1"], 64));
+  chain.Append(Conv2d(s["conv1"], 3, 64, 7, 2, 3, 1, false));
+  chain.Append(BatchNorm2d(s["bn1"], 64));
   chain.AddRelu();
   chain.AddMaxPool(3, 2, 1);
   int64_t in = 64;
@@ -217,27 +197,27 @@ Chain Resnet(const ModelConfig& c, const ModuleScope& s) {
       const int64_t width = planes * base_width / 64 * groups;
       Chain body;
       if (bottleneck) {
-        body.AddLayer(Conv2d(b["conv1"], in, width, 1, 1, 0, 1, false));
-        body.AddNorm(BatchNorm2d(b["bn1"], width));
+        body.Append(Conv2d(b["conv1"], in, width, 1, 1, 0, 1, false));
+        body.Append(BatchNorm2d(b["bn1"], width));
         body.AddRelu();
-        body.AddLayer(Conv2d(b["conv2"], width, width, 3, stride, 1, groups, false));
-        body.AddNorm(BatchNorm2d(b["bn2"], width));
+        body.Append(Conv2d(b["conv2"], width, width, 3, stride, 1, groups, false));
+        body.Append(BatchNorm2d(b["bn2"], width));
         body.AddRelu();
-        body.AddLayer(Conv2d(b["conv3"], width, out, 1, 1, 0, 1, false));
-        body.AddNorm(BatchNorm2d(b["bn3"], out, true));
+        body.Append(Conv2d(b["conv3"], width, out, 1, 1, 0, 1, false));
+        body.Append(BatchNorm2d(b["bn3"], out, true));
       } else {
-        body.AddLayer(Conv2d(b["conv1"], in, planes, 3, stride, 1, 1, false));
-        body.AddNorm(BatchNorm2d(b["bn1"], planes));
+        body.Append(Conv2d(b["conv1"], in, planes, 3, stride, 1, 1, false));
+        body.Append(BatchNorm2d(b["bn1"], planes));
         body.AddRelu();
-        body.AddLayer(Conv2d(b["conv2"], planes, planes, 3, 1, 1, 1, false));
-        body.AddNorm(BatchNorm2d(b["bn2"], planes, true));
+        body.Append(Conv2d(b["conv2"], planes, planes, 3, 1, 1, 1, false));
+        body.Append(BatchNorm2d(b["bn2"], planes, true));
       }
       Chain shortcut;
       if (stride != 1 || in != out) {
-        shortcut.AddLayer(Conv2d(b["downsample"][0], in, out, 1, stride, 0, 1, false));
-        shortcut.AddNorm(BatchNorm2d(b["downsample"][1], out));
+        shortcut.Append(Conv2d(b["downsample"][0], in, out, 1, stride, 0, 1, false));
+        shortcut.Append(BatchNorm2d(b["downsample"][1], out));
       }
-      chain.Add([=](const Tensor& x, bool training) {
+      chain.Append([=](const Tensor& x, bool training) {
         const Tensor y = body(x, training);
         return Relu(y + shortcut(x, training));
       });
@@ -246,7 +226,7 @@ Chain Resnet(const ModelConfig& c, const ModuleScope& s) {
   }
   chain.AddAvgPoolTo(1);
   chain.AddFlatten();
-  chain.AddLayer(Linear(s["fc"], in, c.classes));
+  chain.Append(Linear(s["fc"], in, c.classes));
   return chain;
 }
 
@@ -254,8 +234,8 @@ Chain MobilenetV2(const ModelConfig& c, const ModuleScope& s) {
   const ModuleScope f = s["features"];
   const auto conv = [](Chain* chain, const ModuleScope& p, int64_t in, int64_t out, int64_t kernel, int64_t stride,
                        int64_t groups) {
-    chain->AddLayer(Conv2d(p[0], in, out, kernel, stride, (kernel - 1) / 2, groups, false));
-    chain->AddNorm(BatchNorm2d(p[1], out));
+    chain->Append(Conv2d(p[0], in, out, kernel, stride, (kernel - 1) / 2, groups, false));
+    chain->Append(BatchNorm2d(p[1], out));
     chain->AddRelu6();
   };
   Chain chain;
@@ -273,10 +253,11 @@ Chain MobilenetV2(const ModelConfig& c, const ModuleScope& s) {
       int64_t k = 0;
       if (t.expand != 1) conv(&body, p[k++], in, hidden, 1, 1, 1);
       conv(&body, p[k++], hidden, hidden, 3, stride, hidden);
-      body.AddLayer(Conv2d(p[k], hidden, t.out, 1, 1, 0, 1, false));
-      body.AddNorm(BatchNorm2d(p[k + 1], t.out));
+      body.Append(Conv2d(p[k], hidden, t.out, 1, 1, 0, 1, false));
+      body.Append(BatchNorm2d(p[k + 1], t.out));
       const bool residual = stride == 1 && in == t.out;
-      chain.Add([=](const Tensor& x, bool training) { return residual ? x + body(x, training) : body(x, training); });
+      chain.Append(
+          [=](const Tensor& x, bool training) { return residual ? x + body(x, training) : body(x, training); });
       in = t.out;
     }
   }
@@ -284,21 +265,21 @@ Chain MobilenetV2(const ModelConfig& c, const ModuleScope& s) {
   chain.AddAvgPoolTo(1);
   chain.AddFlatten();
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
+  chain.Append(Linear(s["classifier"][1], 1280, c.classes));
   return chain;
 }
 
 Chain Mnasnet(const ModelConfig& c, const ModuleScope& s) {
   const ModuleScope l = s["layers"];
   Chain chain;
-  chain.AddLayer(Conv2d(l[0], 3, 32, 3, 2, 1, 1, false));
-  chain.AddNorm(BatchNorm2d(l[1], 32));
+  chain.Append(Conv2d(l[0], 3, 32, 3, 2, 1, 1, false));
+  chain.Append(BatchNorm2d(l[1], 32));
   chain.AddRelu();
-  chain.AddLayer(Conv2d(l[3], 32, 32, 3, 1, 1, 32, false));
-  chain.AddNorm(BatchNorm2d(l[4], 32));
+  chain.Append(Conv2d(l[3], 32, 32, 3, 1, 1, 32, false));
+  chain.Append(BatchNorm2d(l[4], 32));
   chain.AddRelu();
-  chain.AddLayer(Conv2d(l[6], 32, 16, 1, 1, 0, 1, false));
-  chain.AddNorm(BatchNorm2d(l[7], 16));
+  chain.Append(Conv2d(l[6], 32, 16, 1, 1, 0, 1, false));
+  chain.Append(BatchNorm2d(l[7], 16));
   struct Setting {
     int64_t out, kernel, stride, expand, count;
   };
@@ -309,26 +290,27 @@ Chain Mnasnet(const ModelConfig& c, const ModuleScope& s) {
       const ModuleScope p = l[place][i]["layers"];
       const int64_t stride = i == 0 ? t.stride : 1, hidden = in * t.expand;
       Chain body;
-      body.AddLayer(Conv2d(p[0], in, hidden, 1, 1, 0, 1, false));
-      body.AddNorm(BatchNorm2d(p[1], hidden));
+      body.Append(Conv2d(p[0], in, hidden, 1, 1, 0, 1, false));
+      body.Append(BatchNorm2d(p[1], hidden));
       body.AddRelu();
-      body.AddLayer(Conv2d(p[3], hidden, hidden, t.kernel, stride, t.kernel / 2, hidden, false));
-      body.AddNorm(BatchNorm2d(p[4], hidden));
+      body.Append(Conv2d(p[3], hidden, hidden, t.kernel, stride, t.kernel / 2, hidden, false));
+      body.Append(BatchNorm2d(p[4], hidden));
       body.AddRelu();
-      body.AddLayer(Conv2d(p[6], hidden, t.out, 1, 1, 0, 1, false));
-      body.AddNorm(BatchNorm2d(p[7], t.out));
+      body.Append(Conv2d(p[6], hidden, t.out, 1, 1, 0, 1, false));
+      body.Append(BatchNorm2d(p[7], t.out));
       const bool residual = stride == 1 && in == t.out;
-      chain.Add([=](const Tensor& x, bool training) { return residual ? body(x, training) + x : body(x, training); });
+      chain.Append(
+          [=](const Tensor& x, bool training) { return residual ? body(x, training) + x : body(x, training); });
       in = t.out;
     }
     ++place;
   }
-  chain.AddLayer(Conv2d(l[14], in, 1280, 1, 1, 0, 1, false));
-  chain.AddNorm(BatchNorm2d(l[15], 1280));
+  chain.Append(Conv2d(l[14], in, 1280, 1, 1, 0, 1, false));
+  chain.Append(BatchNorm2d(l[15], 1280));
   chain.AddRelu();
-  chain.Add([](const Tensor& x, bool) { return Mean(x, {2, 3}); });
+  chain.Append([](const Tensor& x, bool) { return Mean(x, {2, 3}); });
   chain.AddDropout(c.dropout);
-  chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
+  chain.Append(Linear(s["classifier"][1], 1280, c.classes));
   return chain;
 }
 

@@ -163,7 +163,11 @@ absl::Status TrainingStep::RunCaptured() {
       GraphCaptureOptions options;
       options.name = part.name;
       options.views_are_current = !captured_.empty();
-      options.guarded_scalars = [this] { return std::vector<double>{optimizer_->lr}; };
+      options.guarded_scalars = [this] {
+        std::vector<double> rates;
+        for (size_t group = 0; group < optimizer_->group_count(); ++group) rates.push_back(optimizer_->lr(group));
+        return rates;
+      };
       captured_.push_back(std::make_unique<CapturedFunction>(
           &tracer_,
           [this, run = part.run](const Tensors&) {

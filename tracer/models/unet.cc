@@ -21,7 +21,6 @@ namespace {
 using nn::Conv2d;
 using nn::Linear;
 using nn::ModuleScope;
-using nn::ParameterKind;
 
 constexpr int64_t kMultipliers[] = {1, 2, 2, 2};  // of the width, by resolution
 constexpr int64_t kLevels = 4;
@@ -30,31 +29,20 @@ constexpr int64_t kAttentionLevel = 1;  // the resolution with attention
 constexpr int64_t kTimeSteps = 1000;
 constexpr int64_t kGroups = 32;
 
-struct GroupNorm {
-  Tensor weight, bias;
-  int64_t groups = 1, channels = 0;
-
-  GroupNorm() = default;
-  GroupNorm(const ModuleScope& s, int64_t features)
-      : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)),
-        bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
-        groups(std::gcd(kGroups, features)),
-        channels(features) {}
-  Tensor operator()(const Tensor& x) const {
-    return InvokeOpMultiOutput(Op::native_group_norm, x, weight, bias, x.size(0), channels, x.size(2) * x.size(3),
-                               groups, 1e-6)[0];
-  }
-};
+// The parameters of a group norm of as many of the published groups as divide the channels.
+nn::GroupNorm Norm(const ModuleScope& s, int64_t channels) {
+  return nn::GroupNorm(s, std::gcd(kGroups, channels), channels, 1e-6);
+}
 
 struct ResidualBlock {
-  GroupNorm norm1, norm2;
+  nn::GroupNorm norm1, norm2;
   Conv2d conv1, conv2, shortcut;
   Linear time;
 
   ResidualBlock() = default;
   ResidualBlock(const ModuleScope& s, int64_t in, int64_t out, int64_t time_width)
-      : norm1(s["norm1"], in),
-        norm2(s["norm2"], out),
+      : norm1(Norm(s["norm1"], in)),
+        norm2(Norm(s["norm2"], out)),
         conv1(s["conv1"], in, out, 3, 1, 1),
         conv2(s["conv2"], out, out, 3, 1, 1),
         time(s["temb_proj"], time_width, out) {
@@ -70,12 +58,12 @@ struct ResidualBlock {
 
 // Attention of all pixels to all others.
 struct PixelAttention {
-  GroupNorm norm;
+  nn::GroupNorm norm;
   Conv2d q, k, v, proj;
 
   PixelAttention() = default;
   PixelAttention(const ModuleScope& s, int64_t channels)
-      : norm(s["norm"], channels),
+      : norm(Norm(s["norm"], channels)),
         q(s["q"], channels, channels, 1),
         k(s["k"], channels, channels, 1),
         v(s["v"], channels, channels, 1),
@@ -136,7 +124,7 @@ class Unet : public Model {
       }
       if (level > 0) made.resample = Conv2d(u["upsample"]["conv"], in, in, 3, 1, 1);
     }
-    norm_out_ = GroupNorm(s["norm_out"], in);
+    norm_out_ = Norm(s["norm_out"], in);
     conv_out_ = Conv2d(s["conv_out"], in, 3, 3, 1, 1);
     frequencies_ = r->Constant(F32Shape({1, width / 2}), [half = width / 2](Literal* out) {
       for (int64_t j = 0; j < half; ++j) {
@@ -227,7 +215,7 @@ class Unet : public Model {
   std::vector<Level> down_, up_;
   ResidualBlock mid1_, mid2_;
   PixelAttention mid_attention_;
-  GroupNorm norm_out_;
+  nn::GroupNorm norm_out_;
   Tensor frequencies_;
 };
 

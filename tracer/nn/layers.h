@@ -40,6 +40,32 @@ struct Conv2d {
   }
 };
 
+// torch.nn.ConvTranspose1d, 2d and 3d.
+template <int kSpatial>
+struct ConvTransposeNd {
+  Tensor weight, bias;
+  int64_t stride = 1, padding = 0, output_padding = 0, groups = 1, dilation = 1;
+
+  ConvTransposeNd() = default;
+  ConvTransposeNd(const ModuleScope& s, int64_t in, int64_t out, int64_t kernel, int64_t stride_ = 1,
+                  int64_t padding_ = 0, int64_t output_padding_ = 0, int64_t groups_ = 1, bool with_bias = true,
+                  int64_t dilation_ = 1)
+      : stride(stride_), padding(padding_), output_padding(output_padding_), groups(groups_), dilation(dilation_) {
+    IntList sizes = {in, out / groups};
+    sizes.resize(2 + kSpatial, kernel);
+    weight = s.Parameter("weight", sizes, ParameterKind::kWeight);
+    if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
+  }
+  Tensor operator()(const Tensor& x) const {
+    constexpr Op kOps[] = {Op::conv_transpose1d, Op::conv_transpose2d, Op::conv_transpose3d};
+    return InvokeOp(kOps[kSpatial - 1], x, weight, bias, IntList{stride}, IntList{padding}, IntList{output_padding},
+                    groups, IntList{dilation});
+  }
+};
+using ConvTranspose1d = ConvTransposeNd<1>;
+using ConvTranspose2d = ConvTransposeNd<2>;
+using ConvTranspose3d = ConvTransposeNd<3>;
+
 struct BatchNorm2d {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
@@ -56,6 +82,50 @@ struct BatchNorm2d {
     return InvokeOpMultiOutput(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1,
                                1e-5)[0];
   }
+};
+
+// torch.nn.InstanceNorm1d, 2d and 3d.
+struct InstanceNorm {
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+  double eps = 1e-5, momentum = 0.1;
+
+  InstanceNorm() = default;
+  InstanceNorm(const ModuleScope& s, int64_t features, double epsilon = 1e-5, double momentum_ = 0.1,
+               bool affine = false, bool track_running_stats = false)
+      : eps(epsilon), momentum(momentum_) {
+    if (affine) {
+      weight = s.Parameter("weight", {features}, ParameterKind::kNormWeight);
+      bias = s.Parameter("bias", {features}, ParameterKind::kBias);
+    }
+    if (track_running_stats) {
+      running_mean = s.Buffer("running_mean", {features}, 0);
+      running_var = s.Buffer("running_var", {features}, 1);
+      num_batches_tracked = s.IntegerBuffer("num_batches_tracked");
+    }
+  }
+  // Normalizes by running statistics only in evaluation, if there are any.
+  Tensor operator()(const Tensor& x, bool training) const {
+    const bool own = training || !running_mean.defined();
+    return InvokeOp(Op::instance_norm, x, weight, bias, running_mean, running_var, own, momentum, eps, false);
+  }
+};
+using InstanceNorm1d = InstanceNorm;
+using InstanceNorm2d = InstanceNorm;
+using InstanceNorm3d = InstanceNorm;
+
+struct GroupNorm {
+  Tensor weight, bias;
+  int64_t groups = 1;
+  double eps = 1e-5;
+
+  GroupNorm() = default;
+  GroupNorm(const ModuleScope& s, int64_t num_groups, int64_t channels, double epsilon = 1e-5, bool affine = true)
+      : groups(num_groups), eps(epsilon) {
+    if (!affine) return;
+    weight = s.Parameter("weight", {channels}, ParameterKind::kNormWeight);
+    bias = s.Parameter("bias", {channels}, ParameterKind::kBias);
+  }
+  Tensor operator()(const Tensor& x) const { return InvokeOp(Op::group_norm, x, groups, weight, bias, eps); }
 };
 
 struct LayerNorm {
@@ -91,6 +161,13 @@ struct Embedding {
   Embedding(const ModuleScope& s, int64_t count, int64_t width)
       : weight(s.Parameter("weight", {count, width}, ParameterKind::kWeight)) {}
   Tensor operator()(const Tensor& ids) const { return InvokeOp(Op::embedding, weight, ids); }
+};
+
+struct Dropout {
+  double p = 0.5;
+
+  explicit Dropout(double probability = 0.5) : p(probability) {}
+  Tensor operator()(const Tensor& x, bool training) const { return InvokeOp(Op::dropout, x, p, training); }
 };
 
 inline Tensor MaxPool(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {

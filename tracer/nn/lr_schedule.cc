@@ -159,8 +159,8 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
   return status;
 }
 
-LrScheduler::LrScheduler(Optimizer* optimizer, LrSchedule schedule)
-    : optimizer_(optimizer), schedule_(std::move(schedule)) {
+LrScheduler::LrScheduler(Optimizer* optimizer, std::vector<LrSchedule> schedules)
+    : optimizer_(optimizer), schedules_(std::move(schedules)) {
   Apply();
 }
 
@@ -170,9 +170,11 @@ void LrScheduler::Step() {
 }
 
 void LrScheduler::Apply() {
-  const Rates rates = schedule_(steps_);
-  optimizer_->lr = rates.lr;
-  if (rates.momentum) optimizer_->set_momentum(*rates.momentum);
+  for (size_t group = 0; group < optimizer_->group_count() && !schedules_.empty(); ++group) {
+    const Rates rates = schedules_[std::min(group, schedules_.size() - 1)](steps_);
+    optimizer_->set_lr(group, rates.lr);
+    if (group == 0 && rates.momentum) optimizer_->set_momentum(*rates.momentum);
+  }
 }
 
 }  // namespace hlokit::lazy::nn

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -55,10 +56,13 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base);
 // Returns the names of schedules.
 std::vector<std::string_view> LrScheduleNames();
 
-// Sets an optimizer's rates: those of step 0 at construction, of the next step at each call of Step.
+// Sets an optimizer's rates: those of step 0 at construction, of the next step at each call of Step. One schedule is
+// for all groups of parameters; several are one for each group, and the first sets the momentum.
 class LrScheduler {
  public:
-  LrScheduler(Optimizer* optimizer, LrSchedule schedule);
+  LrScheduler(Optimizer* optimizer, LrSchedule schedule)
+      : LrScheduler(optimizer, std::vector<LrSchedule>{std::move(schedule)}) {}
+  LrScheduler(Optimizer* optimizer, std::vector<LrSchedule> schedules);
   void Step();
   int64_t steps() const { return steps_; }
   // Continues a schedule: `steps` updates were made.
@@ -71,7 +75,7 @@ class LrScheduler {
   void Apply();
 
   Optimizer* optimizer_;
-  LrSchedule schedule_;
+  std::vector<LrSchedule> schedules_;
   int64_t steps_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -16,32 +15,17 @@
 namespace hlokit::lazy::nn {
 namespace {
 
-// Calls `load` with the parameter number, the kind ("exp_avg") and the value of each entry.
-absl::Status LoadEntries(const Tensors& parameters, absl::Span<const NamedValue> values,
-                         absl::Span<const std::string_view> kinds,
-                         const std::function<void(size_t, std::string_view, const Literal&)>& load) {
-  for (const NamedValue& value : values) {
-    const size_t dot = std::min(value.name.find('.'), value.name.size());
-    const std::string_view kind = std::string_view(value.name).substr(std::min(dot + 1, value.name.size()));
-    size_t number = 0;
-    bool fits = dot > 0 && dot < 10;
-    for (size_t i = 0; fits && i < dot; ++i) {
-      fits = value.name[i] >= '0' && value.name[i] <= '9';
-      number = number * 10 + static_cast<size_t>(value.name[i] - '0');
-    }
-    if (!fits || number >= parameters.size() || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-      return absl::InvalidArgumentError(StrCat("the optimizer has no state named ", value.name));
-    }
-    const Shape shape = value.value.shape();
-    const bool count = kind == "step";
-    if (count ? shape.element_count() != 1
-              : shape.dims() != parameters[number].sizes() || shape.element_type() != parameters[number].dtype()) {
-      return absl::InvalidArgumentError(
-          StrCat("the optimizer's ", value.name, " has another shape than its parameter"));
-    }
-    load(number, kind, value.value);
+// Splits "12.exp_avg" into a number and a name; false if it has another form.
+bool SplitName(std::string_view text, size_t* number, std::string_view* name) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos || dot == 0 || dot >= 10) return false;
+  *name = text.substr(dot + 1);
+  *number = 0;
+  for (char c : text.substr(0, dot)) {
+    if (c < '0' || c > '9') return false;
+    *number = *number * 10 + static_cast<size_t>(c - '0');
   }
-  return absl::OkStatus();
+  return true;
 }
 
 // Prefetches the parameter and gradient of an iteration after `i`: they were last used a step ago and are not in the
@@ -86,107 +70,133 @@ void Optimizer::ZeroGrad() {
   }
 }
 
-Sgd::Sgd(Tensors parameters, const SgdOptions& options)
-    : Optimizer(std::move(parameters)), options_(options), buffers_(count()) {
-  lr = options.lr;
+void Optimizer::set_lr(double value) {
+  for (size_t group = 0; group < group_count(); ++group) set_lr(group, value);
 }
 
-void Sgd::Update(size_t i, const Tensor& p, Tensor g) {
-  if (options_.weight_decay != 0) g = Add(g, p, options_.weight_decay);
-  if (options_.momentum != 0) {
-    Tensor& buffer = buffers_[i];
-    if (!buffer.defined()) {
-      buffer = InvokeOp(Op::clone, g);
-    } else {
-      WriteInPlace(buffer, Add(buffer * Scalar(options_.momentum), g, 1 - options_.dampening));
-    }
-    g = options_.nesterov ? Add(g, buffer, options_.momentum) : buffer;
-  }
-  WriteInPlace(p, Add(p, g, -lr));
+void Optimizer::AddGroup(const Tensors& parameters) {
+  const size_t group = groups_.empty() ? 0 : groups_.back() + 1;
+  parameters_.insert(parameters_.end(), parameters.begin(), parameters.end());
+  groups_.resize(parameters_.size(), group);
+  states_.resize(parameters_.size());
 }
 
-std::vector<NamedTensor> Sgd::State() const {
+IntList Optimizer::StateSizes(size_t, const Tensor& parameter) const {
+  return IntList(parameter.sizes().begin(), parameter.sizes().end());
+}
+
+std::vector<NamedTensor> Optimizer::State() const {
   std::vector<NamedTensor> state;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (buffers_[i].defined()) state.push_back({StrCat(i, ".momentum_buffer"), buffers_[i]});
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const ParameterState& s = states_[i];
+    if (std::none_of(s.tensors.begin(), s.tensors.end(), [](const Tensor& t) { return t.defined(); })) continue;
+    if (counts_steps_) {
+      const Shape number = parameters_[i].device()->ScalarShape(ElementType::kF32);
+      state.push_back(
+          {StrCat(i, ".step"), s.device_step.defined()
+                                   ? s.device_step
+                                   : Upload(parameters_[i], FilledLiteral(number, static_cast<double>(s.step)))});
+    }
+    for (size_t k = 0; k < names_.size(); ++k) {
+      if (s.tensors[k].defined()) state.push_back({StrCat(i, ".", names_[k]), s.tensors[k]});
+    }
   }
   return state;
 }
 
-absl::Status Sgd::LoadState(absl::Span<const NamedValue> values) {
-  return LoadEntries(parameters(), values, {"momentum_buffer"},
-                     [&](size_t i, std::string_view, const Literal& v) { buffers_[i] = Upload(parameters()[i], v); });
+absl::Status Optimizer::LoadState(absl::Span<const NamedValue> values) {
+  for (const NamedValue& value : values) {
+    size_t i = 0;
+    std::string_view name;
+    const bool split = SplitName(value.name, &i, &name) && i < parameters_.size();
+    const bool count = split && counts_steps_ && name == "step";
+    const size_t k = static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+    if (!split || (!count && k == names_.size())) {
+      return absl::InvalidArgumentError(StrCat("the optimizer has no state named ", value.name));
+    }
+    const Shape shape = value.value.shape();
+    if (count ? shape.element_count() != 1
+              : shape.dims() != Dims(StateSizes(k, parameters_[i])) || shape.element_type() != parameters_[i].dtype()) {
+      return absl::InvalidArgumentError(
+          StrCat("the optimizer's ", value.name, " has another shape than its parameter"));
+    }
+    if (count) {
+      states_[i].step = LoadScalar(shape.element_type(), value.value.data()).ToInt();
+      states_[i].device_step = Tensor();
+    } else {
+      states_[i].tensors[k] = Upload(parameters_[i], value.value);
+    }
+  }
+  return absl::OkStatus();
 }
 
-Adam::Adam(Tensors parameters, const AdamOptions& options)
-    : Optimizer(std::move(parameters)), options_(options), states_(count()) {
-  lr = options.lr;
+Sgd::Sgd(const std::vector<ParameterGroup<SgdOptions>>& groups)
+    : GroupedOptimizer(groups, {"momentum_buffer"}, false) {}
+
+void Sgd::set_momentum(double value) {
+  for (SgdOptions& o : all_options()) o.momentum = value;
+}
+
+void Sgd::Update(size_t i, const Tensor& p, Tensor g) {
+  const SgdOptions& o = options(i);
+  if (o.weight_decay != 0) g = Add(g, p, o.weight_decay);
+  if (o.momentum != 0) {
+    Tensor& buffer = state(i).tensors[0];
+    if (!buffer.defined()) {
+      buffer = InvokeOp(Op::clone, g);
+    } else {
+      WriteInPlace(buffer, Add(buffer * Scalar(o.momentum), g, 1 - o.dampening));
+    }
+    g = o.nesterov ? Add(g, buffer, o.momentum) : buffer;
+  }
+  WriteInPlace(p, Add(p, g, -o.lr));
+}
+
+Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups)
+    : GroupedOptimizer(groups, {"exp_avg", "exp_avg_sq"}, true) {}
+
+void Adam::set_momentum(double value) {
+  for (AdamOptions& o : all_options()) o.beta1 = value;
 }
 
 void Adam::Update(size_t i, const Tensor& p, Tensor g) {
-  AdamState& s = states_[i];
-  if (!s.mean.defined()) {
-    s.mean = ZerosLike(p);
-    s.square = ZerosLike(p);
+  const AdamOptions& o = options(i);
+  ParameterState& s = state(i);
+  Tensor &mean = s.tensors[0], &square = s.tensors[1];
+  if (!mean.defined()) {
+    mean = ZerosLike(p);
+    square = ZerosLike(p);
   }
-  if (options_.capturable && !s.device_step.defined()) {
+  if (o.capturable && !s.device_step.defined()) {
     const Shape number = p.device()->ScalarShape(ElementType::kF32);
     s.device_step = Upload(p, FilledLiteral(number, static_cast<double>(s.step)));
   }
   ++s.step;
-  if (options_.weight_decay != 0) {
-    if (options_.decoupled) {
-      WriteInPlace(p, p * Scalar(1 - lr * options_.weight_decay));
+  if (o.weight_decay != 0) {
+    if (o.decoupled) {
+      WriteInPlace(p, p * Scalar(1 - o.lr * o.weight_decay));
     } else {
-      g = Add(g, p, options_.weight_decay);
+      g = Add(g, p, o.weight_decay);
     }
   }
-  WriteInPlace(s.mean, Add(s.mean * Scalar(options_.beta1), g, 1 - options_.beta1));
-  WriteInPlace(s.square, InvokeOp(Op::addcmul, s.square * Scalar(options_.beta2), g, g, 1 - options_.beta2));
-  if (options_.capturable) {
+  WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
+  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
+  if (o.capturable) {
     const DeviceGuard guard(p.device());
     // torch's order of ops, but 1 - beta^step without cancellation.
     WriteInPlace(s.device_step, s.device_step + Scalar(1));
     const auto correction = [&](double beta) { return -InvokeOp(Op::expm1, s.device_step * Scalar(std::log(beta))); };
-    const Tensor size = Reciprocal(correction(options_.beta1)) * Scalar(-lr);
-    const Tensor scale = size * Sqrt(correction(options_.beta2));
-    const Tensor deviation = Sqrt(s.square) / scale + Reciprocal(size) * Scalar(options_.eps);
-    WriteInPlace(p, InvokeOp(Op::addcdiv, p, s.mean, deviation, 1));
+    const Tensor size = Reciprocal(correction(o.beta1)) * Scalar(-o.lr);
+    const Tensor scale = size * Sqrt(correction(o.beta2));
+    const Tensor deviation = Sqrt(square) / scale + Reciprocal(size) * Scalar(o.eps);
+    WriteInPlace(p, InvokeOp(Op::addcdiv, p, mean, deviation, 1));
     return;
   }
   const double step = static_cast<double>(s.step);
-  const double correction1 = 1 - std::pow(options_.beta1, step);
-  const double correction2 = 1 - std::pow(options_.beta2, step);
-  const Tensor deviation = Sqrt(s.square) / Scalar(std::sqrt(correction2)) + Scalar(options_.eps);
-  WriteInPlace(p, InvokeOp(Op::addcdiv, p, s.mean, deviation, -lr / correction1));
-}
-
-std::vector<NamedTensor> Adam::State() const {
-  std::vector<NamedTensor> state;
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const AdamState& s = states_[i];
-    if (!s.mean.defined()) continue;
-    const Shape number = s.mean.device()->ScalarShape(ElementType::kF32);
-    state.push_back({StrCat(i, ".step"), s.device_step.defined()
-                                             ? s.device_step
-                                             : Upload(s.mean, FilledLiteral(number, static_cast<double>(s.step)))});
-    state.push_back({StrCat(i, ".exp_avg"), s.mean});
-    state.push_back({StrCat(i, ".exp_avg_sq"), s.square});
-  }
-  return state;
-}
-
-absl::Status Adam::LoadState(absl::Span<const NamedValue> values) {
-  return LoadEntries(parameters(), values, {"step", "exp_avg", "exp_avg_sq"},
-                     [&](size_t i, std::string_view kind, const Literal& v) {
-                       AdamState& s = states_[i];
-                       if (kind == "step") {
-                         s.step = LoadScalar(v.shape().element_type(), v.data()).ToInt();
-                         s.device_step = Tensor();
-                       } else {
-                         (kind == "exp_avg" ? s.mean : s.square) = Upload(parameters()[i], v);
-                       }
-                     });
+  const double correction1 = 1 - std::pow(o.beta1, step);
+  const double correction2 = 1 - std::pow(o.beta2, step);
+  const Tensor deviation = Sqrt(square) / Scalar(std::sqrt(correction2)) + Scalar(o.eps);
+  WriteInPlace(p, InvokeOp(Op::addcdiv, p, mean, deviation, -o.lr / correction1));
 }
 
 Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers like torch's single-tensor ones: the same ops in the same order on each parameter.
+// Optimizers like torch's single-tensor ones: the same ops in the same order on each parameter. Parameters are in
+// groups, each with options of its own.
 #ifndef HLOKIT_TRACER_NN_OPTIMIZER_H_
 #define HLOKIT_TRACER_NN_OPTIMIZER_H_
 
+#include <array>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,29 +21,84 @@ namespace hlokit::lazy::nn {
 
 class Optimizer {
  public:
-  explicit Optimizer(Tensors parameters) : parameters_(std::move(parameters)) {}
   virtual ~Optimizer() = default;
   // Updates every parameter that has a gradient.
   void Step();
   // Clears gradients.
   void ZeroGrad();
-  // Sets the momentum that schedules cycle: SGD's momentum, Adam's beta1.
+  // Learning rates of groups.
+  virtual size_t group_count() const = 0;
+  virtual double lr(size_t group = 0) const = 0;
+  virtual void set_lr(size_t group, double value) = 0;
+  void set_lr(double value);  // of all groups
+  // Sets the momentum that schedules cycle, of all groups: SGD's and RMSprop's momentum, the beta1 of Adam and LAMB.
+  // The others have none.
   virtual void set_momentum(double value) = 0;
-  // Returns the optimizer's state for a checkpoint: "NUMBER.momentum_buffer" and the like, with parameter numbers.
-  // Empty before the first step. LoadState accepts the state of an optimizer of the same kind.
-  virtual std::vector<NamedTensor> State() const = 0;
-  virtual absl::Status LoadState(absl::Span<const NamedValue> values) = 0;
+  // Returns the optimizer's state for a checkpoint: "NUMBER.momentum_buffer" and the like, with parameter numbers over
+  // all groups. Empty before the first step. LoadState accepts the state of an optimizer of the same kind.
+  std::vector<NamedTensor> State() const;
+  absl::Status LoadState(absl::Span<const NamedValue> values);
 
+  // Returns the parameters of all groups.
   const Tensors& parameters() const { return parameters_; }
 
-  double lr = 0.001;
-
  protected:
+  // What an optimizer keeps for a parameter: a count of steps, and tensors, named in the order of `names`.
+  struct ParameterState {
+    int64_t step = 0;
+    Tensor device_step;  // if the count is on the device, instead
+    std::array<Tensor, 3> tensors;
+  };
+
+  // names: of the tensors of a state, at most 3. counts_steps: checkpoints have the count.
+  Optimizer(std::vector<std::string_view> names, bool counts_steps)
+      : names_(std::move(names)), counts_steps_(counts_steps) {}
+  void AddGroup(const Tensors& parameters);
   virtual void Update(size_t i, const Tensor& parameter, Tensor gradient) = 0;
-  size_t count() const { return parameters_.size(); }
+  // Returns the sizes of tensor `k` of a parameter's state.
+  virtual IntList StateSizes(size_t k, const Tensor& parameter) const;
+  ParameterState& state(size_t i) { return states_[i]; }
+  size_t group_of(size_t i) const { return groups_[i]; }
 
  private:
   Tensors parameters_;
+  std::vector<size_t> groups_;  // by parameter
+  std::vector<ParameterState> states_;
+  std::vector<std::string_view> names_;
+  bool counts_steps_;
+};
+
+// Parameters that are updated with the same options.
+template <typename Options>
+struct ParameterGroup {
+  Tensors parameters;
+  Options options;
+};
+
+template <typename Options>
+class GroupedOptimizer : public Optimizer {
+ public:
+  size_t group_count() const override { return options_.size(); }
+  using Optimizer::set_lr;
+  double lr(size_t group = 0) const override { return options_[group].lr; }
+  void set_lr(size_t group, double value) override { options_[group].lr = value; }
+  const Options& group_options(size_t group) const { return options_[group]; }
+
+ protected:
+  GroupedOptimizer(const std::vector<ParameterGroup<Options>>& groups, std::vector<std::string_view> names,
+                   bool counts_steps)
+      : Optimizer(std::move(names), counts_steps) {
+    for (const ParameterGroup<Options>& group : groups) {
+      AddGroup(group.parameters);
+      options_.push_back(group.options);
+    }
+  }
+  // Returns the options of a parameter.
+  const Options& options(size_t i) const { return options_[group_of(i)]; }
+  std::vector<Options>& all_options() { return options_; }
+
+ private:
+  std::vector<Options> options_;
 };
 
 struct SgdOptions {
@@ -50,17 +109,14 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
-class Sgd : public Optimizer {
+class Sgd : public GroupedOptimizer<SgdOptions> {
  public:
-  Sgd(Tensors parameters, const SgdOptions& options);
-  void set_momentum(double value) override { options_.momentum = value; }
-  std::vector<NamedTensor> State() const override;
-  absl::Status LoadState(absl::Span<const NamedValue> values) override;
+  explicit Sgd(const std::vector<ParameterGroup<SgdOptions>>& groups);
+  Sgd(Tensors parameters, const SgdOptions& options) : Sgd({{std::move(parameters), options}}) {}
+  void set_momentum(double value) override;
 
  private:
   void Update(size_t i, const Tensor& parameter, Tensor gradient) override;
-  SgdOptions options_;
-  Tensors buffers_;
 };
 
 struct AdamOptions {
@@ -74,22 +130,14 @@ struct AdamOptions {
   bool capturable = false;
 };
 
-class Adam : public Optimizer {
+class Adam : public GroupedOptimizer<AdamOptions> {
  public:
-  Adam(Tensors parameters, const AdamOptions& options);
-  void set_momentum(double value) override { options_.beta1 = value; }
-  std::vector<NamedTensor> State() const override;
-  absl::Status LoadState(absl::Span<const NamedValue> values) override;
+  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups);
+  Adam(Tensors parameters, const AdamOptions& options) : Adam({{std::move(parameters), options}}) {}
+  void set_momentum(double value) override;
 
  private:
   void Update(size_t i, const Tensor& parameter, Tensor gradient) override;
-  AdamOptions options_;
-  struct AdamState {
-    int64_t step = 0;
-    Tensor device_step;  // if capturable, instead
-    Tensor mean, square;
-  };
-  std::vector<AdamState> states_;
 };
 
 // Scales all gradients so that their total norm is at most `max_norm`; returns the norm before. `norm_type` may be

@@ -32,6 +32,13 @@ void Hardshrink(OpKernelContext& c) {
   // NaN passes.
   c.Return(lazy::MaskedFill(x, lazy::And(lazy::Ge(x, -lambd), lazy::Le(x, lambd)), 0));
 }
+// grad_output, self, lambd
+void ShrinkBackward(OpKernelContext& c) {
+  if (!RequireFloat(c, 1)) return;
+  const Tensor& x = c.tensor(1);
+  const double lambd = c.float_arg(2);
+  c.Return(lazy::MaskedFill(c.tensor(0), lazy::And(lazy::Ge(x, -lambd), lazy::Le(x, lambd)), 0));
+}
 void Softsign(OpKernelContext& c) { c.Return(c.tensor(0) / lazy::Add(lazy::Abs(c.tensor(0)), 1)); }
 void Tanhshrink(OpKernelContext& c) { c.Return(c.tensor(0) - lazy::Tanh(c.tensor(0))); }
 void Swish(OpKernelContext& c) { c.Return(lazy::Silu(c.tensor(0))); }

@@ -3,6 +3,7 @@
 // messages.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
@@ -144,6 +145,12 @@ void Convolution(OpKernelContext& c) {
     return c.Fail(StrCat("expected scalar type ", TypeName(x.dtype()), " but found ", TypeName(c.tensor(i).dtype())));
   }
   if (CheckConvolution(c, s, c.bool_arg(6), groups)) kernel::Record(c);
+}
+
+// The same, then flags of libraries.
+void ConvolutionWithFlags(OpKernelContext& c) {
+  Args args(c.args().begin(), c.args().begin() + 9);
+  c.Return(Dispatch(Op::convolution, std::move(args)));
 }
 
 // input, weight, bias?, stride, padding, dilation, groups

@@ -10,7 +10,6 @@
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
-#include "tracer/graph/literal_scalar.h"
 #include "tracer/ops/layer_arguments.h"
 
 namespace hlokit::lazy::kernel {
@@ -91,7 +90,7 @@ Tensor ProbabilityTerm(OpKernelContext& c, const CtcProblem& p) {
   return lazy::Sum(lazy::Where(used, probability - probability.Detach(), 0), {0, 2});
 }
 
-Tensor Lengths(OpKernelContext& c, const IntList& values) {
+Tensor LengthsTensor(OpKernelContext& c, const IntList& values) {
   std::vector<double> numbers(values.begin(), values.end());
   return ConstantTensor(c, {static_cast<int64_t>(values.size())}, std::move(numbers), ElementType::kS64);
 }
@@ -132,22 +131,6 @@ Tensor PaddedTargets(OpKernelContext& c, const Tensor& joined, Dims lengths) {
   return lazy::Reshape(rows, {static_cast<int64_t>(lengths.size()), longest});
 }
 
-// Returns lengths that a tensor holds, which the shapes of the graph depend on. Nullopt after an error.
-std::optional<IntList> FetchLengths(OpKernelContext& c, size_t i) {
-  const absl::StatusOr<Literal> value = c.tensor(i).ToLiteral();
-  if (!value.ok()) {
-    c.Fail(std::string(value.status().message()));
-    return std::nullopt;
-  }
-  const ElementType type = value->shape().element_type();
-  const size_t width = static_cast<size_t>(BytesOf(type));
-  IntList lengths;
-  for (int64_t k = 0; k < value->element_count(); ++k) {
-    lengths.push_back(LoadScalar(type, value->data() + static_cast<size_t>(k) * width).ToInt());
-  }
-  return lengths;
-}
-
 }  // namespace
 
 // log_probs [frames, batch, classes] or [frames, classes], targets [batch, length] or joined, input_lengths,
@@ -162,7 +145,7 @@ void CtcLoss(OpKernelContext& c) {
       lengths[i].assign(c.ints(2 + i).begin(), c.ints(2 + i).end());
     } else {
       if (!IsInteger(c.tensor(2 + i).dtype())) return c.Fail("input_lengths and target_lengths must be integral");
-      std::optional<IntList> fetched = FetchLengths(c, 2 + i);
+      std::optional<IntList> fetched = FetchIntegers(c, 2 + i);
       if (!fetched) return;
       lengths[i] = *std::move(fetched);
     }
@@ -196,8 +179,8 @@ void CtcLoss(OpKernelContext& c) {
     return c.Fail("targets must have 1 or 2 dimensions");
   }
   if (!p.targets.defined()) return c.Return(Tensor());
-  p.input_lengths = Lengths(c, lengths[0]);
-  p.target_lengths = Lengths(c, lengths[1]);
+  p.input_lengths = LengthsTensor(c, lengths[0]);
+  p.target_lengths = LengthsTensor(c, lengths[1]);
   const Tensor loss = CtcForward(c, p);
   // No frames align with an empty target only.
   const Tensor no_frames = lazy::Eq(p.input_lengths, 0), no_target = lazy::Eq(p.target_lengths, 0);

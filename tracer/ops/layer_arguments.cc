@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/ops/layer_arguments.h"
 
+#include <string>
+#include <utility>
+
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
@@ -110,6 +114,21 @@ Tensor IotaAlong(OpKernelContext& c, int64_t size, int64_t dim, int64_t rank) {
   IntList sizes(static_cast<size_t>(rank), 1);
   sizes[static_cast<size_t>(dim)] = size;
   return lazy::Reshape(lazy::Record(c.device(), Op::iota, {size, Scalar(0), Scalar(1), ElementType::kS64})[0], sizes);
+}
+
+std::optional<IntList> FetchIntegers(OpKernelContext& c, size_t i) {
+  const absl::StatusOr<Literal> value = c.tensor(i).ToLiteral();
+  if (!value.ok()) {
+    c.Fail(std::string(value.status().message()));
+    return std::nullopt;
+  }
+  const ElementType type = value->shape().element_type();
+  const size_t width = static_cast<size_t>(BytesOf(type));
+  IntList numbers;
+  for (int64_t k = 0; k < value->element_count(); ++k) {
+    numbers.push_back(LoadScalar(type, value->data() + static_cast<size_t>(k) * width).ToInt());
+  }
+  return numbers;
 }
 
 Tensor Reduced(OpKernelContext& c, const Tensor& loss, int64_t reduction) {

@@ -5,6 +5,7 @@
 #define HLOKIT_TRACER_OPS_LAYER_ARGUMENTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,9 @@ Tensor ConstantTensor(OpKernelContext& c, Dims sizes, std::vector<double> values
 Tensor SelectPlaces(OpKernelContext& c, const Tensor& t, int64_t dim, const std::vector<double>& places);
 // Returns 0, 1, ... of type s64 along `dim` of `rank`, other dimensions of size 1.
 Tensor IotaAlong(OpKernelContext& c, int64_t size, int64_t dim, int64_t rank);
+
+// Returns the elements of an integer argument that shapes of the graph depend on. Nullopt after an error.
+std::optional<IntList> FetchIntegers(OpKernelContext& c, size_t i);
 
 // Applies `reduction`: 0 none, 1 mean, 2 sum.
 Tensor Reduced(OpKernelContext& c, const Tensor& loss, int64_t reduction);

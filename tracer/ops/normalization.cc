@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch, instance, layer, group and local response norms.
+// Batch, instance, layer, group, local response and weight norms.
 #include <algorithm>
 #include <numeric>
 
@@ -286,6 +286,25 @@ void GroupNorm(OpKernelContext& c) {
   }
   c.Return(InvokeOp(Op::native_group_norm, x, c.tensor(2), c.tensor(3), x.size(0), channels,
                     Product(x.sizes().subspan(2)), groups, c.float_arg(4)));
+}
+
+// v, pow, dim: the norm over all other dimensions; of everything for dim -1
+void NormExceptDim(OpKernelContext& c) {
+  const Tensor& v = c.tensor(0);
+  const int64_t dim = c.int_arg(2);
+  if (!RequireFloat(c, 0)) return;
+  if (dim == -1) return c.Return(InvokeOp(Op::norm_Scalar, v, c.scalar(1)));
+  if (dim != 0 && dim != v.dim() - 1) return c.Fail("dim must be the first or the last dimension");
+  IntList others;
+  for (int64_t d = 0; d < v.dim(); ++d) {
+    if (d != dim) others.push_back(d);
+  }
+  // Over no dimension it is the absolute value.
+  c.Return(others.empty() ? lazy::Abs(v) : InvokeOp(Op::norm_ScalarOpt_dim, v, c.scalar(1), others, true));
+}
+// v, g, dim: v scaled to the norms g
+void WeightNorm(OpKernelContext& c) {
+  c.Return(c.tensor(0) * (c.tensor(1) / InvokeOp(Op::norm_except_dim, c.tensor(0), 2, c.int_arg(2))));
 }
 
 // input, size, alpha, beta, k: x / (k + alpha * mean of squares over `size` neighboring channels) ^ beta

@@ -30,8 +30,8 @@ bool ReadPatches(OpKernelContext& c, size_t first, IntList image, PatchPlan* p) 
     const int64_t span = p->image[i] + 2 * p->padding[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
     p->blocks.push_back(span < 0 ? 0 : span / p->stride[i] + 1);
   }
-  if (p->blocks[0] > 0 && p->blocks[1] > 0 && p->blocks[0] <= kMaxExtent / p->kernel[0] &&
-      p->blocks[1] <= kMaxExtent / p->kernel[1]) {
+  if (p->blocks[0] > 0 && p->blocks[1] > 0 && p->kernel[0] <= kMaxExtent / p->kernel[1] &&
+      p->blocks[0] <= kMaxExtent / p->kernel[0] && p->blocks[1] <= kMaxExtent / p->kernel[1]) {
     return true;
   }
   c.Fail(StrCat("Given input with spatial size ", Parenthesized(p->image), ", kernel_size=", Parenthesized(p->kernel),

@@ -45,6 +45,7 @@ struct AdaptiveWindows {
 
 AdaptiveWindows WindowsOf(int64_t in, int64_t out) {
   AdaptiveWindows w{out, 0, {}};
+  if (out > kMaxPlaces) return w;
   const auto begin = [&](int64_t o) { return o * in / out; };
   const auto end = [&](int64_t o) { return ((o + 1) * in + out - 1) / out; };
   for (int64_t o = 0; o < out; ++o) w.width = std::max(w.width, end(o) - begin(o));

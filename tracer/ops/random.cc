@@ -230,31 +230,7 @@ void Multinomial(OpKernelContext& c) {
   c.Return(InvokeOp(Op::argmax, scores(lazy::Expand(lazy::Unsqueeze(weights, -2), wide)), -1, false));
 }
 
-void Dropout(OpKernelContext& c) {
-  const Tensor& x = c.tensor(0);
-  const double p = c.float_arg(1);
-  if (!(p >= 0 && p <= 1)) return c.Fail("dropout probability has to be between 0 and 1");
-  if (!c.bool_arg(2) || p == 0) return c.Return(x);
-  if (p == 1) return c.Return(lazy::Mul(x, 0));
-  Tensor mask;
-  {
-    const NoGradGuard no_grad;
-    mask = Flips(c, lazy::Full({}, 1 - p, x.dtype()), Sizes(x));
-    if (mask.defined()) mask = lazy::Div(mask, 1 - p);
-  }
-  c.Return(mask.defined() ? x * mask : mask);
-}
-// input, p, train? -> output, mask
-void NativeDropout(OpKernelContext& c) {
-  const Tensor& x = c.tensor(0);
-  const double p = c.float_arg(1);
-  if (c.has(2) && !c.bool_arg(2))
-    return c.Return(lazy::InvokeOp(Op::clone, x), lazy::Full(x.sizes(), true, ElementType::kPred));
-  const Tensor mask = lazy::To(Flips(c, lazy::Full({}, 1 - p, x.dtype()), Sizes(x)), ElementType::kPred);
-  if (mask.defined()) c.Return(lazy::Mul(x * lazy::To(mask, x.dtype()), p == 1 ? 0.0 : 1 / (1 - p)), mask);
-}
-
-// ---- dropout of other kinds ----
+// ---- random slopes, and dropout of channels or to the limit of selu ----
 
 namespace {
 
@@ -319,6 +295,32 @@ void Rrelu(OpKernelContext& c) {
   if (!c.bool_arg(3)) return c.Return(InvokeOp(Op::leaky_relu, x, (lower + upper) / 2));
   const Tensor slope = Draw(c, Op::uniform_node, x.sizes(), lower, upper, x.dtype());
   if (slope.defined()) c.Return(lazy::Where(lazy::Le(x, 0), x * slope, x));
+}
+
+// ---- dropout ----
+
+void Dropout(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const double p = c.float_arg(1);
+  if (!(p >= 0 && p <= 1)) return c.Fail("dropout probability has to be between 0 and 1");
+  if (!c.bool_arg(2) || p == 0) return c.Return(x);
+  if (p == 1) return c.Return(lazy::Mul(x, 0));
+  Tensor mask;
+  {
+    const NoGradGuard no_grad;
+    mask = Flips(c, lazy::Full({}, 1 - p, x.dtype()), Sizes(x));
+    if (mask.defined()) mask = lazy::Div(mask, 1 - p);
+  }
+  c.Return(mask.defined() ? x * mask : mask);
+}
+// input, p, train? -> output, mask
+void NativeDropout(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const double p = c.float_arg(1);
+  if (c.has(2) && !c.bool_arg(2))
+    return c.Return(lazy::InvokeOp(Op::clone, x), lazy::Full(x.sizes(), true, ElementType::kPred));
+  const Tensor mask = lazy::To(Flips(c, lazy::Full({}, 1 - p, x.dtype()), Sizes(x)), ElementType::kPred);
+  if (mask.defined()) c.Return(lazy::Mul(x * lazy::To(mask, x.dtype()), p == 1 ? 0.0 : 1 / (1 - p)), mask);
 }
 
 }  // namespace hlokit::lazy::kernel

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent cells and layers. A layer is its steps, one after another: the graph grows with the length of the
 // sequence, as in PyTorch/XLA.
-#include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -116,10 +117,10 @@ void RunCell(OpKernelContext& c, CellKind kind, const CellState& state) {
 
 constexpr int64_t kMaxSteps = 1 << 16;
 
-// A layer's arguments from `has_biases` on: has_biases, num_layers, dropout, train, bidirectional, batch_first.
 struct LayerOptions {
   int64_t layers, directions;
   double dropout;
+  bool biases;
   bool batch_first;
 };
 
@@ -157,27 +158,64 @@ Tensor RunDirection(CellKind kind, const Tensor& x, bool reverse, const CellWeig
   return InvokeOp(Op::stack, std::move(hidden), int64_t{0});
 }
 
-// input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
-void RunLayers(OpKernelContext& c, CellKind kind, const Tensor& h0, const Tensor& c0) {
+// Applies `function` to both tensors of a state.
+template <typename Function>
+CellState MapState(const CellState& s, Function function) {
+  return {function(s.h), s.c.defined() ? function(s.c) : Tensor()};
+}
+CellState JoinStates(const CellState& a, const CellState& b) {
+  return {lazy::Cat({a.h, b.h}, 0), a.c.defined() ? lazy::Cat({a.c, b.c}, 0) : Tensor()};
+}
+
+// The same over packed sequences, [sum of sizes, features]: step t has the first sizes[t] examples, whose number does
+// not increase.
+Tensor RunPackedDirection(CellKind kind, const Tensor& x, const IntList& sizes, bool reverse, const CellWeights& w,
+                          CellState* state) {
+  const Tensor input_gates = lazy::Linear(x, w.w_ih, w.b_ih);
+  const CellState initial = *state;
+  const auto rows = [](int64_t begin, int64_t end) {
+    return [=](const Tensor& t) { return lazy::Slice(t, 0, begin, end); };
+  };
+  const int64_t steps = static_cast<int64_t>(sizes.size());
+  Tensors hidden(sizes.size());
+  std::vector<CellState> finished;  // those of the shortest sequences first
+  int64_t running = reverse ? sizes.back() : sizes.front(), offset = reverse ? x.size(0) : 0;
+  CellState now = MapState(initial, rows(0, running));
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t t = reverse ? steps - 1 - i : i, size = sizes[static_cast<size_t>(t)];
+    if (size < running) {
+      finished.push_back(MapState(now, rows(size, running)));
+      now = MapState(now, rows(0, size));
+    } else if (size > running) {
+      now = JoinStates(now, MapState(initial, rows(running, size)));
+    }
+    running = size;
+    if (reverse) offset -= size;
+    now = Advance(kind, lazy::Slice(input_gates, 0, offset, offset + size), now, w);
+    if (!now.h.defined()) return Tensor();
+    if (!reverse) offset += size;
+    hidden[static_cast<size_t>(t)] = now.h;
+  }
+  for (size_t k = finished.size(); k-- > 0;) now = JoinStates(now, finished[k]);
+  *state = now;
+  return lazy::Cat(std::move(hidden), 0);
+}
+
+// Layers over `x`, [steps, batch, features] or, with sizes of packed steps, [rows, features].
+void RunStack(OpKernelContext& c, CellKind kind, Tensor x, const IntList& sizes, int64_t batch,
+              const CellState& state_0, const Tensors& params, const LayerOptions& o) {
   const bool lstm = kind == CellKind::kLstm;
-  const LayerOptions o = {c.int_arg(4), c.bool_arg(7) ? 2 : 1, c.bool_arg(6) ? c.float_arg(5) : 0, c.bool_arg(8)};
-  if (!RequireRank(c, 0, 3, 3)) return;
+  const Tensor &h0 = state_0.h, &c0 = state_0.c;
   if (o.layers < 1) return c.Fail("num_layers must be positive");
   if (h0.dim() != 3 || (lstm && c0.dim() != 3)) return c.Fail("hidden states must have 3 dimensions");
   const bool projected = lstm && h0.size(2) != c0.size(2);
   std::vector<CellWeights> weights;
-  if (o.layers > static_cast<int64_t>(c.list(2).size()) ||
-      !SplitWeights(c, c.list(2), o.layers * o.directions, c.bool_arg(3), projected, &weights)) {
-    if (!c.failed()) c.Fail("got an incorrect number of RNN parameters");
-    return;
-  }
-  Tensor x = o.batch_first ? lazy::Transpose(c.tensor(0), 0, 1) : c.tensor(0);
+  if (o.layers > static_cast<int64_t>(params.size())) return c.Fail("got an incorrect number of RNN parameters");
+  if (!SplitWeights(c, params, o.layers * o.directions, o.biases, projected, &weights)) return;
   const int64_t cells = static_cast<int64_t>(weights.size());
-  if (x.size(0) < 1) return c.Fail("Expected sequence length to be larger than 0 in RNN");
-  if (x.size(0) > kMaxSteps) return c.Fail(StrCat("sequences of more than ", kMaxSteps, " steps are not supported"));
   for (const Tensor& state : {h0, c0}) {
-    if (!state.defined() || (state.size(0) == cells && state.size(1) == x.size(1))) continue;
-    return c.Fail(StrCat("Expected hidden size (", cells, ", ", x.size(1), ", ", state.size(2), "), got ",
+    if (!state.defined() || (state.size(0) == cells && state.size(1) == batch)) continue;
+    return c.Fail(StrCat("Expected hidden size (", cells, ", ", batch, ", ", state.size(2), "), got ",
                          ListToString(state.sizes())));
   }
   Tensors last_h, last_c;
@@ -186,10 +224,11 @@ void RunLayers(OpKernelContext& c, CellKind kind, const Tensor& h0, const Tensor
     for (int64_t d = 0; d < o.directions; ++d) {
       const int64_t i = layer * o.directions + d;
       const CellWeights& w = weights[static_cast<size_t>(i)];
-      if (!CheckCell(c, kind, w, x.size(2), h0.size(2))) return;
-      CellState state = {lazy::Select(h0, 0, i), lstm ? lazy::Select(c0, 0, i) : Tensor()};
+      if (!CheckCell(c, kind, w, x.size(-1), h0.size(2))) return;
+      CellState state = MapState(state_0, [&](const Tensor& t) { return lazy::Select(t, 0, i); });
       if (lstm && state.c.size(1) != w.w_hh.size(0) / 4) return c.Fail("the cell state has an inconsistent size");
-      outputs.push_back(RunDirection(kind, x, d == 1, w, &state));
+      outputs.push_back(sizes.empty() ? RunDirection(kind, x, d == 1, w, &state)
+                                      : RunPackedDirection(kind, x, sizes, d == 1, w, &state));
       if (!outputs.back().defined()) return c.Return(Tensor());
       last_h.push_back(state.h);
       last_c.push_back(state.c);
@@ -200,6 +239,42 @@ void RunLayers(OpKernelContext& c, CellKind kind, const Tensor& h0, const Tensor
   c.Return(o.batch_first ? lazy::Transpose(x, 0, 1) : x);
   c.Return(InvokeOp(Op::stack, std::move(last_h), int64_t{0}));
   if (lstm) c.Return(InvokeOp(Op::stack, std::move(last_c), int64_t{0}));
+}
+
+// input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+void RunLayers(OpKernelContext& c, CellKind kind, const CellState& state) {
+  const LayerOptions o = {c.int_arg(4), c.bool_arg(7) ? 2 : 1, c.bool_arg(6) ? c.float_arg(5) : 0, c.bool_arg(3),
+                          c.bool_arg(8)};
+  if (!RequireRank(c, 0, 3, 3)) return;
+  const Tensor x = o.batch_first ? lazy::Transpose(c.tensor(0), 0, 1) : c.tensor(0);
+  if (x.size(0) < 1) return c.Fail("Expected sequence length to be larger than 0 in RNN");
+  if (x.size(0) > kMaxSteps) return c.Fail(StrCat("sequences of more than ", kMaxSteps, " steps are not supported"));
+  RunStack(c, kind, x, {}, x.size(1), state, c.list(2), o);
+}
+
+// data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional. Shapes depend on the sizes of
+// the steps, which are read on the host.
+void RunPackedLayers(OpKernelContext& c, CellKind kind, const CellState& state) {
+  const LayerOptions o = {c.int_arg(5), c.bool_arg(8) ? 2 : 1, c.bool_arg(7) ? c.float_arg(6) : 0, c.bool_arg(4),
+                          false};
+  const Tensor& x = c.tensor(0);
+  if (!RequireRank(c, 0, 2, 2) || !RequireRank(c, 1, 1, 1)) return;
+  if (!IsInteger(c.tensor(1).dtype())) return c.Fail("batch_sizes must be a tensor of integers");
+  if (c.tensor(1).numel() < 1) return c.Fail("Expected sequence length to be larger than 0 in RNN");
+  if (c.tensor(1).numel() > kMaxSteps) {
+    return c.Fail(StrCat("sequences of more than ", kMaxSteps, " steps are not supported"));
+  }
+  const std::optional<IntList> sizes = FetchIntegers(c, 1);
+  if (!sizes) return;
+  int64_t rows = 0;
+  for (size_t t = 0; t < sizes->size(); ++t) {
+    const int64_t size = (*sizes)[t];
+    if (size < 1 || (t > 0 && size > (*sizes)[t - 1])) return c.Fail("batch_sizes must be positive and not increase");
+    if (size > x.size(0) - rows) return c.Fail("batch_sizes have more rows than the data");
+    rows += size;
+  }
+  if (rows != x.size(0)) return c.Fail("batch_sizes have fewer rows than the data");
+  RunStack(c, kind, x, *sizes, sizes->front(), state, c.list(3), o);
 }
 
 }  // namespace
@@ -214,10 +289,18 @@ void RnnReluCell(OpKernelContext& c) { RunCell(c, CellKind::kRelu, {c.tensor(1),
 
 void LstmLayers(OpKernelContext& c) {
   if (c.list(1).size() != 2) return c.Fail("lstm expects two hidden states");
-  RunLayers(c, CellKind::kLstm, c.list(1)[0], c.list(1)[1]);
+  RunLayers(c, CellKind::kLstm, {c.list(1)[0], c.list(1)[1]});
 }
-void GruLayers(OpKernelContext& c) { RunLayers(c, CellKind::kGru, c.tensor(1), Tensor()); }
-void RnnTanhLayers(OpKernelContext& c) { RunLayers(c, CellKind::kTanh, c.tensor(1), Tensor()); }
-void RnnReluLayers(OpKernelContext& c) { RunLayers(c, CellKind::kRelu, c.tensor(1), Tensor()); }
+void GruLayers(OpKernelContext& c) { RunLayers(c, CellKind::kGru, {c.tensor(1), Tensor()}); }
+void RnnTanhLayers(OpKernelContext& c) { RunLayers(c, CellKind::kTanh, {c.tensor(1), Tensor()}); }
+void RnnReluLayers(OpKernelContext& c) { RunLayers(c, CellKind::kRelu, {c.tensor(1), Tensor()}); }
+
+void LstmPackedLayers(OpKernelContext& c) {
+  if (c.list(2).size() != 2) return c.Fail("lstm expects two hidden states");
+  RunPackedLayers(c, CellKind::kLstm, {c.list(2)[0], c.list(2)[1]});
+}
+void GruPackedLayers(OpKernelContext& c) { RunPackedLayers(c, CellKind::kGru, {c.tensor(2), Tensor()}); }
+void RnnTanhPackedLayers(OpKernelContext& c) { RunPackedLayers(c, CellKind::kTanh, {c.tensor(2), Tensor()}); }
+void RnnReluPackedLayers(OpKernelContext& c) { RunPackedLayers(c, CellKind::kRelu, {c.tensor(2), Tensor()}); }
 
 }  // namespace hlokit::lazy::kernel

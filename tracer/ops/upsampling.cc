@@ -42,6 +42,9 @@ void UpsampleBy(OpKernelContext& c, Op by_size, int64_t spatial) {
 void UpsampleNearest1dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest1d, 1); }
 void UpsampleNearest2dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest2d, 2); }
 void UpsampleNearest3dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest3d, 3); }
+void UpsampleNearestExact1dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest_exact1d, 1); }
+void UpsampleNearestExact2dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest_exact2d, 2); }
+void UpsampleNearestExact3dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_nearest_exact3d, 3); }
 void UpsampleLinear1dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_linear1d, 1); }
 void UpsampleBilinear2dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_bilinear2d, 2); }
 void UpsampleTrilinear3dVec(OpKernelContext& c) { UpsampleBy(c, Op::upsample_trilinear3d, 3); }

@@ -197,11 +197,13 @@ TEST_F(WholeStepTest, NumbersThatChangeAreNeverReplayed) {
 TEST_F(WholeStepTest, ALearningRateAmongTheNumbersIsTracedAgainWhenItChanges) {
   Training plain = Make(false), captured = Make(false);
   GraphCaptureOptions options;
-  options.guarded_scalars = [&] { return std::vector<double>{captured.optimizer().lr}; };
+  options.guarded_scalars = [&] { return std::vector<double>{captured.optimizer().lr()}; };
   CapturedFunction step = Compile(
       &tracer, [&](const Tensors& x) -> Tensors { return {captured.Step(x[0])}; }, options);
   for (int i = 0; i < 10; ++i) {
-    plain.optimizer().lr = captured.optimizer().lr = i < 5 ? 0.25 : 0.0625;
+    const double lr = i < 5 ? 0.25 : 0.0625;
+    plain.optimizer().set_lr(lr);
+    captured.optimizer().set_lr(lr);
     plain.Step(Batch(i));
     ASSERT_TRUE(tracer.MarkStep().ok());
     ASSERT_TRUE(step({Batch(i)}).ok());

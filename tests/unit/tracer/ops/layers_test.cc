@@ -114,6 +114,15 @@ TEST_F(LayersTest, DropoutBetweenLayersOfTraining) {
   EXPECT_EQ(run(false), (std::vector<double>{1, 1}));
 }
 
+TEST_F(LayersTest, NearestNeighborsByATinyFactorAreOfTheInput) {
+  Tensor x = F32({1, 1, 2}, {3, 4});
+  x.set_requires_grad(true);
+  const Tensor y = lazy::InvokeOp(Op::upsample_nearest1d, x, IntList{3}, 1e-45);
+  EXPECT_EQ(Values(y), (std::vector<double>{4, 4, 4}));
+  ASSERT_TRUE(Sum(y).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 3}));
+}
+
 TEST_F(LayersTest, CtcLossOfNoFrames) {
   const Tensor logp = F32({1, 2, 2}, {-1, -2, -3, -4});
   Literal one = Literal::Zeros(tracer.device()->ArrayShape(ElementType::kS64, {2, 1}));
@@ -122,6 +131,29 @@ TEST_F(LayersTest, CtcLossOfNoFrames) {
                                                          IntList{0, 0}, IntList{0, 1}, 0, 0));
   EXPECT_EQ(loss[0], 0);
   EXPECT_TRUE(std::isinf(loss[1]) && loss[1] > 0);
+}
+
+class LayersOfTwoDevicesTest : public TracingTest {
+ protected:
+  LayersOfTwoDevicesTest() : TracingTest(Options()) {}
+  static TracerOptions Options() {
+    TracerOptions options = SmallOptions();
+    options.client.num_devices = 2;
+    return options;
+  }
+};
+
+TEST_F(LayersOfTwoDevicesTest, ComposedOpsRunOnTheDeviceOfTheirArguments) {
+  Tensor weight, indices, offsets;
+  {
+    const DeviceGuard second(tracer.device(1));
+    weight = F32({2, 1}, {3, 4});
+    indices = To(Vector({0, 1, 1}), ElementType::kS64);
+    offsets = To(Vector({0, 2}), ElementType::kS64);
+  }
+  const Tensor y = lazy::InvokeOp(Op::embedding_bag, weight, indices, offsets);
+  EXPECT_EQ(Values(y), (std::vector<double>{7, 4}));
+  EXPECT_EQ(y.device(), tracer.device(1));
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules in a row: applied one after another (Sequential), or held (ModuleList). Children are named by their
+// positions, as in torch.
+#ifndef HLOKIT_TRACER_NN_CONTAINERS_H_
+#define HLOKIT_TRACER_NN_CONTAINERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tracer/graph/tensor.h"
+#include "tracer/nn/parameter_registry.h"
+
+namespace hlokit::lazy::nn {
+
+class Sequential {
+ public:
+  explicit Sequential(ModuleScope scope) : scope_(std::move(scope)) {}
+
+  // Adds a module: Add<Conv2d>(3, 8, 3). Modules with parameters have the scope of their position.
+  template <typename Module, typename... A>
+  Sequential& Add(A&&... arguments) {
+    if constexpr (std::is_constructible_v<Module, const ModuleScope&, A&&...>) {
+      return Append(Module(scope_[size()], std::forward<A>(arguments)...));
+    } else {
+      return Append(Module(std::forward<A>(arguments)...));
+    }
+  }
+  // Adds a function of a tensor, or of a tensor and whether the model is training; it takes a position too.
+  template <typename Function>
+  Sequential& Append(Function function) {
+    if constexpr (std::is_invocable_r_v<Tensor, const Function&, const Tensor&, bool>) {
+      stages_.push_back(std::move(function));
+    } else {
+      stages_.push_back([apply = std::move(function)](const Tensor& x, bool) { return apply(x); });
+    }
+    return *this;
+  }
+
+  Tensor operator()(Tensor x, bool training) const {
+    for (const auto& stage : stages_) x = stage(x, training);
+    return x;
+  }
+  int64_t size() const { return static_cast<int64_t>(stages_.size()); }
+
+ private:
+  ModuleScope scope_;
+  std::vector<std::function<Tensor(const Tensor&, bool)>> stages_;
+};
+
+template <typename Module>
+class ModuleList {
+ public:
+  explicit ModuleList(ModuleScope scope) : scope_(std::move(scope)) {}
+
+  template <typename... A>
+  Module& Add(A&&... arguments) {
+    return modules_.emplace_back(scope_[size()], std::forward<A>(arguments)...);
+  }
+  int64_t size() const { return static_cast<int64_t>(modules_.size()); }
+  const Module& operator[](int64_t i) const { return modules_[static_cast<size_t>(i)]; }
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
+
+ private:
+  ModuleScope scope_;
+  std::vector<Module> modules_;
+};
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_CONTAINERS_H_
