@@ -192,11 +192,20 @@ void RandintLike(OpKernelContext& c) {
   c.Return(Whole(c, like.sizes(), low ? c.int_arg(1) : 0, c.int_arg(low ? 2 : 1), c.dtype(low ? 3 : 2, like.dtype())));
 }
 void Poisson(OpKernelContext& c) {
-  const Tensor& rate = c.tensor(0);
-  if (!IsFloat(rate.dtype())) return c.Fail("expected a floating-point type");
+  const ElementType type = c.tensor(0).dtype();
+  if (!IsFloat(type)) return c.Fail("expected a floating-point type");
   const NoGradGuard no_grad;
+  const Tensor rate = type == ElementType::kF64 ? c.tensor(0) : lazy::To(c.tensor(0), ElementType::kF32);
   const Tensor u = Draw(c, Op::uniform_node, rate.sizes(), 0, 1, rate.dtype());
-  if (u.defined()) c.Return(lazy::Record(c.device(), Op::poisson_node, {rate, u})[0]);
+  if (!u.defined()) return c.Return(u);
+  // The node takes as many steps as the largest rate. Large ones follow from a normal sample with Cornish and Fisher's
+  // correction for the skewness, which leaves less than a hundredth of a count.
+  constexpr double kLarge = 1024;
+  const Tensor counted = lazy::Record(c.device(), Op::poisson_node, {InvokeOp(Op::clamp_max, rate, kLarge), u})[0];
+  const Tensor inside = InvokeOp(Op::clamp, lazy::Sub(u * Scalar(2), 1), -0x1.fffffep-1, 0x1.fffffep-1);
+  const Tensor normal = InvokeOp(Op::erfinv, inside) * Scalar(std::numbers::sqrt2);
+  const Tensor quantile = rate + lazy::Sqrt(rate) * normal + lazy::Add(normal * normal, 2) / Scalar(6);
+  c.Return(lazy::To(lazy::Where(lazy::Lt(rate, kLarge), counted, InvokeOp(Op::floor, quantile)), type));
 }
 void RandomInPlace(OpKernelContext& c) {
   Write(c, Whole(c, c.tensor(0).sizes(), 0, EndOf(c.tensor(0).dtype()), c.tensor(0).dtype()));
