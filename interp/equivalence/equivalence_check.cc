@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -165,19 +166,31 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
   if (absl::Status status = CheckBytes(*evaluator, options.limits); !status.ok()) return status;
+  std::chrono::steady_clock::time_point start;
+  const auto is_late = [&] { return options.limits.IsOutOfTime(start); };
+  const auto late = [&] {
+    return absl::DeadlineExceededError(options.limits.OutOfTimeMessage("making the arguments"));
+  };
+  GeneratorOptions generator;
+  generator.max_bytes = options.limits.max_bytes / evaluator->num_devices();
+  generator.poll = [&] { return is_late() ? absl::Status(late()) : absl::OkStatus(); };
   std::vector<std::vector<Literal>> results;
   const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
   for (int64_t set = 0; set < sets; ++set) {
     const uint64_t seed = options_.seed + static_cast<uint64_t>(set);
+    start = std::chrono::steady_clock::now();
     std::vector<Literal> arguments;
     for (int64_t d = 0; d < evaluator->num_devices(); ++d) {
-      std::vector<Literal> own =
-          MakeFakeArguments(evaluator->argument_shapes(), seed + (static_cast<uint64_t>(d) << 48));
-      std::move(own.begin(), own.end(), std::back_inserter(arguments));
+      absl::StatusOr<std::vector<Literal>> own =
+          MakeFakeArguments(evaluator->argument_shapes(), seed + (static_cast<uint64_t>(d) << 48), generator);
+      if (!own.ok()) return own.status();
+      std::move(own->begin(), own->end(), std::back_inserter(arguments));
     }
     if (set >= options_.inputs) {
-      for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i]);
+      for (size_t i = 0; i < arguments.size(); ++i)
+        FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i], is_late);
     }
+    if (is_late()) return late();
     std::optional<std::vector<Literal>> values = evaluator->Run(arguments, &sink);
     if (!values) return absl::FailedPreconditionError(FirstError(sink));
     results.push_back(*std::move(values));

@@ -136,9 +136,11 @@ std::vector<T> SpecialValues() {
 }
 
 template <typename T>
-void MixSpecial(T* values, uint64_t count, uint64_t seed) {
+void MixSpecial(T* values, uint64_t count, uint64_t seed, const std::function<bool()>& stop) {
+  constexpr uint64_t kPolled = uint64_t{1} << 22;
   const std::vector<T> special = SpecialValues<T>();
   for (uint64_t i = 0; i < count; ++i) {
+    if (i % kPolled == 0 && stop != nullptr && stop()) return;
     const uint64_t bits = Random(seed, i);
     if ((bits & 1) != 0) values[i] = special[(bits >> 1) % special.size()];
   }
@@ -258,15 +260,15 @@ Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {
   return literal;
 }
 
-void FillSpecial(uint64_t seed, Literal* literal) {
+void FillSpecial(uint64_t seed, Literal* literal, const std::function<bool()>& stop) {
   if (!literal->shape().IsArray()) return;
   VisitType(literal->shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     const auto values = literal->values<T>();
     if constexpr (AnyComplex<T>) {
       using Part = typename T::value_type;
-      MixSpecial(reinterpret_cast<Part*>(values.data()), values.size() * 2, seed);
+      MixSpecial(reinterpret_cast<Part*>(values.data()), values.size() * 2, seed, stop);
     } else if constexpr (!std::is_same_v<T, bool>) {
-      MixSpecial(values.data(), values.size(), seed);
+      MixSpecial(values.data(), values.size(), seed, stop);
     }
   });
 }

@@ -4,6 +4,7 @@
 #define HLOKIT_IR_GRAPH_LITERAL_FILL_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "ir/graph/module.h"
@@ -52,8 +53,9 @@ void FillRange(const RandomFill& fill, int64_t begin, int64_t end, Literal* arra
 
 // Replaces half of the elements of an array of numbers by values that rewrites may treat differently: NaN, infinities,
 // zeros of either sign, denormals, and the largest and smallest numbers, as far as the type has them. Other elements,
-// arrays of pred and literals that are not arrays stay as they are.
-void FillSpecial(uint64_t seed, Literal* literal);
+// arrays of pred and literals that are not arrays stay as they are. `stop` is polled about every 20 ms; if it returns
+// true, the rest stays too.
+void FillSpecial(uint64_t seed, Literal* literal, const std::function<bool()>& stop = nullptr);
 
 }  // namespace hlokit
 

@@ -34,6 +34,11 @@ std::string FollowLinks(std::string path) {
   return path;
 }
 
+std::string DirectoryOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 // Returns a name in the target's directory, so that the rename stays in one file system. The process id and a random
 // number separate concurrent writers.
 std::string TemporaryName(const std::string& target) {
@@ -65,9 +70,13 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
     file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     file->target_ = FollowLinks(path);
-    file->temporary_ = TemporaryName(file->target_);
-    file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd_ < 0) file->temporary_.clear();  // owned by another writer
+    // Without a name until Commit, so that nothing is left of a process that is killed; file systems may not have that.
+    file->fd_ = open(DirectoryOf(file->target_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    if (file->fd_ < 0) {
+      file->temporary_ = TemporaryName(file->target_);
+      file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file->fd_ < 0) file->temporary_.clear();  // owned by another writer
+    }
     // Ignores failure to copy the permissions.
     if (file->fd_ >= 0 && exists && fchmod(file->fd_, info.st_mode & 07777) != 0) errno = 0;
   }
@@ -80,6 +89,14 @@ void AtomicFileWriter::Write(std::string_view bytes) {
 }
 
 absl::Status AtomicFileWriter::Commit() {
+  if (error_ == 0 && temporary_.empty() && !target_.empty()) {
+    temporary_ = TemporaryName(target_);
+    const std::string open_file = StrCat("/proc/self/fd/", fd_);
+    if (linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      error_ = errno;
+      temporary_.clear();
+    }
+  }
   if (close(fd_) != 0 && error_ == 0) error_ = errno;
   fd_ = -1;
   if (error_ == 0 && !temporary_.empty()) {

@@ -33,7 +33,7 @@ class AtomicFileWriter {
 
   std::string path_;       // as given, for messages
   std::string target_;     // with links resolved
-  std::string temporary_;  // empty: the file is written in place
+  std::string temporary_;  // empty: the file is written in place, or has no name yet
   int fd_ = -1;
   int error_ = 0;  // errno of the first failed write
 };

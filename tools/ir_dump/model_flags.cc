@@ -12,6 +12,7 @@
 namespace hlokit {
 
 void ModelFlags::AddTo(CLI::App* app) {
+  app_ = app;
   app->add_option(
          "--model", request.config.name,
          "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
@@ -97,6 +98,27 @@ void ModelFlags::AddTo(CLI::App* app) {
       ->capture_default_str();
 }
 
+absl::Status ModelFlags::CheckUse() const {
+  const char* const of_training[] = {"--optimizer", "--lr",          "--momentum",  "--weight-decay",    "--eps",
+                                     "--nesterov",  "--lr-schedule", "--clip-norm", "--clip-value",      "--dropout",
+                                     "--autocast",  "--accumulate",  "--warmup",    "--label-smoothing", "--capture"};
+  for (const char* flag : of_training) {
+    if (request.step != "train" && given(flag)) {
+      return absl::InvalidArgumentError(StrCat(flag, " cannot be used with --step=", request.step));
+    }
+  }
+  if (given("--eps") && request.training.optimizer == "sgd") {
+    return absl::InvalidArgumentError("--eps requires --optimizer=adam or adamw");
+  }
+  if (given("--init-seed") && init_ != "published") {
+    return absl::InvalidArgumentError("--init-seed requires --init=published");
+  }
+  if (given("--gain") && init_ == "published") {
+    return absl::InvalidArgumentError("--gain cannot be used with --init=published");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ModelFlags::CheckTraining() const {
   const lazy::models::TrainingOptions& o = request.training;
   const std::pair<const char*, double> numbers[] = {{"lr", o.lr},
@@ -167,6 +189,7 @@ absl::Status ModelFlags::Check() {
   if (!config.ok()) return config.status();
   request.config = *std::move(config);
   if (absl::Status s = CheckTraining(); !s.ok()) return s;
+  if (absl::Status s = CheckUse(); !s.ok()) return s;
   request.initializer =
       init_ == "published"
           ? lazy::models::PublishedInitializer(request.config, static_cast<uint64_t>(seed_))

@@ -38,10 +38,14 @@ class ModelFlags {
 
  private:
   absl::Status CheckTraining() const;
+  // Returns an error for flags that have no effect beside the others.
+  absl::Status CheckUse() const;
+  bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
 
   std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_;
   double gain_ = 6;
   int64_t seed_ = 0;
+  const CLI::App* app_ = nullptr;
   CLI::Option* steps_ = nullptr;
   CLI::Option* devices_ = nullptr;
   CLI::Option* momentum_ = nullptr;

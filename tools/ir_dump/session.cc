@@ -332,6 +332,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   const lazy::models::Comparison c = lazy::models::CompareMetrics(*metrics, request.expected);
   Emit("comparison",
        StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " metrics within tolerance\n"));
+  if (c.checked == 0) return Fail(config.name, absl::InvalidArgumentError("there are no expected metrics"));
   return c.failed == 0 || Fail(config.name, absl::InternalError(c.first_failure));
 }
 

@@ -11,18 +11,6 @@ int ScalarTypeCategory(ElementType t) {
   return IsComplex(t) ? 3 : 2;
 }
 
-std::string_view TorchName(ElementType t) {
-  constexpr std::pair<ElementType, std::string_view> kNames[] = {
-      {ElementType::kPred, "Bool"},     {ElementType::kU8, "Byte"},          {ElementType::kS8, "Char"},
-      {ElementType::kS16, "Short"},     {ElementType::kS32, "Int"},          {ElementType::kS64, "Long"},
-      {ElementType::kF16, "Half"},      {ElementType::kF32, "Float"},        {ElementType::kF64, "Double"},
-      {ElementType::kBF16, "BFloat16"}, {ElementType::kC64, "ComplexFloat"}, {ElementType::kC128, "ComplexDouble"}};
-  for (const auto& [type, name] : kNames) {
-    if (type == t) return name;
-  }
-  return ToString(t);
-}
-
 ElementType TypeOf(Scalar s) {
   switch (s.kind()) {
     case Scalar::Kind::kBool:

@@ -20,8 +20,6 @@ inline constexpr ElementType kDefaultFloat = ElementType::kF32;
 ElementType Promote(ElementType a, ElementType b);
 // Returns 0 for bool, 1 integer, 2 float, 3 complex.
 int ScalarTypeCategory(ElementType t);
-// Returns the type's name in messages of torch: "Float".
-std::string_view TorchName(ElementType t);
 // Returns the default type of a number.
 ElementType TypeOf(Scalar s);
 // Returns torch's name in error messages: "Long".

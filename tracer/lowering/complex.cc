@@ -29,13 +29,13 @@ void ComplexOf(LoweringContext& n) {
     if (part.type() == ElementType::kF32 || part.type() == ElementType::kF64) continue;
     n.emitter().Fail(
         absl::InvalidArgumentError(StrCat("Expected both inputs to be Half, Float or Double tensors but got ",
-                                          TorchName(real.type()), " and ", TorchName(imag.type()))));
+                                          TorchTypeName(real.type()), " and ", TorchTypeName(imag.type()))));
     return;
   }
   if (real.type() != imag.type()) {
     n.emitter().Fail(
-        absl::InvalidArgumentError(StrCat("Expected object of scalar type ", TorchName(real.type()),
-                                          " but got scalar type ", TorchName(imag.type()), " for second argument")));
+        absl::InvalidArgumentError(StrCat("Expected object of scalar type ", TorchTypeName(real.type()),
+                                          " but got scalar type ", TorchTypeName(imag.type()), " for second argument")));
     return;
   }
   n.Return(MakeComplex(real, imag));
@@ -60,7 +60,7 @@ void ViewAsComplex(LoweringContext& n) {
   if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64) {
     n.emitter().Fail(absl::InvalidArgumentError(StrCat(
         "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: ",
-        TorchName(x.type()))));
+        TorchTypeName(x.type()))));
     return;
   }
   if (x.rank() == 0) return (void)n.emitter().Fail("Input tensor must have one or more dimensions");

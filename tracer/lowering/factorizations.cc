@@ -27,9 +27,9 @@ bool IsSquareBatch(LoweringContext& n, size_t arg, std::string_view name) {
   }
   if (x.type() != ElementType::kF32 && x.type() != ElementType::kF64) {
     if (ScalarTypeCategory(x.type()) == 2) {
-      return fail(StrCat("Low precision dtypes not supported. Got ", TorchName(x.type())));
+      return fail(StrCat("Low precision dtypes not supported. Got ", TorchTypeName(x.type())));
     }
-    return fail(StrCat("Expected a floating point or complex tensor as input. Got ", TorchName(x.type())));
+    return fail(StrCat("Expected a floating point or complex tensor as input. Got ", TorchTypeName(x.type())));
   }
   return true;
 }
@@ -135,7 +135,7 @@ void LinearSolve(LoweringContext& n) {
   if (b.type() != a.type()) {
     n.emitter().Fail(
         absl::InvalidArgumentError(StrCat("linalg.solve: Expected A and B to have the same dtype, but found A of type ",
-                                          TorchName(a.type()), " and B of type ", TorchName(b.type()), " instead")));
+                                          TorchTypeName(a.type()), " and B of type ", TorchTypeName(b.type()), " instead")));
     return;
   }
   if (b.rank() < 2 || b.size(-2) != a.size(-1)) {

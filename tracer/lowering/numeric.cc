@@ -19,7 +19,7 @@ bool Accepts(LoweringContext& n, std::string_view function, bool integers) {
   const ElementType type = PromotedType(n.in(0), n.in(1));
   if (integers ? IsInteger(type) : IsFloat(type)) return true;
   n.emitter().Fail(
-      absl::InvalidArgumentError(StrCat("\"", function, "\" not implemented for '", TorchName(type), "'")));
+      absl::InvalidArgumentError(StrCat("\"", function, "\" not implemented for '", TorchTypeName(type), "'")));
   return false;
 }
 
@@ -169,7 +169,7 @@ void Isclose(LoweringContext& n) {
   const XlaOp x = n.in(0), y = n.in(1);
   const double rtol = n.float_arg(2), atol = n.float_arg(3);
   if (x.type() != y.type()) {
-    n.emitter().Fail(absl::InvalidArgumentError(StrCat(TorchName(x.type()), " did not match ", TorchName(y.type()))));
+    n.emitter().Fail(absl::InvalidArgumentError(StrCat(TorchTypeName(x.type()), " did not match ", TorchTypeName(y.type()))));
     return;
   }
   if (!(rtol >= 0)) return (void)n.emitter().Fail("rtol must be greater than or equal to zero");

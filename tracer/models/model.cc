@@ -147,8 +147,13 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
       if (count > kMaxElements || all > kMaxParameters)
         return absl::InvalidArgumentError("a model of these sizes exceeds the limit on memory");
     }
-    if (c.heads != 0 && (c.hidden % c.heads != 0 || (c.kv_heads != 0 && c.heads % c.kv_heads != 0))) {
-      return absl::InvalidArgumentError("the number of heads must divide the width");
+    if (c.heads != 0 && c.hidden % c.heads != 0) {
+      return absl::InvalidArgumentError(
+          StrCat("the number of heads, ", c.heads, ", does not divide the width, ", c.hidden));
+    }
+    if (c.kv_heads != 0 && c.heads % c.kv_heads != 0) {
+      return absl::InvalidArgumentError(
+          StrCat("the number of key and value heads, ", c.kv_heads, ", does not divide that of heads, ", c.heads));
     }
     return c;
   }

@@ -57,7 +57,7 @@ struct Transform {
 std::optional<Transform> Prepare(OpKernelContext& c, bool forward, bool half) {
   const Tensor& x = c.tensor(0);
   if (x.dtype() == ElementType::kBF16 || x.dtype() == ElementType::kF16) {
-    c.Fail(StrCat("Unsupported dtype ", TorchName(x.dtype())));
+    c.Fail(StrCat("Unsupported dtype ", TorchTypeName(x.dtype())));
     return std::nullopt;
   }
   Transform t;
@@ -103,7 +103,7 @@ void Fft(OpKernelContext& c) { ComplexTransform(c, true); }
 void Ifft(OpKernelContext& c) { ComplexTransform(c, false); }
 void Rfft(OpKernelContext& c) {
   if (IsComplex(c.tensor(0).dtype())) {
-    return c.Fail(StrCat("rfft expects a real input tensor, but got ", TorchName(c.tensor(0).dtype())));
+    return c.Fail(StrCat("rfft expects a real input tensor, but got ", TorchTypeName(c.tensor(0).dtype())));
   }
   const std::optional<Transform> t = Prepare(c, true, false);
   if (t) c.Return(InvokeOp(Op::fft_r2c, t->input, IntList{t->dim}, t->normalization, true));
@@ -131,7 +131,7 @@ std::optional<TransformMany> PrepareMany(OpKernelContext& c, bool forward, bool 
     return std::nullopt;
   };
   if (x.dtype() == ElementType::kBF16 || x.dtype() == ElementType::kF16) {
-    return fail(StrCat("Unsupported dtype ", TorchName(x.dtype())));
+    return fail(StrCat("Unsupported dtype ", TorchTypeName(x.dtype())));
   }
   TransformMany t;
   if (c.has(2)) {
@@ -178,7 +178,7 @@ void Fftn(OpKernelContext& c) { ComplexTransformMany(c, true); }
 void Ifftn(OpKernelContext& c) { ComplexTransformMany(c, false); }
 void Rfftn(OpKernelContext& c) {
   if (IsComplex(c.tensor(0).dtype())) {
-    return c.Fail(StrCat("rfftn expects a real-valued input tensor, but got ", TorchName(c.tensor(0).dtype())));
+    return c.Fail(StrCat("rfftn expects a real-valued input tensor, but got ", TorchTypeName(c.tensor(0).dtype())));
   }
   const std::optional<TransformMany> t = PrepareMany(c, true, false);
   if (t) c.Return(InvokeOp(Op::fft_r2c, t->input, t->dims, t->normalization, true));

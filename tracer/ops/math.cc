@@ -53,8 +53,8 @@ void Allclose(OpKernelContext& c) {
 void Equal(OpKernelContext& c) {
   const Tensor &x = c.tensor(0), &y = c.tensor(1);
   if (x.dtype() != y.dtype()) {
-    return c.Fail(StrCat("Expected all tensors to have the same type, but got ", TorchName(x.dtype()), " and ",
-                         TorchName(y.dtype())));
+    return c.Fail(StrCat("Expected all tensors to have the same type, but got ", TorchTypeName(x.dtype()), " and ",
+                         TorchTypeName(y.dtype())));
   }
   if (x.sizes() != y.sizes()) return c.Return(lazy::Full({}, false, ElementType::kPred));
   c.Return(InvokeOp(Op::all, lazy::Eq(x, y)));
@@ -70,7 +70,7 @@ void Nansum(OpKernelContext& c) {
 void Nanmean(OpKernelContext& c) {
   const Tensor& x = c.tensor(0);
   if (!IsFloat(x.dtype())) {
-    return c.Fail(StrCat("nanmean(): expected input to have floating point dtype but got ", TorchName(x.dtype())));
+    return c.Fail(StrCat("nanmean(): expected input to have floating point dtype but got ", TorchTypeName(x.dtype())));
   }
   const Tensor count = InvokeOp(Op::sum_dim_IntList, lazy::Not(InvokeOp(Op::isnan, x)), c.args()[1], c.args()[2]);
   c.Return(InvokeOp(Op::nansum, c.args()[0], c.args()[1], c.args()[2], c.args()[3]) / count);
@@ -82,7 +82,7 @@ void LogCumsumExp(OpKernelContext& c) {
   const int64_t dim = c.Dim(c.int_arg(1), x.dim());
   if (c.failed()) return;
   if (!IsFloat(x.dtype())) {
-    return c.Fail(StrCat("\"logcumsumexp_out_cpu\" not implemented for '", TorchName(x.dtype()), "'"));
+    return c.Fail(StrCat("\"logcumsumexp_out_cpu\" not implemented for '", TorchTypeName(x.dtype()), "'"));
   }
   if (x.dim() == 0 || x.numel() == 0) return c.Return(InvokeOp(Op::clone, x));
   const int64_t n = x.size(dim);
@@ -102,7 +102,7 @@ void Bincount(OpKernelContext& c) {
   const int64_t minlength = c.int_arg(2);
   constexpr int64_t kMaxBins = int64_t{1} << 30;
   if (!IsInteger(x.dtype())) {
-    return c.Fail(StrCat("\"bincount_cpu\" not implemented for '", TorchName(x.dtype()), "'"));
+    return c.Fail(StrCat("\"bincount_cpu\" not implemented for '", TorchTypeName(x.dtype()), "'"));
   }
   if (x.dim() != 1) {
     return c.Fail("bincount only supports 1-d non-negative integral inputs.");
@@ -135,7 +135,7 @@ void Histc(OpKernelContext& c) {
   const double low = c.float_arg(2), high = c.float_arg(3);
   constexpr int64_t kMaxBins = int64_t{1} << 30;
   if (!IsFloat(x.dtype())) {
-    return c.Fail(StrCat("\"histogram_cpu\" not implemented for '", TorchName(x.dtype()), "'"));
+    return c.Fail(StrCat("\"histogram_cpu\" not implemented for '", TorchTypeName(x.dtype()), "'"));
   }
   if (bins <= 0) {
     return c.Fail(StrCat("torch.histogram(): bins must be > 0, but got ", bins, " for dimension 0"));

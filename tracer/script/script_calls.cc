@@ -170,6 +170,8 @@ bool ScriptRunner::CallOp(std::string_view call, Outputs* outputs) {
     if (argument.at < 0 && argument.by_name) {
       return Error(argument.name, StrCat("unknown argument `", argument.name, "` of ", schema.full_name()));
     }
+  }
+  for (const WrittenArgument& argument : written->arguments) {
     if (argument.at < 0) {
       return Error(argument.text,
                    StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
@@ -217,8 +219,11 @@ bool ScriptRunner::Assignment(std::string_view names, std::string_view value) {
     absl::StatusOr<Shape> shape = ParseShapeText(shape_text, &tracer_.device()->context());
     uint32_t k = 0;
     const auto [end, error] = std::from_chars(numbers.data(), numbers.data() + numbers.size(), k);
-    if (!shape.ok() || !shape->IsArray() || shape->element_count() < 0 || shape->element_count() > (int64_t{1} << 30) ||
-        error != std::errc() || end != numbers.data() + numbers.size()) {
+    if (shape.ok() && shape->IsArray() && hlokit::ByteSize(*shape) > (int64_t{1} << 32)) {
+      return Error(shape_text, "values of scripts have at most 4 GiB");
+    }
+    if (!shape.ok() || !shape->IsArray() || shape->element_count() < 0 || error != std::errc() ||
+        end != numbers.data() + numbers.size()) {
       return Error(rest, "expected a shape and a number, hash f32[2,3] 0");
     }
     Literal literal = Literal::Zeros(*shape);
