@@ -330,6 +330,14 @@ XlaOp GatherIndices(XlaOp x, int64_t dim, const std::vector<int64_t>& places) {
 }
 
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;
+
+// Returns true if argument 0, a gradient, has the output sizes.
+bool IsUpsampled(LoweringContext& n, Dims out) {
+  if (n.in(0).size(2) == out[0] && n.in(0).size(3) == out[1]) return true;
+  n.emitter().Fail("grad_output has other sizes than output_size");
+  return false;
+}
+
 bool SmallMap(LoweringContext& n, int64_t in, int64_t out) {
   if (in > 0 && out > 0 && in <= kMaxMatrix / out) return true;
   n.emitter().Fail("the sizes are out of range");
@@ -383,6 +391,7 @@ void UpsampleBilinear(LoweringContext& n) {
 void UpsampleBilinearBackward(LoweringContext& n) {
   XlaOp g = Wide(n.in(0));
   const Dims out = n.ints(1), in = n.ints(2);
+  if (!IsUpsampled(n, out)) return;
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, in[2 + i], out[i])) return;
     g = Apply(
@@ -404,6 +413,7 @@ void UpsampleNearest(LoweringContext& n) {
 void UpsampleNearestBackward(LoweringContext& n) {
   XlaOp g = Wide(n.in(0));
   const Dims out = n.ints(1), in = n.ints(2);
+  if (!IsUpsampled(n, out)) return;
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, in[2 + i], out[i])) return;
     Matrix m(static_cast<size_t>(in[2 + i]), std::vector<double>(static_cast<size_t>(out[i]), 0));
