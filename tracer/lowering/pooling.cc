@@ -43,7 +43,7 @@ bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool
       Window{DimVector(rank, 1), DimVector(rank, 1), DimVector(rank, 0), DimVector(rank, 0), {}, DimVector(rank, 1)};
   for (int64_t i = 0; i < spatial; ++i) {
     for (const int64_t number : {p->kernel[i], p->stride[i], p->padding[i], p->dilation[i]}) {
-      if (number <= std::numeric_limits<int32_t>::max()) continue;
+      if (number == static_cast<int32_t>(number)) continue;
       n.emitter().Fail("kernel_size, stride, padding and dilation must fit in 32 bits");
       return false;
     }

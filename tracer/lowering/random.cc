@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random numbers from a seed operand: bits by rng-bit-generator, then arithmetic on them.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "ir/core/saturating.h"
 #include "tracer/lowering/arithmetic.h"
 #include "tracer/lowering/loop.h"
 
@@ -42,7 +44,11 @@ void Normal(LoweringContext& n) {
   // Box-Muller transform: two uniform samples give two normal ones.
   const Dims dims = n.ints(3);
   int64_t count = 1;
-  for (int64_t size : dims) count *= size;
+  for (int64_t size : dims) count = SaturatingMultiply(count, size);
+  if (count == std::numeric_limits<int64_t>::max()) {
+    n.emitter().Fail("Storage size calculation overflowed");
+    return;
+  }
   const int64_t half = (count + 1) / 2;
   const XlaOp u = UnitUniform(n, n.in(2), {2, half});
   const XlaOp a = SliceDim(u, 0, 0, 1), b = SliceDim(u, 0, 1, 2) * (2 * std::numbers::pi);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/core/saturating.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy {
@@ -35,7 +36,7 @@ namespace {
 
 int64_t CountOf(XlaOp x, Dims dims) {
   int64_t count = 1;
-  for (int64_t d : dims) count *= x.size(d);
+  for (int64_t d : dims) count = SaturatingMultiply(count, x.size(d));
   return count;
 }
 
@@ -149,9 +150,10 @@ void Var(LoweringContext& n) {
   const XlaOp x = Wide(n.in(0));
   const DimVector dims = ReducedDims(n, 1, x);
   const int64_t count = CountOf(x, dims);
-  const int64_t correction = n.has(2) ? n.int_arg(2) : 1;
+  // Beyond all counts it makes no difference.
+  const int64_t correction = std::max(n.has(2) ? n.int_arg(2) : 1, -std::numeric_limits<int64_t>::max());
   const XlaOp centered = x - MeanOf(x, dims, true);
-  const double divisor = count == 0 ? 0 : static_cast<double>(std::max<int64_t>(0, count - correction));
+  const double divisor = count == 0 ? 0 : static_cast<double>(std::max<int64_t>(0, SaturatingAdd(count, -correction)));
   // 0/0 of a single element, or of none, is NaN, as in torch.
   XlaOp var = Reduce(Opcode::kAdd, centered * centered, dims, n.bool_arg(3)) / divisor;
   if (n.op() == Op::std_correction) var = Sqrt(var);

@@ -134,7 +134,7 @@ void Trunc(LoweringContext& n) { n.Return(n.in(0).is_float() ? TruncOf(n.in(0)) 
 void Frac(LoweringContext& n) { n.Return(n.in(0) - TruncOf(n.in(0))); }
 void RoundDecimals(LoweringContext& n) {
   const int64_t decimals = n.int_arg(1);
-  const double scale = std::pow(10.0, static_cast<double>(decimals < 0 ? -decimals : decimals));
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
   Wider(n, [&](XlaOp x) {
     const XlaOp scaled = decimals < 0 ? x / scale : x * scale;
     const XlaOp rounded = Unary(Opcode::kRoundNearestEven, scaled);
