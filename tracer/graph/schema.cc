@@ -80,9 +80,9 @@ absl::StatusOr<ArgSpec> ParseArg(std::string_view text) {
   if (!scalar) return absl::InvalidArgumentError(StrCat("unknown type: ", type));
   arg.type = *scalar;
   if (list) {
-    arg.type = *scalar == ArgType::kTensor  ? ArgType::kTensorList
+    arg.type = *scalar == ArgType::kTensor                                 ? ArgType::kTensorList
                : *scalar == ArgType::kFloat || *scalar == ArgType::kScalar ? ArgType::kFloatList
-                                            : ArgType::kIntList;
+                                                                           : ArgType::kIntList;
   }
   if (arg.has_default) {
     absl::StatusOr<IValue> value = ParseArgument(arg, default_text);

@@ -33,9 +33,9 @@ void ComplexOf(LoweringContext& n) {
     return;
   }
   if (real.type() != imag.type()) {
-    n.emitter().Fail(
-        absl::InvalidArgumentError(StrCat("Expected object of scalar type ", TorchTypeName(real.type()),
-                                          " but got scalar type ", TorchTypeName(imag.type()), " for second argument")));
+    n.emitter().Fail(absl::InvalidArgumentError(StrCat("Expected object of scalar type ", TorchTypeName(real.type()),
+                                                       " but got scalar type ", TorchTypeName(imag.type()),
+                                                       " for second argument")));
     return;
   }
   n.Return(MakeComplex(real, imag));

@@ -133,9 +133,9 @@ void LinearSolve(LoweringContext& n) {
   if (!IsSquareBatch(n, 0, "linalg.solve")) return;
   XlaOp a = n.in(0), b = n.in(1);
   if (b.type() != a.type()) {
-    n.emitter().Fail(
-        absl::InvalidArgumentError(StrCat("linalg.solve: Expected A and B to have the same dtype, but found A of type ",
-                                          TorchTypeName(a.type()), " and B of type ", TorchTypeName(b.type()), " instead")));
+    n.emitter().Fail(absl::InvalidArgumentError(
+        StrCat("linalg.solve: Expected A and B to have the same dtype, but found A of type ", TorchTypeName(a.type()),
+               " and B of type ", TorchTypeName(b.type()), " instead")));
     return;
   }
   if (b.rank() < 2 || b.size(-2) != a.size(-1)) {

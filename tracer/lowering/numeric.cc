@@ -169,7 +169,8 @@ void Isclose(LoweringContext& n) {
   const XlaOp x = n.in(0), y = n.in(1);
   const double rtol = n.float_arg(2), atol = n.float_arg(3);
   if (x.type() != y.type()) {
-    n.emitter().Fail(absl::InvalidArgumentError(StrCat(TorchTypeName(x.type()), " did not match ", TorchTypeName(y.type()))));
+    n.emitter().Fail(
+        absl::InvalidArgumentError(StrCat(TorchTypeName(x.type()), " did not match ", TorchTypeName(y.type()))));
     return;
   }
   if (!(rtol >= 0)) return (void)n.emitter().Fail("rtol must be greater than or equal to zero");

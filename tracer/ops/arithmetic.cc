@@ -150,8 +150,8 @@ void Addmv(OpKernelContext& c) {
 void Outer(OpKernelContext& c) {
   for (size_t i = 0; i < 2; ++i) {
     if (c.tensor(i).dim() == 1) continue;
-    return c.Fail(StrCat("outer: Expected 1-D argument ", SchemaOf(c.op()).args[i].name, ", but got ",
-                         c.tensor(i).dim(), "-D"));
+    return c.Fail(
+        StrCat("outer: Expected 1-D argument ", SchemaOf(c.op()).args[i].name, ", but got ", c.tensor(i).dim(), "-D"));
   }
   c.Return(lazy::Unsqueeze(c.tensor(0), 1) * c.tensor(1));
 }

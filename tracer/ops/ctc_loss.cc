@@ -145,9 +145,9 @@ void CtcLoss(OpKernelContext& c) {
       lengths[i].assign(c.ints(2 + i).begin(), c.ints(2 + i).end());
     } else {
       if (!IsInteger(c.tensor(2 + i).dtype())) return c.Fail("input_lengths and target_lengths must be integral");
-      std::optional<IntList> fetched = FetchIntegers(c, 2 + i);
+      const std::optional<std::vector<int64_t>> fetched = FetchIntegers(c, 2 + i);
       if (!fetched) return;
-      lengths[i] = *std::move(fetched);
+      lengths[i].assign(fetched->begin(), fetched->end());
     }
   }
   const bool batched = c.tensor(0).dim() == 3;

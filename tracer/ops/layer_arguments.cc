@@ -7,6 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/ops/host_values.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
@@ -116,15 +117,12 @@ Tensor IotaAlong(OpKernelContext& c, int64_t size, int64_t dim, int64_t rank) {
   return lazy::Reshape(lazy::Record(c.device(), Op::iota, {size, Scalar(0), Scalar(1), ElementType::kS64})[0], sizes);
 }
 
-std::optional<IntList> FetchIntegers(OpKernelContext& c, size_t i) {
-  const absl::StatusOr<Literal> value = c.tensor(i).ToLiteral();
-  if (!value.ok()) {
-    c.Fail(std::string(value.status().message()));
-    return std::nullopt;
-  }
+std::optional<std::vector<int64_t>> FetchIntegers(OpKernelContext& c, size_t i) {
+  const std::optional<Literal> value = FetchOnHost(c, c.tensor(i));
+  if (!value) return std::nullopt;
   const ElementType type = value->shape().element_type();
   const size_t width = static_cast<size_t>(BytesOf(type));
-  IntList numbers;
+  std::vector<int64_t> numbers;
   for (int64_t k = 0; k < value->element_count(); ++k) {
     numbers.push_back(LoadScalar(type, value->data() + static_cast<size_t>(k) * width).ToInt());
   }

@@ -40,7 +40,7 @@ Tensor SelectPlaces(OpKernelContext& c, const Tensor& t, int64_t dim, const std:
 Tensor IotaAlong(OpKernelContext& c, int64_t size, int64_t dim, int64_t rank);
 
 // Returns the elements of an integer argument that shapes of the graph depend on. Nullopt after an error.
-std::optional<IntList> FetchIntegers(OpKernelContext& c, size_t i);
+std::optional<std::vector<int64_t>> FetchIntegers(OpKernelContext& c, size_t i);
 
 // Applies `reduction`: 0 none, 1 mean, 2 sum.
 Tensor Reduced(OpKernelContext& c, const Tensor& loss, int64_t reduction);

@@ -49,8 +49,8 @@ void MatrixNorm(OpKernelContext& c, Tensor t, std::optional<double> order, std::
                 bool keepdim, IValue type) {
   if (const ElementType* dtype = type.get<ElementType>()) t = lazy::To(t, *dtype);
   if (t.defined() && !IsFloat(t.dtype())) {
-    return c.Fail(
-        StrCat("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ", TorchTypeName(t.dtype())));
+    return c.Fail(StrCat("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got ",
+                         TorchTypeName(t.dtype())));
   }
   const std::optional<MatrixDims> at = MatrixDimsOf(c, t, dims);
   if (!at) return;

@@ -264,7 +264,7 @@ void RunPackedLayers(OpKernelContext& c, CellKind kind, const CellState& state) 
   if (c.tensor(1).numel() > kMaxSteps) {
     return c.Fail(StrCat("sequences of more than ", kMaxSteps, " steps are not supported"));
   }
-  const std::optional<IntList> sizes = FetchIntegers(c, 1);
+  const std::optional<std::vector<int64_t>> sizes = FetchIntegers(c, 1);
   if (!sizes) return;
   int64_t rows = 0;
   for (size_t t = 0; t < sizes->size(); ++t) {
@@ -274,7 +274,7 @@ void RunPackedLayers(OpKernelContext& c, CellKind kind, const CellState& state) 
     rows += size;
   }
   if (rows != x.size(0)) return c.Fail("batch_sizes have fewer rows than the data");
-  RunStack(c, kind, x, *sizes, sizes->front(), state, c.list(3), o);
+  RunStack(c, kind, x, IntList(sizes->begin(), sizes->end()), sizes->front(), state, c.list(3), o);
 }
 
 }  // namespace

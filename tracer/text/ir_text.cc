@@ -16,8 +16,8 @@
 #include "tracer/graph/encoded_args.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/schema.h"
-#include "tracer/graph/tiling.h"
 #include "tracer/graph/tensor_impl.h"
+#include "tracer/graph/tiling.h"
 #include "tracer/graph/type_promotion.h"
 #include "tracer/step/tracer.h"
 
