@@ -62,13 +62,14 @@ void ModelFlags::AddTo(CLI::App* app) {
       "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
       "graphs, values, --expect and --save",
       0);
-  app->add_option("--optimizer", request.training.optimizer, "optimizer: sgd, adam or adamw")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
+  app->add_option("--optimizer", request.training.optimizer,
+                  "optimizer: sgd, adam, adamw, rmsprop, adagrad, adafactor or lamb")
+      ->check(CLI::IsMember(lazy::models::OptimizerNames()));
   cli::AddNumber(app, "--lr", &request.training.lr, "learning rate")->capture_default_str();
   momentum_ = cli::AddNumber(app, "--momentum", &request.training.momentum, "momentum of sgd")->capture_default_str();
   cli::AddNumber(app, "--weight-decay", &request.training.weight_decay, "weight decay of the optimizer")
       ->capture_default_str();
-  cli::AddNumber(app, "--eps", &request.training.eps, "epsilon of adam")->capture_default_str();
+  cli::AddNumber(app, "--eps", &request.training.eps, "epsilon of the optimizer, its own by default");
   app->add_flag("--nesterov", request.training.nesterov, "Nesterov momentum of sgd");
   app->add_option("--lr-schedule", request.training.lr_schedule,
                   "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
@@ -107,8 +108,8 @@ absl::Status ModelFlags::CheckUse() const {
       return absl::InvalidArgumentError(StrCat(flag, " cannot be used with --step=", request.step));
     }
   }
-  if (given("--eps") && request.training.optimizer == "sgd") {
-    return absl::InvalidArgumentError("--eps requires --optimizer=adam or adamw");
+  if (given("--eps") && (request.training.optimizer == "sgd" || request.training.optimizer == "adafactor")) {
+    return absl::InvalidArgumentError(StrCat("--optimizer=", request.training.optimizer, " has no --eps"));
   }
   if (given("--init-seed") && init_ != "published") {
     return absl::InvalidArgumentError("--init-seed requires --init=published");

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -13,23 +15,63 @@
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/autocast.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/nn/adaptive_optimizers.h"
 #include "tracer/nn/data_parallel.h"
 #include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {
 
+namespace {
+
+template <typename T, typename Options>
+std::unique_ptr<nn::Optimizer> Made(Tensors parameters, Options optimizer, const TrainingOptions& options) {
+  optimizer.lr = options.lr;
+  optimizer.weight_decay = options.weight_decay;
+  if constexpr (requires { optimizer.eps = options.eps; }) {
+    if (options.eps > 0) optimizer.eps = options.eps;
+  }
+  return std::make_unique<T>(std::move(parameters), optimizer);
+}
+
+using OptimizerMaker = std::unique_ptr<nn::Optimizer> (*)(Tensors, const TrainingOptions&);
+constexpr std::pair<std::string_view, OptimizerMaker> kOptimizers[] = {
+    {"sgd",
+     [](Tensors p, const TrainingOptions& o) {
+       return Made<nn::Sgd>(std::move(p), nn::SgdOptions{.momentum = o.momentum, .nesterov = o.nesterov}, o);
+     }},
+    {"adam",
+     [](Tensors p, const TrainingOptions& o) {
+       return Made<nn::Adam>(std::move(p), nn::AdamOptions{.capturable = o.capture != Capture::kNone}, o);
+     }},
+    {"adamw",
+     [](Tensors p, const TrainingOptions& o) {
+       const nn::AdamOptions adamw = {.decoupled = true, .capturable = o.capture != Capture::kNone};
+       return Made<nn::Adam>(std::move(p), adamw, o);
+     }},
+    {"rmsprop",
+     [](Tensors p, const TrainingOptions& o) { return Made<nn::RmsProp>(std::move(p), nn::RmsPropOptions(), o); }},
+    {"adagrad",
+     [](Tensors p, const TrainingOptions& o) { return Made<nn::Adagrad>(std::move(p), nn::AdagradOptions(), o); }},
+    {"adafactor",
+     [](Tensors p, const TrainingOptions& o) { return Made<nn::Adafactor>(std::move(p), nn::AdafactorOptions(), o); }},
+    {"lamb", [](Tensors p, const TrainingOptions& o) { return Made<nn::Lamb>(std::move(p), nn::LambOptions(), o); }},
+};
+
+}  // namespace
+
+std::vector<std::string> OptimizerNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : kOptimizers) names.emplace_back(name);
+  return names;
+}
+
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry) {
   Tensors parameters;
   for (const nn::NamedTensor& p : registry.parameters()) parameters.push_back(p.tensor);
-  if (options.optimizer == "sgd") {
-    return std::make_unique<nn::Sgd>(
-        std::move(parameters), nn::SgdOptions{options.lr, options.momentum, 0, options.weight_decay, options.nesterov});
-  }
-  return std::make_unique<nn::Adam>(
-      std::move(parameters),
-      nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw",
-                      /*capturable=*/options.capture != Capture::kNone});
+  const auto* const found = std::find_if(std::begin(kOptimizers), std::end(kOptimizers),
+                                         [&](const auto& row) { return row.first == options.optimizer; });
+  return found->second(std::move(parameters), options);
 }
 
 absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(Tracer* tracer, const Replica& replica,

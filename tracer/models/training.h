@@ -30,12 +30,12 @@ enum class Capture {
 
 struct TrainingOptions {
   int64_t steps = 1;
-  std::string optimizer = "sgd";  // sgd, adam, adamw
+  std::string optimizer = "sgd";  // of OptimizerNames
   double lr = 0.01;
   double momentum = 0.9;
   double weight_decay = 0;
   bool nesterov = false;
-  double eps = 1e-8;
+  double eps = 0;                       // 0: the default of the optimizer
   std::string lr_schedule;              // in the form of ParseLrSchedule; empty: constant
   double clip_norm = 0;                 // norm of all gradients together; 0: not clipped
   double clip_value = 0;                // per element of a gradient; 0: not clipped
@@ -49,6 +49,8 @@ struct TrainingOptions {
   std::string load_checkpoint, save_checkpoint;
 };
 
+// Returns the names that TrainingOptions::optimizer may have.
+std::vector<std::string> OptimizerNames();
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
 
 // A model on one device.
