@@ -160,6 +160,7 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
   options.limits.max_seconds = options_.max_seconds;
+  options.limits.max_seconds_flag = "--run-max-seconds";
   options.num_replicas = module.header().replica_count;
   options.num_partitions = module.header().num_partitions;
   DiagnosticSink sink;

@@ -20,6 +20,7 @@ struct Limits {
   int64_t max_steps = std::numeric_limits<int64_t>::max();  // instructions, including those of called computations
   int64_t max_loop_iterations = std::numeric_limits<int64_t>::max();  // of one while loop
   double max_seconds = std::numeric_limits<double>::infinity();       // of the run, or since `begin`
+  std::string_view max_seconds_flag = "--max-seconds";                // that sets it, for messages
   std::optional<std::chrono::steady_clock::time_point> begin;         // of work before the run that counts too
   int64_t max_call_depth = 1 << 20;                                   // nesting of calls, loops and conditionals
 
@@ -30,7 +31,7 @@ struct Limits {
   }
   // Returns the error of `work`, "the run", that is out of time.
   std::string OutOfTimeMessage(std::string_view work) const {
-    return StrCat(work, " exceeded the time limit of ", FormatDouble(max_seconds, 6), " s (--max-seconds)");
+    return StrCat(work, " exceeded the time limit of ", FormatDouble(max_seconds, 6), " s (", max_seconds_flag, ")");
   }
 };
 
