@@ -111,6 +111,10 @@ absl::Status ModelFlags::CheckUse() const {
   if (given("--eps") && (request.training.optimizer == "sgd" || request.training.optimizer == "adafactor")) {
     return absl::InvalidArgumentError(StrCat("--optimizer=", request.training.optimizer, " has no --eps"));
   }
+  if (given("--label-smoothing") && request.config.classes == 0 && request.config.vocab == 0) {
+    return absl::InvalidArgumentError(
+        StrCat("--label-smoothing cannot be used with model `", request.config.name, "`, which predicts no classes"));
+  }
   if (given("--init-seed") && init_ != "published") {
     return absl::InvalidArgumentError("--init-seed requires --init=published");
   }

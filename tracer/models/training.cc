@@ -135,11 +135,12 @@ void TrainingStep::Update() {
 }
 
 absl::Status TrainingStep::Record() {
-  if (options_.capture != Capture::kNone) {
-    absl::Status done = RunCaptured();
-    scheduler_.Step();
-    return done;
-  }
+  absl::Status done = options_.capture == Capture::kNone ? RunWhole() : RunCaptured();
+  if (done.ok()) scheduler_.Step();
+  return done;
+}
+
+absl::Status TrainingStep::RunWhole() {
   logits_ = loss_ = Tensor();
   gradients_.clear();
   optimizer_->ZeroGrad();
@@ -148,7 +149,6 @@ absl::Status TrainingStep::Record() {
     if (absl::Status s = Backward(); !s.ok()) return s;
   }
   Update();
-  scheduler_.Step();
   return tracer_.status();
 }
 
@@ -159,7 +159,7 @@ std::string TrainingStep::CaptureReport() const {
 }
 
 // Each function leaves the tensors that the next one reads in members and in the gradients of parameters; a replay
-// gives these new values. A function that was traced anew made other tensors, so those after it are captured again.
+// gives these new values.
 absl::Status TrainingStep::RunCaptured() {
   struct Part {
     const char* name;
@@ -183,17 +183,7 @@ absl::Status TrainingStep::RunCaptured() {
   if (options_.capture == Capture::kForwardBackward) {
     parts = {{"forward", forward}, {"backward", backward}, {"update", update}};
   } else {
-    parts = {{"step", [this] {
-                logits_ = loss_ = Tensor();
-                gradients_.clear();
-                optimizer_->ZeroGrad();
-                for (const Batch& batch : batches_) {
-                  if (absl::Status s = Forward(batch); !s.ok()) return s;
-                  if (absl::Status s = Backward(); !s.ok()) return s;
-                }
-                Update();
-                return tracer_.status();
-              }}};
+    parts = {{"step", [this] { return RunWhole(); }}};
   }
   Tensors inputs;
   for (const Batch& batch : batches_) {

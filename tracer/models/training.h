@@ -92,6 +92,7 @@ class TrainingStep {
   absl::Status Forward(const Batch& batch);
   absl::Status Backward();
   void Update();
+  absl::Status RunWhole();
   absl::Status RunCaptured();
 
   nn::LrScheduler scheduler_;
