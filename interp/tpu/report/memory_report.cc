@@ -157,7 +157,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
-    *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << i.name()
+    *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << ArrayText(i, array.leaf)
          << (array.parameter ? " (parameter)" : "");
     if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
     *out << "\n";
@@ -185,7 +185,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   for (size_t k = 0; k < std::min(plan.live.size(), kListedInJson); ++k) {
     const LiveArray& array = plan.live[k];
     const Instruction i = input.module.instruction(array.value);
-    live.push_back({{"name", Ascii(i.name())},
+    live.push_back({{"name", Ascii(ArrayText(i, array.leaf))},
                     {"bytes", array.bytes},
                     {"unpadded_bytes", array.unpadded_bytes},
                     {"scope", Ascii(ScopeOf(i))},
