@@ -84,7 +84,7 @@ def all_rows(folder, only=""):
             add("prefill", f"{sequence}x{batch}", "part", "v6e", float(r["dev_ms"]), "ms",
                 lambda sequence=sequence, batch=batch: prefill(sequence, batch)[0], 1e-6 * prefill(sequence, batch)[1])
     add("v2", "8 cores, gemm", "fit", "v2", 96.0, "ms", lambda: models.gemm(32 * 1024 // 8, 8192, 32768, 100), 1e-6 / 100)
-    add("interconnect", "v2 reduce-scatter", "fit", "v2:2x1", 1130.0, "us", lambda: models.scatter(134e6, "{{0,2},{1,3}}"))
+    add("interconnect", "v2 reduce-scatter", "fit", "v2:2x1", 1130.0, "us", lambda: models.scatter(134e6, "{{0,1},{2,3}}"))
     add("interconnect", "v5e small all-gather", "fit", "v5e:8x4", 8.0, "us", lambda: models.gather_loop("bf16[64,256]", groups_along(32, 8), 0, 4))
     add("interconnect", "v5e all-gather", "fit", "v5e:8x4", 680.0, "us", lambda: models.gather_loop("bf16[512,8192]", groups_along(32, 8), 0, 4))
     add("bert", "v3 16 chips", "seen", "v3:4x4", 460.48, "ms", lambda: training.bert_large(14, 32))
