@@ -133,10 +133,12 @@ absl::Status Dataset::Read(size_t number, int64_t first, Literal* out) const {
     *out = Converted(rows, out->shape());
   }
   if (column.limit == 0 || out->shape().element_type() != ElementType::kS64) return absl::OkStatus();
-  for (const int64_t value : out->values<int64_t>()) {
-    if ((value >= 0 && value < column.limit) || (column.labels && value == kIgnoredLabel)) continue;
-    return Error(column.label, StrCat("the examples ", begin, " to ", (first + batch - 1) % size_, " have the number ",
-                                      value, ", expected one from 0 to ", column.limit - 1));
+  const absl::Span<const int64_t> values = std::as_const(*out).values<int64_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if ((values[i] >= 0 && values[i] < column.limit) || (column.labels && values[i] == kIgnoredLabel)) continue;
+    const int64_t example = (first + static_cast<int64_t>(i) / (out->element_count() / batch)) % size_;
+    return Error(column.label, StrCat("example ", example, " has the number ", values[i], ", expected one from 0 to ",
+                                      column.limit - 1));
   }
   return absl::OkStatus();
 }
