@@ -132,7 +132,10 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   }
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
+  document.title = flags.title;
   document.command = flags.command;
+  document.tool = "ir-dump";
+  document.flags = flags.names;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

@@ -188,6 +188,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->simulation.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
+  flags->simulation.names = cli::FlagNames(app);
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
     for (const CLI::Option* option : app.get_options()) {

@@ -21,7 +21,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-constexpr double kMinPeakReduction = 0.01;   // of the peak
+constexpr double kMinPeakReduction = 0.01;  // of the peak
 constexpr int64_t kMaxPartitions = 1024;    // factor by which partitions are tried
 constexpr int64_t kMaxBatchReduction = 64;  // factor by which smaller batches are tried
 
