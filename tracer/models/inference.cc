@@ -4,11 +4,14 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/observe/profiling.h"
 
 namespace hlokit::lazy::models {
 
@@ -16,9 +19,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& m
   const NoGradGuard no_grad;
   const Batch batch = model.MakeBatch(tracer);
   std::vector<TrainingMetric> metrics;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "infer", step);
     const Tensor logits = model.Logits(batch, /*training=*/false);
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    span.reset();
     metrics.clear();
     if (absl::Status added = AddLogits(logits, fetch, &metrics); !added.ok()) return added;
   }
@@ -30,7 +36,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model
   double loss = 0, correct = 0, counted = 0;
   bool classes = false;
   int64_t first = 0;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "eval", step);
     const Batch batch = model.MakeBatch(tracer, first);
     first += batch.inputs[0].size(0);
     const Tensor logits = model.Logits(batch, /*training=*/false);
@@ -43,6 +51,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model
       numbers[2] = Sum(used);
     }
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    span.reset();
     double* const sums[] = {&loss, &correct, &counted};
     for (size_t i = 0; i < std::size(numbers); ++i) {
       if (!numbers[i].defined()) continue;
@@ -75,9 +84,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model
   }
   std::vector<TrainingMetric> metrics;
   Tensor logits;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "decode", step);
     logits = step == 0 ? decoder->Prefill(prompt) : decoder->Step();
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    span.reset();
     absl::StatusOr<std::vector<double>> tokens = Values(decoder->token(), fetch);
     if (!tokens.ok()) return tokens.status();
     for (size_t row = 0; row < tokens->size(); ++row) {

@@ -13,7 +13,7 @@
 #include "interp/runtime/observe/xplane.pb.h"
 #include "interp/tpu/export/hlo_proto.h"
 #include "interp/tpu/export/plane_writer.h"
-#include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/span_names.h"
 #include "interp/tpu/export/xplane_memory.h"
 #include "interp/tpu/report/ascii.h"
 #include "ir/core/str_cat.h"
@@ -86,17 +86,22 @@ class DevicePlanes {
       writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.start_unix_ns);
     }
     // A step extends from its first execution to the end of its last.
-    for (size_t first = 0; first < space_.runs.size();) {
+    std::vector<size_t> runs;
+    for (size_t run = 0; run < space_.runs.size(); ++run) {
+      if (space_.runs[run].device < 0 || space_.runs[run].device == device) runs.push_back(run);
+    }
+    for (size_t first = 0; first < runs.size();) {
+      const ProgramExecution& begin = space_.runs[runs[first]];
       size_t end = first + 1;
-      while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
-      const ProgramExecution& last = space_.runs[end - 1];
+      while (end < runs.size() && space_.runs[runs[end]].step == begin.step) ++end;
+      const ProgramExecution& last = space_.runs[runs[end - 1]];
       const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
-      proto::XEvent* event = AddEvent(TimelineLine::kSteps, StepMetadata(space_.runs[first].step, &writer),
-                                      space_.runs[first].start, stop - space_.runs[first].start, &writer);
-      writer.Stat(event, "group_id", space_.runs[first].step);
+      proto::XEvent* event =
+          AddEvent(TimelineLine::kSteps, StepMetadata(begin.step, &writer), begin.start, stop - begin.start, &writer);
+      writer.Stat(event, "group_id", begin.step);
       first = end;
     }
-    for (size_t run = 0; run < space_.runs.size(); ++run) {
+    for (size_t run : runs) {
       const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
       // Homogeneous devices share the events of the first.
       auto found = events.find(device);
@@ -239,6 +244,7 @@ void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
         host.Stat(event, "_pt", kExecuteContext);
         host.Stat(event, "_p", span.run + 1);
       }
+      if (!span.source.empty()) host.Stat(event, "source", Ascii(span.source));
     }
   }
   WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);
@@ -288,16 +294,27 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
   space.max_events = max_events;
   space.seconds = time.seconds;
   static constexpr Track kTracks[] = {Track::kProgram, Track::kLoader, Track::kLink};
-  static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
-  space.threads.resize(std::size(kTracks));
-  for (size_t l = 0; l < std::size(kTracks); ++l) space.threads[l].name = std::string(kNames[l]);
+  static constexpr std::string_view kNames[] = {"main", "loader", "transfer", "TPU:0 runtime"};
+  space.threads.resize(std::size(kNames));
+  for (size_t l = 0; l < std::size(kNames); ++l) space.threads[l].name = std::string(kNames[l]);
   // Steps enclose the activities of the program's thread.
   std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
-  int64_t runs = 0;
+  std::vector<HostSpan>& runtime = space.threads.back().spans;
   for (const TimelineSpan& a : time.spans) {
     if (a.track == Track::kDevice) {
       // One execution represents all graphs of a step.
       if (!space.runs.empty() && space.runs.back().step == a.step) continue;
+      // The runtime's thread has the program from its call, or the end of the one before, until it has run.
+      const double called = a.after >= 0 ? time.spans[static_cast<size_t>(a.after)].end : a.start;
+      const double free =
+          runtime.empty() ? 0 : runtime[runtime.size() - 2].start + runtime[runtime.size() - 2].duration;
+      HostSpan span{std::string(kRunExecutable), std::max(std::min(called, a.start), free), 0, a.step, false, -1, ""};
+      span.duration = a.end - span.start;
+      runtime.push_back(span);
+      span.name = std::string(kTpuExecute);
+      span.duration = a.start - span.start;
+      span.run = static_cast<int64_t>(space.runs.size());
+      runtime.push_back(std::move(span));
       space.runs.push_back({0, a.start, a.step});
       continue;
     }
@@ -306,16 +323,19 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
       if (step.first < 0) step.first = a.start;
       step.second = std::max(step.second, a.end);
     }
-    HostSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
-    if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
+    const HostSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1, ""};
     for (size_t l = 0; l < std::size(kTracks); ++l) {
-      if (kTracks[l] == a.track) space.threads[l].spans.push_back(std::move(span));
+      if (kTracks[l] != a.track) continue;
+      space.threads[l].spans.push_back(span);
+      if (span.name != kTransferSpan) continue;
+      space.threads[l].spans.push_back(span);
+      space.threads[l].spans.back().name = std::string(kTransferToServer);
     }
   }
   std::vector<HostSpan> roots;
   for (size_t k = 0; k < steps.size(); ++k) {
     if (steps[k].first < 0) continue;
-    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1});
+    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1, ""});
   }
   std::vector<HostSpan>& main = space.threads[0].spans;
   main.insert(main.begin(), roots.begin(), roots.end());
