@@ -50,8 +50,8 @@ void RegisterNamedPipelines(PassRegistry* registry) {
       {.name = "tpu",
        .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
        .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
-               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
-               "rematerialization,memory-space-assignment",
+               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false},"
+               "latency-hiding-scheduler,rematerialization,memory-space-assignment",
        .skip_if_scheduled = true});
 }
 

@@ -38,7 +38,6 @@ constexpr std::pair<std::string_view, std::string_view> kOldKeys[] = {
     {"attention_sequence", "attention_block_overhead"},
     {"ici_start", "ici_launch_overhead"},
     {"ici_hop", "ici_hop_latency"},
-    {"vpu_wide_elements", "vpu_half_rate_below_elements"},
     {"xlu_overhead", "xlu_drain_latency"},
     {"dispatch_blocking", "blocking_dispatch_latency"},
     {"dispatch_queued", "queued_dispatch_latency"},

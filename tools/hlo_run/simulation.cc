@@ -107,7 +107,9 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->type_name("HOST")
       ->group(group);
   cli::AddNumber(app, "--top", &top, "rows of operations in the text report")->capture_default_str()->group(group);
-  app->add_flag("--memory", memory, "print live arrays at the peak of HBM by operation, scope and source line")
+  app->add_flag("--memory", memory,
+                "print live arrays at the peak of HBM by operation, scope and source line, and simulated changes that "
+                "lower it")
       ->group(group);
   app->add_option(
          "--scale", scale,
@@ -230,7 +232,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;
   if (flags.json) {
-    text = tpu::ReportJson(input);
+    text = tpu::ReportJson(input, flags.memory);
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);

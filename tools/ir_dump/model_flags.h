@@ -42,7 +42,7 @@ class ModelFlags {
   absl::Status CheckUse() const;
   bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
 
-  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_;
+  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_, loader_;
   double gain_ = 6;
   int64_t seed_ = 0;
   const CLI::App* app_ = nullptr;

@@ -249,8 +249,10 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
   lazy::Tensors roots;
   if (request.step == "train") {
     const lazy::models::Replica replica = {tracer.device(), model.get(), &registry};
+    lazy::models::TrainingOptions first_step = request.training;
+    first_step.feed = {};  // the graph does not depend on values
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
-        lazy::models::TrainingStep::Create(&tracer, replica, request.training, request.devices);
+        lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
     if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
     roots.push_back((*step)->loss());
@@ -308,10 +310,12 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     lazy::models::TrainingOptions training = request.training;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
     const lazy::models::Model& model = *models[0];
-    metrics = request.step == "train"    ? lazy::models::Train(tracer, replicas, training, &captures)
-              : request.step == "eval"   ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics)
-              : request.step == "decode" ? lazy::models::Generate(tracer, model, training.steps, training.metrics)
-                                         : lazy::models::Infer(tracer, model, training.steps, training.metrics);
+    metrics = request.step == "train" ? lazy::models::Train(tracer, replicas, training, &captures)
+              : request.step == "eval"
+                  ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics, training.feed)
+              : request.step == "decode"
+                  ? lazy::models::Generate(tracer, model, training.steps, training.metrics)
+                  : lazy::models::Infer(tracer, model, training.steps, training.metrics, training.feed);
   }
   if (!metrics.ok()) return Fail(config.name, metrics.status());
   if (emit.values) {

@@ -12,18 +12,35 @@
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/observe/profiling.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {
 
-absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
+namespace {
+
+// Batches that follow each other on the current device.
+std::unique_ptr<BatchFeed> FeedOf(Tracer& tracer, const Model& model, int64_t steps, const FeedOptions& options) {
+  DeviceState* const device = CurrentDevice() != nullptr ? CurrentDevice() : tracer.device();
+  const DeviceGuard guard(device);
+  const int64_t each = model.BatchArrays()[0].shape.dims()[0];
+  return std::make_unique<BatchFeed>(&tracer, device, model, options, FeedRange{0, each, steps, 1});
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch,
+                                                  const FeedOptions& options) {
   const NoGradGuard no_grad;
-  const Batch batch = model.MakeBatch(tracer);
+  const std::unique_ptr<BatchFeed> feed = FeedOf(tracer, model, steps, options);
+  absl::StatusOr<Batch> batch;
   std::vector<TrainingMetric> metrics;
   runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
     std::optional<StepSpan> span(std::in_place, "infer", step);
-    const Tensor logits = model.Logits(batch, /*training=*/false);
-    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    if (step == 0 || options.advances()) batch = feed->Next();
+    if (!batch.ok()) return batch.status();
+    const Tensor logits = model.Logits(*batch, /*training=*/false);
+    if (absl::Status s = feed->EndStep(); !s.ok()) return s;
     span.reset();
     metrics.clear();
     if (absl::Status added = AddLogits(logits, fetch, &metrics); !added.ok()) return added;
@@ -31,26 +48,27 @@ absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& m
   return metrics;
 }
 
-absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
+absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model& model, int64_t steps, bool fetch,
+                                                     const FeedOptions& options) {
   const NoGradGuard no_grad;
+  const std::unique_ptr<BatchFeed> feed = FeedOf(tracer, model, steps, options);
   double loss = 0, correct = 0, counted = 0;
   bool classes = false;
-  int64_t first = 0;
   runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
     std::optional<StepSpan> span(std::in_place, "eval", step);
-    const Batch batch = model.MakeBatch(tracer, first);
-    first += batch.inputs[0].size(0);
-    const Tensor logits = model.Logits(batch, /*training=*/false);
-    const auto [shown, labels] = model.Predictions(logits, batch);
-    Tensor numbers[] = {model.Loss(logits, batch), Tensor(), Tensor()};
+    const absl::StatusOr<Batch> batch = feed->Next();
+    if (!batch.ok()) return batch.status();
+    const Tensor logits = model.Logits(*batch, /*training=*/false);
+    const auto [shown, labels] = model.Predictions(logits, *batch);
+    Tensor numbers[] = {model.Loss(logits, *batch), Tensor(), Tensor()};
     classes = shown.defined();
     if (classes) {
       const Tensor used = Ge(labels, 0);  // others are ignored
       numbers[1] = Sum(And(Eq(InvokeOp(Op::argmax, shown, -1), labels), used));
       numbers[2] = Sum(used);
     }
-    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    if (absl::Status s = feed->EndStep(); !s.ok()) return s;
     span.reset();
     double* const sums[] = {&loss, &correct, &counted};
     for (size_t i = 0; i < std::size(numbers); ++i) {

@@ -157,10 +157,32 @@ class DevicePlanes {
   }
 
   void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
-    // Gaps between operations show the stalls.
-    if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
+    if (e.line == TimelineLine::kSteps) return;
     const ProgramExecution& r = space_.runs[run];
-    proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    if (e.line == TimelineLine::kAsyncOps && e.issued >= 0 && StartsAsync(e, r.program)) {
+      // The core starts the operation, which takes it no time.
+      TimelineEvent start = e;
+      start.line = TimelineLine::kOps;
+      start.start = e.issued;
+      start.duration = 0;
+      WriteEvent(start, run, writer);
+    }
+    TimelineLine line = e.line;
+    if (e.line == TimelineLine::kWaits) {
+      // The core waits inside of the operation that completes an asynchronous one, or of a synchronous collective.
+      // Other stalls are gaps.
+      if (!e.name.valid() || !HoldsCore(e, r.program)) return;
+      line = TimelineLine::kOps;
+    }
+    proto::XEvent* event = AddEvent(line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    if (e.line == TimelineLine::kWaits) {
+      if (e.waited_for.valid()) {
+        const Module& module = space_.programs[r.program].input->module;
+        writer->Stat(event, "waited_for", Ascii(module.instruction(e.waited_for).name()));
+      }
+      if (e.sync > 0) writer->Stat(event, "sync_wait_ps", Picoseconds(e.sync));
+      if (e.slowest >= 0) writer->Stat(event, "waited_for_device", e.slowest);
+    }
     writer->Stat(event, "group_id", r.step);
     writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
     if (e.line == TimelineLine::kModules) {
@@ -175,6 +197,16 @@ class DevicePlanes {
     }
   }
 
+  bool StartsAsync(const TimelineEvent& e, size_t program) const {
+    return e.name.valid() &&
+           HasTrait(space_.programs[program].input->module.instruction(e.name).opcode(), kStartsAsync);
+  }
+  // Returns true for waits at the end of an asynchronous operation and in synchronous ones.
+  bool HoldsCore(const TimelineEvent& e, size_t program) const {
+    const Opcode opcode = space_.programs[program].input->module.instruction(e.name).opcode();
+    return HasTrait(opcode, kEndsAsync) || HasTrait(opcode, kCollective) || e.name == e.waited_for;
+  }
+
   int64_t MetadataFor(const TimelineEvent& e, size_t program, PlaneWriter* writer) const {
     const ReportInput& input = *space_.programs[program].input;
     const int64_t base = kFirstProgram * static_cast<int64_t>(program + 1);
@@ -183,7 +215,7 @@ class DevicePlanes {
       writer->Event(base, StrCat(Ascii(input.module.name()), "(", ProgramId(program), ")"), &metadata);
       return base;
     }
-    if (e.step == nullptr) {
+    if (e.step == nullptr && !e.name.valid()) {
       writer->Event(base + 1, "more iterations", &metadata);
       return base + 1;
     }
@@ -199,9 +231,10 @@ class DevicePlanes {
                                                              : std::string(CategoryOf(input.module, *row->second));
     writer->Stat(metadata, "hlo_category", ProfilerCategory(category));
     writer->Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
-    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
-    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
-    const int64_t bytes = static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
+    const double flops = e.step == nullptr ? 0 : e.step->flops;
+    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(flops, 9e18)));
+    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(flops, 9e18)));
+    const int64_t bytes = e.step == nullptr ? 0 : static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
     writer->Stat(metadata, "bytes_accessed", bytes);
     proto::MemoryAccessBreakdown breakdown;
     proto::MemoryAccessBreakdown::MemoryAccessed* accessed = breakdown.add_memory_accessed();
