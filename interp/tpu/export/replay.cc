@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "interp/tpu/export/host_plan_recorder.h"
@@ -36,6 +38,16 @@ struct Queue {
   size_t next = 0;
   double free = 0;
 };
+
+// Orders "replica 2" before "replica 10".
+bool NameBefore(std::string_view a, std::string_view b) {
+  const auto split = [](std::string_view name) {
+    size_t digits = name.size();
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+    return std::make_tuple(name.substr(0, digits), name.size() - digits, name.substr(digits));
+  };
+  return split(a) < split(b);
+}
 
 class Replayer {
  public:
@@ -361,6 +373,10 @@ class Replayer {
         return a.start != b.start ? a.start < b.start : a.duration > b.duration;
       });
     }
+    // The order in which threads were first seen differs between runs.
+    if (main_ < result_.threads.size()) std::swap(result_.threads[0], result_.threads[main_]);
+    std::stable_sort(result_.threads.begin() + (result_.threads.empty() ? 0 : 1), result_.threads.end(),
+                     [](const HostThread& a, const HostThread& b) { return NameBefore(a.name, b.name); });
     for (const auto& [device, queue] : queues_) AddRuntimeThread(device, queue);
     for (ProgramExecution& run : result_.runs) run.step = NumberOf(run.step);
   }

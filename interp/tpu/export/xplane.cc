@@ -14,6 +14,7 @@
 #include "interp/tpu/export/hlo_proto.h"
 #include "interp/tpu/export/plane_writer.h"
 #include "interp/tpu/export/span_names.h"
+#include "interp/tpu/export/utilization.h"
 #include "interp/tpu/export/xplane_memory.h"
 #include "interp/tpu/report/ascii.h"
 #include "ir/core/str_cat.h"
@@ -28,6 +29,8 @@ namespace proto = ::tensorflow::profiler;
 // Metadata ids: steps, then for each program its module, the rest of a loop, its instructions.
 constexpr int64_t kFirstStep = 1;
 constexpr int64_t kFirstProgram = int64_t{1} << 33;
+constexpr int64_t kFirstCounter = kFirstProgram - kUtilizationCounters - 1;
+constexpr int64_t kCounterLine = 20;
 // Ids of planes other than devices; XProf uses 1 to 500 for devices.
 constexpr int64_t kHostPlane = 1001;
 constexpr int64_t kMetadataPlane = 1002;
@@ -108,6 +111,34 @@ class DevicePlanes {
       if (found == events.end()) found = events.find(0);
       if (found == events.end()) continue;
       for (const TimelineEvent& e : found->second) WriteEvent(e, run, &writer);
+    }
+    WriteCounters(device, runs, &writer);
+  }
+
+  // Writes the utilization as counters, percentages that hold until the next event of their name.
+  void WriteCounters(int64_t device, const std::vector<size_t>& runs, PlaneWriter* writer) {
+    std::vector<std::vector<Utilization::Change>> changes(space_.programs.size());
+    for (size_t p = 0; p < changes.size(); ++p) {
+      auto found = events_[p].find(device);
+      if (found == events_[p].end()) found = events_[p].find(0);
+      if (found == events_[p].end()) continue;
+      Utilization utilization(*space_.programs[p].input);
+      for (const TimelineEvent& e : found->second) utilization.Add(e);
+      changes[p] = utilization.Changes();
+    }
+    proto::XLine* line = writer->Line(kCounterLine, "_counters_");
+    line->set_timestamp_ns(space_.start_unix_ns);
+    for (size_t run : runs) {
+      const ProgramExecution& r = space_.runs[run];
+      for (const Utilization::Change& change : changes[r.program]) {
+        proto::XEvent* event = line->add_events();
+        const int64_t id = kFirstCounter + static_cast<int64_t>(change.counter);
+        proto::XEventMetadata* metadata = nullptr;
+        writer->Event(id, StrCat(ToString(change.counter), " (%)"), &metadata);
+        event->set_metadata_id(id);
+        event->set_offset_ps(Picoseconds(r.start + change.time));
+        writer->Stat(event, "counter_value", 100 * change.value);
+      }
     }
   }
 
