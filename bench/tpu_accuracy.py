@@ -82,8 +82,9 @@ def main():
             of_device = [r for r in rows if r.device.split(":")[0] == device]
             fit = leave_one_out.Fit(of_device, figures, bench.simulate)
             if arguments.fit:
+                deviations = fit.deviations()
                 for name, factor in fit.factors().items():
-                    print(f"{device} {name:32} {figures[name]:.4g} -> {figures[name] * factor:.4g}")
+                    print(f"{device} {name:32} {figures[name]:.4g} -> {figures[name] * factor:.4g} +-{100 * deviations[name]:.0f}%")
             for r in of_device if arguments.leave_one_out else []:
                 # Rows that no figure was fitted to are predicted as they are.
                 left_out[r] = fit.left_out(r) if r.label != "seen" and figures else predicted[r]

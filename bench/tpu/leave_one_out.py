@@ -30,7 +30,7 @@ def fitted_figures(text):
     """Figures of a printed device description whose source says that they are fitted: name -> value in SI units."""
     figures = {}
     for line in text.splitlines():
-        found = re.match(r"\s+(\w+)\s+([\d.e+-]+)(?: (\w+))?\s+#\s*fitted", line)
+        found = re.match(r"\s+(\w+)\s+([\d.e+-]+)(?: ([a-zA-Z/]+))?(?: \+-[\d.]+%)?\s+#\s*fitted", line)
         if found and found.group(1) in PRIORS:
             figures[found.group(1)] = float(found.group(2)) * UNITS.get(found.group(3), 1)
     return figures
@@ -74,8 +74,23 @@ class Fit:
             factor = 1 - STEP
         return math.log(self.simulate(row, {name: factor}) / base) / math.log(factor)
 
+    def deviations(self):
+        """Standard deviations of the logarithms of the figures after a fit to all rows."""
+        matrix, _ = self._equations(None)
+        units = [[float(i == j) for j in range(len(self.names))] for i in range(len(self.names))]
+        return {name: math.sqrt(solve(matrix, units[i])[i]) for i, name in enumerate(self.names)}
+
     def factors(self, left_out=None):
         """Factors of the figures after a fit without one row."""
+        matrix, right = self._equations(left_out)
+        change = solve(matrix, right) if self.names else []
+        result = {}
+        for name, c in zip(self.names, change):
+            factor = math.exp(min(max(c, -1), 1))
+            result[name] = min(factor, LIMITS.get(name, math.inf) / self.figures[name])
+        return result
+
+    def _equations(self, left_out):
         n = len(self.names)
         matrix = [[0.0] * n for _ in range(n)]
         right = [0.0] * n
@@ -93,12 +108,7 @@ class Fit:
                 right[i] -= slope[i] * self.residual[r] / SIGMA ** 2
                 for j in range(n):
                     matrix[i][j] += slope[i] * slope[j] / SIGMA ** 2
-        change = solve(matrix, right) if n else []
-        result = {}
-        for name, c in zip(self.names, change):
-            factor = math.exp(min(max(c, -1), 1))
-            result[name] = min(factor, LIMITS.get(name, math.inf) / self.figures[name])
-        return result
+        return matrix, right
 
     def left_out(self, row):
         """The predicted time of a row with the figures fitted to the others."""

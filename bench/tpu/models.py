@@ -319,11 +319,11 @@ def splash(length, batch, backward):
     return f"HloModule splash\n{b.text()}\n"
 
 
-def paged(length, batch):
-    """The paged attention kernel of a decoding step: 32 query heads, 8 of keys and values, of 128."""
+def paged(length, batch, tokens=1):
+    """The paged attention kernel of so many tokens of each sequence: 32 query heads, 8 of keys and values, of 128."""
     cache = f"bf16[{batch},8,{length},128]"
     b = Builder("main", True)
-    q, k, v = b.param(f"bf16[{batch},4096]"), b.param(cache), b.param(cache)
+    q, k, v = b.param(f"bf16[{batch * tokens},4096]"), b.param(cache), b.param(cache)
     b.root(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="ragged_paged_attention"')
     return f"HloModule paged\n{b.text()}\n"
 

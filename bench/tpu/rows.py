@@ -24,6 +24,7 @@ FAMILIES = {  # family -> what it holds, target in percent
     "elementwise": ("v6e elementwise and reductions", 10),
     "streams": ("v6e streams of 33 MB and 1 GB", 10),
     "attention": ("v6e attention kernels alone", 10),
+    "paged": ("v6e paged attention of a layer of Qwen3-8B", 10),
     "prefill": ("v6e Qwen3-8B prefill", 10),
     "decode": ("v6e Qwen3-8B decode", 8),
     "interconnect": ("v2 reduce-scatter, v5e all-gathers", 10),
@@ -73,10 +74,12 @@ def all_rows(folder, only=""):
     # Qwen3-8B in training on v6e, 3 sequences of 8192: profiles of 3 steps on 8 chips, a layer's share.
     for name, backward, us in (("splash forward 3x8192", False, 6027.0), ("splash backward 3x8192", True, 13474.0)):
         add("attention", name, "seen", "v6e", us, "us", lambda backward=backward: models.splash(8192, 3, backward))
-    for length, batch, us in ((2048, 32, 166.0), (512, 32, 184.0), (8192, 8, 146.0)):
-        add("attention", f"paged {length}x{batch}", "fit", "v6e", us, "us", lambda length=length, batch=batch: models.paged(length, batch))
     for r in csv_rows(folder, "v6e_llm_measured.csv"):
         sequence, batch = int(r["seq"]), int(r["batch"])
+        at_once = batch if r["mode"] == "decode" else batch / prefill(sequence, batch)[1]
+        tokens = 1 if r["mode"] == "decode" else sequence
+        add("paged", f"{r['mode']} {sequence}x{batch}", "fit", "v6e", 1000 * float(r["attention"]) / models.QWEN3_8B["layers"], "us",
+            lambda sequence=sequence, at_once=int(at_once), tokens=tokens: models.paged(sequence, at_once, tokens), 1e-6 * batch / at_once)
         if r["mode"] == "decode":
             add("decode", f"{sequence}x{batch}", "part", "v6e", float(r["dev_ms"]), "ms",
                 lambda sequence=sequence, batch=batch: models.decode(models.QWEN3_8B, sequence, batch))

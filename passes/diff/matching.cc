@@ -341,7 +341,7 @@ class Matcher {
     });
   }
 
-  // Matches instructions of different opcodes whose operands, at least one, and users are counterparts.
+  // Matches instructions of different opcodes whose operands are counterparts, and users if there is but one operand.
   void MatchChangedOpcodes(ComputationId x) {
     for (InstructionId id : a_.FreeOf(ComputationId(x))) {
       const Instruction i = a_.module.instruction(id);
@@ -366,6 +366,8 @@ class Matcher {
     for (int64_t k = 0; k < x.operand_count(); ++k) {
       if (a_.partner[x.operand(k).id().value] != y.operand(k).id()) return false;
     }
+    // Two operands are evidence enough.
+    if (x.operand_count() > 1 && x.operand(0) != x.operand(1)) return true;
     if (!x.has_users() || !y.has_users()) return x.has_users() == y.has_users();
     const auto first_of = [](Instruction i) { return *i.uses().begin(); };
     return a_.partner[first_of(x).user.id().value] == first_of(y).user.id();
