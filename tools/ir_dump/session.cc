@@ -326,8 +326,6 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     lazy::models::TrainingOptions training = request.training;
     if (!OpenInputs(request, *models[0], &training.feed.dataset)) return false;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
-    // Without executions no time is measured.
-    if (options.client.defer_executions && training.feed.loader) training.feed.loader->cost = {};
     const lazy::models::Model& model = *models[0];
     metrics = request.step == "train" ? lazy::models::Train(tracer, replicas, training, &captures)
               : request.step == "eval"

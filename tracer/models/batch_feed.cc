@@ -129,10 +129,12 @@ absl::StatusOr<Batch> BatchFeed::Next() {
   }
   absl::StatusOr<std::vector<Literal>> batch = std::vector<Literal>();
   {
-    const runtime::TraceMe span("cpu_loader.next");
+    runtime::TraceMe span("cpu_loader.next");
+    if (options_.loader && options_.loader->cost.count() > 0) span.SetCost(options_.loader->cost.count());
     const runtime::TimedSection timed(&tracer_.metrics(), "LoaderBatchTime");
     batch = Make(number);
-    if (options_.loader) std::this_thread::sleep_for(options_.loader->cost);
+    const bool waits = !tracer_.client().options().defer_executions;
+    if (options_.loader && waits) std::this_thread::sleep_for(options_.loader->cost);
   }
   if (!batch.ok()) return batch.status();
   for (Literal& array : *batch) tensors.push_back(tracer_.FromLiteral(std::move(array)));

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {
@@ -31,11 +34,14 @@ absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& m
   const std::unique_ptr<BatchFeed> feed = FeedOf(tracer, model, steps, options);
   absl::StatusOr<Batch> batch;
   std::vector<TrainingMetric> metrics;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "infer", step);
     if (step == 0 || options.advances()) batch = feed->Next();
     if (!batch.ok()) return batch.status();
     const Tensor logits = model.Logits(*batch, /*training=*/false);
     if (absl::Status s = feed->EndStep(); !s.ok()) return s;
+    span.reset();
     metrics.clear();
     if (absl::Status added = AddLogits(logits, fetch, &metrics); !added.ok()) return added;
   }
@@ -48,7 +54,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model
   const std::unique_ptr<BatchFeed> feed = FeedOf(tracer, model, steps, options);
   double loss = 0, correct = 0, counted = 0;
   bool classes = false;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "eval", step);
     const absl::StatusOr<Batch> batch = feed->Next();
     if (!batch.ok()) return batch.status();
     const Tensor logits = model.Logits(*batch, /*training=*/false);
@@ -61,6 +69,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model
       numbers[2] = Sum(used);
     }
     if (absl::Status s = feed->EndStep(); !s.ok()) return s;
+    span.reset();
     double* const sums[] = {&loss, &correct, &counted};
     for (size_t i = 0; i < std::size(numbers); ++i) {
       if (!numbers[i].defined()) continue;
@@ -95,9 +104,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model
   }
   std::vector<TrainingMetric> metrics;
   Tensor logits;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < steps; ++step) {
+    std::optional<StepSpan> span(std::in_place, "decode", step);
     logits = step == 0 ? decoder->Prefill(prompt) : decoder->Step();
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    span.reset();
     absl::StatusOr<std::vector<double>> tokens = Values(decoder->token(), fetch);
     if (!tokens.ok()) return tokens.status();
     for (size_t row = 0; row < tokens->size(); ++row) {

@@ -256,18 +256,47 @@ absl::Status TrainingStep::RunCaptured() {
 
 namespace {
 
-// Runs a step of each replica on threads, since devices wait for each other at collectives.
-absl::Status StepAll(absl::Span<const Replica> replicas, absl::Span<const std::unique_ptr<TrainingStep>> trainers) {
+// Runs step `number` of each replica on threads, since devices wait for each other at collectives.
+absl::Status StepAll(const Tracer& tracer, absl::Span<const Replica> replicas,
+                     absl::Span<const std::unique_ptr<TrainingStep>> trainers, int64_t number) {
   std::vector<absl::Status> done(trainers.size());
-  const auto step = [&](size_t i) {
+  const auto step = [&](size_t i, StepSpan::Stats flows) {
+    const StepSpan span("train", number, std::move(flows));
     const DeviceGuard on(replicas[i].device);
     done[i] = trainers[i]->Record();
     if (done[i].ok()) done[i] = trainers[i]->EndStep();
   };
+  if (trainers.size() == 1) {
+    step(0, {});
+    return done[0];
+  }
+  const int64_t begin = runtime::TraceMe::NewFlow();
+  std::vector<int64_t> ends;
   std::vector<std::thread> others;
-  for (size_t i = 1; i < trainers.size(); ++i) others.emplace_back(step, i);
-  step(0);
-  for (std::thread& other : others) other.join();
+  {
+    runtime::TraceMe start("StartReplicas");
+    start.Produces(begin);
+  }
+  // Where executions are deferred no replica waits for another: one after the other, so that they are recorded alike in
+  // every run.
+  const bool in_turn = tracer.options().client.defer_executions;
+  if (in_turn) step(0, {});
+  for (size_t i = 1; i < trainers.size(); ++i) {
+    ends.push_back(runtime::TraceMe::NewFlow());
+    others.emplace_back([&step, i, begin, end = ends.back()] {
+      runtime::Profiler::SetThreadName(StrCat("replica ", i));
+      step(i, {{"_c", begin}, {"_p", end}});
+    });
+    if (in_turn) others.back().join();
+  }
+  if (!in_turn) step(0, {});
+  {
+    runtime::TraceMe wait("WaitForReplicas");
+    for (int64_t end : ends) wait.Consumes(end);
+    for (std::thread& other : others) {
+      if (other.joinable()) other.join();
+    }
+  }
   for (absl::Status& s : done) {
     if (!s.ok()) return s;
   }
@@ -310,8 +339,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     before.push_back(*std::move(value));
   }
   std::vector<double> losses;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < options.steps; ++step) {
-    if (absl::Status s = StepAll(replicas, trainers); !s.ok()) return s;
+    if (absl::Status s = StepAll(tracer, replicas, trainers, step); !s.ok()) return s;
     double sum = 0;
     for (const std::unique_ptr<TrainingStep>& trainer : trainers) {
       absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.metrics);

@@ -13,7 +13,16 @@
 namespace hlokit::lazy::nn {
 
 DeviceLoader::DeviceLoader(Tracer* tracer, DeviceState* device, Source source, const DeviceLoaderOptions& options)
-    : tracer_(tracer), device_(device), source_(std::move(source)), options_(options), end_(options.batches) {
+    : tracer_(tracer),
+      device_(device),
+      source_(std::move(source)),
+      options_(options),
+      start_flow_(runtime::TraceMe::NewFlow()),
+      end_(options.batches) {
+  {
+    runtime::TraceMe start("StartLoader");
+    start.Produces(start_flow_);
+  }
   for (int i = 0; i < std::max(options_.workers, 1); ++i) threads_.emplace_back([this, i] { Load(i); });
   for (int i = 0; i < std::max(options_.transfer_threads, 1); ++i) threads_.emplace_back([this] { Transfer(); });
 }
@@ -27,22 +36,30 @@ DeviceLoader::~DeviceLoader() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+int64_t DeviceLoader::FlowOf(int64_t number, BatchPoint point) const {
+  return start_flow_ << 40 | number << 2 | static_cast<int64_t>(point);
+}
+
 void DeviceLoader::Load(int worker) {
   runtime::Profiler::SetThreadName(StrCat("loader.", worker));
   const int64_t ahead = static_cast<int64_t>(std::max<size_t>(options_.loader_prefetch, 1));
+  const bool waits = !tracer_->client().options().defer_executions;
   std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return stop_ || next_claimed_ >= end_ || next_claimed_ < next_given_ + ahead; });
-    if (stop_ || next_claimed_ >= end_) return;
-    const int64_t number = next_claimed_++;
+  for (int64_t number = worker;; number += std::max(options_.workers, 1)) {
+    changed_.wait(lock, [&] { return stop_ || number >= end_ || number < next_given_ + ahead; });
+    if (stop_ || number >= end_) return;
     lock.unlock();
     absl::StatusOr<std::optional<std::vector<Literal>>> batch = std::optional<std::vector<Literal>>();
     {
-      const runtime::TraceMe span("cpu_loader.next");
+      runtime::TraceMe span("cpu_loader.next");
+      span.Consumes(number < ahead ? start_flow_ : FlowOf(number - ahead, BatchPoint::kTaken));
+      span.Produces(FlowOf(number, BatchPoint::kMade));
+      span.Add("prefetch", ahead);
+      if (options_.batch_cost.count() > 0) span.SetCost(options_.batch_cost.count());
       const runtime::TimedSection timed(&tracer_->metrics(), "LoaderBatchTime");
       batch = source_(number);
       lock.lock();
-      if (batch.ok() && *batch) changed_.wait_for(lock, options_.batch_cost, [&] { return stop_; });
+      if (batch.ok() && *batch && waits) changed_.wait_for(lock, options_.batch_cost, [&] { return stop_; });
     }
     if (!batch.ok()) {
       made_.emplace(number, batch.status());
@@ -72,6 +89,10 @@ void DeviceLoader::Transfer() {
     lock.unlock();
     absl::StatusOr<Tensors> batch = Tensors();
     if (made.mapped().ok()) {
+      runtime::TraceMe span("cpu_data_to_xla_device");
+      span.Consumes(FlowOf(made.key(), BatchPoint::kMade));
+      if (made.key() >= ahead) span.Consumes(FlowOf(made.key() - ahead, BatchPoint::kTaken));
+      span.Produces(FlowOf(made.key(), BatchPoint::kSent));
       for (Literal& array : *made.mapped()) batch->push_back(tracer_->FromLiteral(std::move(array)));
     } else {
       batch = made.mapped().status();
@@ -98,7 +119,9 @@ absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next() {
     if (absl::Status status = mark_step(); !status.ok()) return status;
   }
   if (number < end_) {
-    const runtime::TraceMe span("WaitForBatch");
+    runtime::TraceMe span("WaitForBatch");
+    span.Consumes(FlowOf(number, BatchPoint::kSent));
+    span.Produces(FlowOf(number, BatchPoint::kTaken));
     const runtime::TimedSection timed(&tracer_->metrics(), "LoaderWaitTime");
     changed_.wait(lock, [&] { return uploaded_.contains(number) || number >= end_; });
   }

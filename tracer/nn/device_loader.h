@@ -35,14 +35,15 @@ struct DeviceLoaderOptions {
   size_t device_prefetch = 8;         // batches uploaded ahead
   int transfer_threads = 1;
   int64_t batches = std::numeric_limits<int64_t>::max();  // if known, the source is not called for further ones
-  // The time that a worker waits in addition for each batch: the cost of a modeled source. It takes no processor.
+  // The time that a worker waits in addition for each batch: the cost of a modeled source. It takes no processor. Where
+  // executions are deferred it is only the time of the batch in profiles.
   std::chrono::nanoseconds batch_cost{0};
 };
 
 class DeviceLoader {
  public:
   // Returns the arrays of batch `number`, from 0; nullopt if there are fewer; or an error, which ends the batches.
-  // Called for each number once, in several threads if there are several workers.
+  // Called for each number once, in several threads if there are several workers, which take turns.
   using Source = std::function<absl::StatusOr<std::optional<std::vector<Literal>>>(int64_t number)>;
 
   DeviceLoader(Tracer* tracer, DeviceState* device, Source source, const DeviceLoaderOptions& options = {});
@@ -59,6 +60,9 @@ class DeviceLoader {
  private:
   void Load(int worker);
   void Transfer();
+  // Points of a batch that threads wait for, in profiles.
+  enum class BatchPoint { kMade, kSent, kTaken };
+  int64_t FlowOf(int64_t number, BatchPoint point) const;
 
   Tracer* const tracer_;
   DeviceState* const device_;
@@ -70,7 +74,8 @@ class DeviceLoader {
   bool stop_ = false;
   std::map<int64_t, absl::StatusOr<std::vector<Literal>>> made_;  // by number
   std::map<int64_t, absl::StatusOr<Tensors>> uploaded_;           // by number
-  int64_t next_claimed_ = 0, next_upload_ = 0, next_given_ = 0;   // numbers
+  int64_t next_upload_ = 0, next_given_ = 0;                      // numbers
+  const int64_t start_flow_;
   int64_t end_;         // number of batches, an error's included, as far as known
   bool ended_ = false;  // the end was returned, and its step marked
   std::vector<std::thread> threads_;
