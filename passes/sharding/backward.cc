@@ -66,6 +66,12 @@ bool Propagator::InferFromUsers(Instruction i) {
   if (!SupportsPartitioning(i, /*to_output=*/false)) return false;
   bool changed = false;
   for (Instruction user : users) {
+    if (user.opcode() == Opcode::kRngBitGenerator) {
+      // Every device has the state of a random number generator, whatever else would like it.
+      SetFrom(i, {Intern(Tiling::Of(ShardingKind::kReplicated))}, {SourceKind::kUser, user});
+      fixed_[i.id().value] = 1;
+      return true;
+    }
     if (!PassesAtLevel(user) || !IsSpatial(user)) continue;
     for (int64_t index = 0; index < user.operand_count(); ++index) {
       if (user.operand(index) != i) continue;
@@ -290,7 +296,14 @@ std::optional<Tiling> Propagator::ScatterOperand(Instruction user, int64_t index
     return CarryAlongFactors(rule, rule.operands[from], rule.operands[ToSize(to)], *tiling);
   };
   if (index == count) {
-    std::optional<Tiling> proposal = carry(indices + 1, index);
+    std::optional<Tiling> proposal;
+    for (size_t update = indices + 1; update < ToSize(user.operand_count()); ++update) {
+      const std::optional<Tiling> from_update = carry(update, index);
+      if (!from_update) continue;
+      std::optional<Tiling> merged;
+      if (proposal && level_ > 0) merged = Merge(*from_update, *proposal, MergePolicy::kWholeDimensions);
+      proposal = merged ? *merged : proposal && !IsMoreSpecific(*from_update, *proposal) ? *proposal : *from_update;
+    }
     if (!options_.is_spmd) return proposal;
     const Tiling from_result = ResultToOperand(user, 0, index);
     if (!proposal) return from_result.tiled() ? std::optional(from_result) : std::nullopt;

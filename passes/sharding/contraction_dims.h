@@ -13,6 +13,7 @@ enum class ConvolutionSpatialKind : uint8_t {
   kInputOnly,   // window of one: result index = input index
   kKernelOnly,  // input of one, padded and reversed: result index = kernel index
   kContracted,  // the window is the whole input
+  kBatch,       // input dilated by its size, and a stride of one less: a window meets one element of each
   kWindow,
 };
 ConvolutionSpatialKind SpatialKindOf(Instruction convolution, int64_t spatial_dim);

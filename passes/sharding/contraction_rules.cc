@@ -109,14 +109,17 @@ ConvolutionSpatialKind SpatialKindOf(Instruction convolution, int64_t spatial_di
   const int64_t kernel = convolution.operand(1).shape().dim(dims.kernel_spatial[d]);
   const int64_t output = convolution.shape().dim(dims.output_spatial[d]);
   const bool plain = w.stride == 1 && w.base_dilation == 1 && w.window_dilation == 1;
-  if (plain && w.padding_low == 0 && w.padding_high == 0) {
-    if (kernel == 1 && input == output) return ConvolutionSpatialKind::kInputOnly;
-    if (kernel == input && output == 1 && !w.reversal) return ConvolutionSpatialKind::kContracted;
+  const bool unpadded = w.padding_low == 0 && w.padding_high == 0;
+  if (input > 1 && kernel == input && output == input && w.stride == input - 1 && w.base_dilation == input &&
+      w.window_dilation == 1 && unpadded && !w.reversal) {
+    return ConvolutionSpatialKind::kBatch;
   }
+  if (plain && unpadded && kernel == input && output == 1 && !w.reversal) return ConvolutionSpatialKind::kContracted;
   if (plain && input == 1 && output == kernel && w.reversal && w.padding_low == kernel - 1 &&
       w.padding_high == kernel - 1) {
     return ConvolutionSpatialKind::kKernelOnly;
   }
+  if (plain && unpadded && kernel == 1 && input == output) return ConvolutionSpatialKind::kInputOnly;
   return ConvolutionSpatialKind::kWindow;
 }
 
@@ -167,6 +170,13 @@ void MakeConvolutionRule(RuleBuilder& b) {
     const auto d = static_cast<size_t>(i);
     const int64_t size = output.dim(dims.output_spatial[d]);
     switch (SpatialKindOf(conv, i)) {
+      case ConvolutionSpatialKind::kBatch: {
+        const int32_t factor = b.Add(size);
+        b.Operand(0, dims.input_spatial[d], factor);
+        b.Operand(1, dims.kernel_spatial[d], factor);
+        b.Result(0, dims.output_spatial[d], factor);
+        break;
+      }
       case ConvolutionSpatialKind::kInputOnly: {
         const int32_t factor = b.Add(size);
         b.Operand(0, dims.input_spatial[d], factor);

@@ -90,7 +90,9 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
 }
 
 std::optional<bool> Propagator::TakeManualFromOperands(Instruction i) {
-  const bool one_value = i.shape().IsArray() || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kSort ||
+  const bool async =
+      i.opcode() == Opcode::kAsyncStart || i.opcode() == Opcode::kAsyncUpdate || i.opcode() == Opcode::kAsyncDone;
+  const bool one_value = async || i.shape().IsArray() || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kSort ||
                          i.opcode() == Opcode::kReduceWindow || i.opcode() == Opcode::kScan ||
                          i.opcode() == Opcode::kCustomCall || RuleClassOf(i.opcode()) == RuleClass::kNothing;
   if (Has(i) || !one_value || HasTarget(i, "SPMDShardToFullShape") || HasTarget(i, "SPMDFullToShardShape")) {
@@ -209,8 +211,6 @@ std::optional<Tiling> Propagator::OperandToResult(Instruction i, int64_t operand
   if (from == nullptr || !SpatialLeaf(from)) return std::nullopt;
   if (!from->tiled()) return *from;
   const ShardingRule& rule = Rule(i);
-  const bool reduced = RuleClassOf(i) == RuleClass::kSort || RuleClassOf(i) == RuleClass::kConcatenate;
-  (void)reduced;
   Tiling result = CarryAlongFactors(rule, rule.operands[ToSize(operand)], rule.results[ToSize(leaf)], *from, kAllKinds);
   if (i.opcode() == Opcode::kReverse) return Reverse(result, i.list_attr(Attr::kDimensions));
   return result;
@@ -513,8 +513,10 @@ bool Propagator::ForwardScatter(Instruction i) {
   const auto from_operand = [&](int64_t k) {
     const TilingRef from = ArrayTiling(i.operand(k));
     if (from == nullptr || !SpatialLeaf(from)) return;
-    const Tiling result = CarryAlongFactors(rule, rule.operands[ToSize(k)], rule.results[0], *from);
-    const std::vector<TilingRef> leaves(LeafShapes(i).size(), Intern(result));
+    const TilingRef result = Intern(CarryAlongFactors(rule, rule.operands[ToSize(k)], rule.results[0], *from));
+    // Indices say the same of all results; operands and updates of their own.
+    std::vector<TilingRef> leaves(LeafShapes(i).size(), k == count ? result : nullptr);
+    if (k != count) leaves[ToSize(k < count ? k : k - count - 1)] = result;
     changed |= ImproveAll(i, leaves, false, {SourceKind::kOperand, i.operand(k)});
   };
   const bool other = IsSpatial(i.operand(count)) || IsSpatial(i.operand(count + 1));

@@ -18,6 +18,7 @@ void Propagator::FindCallers() {
       const Instruction i = module_.instruction(id);
       if (i.opcode() == Opcode::kWhile) {
         caller_[i.computation_attr(Attr::kBody).id().value] = i;
+        caller_[i.computation_attr(Attr::kCondition).id().value] = i;
       } else if (i.opcode() == Opcode::kConditional || i.opcode() == Opcode::kCall) {
         i.ForEachCallee([&](Computation callee) { caller_[callee.id().value] = i; });
       }
