@@ -245,6 +245,8 @@ bool Propagator::ForwardTuple(Instruction i) {
     if (Has(operand) && Get(operand).size() == count) {
       leaves.insert(leaves.end(), Get(operand).begin(), Get(operand).end());
       if (!from.valid()) from = operand;
+    } else if (operand.opcode() == Opcode::kOutfeed && Has(operand)) {
+      leaves.push_back(Get(operand).back());
     } else {
       leaves.resize(leaves.size() + count, nullptr);
     }

@@ -79,8 +79,9 @@ bool Propagator::ImproveAll(Instruction i, absl::Span<const TilingRef> proposals
     if (!usable(proposals[k])) continue;
     bool conflict = false;
     // The elements of a tuple are resharded one by one.
+    const bool forwards = i.shape().IsTuple() && RuleClassOf(i.opcode()) == RuleClass::kForwarding;
     const std::optional<Tiling> better =
-        Improvement(shapes[k], *leaves[k], *proposals[k], aggressive || i.shape().IsTuple(), &conflict);
+        Improvement(shapes[k], *leaves[k], *proposals[k], aggressive || forwards, &conflict);
     if (better) {
       leaves[k] = Intern(*better);
       improved = true;

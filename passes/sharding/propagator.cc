@@ -118,7 +118,10 @@ TilingRef Propagator::Intern(const Tiling& tiling) {
 absl::Span<const Shape> Propagator::LeafShapes(Instruction i) {
   std::vector<Shape>& shapes = leaf_shapes_[i.id().value];
   if (shapes.empty()) {
-    shapes = Leaves(i.shape());
+    // The sharding of an outfeed has the leaves of its data, and one for its token.
+    if (i.opcode() == Opcode::kOutfeed && i.operand_count() > 0) shapes = Leaves(i.operand(0).shape());
+    const std::vector<Shape> own = Leaves(i.shape());
+    shapes.insert(shapes.end(), own.begin(), own.end());
     if (shapes.empty()) shapes.push_back(i.shape());  // an empty tuple has one leaf
   }
   return shapes;
@@ -189,10 +192,11 @@ absl::Status Propagator::ReadShardings() {
       const ListId id = NormalizeForShape(&context, ListId(*payload), i.shape());
       const Sharding sharding = DecodeSharding(context, id);
       const absl::Span<const Shape> shapes = LeafShapes(i);
-      if (sharding.leaf_count() != static_cast<int64_t>(shapes.size())) continue;
+      const bool for_all = i.opcode() == Opcode::kOutfeed && !sharding.is_tuple;
+      if (!for_all && sharding.leaf_count() != static_cast<int64_t>(shapes.size())) continue;
       LeafTilings tilings;
       for (const Sharding::Run& run : sharding.runs) {
-        for (int64_t n = 0; n < run.count; ++n) {
+        for (int64_t n = for_all ? static_cast<int64_t>(shapes.size()) : run.count; n > 0; --n) {
           std::optional<Tiling> tiling = TilingOf(run.leaf, shapes[tilings.size()].rank());
           if (!tiling) {
             return absl::InvalidArgumentError(
@@ -540,7 +544,10 @@ void Propagator::ReplicateUneven() {
     }
     if (uneven) SetFrom(i, std::move(leaves), {SourceKind::kNotDivisible, Instruction()});
   };
-  if (any(options_.to_output)) check(module_.entry().root(), root_at_start_);
+  // As XLA, the root only where each element has a value of its own.
+  const Instruction root = module_.entry().root();
+  const size_t elements = root.shape().IsTuple() ? ToSize(root.shape().tuple_size()) : 1;
+  if (any(options_.to_output) && options_.to_output.size() == elements) check(root, root_at_start_);
   if (!any(options_.to_parameters)) return;
   for (int64_t p = 0; p < module_.entry().parameter_count(); ++p) {
     check(module_.entry().parameter(p), parameters_at_start_[ToSize(p)]);
@@ -583,7 +590,8 @@ bool Propagator::WriteShardings() {
       }
       std::vector<ListId> leaves;
       for (TilingRef leaf : now) leaves.push_back(EncodeLeaf(&context, LeafOf(*leaf)));
-      const ListId sharding = i.shape().IsTuple() ? EncodeTupleSharding(&context, leaves) : leaves[0];
+      const bool tuple = i.shape().IsTuple() || leaves.size() > 1;
+      const ListId sharding = tuple ? EncodeTupleSharding(&context, leaves) : leaves[0];
       module_.SetAttr(id, Attr::kSharding, sharding.value);
     }
   }
