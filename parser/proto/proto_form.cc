@@ -244,15 +244,16 @@ std::string_view SkipSpace(std::string_view text) {
 }  // namespace
 
 std::optional<ProtoForm> DetectProto(std::string_view bytes) {
-  if (std::optional<ProtoForm> form = BinaryForm(bytes)) return form;
   const std::string_view text = SkipSpace(bytes);
+  if (text.starts_with("HloModule")) return std::nullopt;
+  if (std::optional<ProtoForm> form = BinaryForm(bytes)) return form;
   if (text.empty()) return std::nullopt;
   if (text.front() == '{') {
+    if (SkipSpace(text.substr(1)).starts_with("\"format\"")) return std::nullopt;  // our own JSON
     const std::optional<ProtoMessage> message = MessageWithFields(JsonKeys(text), /*json=*/true);
     if (!message) return std::nullopt;
     return ProtoForm{*message, ProtoEncoding::kJson};
   }
-  // Not worth a scan: HLO text, which would be long.
   if (text.front() != '#' && !(text.front() >= 'a' && text.front() <= 'z')) return std::nullopt;
   const std::optional<ProtoMessage> message = MessageWithFields(TextFieldNames(text), /*json=*/false);
   if (!message) return std::nullopt;
