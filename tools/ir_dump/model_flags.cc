@@ -77,6 +77,16 @@ void ModelFlags::AddTo(CLI::App* app) {
       ->type_name("SCHEDULE");
   cli::AddNumber(app, "--clip-norm", &request.training.clip_norm, "limit on the norm of all gradients");
   cli::AddNumber(app, "--clip-value", &request.training.clip_value, "limit on the elements of gradients");
+  app->add_option("--loader", loader_,
+                  "each step takes the next batch from a loader: workers:N (threads that make batches), prefetch:N "
+                  "(batches made ahead; 0: none, the program makes them), cost:TIME (of a batch), separated by commas")
+      ->type_name("LOADER");
+  app->add_option("--inputs", request.inputs,
+                  "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
+                  "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
+                  "step takes the next batch")
+      ->type_name("FILES")
+      ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")
       ->type_name("FILE");
   app->add_option("--save", request.save,
@@ -160,6 +170,9 @@ absl::Status ModelFlags::Check() {
   if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
     return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
   }
+  if (request.config.name.empty() && !request.inputs.empty()) {
+    return absl::InvalidArgumentError("--inputs requires --model");
+  }
   if (request.config.name.empty()) {
     return request.devices > 1 ? absl::InvalidArgumentError("--devices requires --model and --step=train")
                                : absl::OkStatus();
@@ -179,6 +192,12 @@ absl::Status ModelFlags::Check() {
       return absl::InvalidArgumentError(
           StrCat("--dropout: expected `published` or a rate of at least 0 and less than 1, found `", dropout_, "`"));
     }
+  }
+  if (given("--loader")) {
+    if (request.step == "decode") return absl::InvalidArgumentError("--loader cannot be used with --step=decode");
+    absl::StatusOr<lazy::models::LoaderOptions> loader = lazy::models::ParseLoaderOptions(loader_);
+    if (!loader.ok()) return absl::InvalidArgumentError(StrCat("--loader: ", std::string(loader.status().message())));
+    request.training.feed.loader = *loader;
   }
   if (!capture_.empty()) {
     if (request.step != "train" || request.devices > 1) {

@@ -19,6 +19,7 @@
 #include "tracer/nn/data_parallel.h"
 #include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
 
 namespace hlokit::lazy::models {
 
@@ -82,13 +83,41 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(Tracer* trace
   if (options.warmup > 0) schedule = nn::WithWarmup(*std::move(schedule), options.warmup);
   auto step = std::unique_ptr<TrainingStep>(new TrainingStep(tracer, replica, options, *std::move(schedule)));
   step->reduce_ = replicas > 1 || tracer->options().replicas > 1;
-  for (int64_t k = 0; k < options.accumulate; ++k) {
-    // The examples of all replicas follow each other, those of a step too.
-    const int64_t each = step->batches_.empty() ? 0 : step->batches_[0].inputs[0].size(0);
+  // The examples of all replicas follow each other, those of a step too.
+  const int64_t each = replica.model->BatchArrays()[0].shape.dims()[0];
+  step->range_ = {replica.first_example, replicas * each, options.steps * options.accumulate, options.accumulate};
+  for (int64_t k = 0; k < options.accumulate && !options.feed.advances(); ++k) {
     step->batches_.push_back(replica.model->MakeBatch(*tracer, replica.first_example + k * replicas * each));
   }
   return step;
 }
+
+// Captured graphs read the tensors of the first step's batches, which get the values of those of each step.
+absl::Status TrainingStep::TakeBatches() {
+  if (!options_.feed.advances()) return absl::OkStatus();
+  if (feed_ == nullptr) {
+    range_.first += scheduler_.steps() * options_.accumulate * range_.stride;  // those of a checkpoint
+    feed_ = std::make_unique<BatchFeed>(&tracer_, replica_.device, *replica_.model, options_.feed, range_);
+  }
+  for (int64_t k = 0; k < options_.accumulate; ++k) {
+    absl::StatusOr<Batch> next = feed_->Next();
+    if (!next.ok()) return next.status();
+    if (static_cast<int64_t>(batches_.size()) == k) {
+      batches_.push_back(*std::move(next));
+      continue;
+    }
+    const DeviceLock lock(replica_.device->mutex());
+    const auto take = [](const Tensor& to, const Tensor& from) {
+      Materialize(to.impl()->data.get(), from.impl()->data->buffer);
+    };
+    Batch& batch = batches_[static_cast<size_t>(k)];
+    for (size_t i = 0; i < batch.inputs.size(); ++i) take(batch.inputs[i], next->inputs[i]);
+    take(batch.labels, next->labels);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingStep::EndStep() { return feed_ != nullptr ? feed_->EndStep() : tracer_.MarkStep(replica_.device); }
 
 TrainingStep::TrainingStep(Tracer* tracer, const Replica& replica, const TrainingOptions& options,
                            nn::LrSchedule schedule)
@@ -135,7 +164,8 @@ void TrainingStep::Update() {
 }
 
 absl::Status TrainingStep::Record() {
-  absl::Status done = options_.capture == Capture::kNone ? RunWhole() : RunCaptured();
+  absl::Status done = TakeBatches();
+  if (done.ok()) done = options_.capture == Capture::kNone ? RunWhole() : RunCaptured();
   if (done.ok()) scheduler_.Step();
   return done;
 }
@@ -226,19 +256,47 @@ absl::Status TrainingStep::RunCaptured() {
 
 namespace {
 
-// Runs a step of each replica on threads, since devices wait for each other at collectives.
-absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
-                     absl::Span<const std::unique_ptr<TrainingStep>> trainers) {
+// Runs step `number` of each replica on threads, since devices wait for each other at collectives.
+absl::Status StepAll(const Tracer& tracer, absl::Span<const Replica> replicas,
+                     absl::Span<const std::unique_ptr<TrainingStep>> trainers, int64_t number) {
   std::vector<absl::Status> done(trainers.size());
-  const auto step = [&](size_t i) {
+  const auto step = [&](size_t i, StepSpan::Stats flows) {
+    const StepSpan span("train", number, std::move(flows));
     const DeviceGuard on(replicas[i].device);
     done[i] = trainers[i]->Record();
-    if (done[i].ok()) done[i] = tracer.MarkStep(replicas[i].device);
+    if (done[i].ok()) done[i] = trainers[i]->EndStep();
   };
+  if (trainers.size() == 1) {
+    step(0, {});
+    return done[0];
+  }
+  const int64_t begin = runtime::TraceMe::NewFlow();
+  std::vector<int64_t> ends;
   std::vector<std::thread> others;
-  for (size_t i = 1; i < trainers.size(); ++i) others.emplace_back(step, i);
-  step(0);
-  for (std::thread& other : others) other.join();
+  {
+    runtime::TraceMe start("StartReplicas");
+    start.Produces(begin);
+  }
+  // Where executions are deferred no replica waits for another: one after the other, so that they are recorded alike in
+  // every run.
+  const bool in_turn = tracer.options().client.defer_executions;
+  if (in_turn) step(0, {});
+  for (size_t i = 1; i < trainers.size(); ++i) {
+    ends.push_back(runtime::TraceMe::NewFlow());
+    others.emplace_back([&step, i, begin, end = ends.back()] {
+      runtime::Profiler::SetThreadName(StrCat("replica ", i));
+      step(i, {{"_c", begin}, {"_p", end}});
+    });
+    if (in_turn) others.back().join();
+  }
+  if (!in_turn) step(0, {});
+  {
+    runtime::TraceMe wait("WaitForReplicas");
+    for (int64_t end : ends) wait.Consumes(end);
+    for (std::thread& other : others) {
+      if (other.joinable()) other.join();
+    }
+  }
   for (absl::Status& s : done) {
     if (!s.ok()) return s;
   }
@@ -281,8 +339,9 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     before.push_back(*std::move(value));
   }
   std::vector<double> losses;
+  runtime::Profiler::Restart();
   for (int64_t step = 0; step < options.steps; ++step) {
-    if (absl::Status s = StepAll(tracer, replicas, trainers); !s.ok()) return s;
+    if (absl::Status s = StepAll(tracer, replicas, trainers, step); !s.ok()) return s;
     double sum = 0;
     for (const std::unique_ptr<TrainingStep>& trainer : trainers) {
       absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.metrics);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tracer/capture/capture.h"
+#include "tracer/models/batch_feed.h"
 #include "tracer/models/metrics.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/checkpoint.h"
@@ -44,6 +45,7 @@ struct TrainingOptions {
   double label_smoothing = 0;           // share of the labels that is spread over all classes
   std::optional<ElementType> autocast;  // type of autocast in the forward pass
   Capture capture = Capture::kNone;
+  FeedOptions feed;     // if it advances, each step has its own batches; otherwise all have the same
   bool metrics = true;  // false: no value is fetched, and metrics are 0
   // Files of the whole state of the training, to start from and to write at the end; empty: none.
   std::string load_checkpoint, save_checkpoint;
@@ -70,6 +72,8 @@ class TrainingStep {
 
   // Records a step, without its marker; or runs a captured one.
   absl::Status Record();
+  // Marks the step.
+  absl::Status EndStep();
   // Returns what was captured: calls, replays and reasons for traces. Empty without capture.
   std::string CaptureReport() const;
 
@@ -87,8 +91,11 @@ class TrainingStep {
   const Replica replica_;
   const TrainingOptions options_;
   bool reduce_ = false;
+  FeedRange range_;                  // of the batches of all steps
+  std::unique_ptr<BatchFeed> feed_;  // null: batches_ are those of every step
   std::vector<Batch> batches_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
+  absl::Status TakeBatches();
   absl::Status Forward(const Batch& batch);
   absl::Status Backward();
   void Update();

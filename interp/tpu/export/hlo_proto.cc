@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "interp/tpu/memory/heap_simulator.h"
 #include "interp/tpu/report/ascii.h"
 #include "parser/proto/hlo.pb.h"
@@ -45,6 +46,7 @@ class Buffers {
 
   void Write() {
     const Computation entry = module_.entry();
+    absl::flat_hash_map<int64_t, int64_t> allocation_of;  // by parameter number
     for (const LiveRange& parameter : memory_.persistent) {
       const int64_t buffer = AddBuffer(parameter.value, parameter.bytes);
       xla::BufferAllocationProto* allocation = AddAllocation(buffer, parameter.bytes);
@@ -52,6 +54,17 @@ class Buffers {
       if (i.opcode() != Opcode::kParameter) continue;
       allocation->set_is_entry_computation_parameter(true);
       allocation->set_parameter_number(i.parameter_number());
+      allocation_of[i.parameter_number()] = allocation->index();
+    }
+    for (const AliasedResult& result : memory_.aliased) {
+      const auto found = allocation_of.find(result.parameter);
+      if (found == allocation_of.end()) continue;
+      const int64_t buffer = AddBuffer(result.value, result.bytes);
+      xla::BufferAllocationProto* allocation = out_.mutable_buffer_allocations(static_cast<int>(found->second));
+      xla::BufferAllocationProto::Assigned* assigned = allocation->add_assigned();
+      assigned->set_logical_buffer_id(buffer);
+      assigned->set_size(result.bytes);
+      allocation->set_maybe_live_out(true);
     }
     const int64_t at = plan_.PlanOf(entry.id());
     if (at < 0) return;
@@ -63,13 +76,13 @@ class Buffers {
     trace->set_whole_module_simulation(true);
     trace->set_buffer_allocation_index(heap_index);
     std::vector<int64_t> ids(memory_.live_ranges.size(), 0);
-    const int64_t size = SimulateHeap(memory_, steps.size(), [&](const HeapEvent& e) {
+    VisitHeap(memory_, steps.size(), [&](const HeapEvent& e) {
       const LiveRange& life = memory_.live_ranges[e.live_range];
       if (e.allocates) {
         ids[e.live_range] = AddBuffer(life.value, life.bytes);
         xla::BufferAllocationProto::Assigned* assigned = heap_allocation->add_assigned();
         assigned->set_logical_buffer_id(ids[e.live_range]);
-        assigned->set_offset(e.offset);
+        assigned->set_offset(life.offset);
         assigned->set_size(life.bytes);
         if (life.to >= steps.size()) heap_allocation->set_maybe_live_out(true);
       }
@@ -79,7 +92,7 @@ class Buffers {
       event->set_computation_name(Ascii(entry.name()));
       event->set_instruction_name(Ascii(module_.instruction(steps[e.step].root).name()));
     });
-    heap_allocation->set_size(size);
+    heap_allocation->set_size(memory_.heap_bytes);
     WriteVectorMemory(steps, input_.simulation.computations[at].vmem_arrays);
   }
 
