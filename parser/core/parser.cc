@@ -12,6 +12,7 @@
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/shape_parser.h"
 #include "parser/json/json_parser.h"
+#include "parser/proto/proto_file.h"
 
 namespace hlokit {
 
@@ -20,6 +21,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
                                         std::shared_ptr<Context> context) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (const std::optional<ProtoForm> form = DetectProto(text)) {
+    return ParseProtoModulePart(std::move(source), text, *form, options, sink, std::move(context));
+  }
   if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
     const size_t offset = static_cast<size_t>(text.data() - source->text().data());
     const SourceRange range =
