@@ -182,8 +182,6 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
     case AttributeKind::kDimension:
     case AttributeKind::kPositive:
       value = nodes_.ParseNumber(nodes.IntegerType(64));
-      // Some writers give the type too.
-      if (value.valid() && in_.TryConsume(':') && !nodes_.ParseType().valid()) return false;
       break;
     case AttributeKind::kI32:
     case AttributeKind::kIndex32:

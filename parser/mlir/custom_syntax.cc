@@ -213,7 +213,7 @@ OperationParser::Flow OperationParser::CustomFunc() {
   const std::string_view word = in_.PeekWord();
   if (word == "public" || word == "private" || word == "nested") {
     in_.Word();
-    if (word != "public" && !AddAttribute("sym_visibility", m_.nodes.String(word), true)) return Flow::kError;
+    if (!AddAttribute("sym_visibility", m_.nodes.String(word), true)) return Flow::kError;
   }
   std::string name;
   if (!SymbolName(&name) || !AddAttribute("sym_name", m_.nodes.String(name), true) || !FuncSignature()) {

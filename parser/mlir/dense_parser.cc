@@ -128,6 +128,11 @@ class ElementReader {
     }
     in_.set_at(stop);
     *v = static_cast<T>(value);
+    if constexpr (std::is_same_v<T, F8E8M0FNU>) {
+      // Printers write 2^-127, the smallest value, with too few digits, which round to the next larger one. The type
+      // has no zero.
+      if (value >= 0 && value < 0x1.8p-127) *v = std::numeric_limits<T>::min();
+    }
     return true;
   }
 

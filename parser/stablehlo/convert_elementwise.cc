@@ -85,6 +85,18 @@ absl::Status Converter::ConvertElementwise(const Op& op) {
 
 absl::Status Converter::ConvertExplicit(const Op& op) { return Emit(op, OpcodeOf(op), operands(op)); }
 
+absl::Status Converter::ConvertConvert(const Op& op) {
+  absl::StatusOr<Shape> shape = ResultShape(op);
+  if (!shape.ok()) return shape.status();
+  const Shape from = shape_of(operand(op, 0));
+  if (!from.IsArray() || !IsComplex(from.element_type()) || IsComplex(shape->element_type()))
+    return ConvertExplicit(op);
+  // Of a complex number the real part is converted.
+  const Result real = b().Unary(Opcode::kReal, operand(op, 0));
+  if (!real.ok() || shape_of(*real).element_type() == shape->element_type()) return SetResult(op, real);
+  return Emit(op, Opcode::kConvert, {*real});
+}
+
 absl::Status Converter::ConvertMinMax(const Op& op) {
   const Opcode opcode = OpcodeOf(op);
   if (op.operand_count != 2 || !IsComplex(shape_of(operand(op, 0)).element_type())) return ConvertElementwise(op);

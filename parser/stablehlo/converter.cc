@@ -34,7 +34,7 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
   module_->context().Keep(program.source);
 }
 
-absl::Status Converter::Convert(const Op& op) {
+absl::Status Converter::Dispatch(const Op& op) {
   static constexpr Handler kHandlers[] = {
 #define OP(name, operands, attributes, regions, results, format, converter, opcode) &Converter::Convert##converter,
 #include "parser/mlir/operations.def"
@@ -347,7 +347,7 @@ absl::Status Converter::Step() {
   }
   metadata_ = MetadataOf(op.location);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
-  if (absl::Status status = Convert(op); !status.ok()) return status;
+  if (absl::Status status = Dispatch(op); !status.ok()) return status;
   frame().op = op.next;
   frame().computations.clear();
   return absl::OkStatus();

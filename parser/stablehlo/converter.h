@@ -129,7 +129,7 @@ class Converter {
   MetadataId MetadataOf(mlir::NodeId location);
 
   // ---- converters of operations.def ----
-  absl::Status Convert(const Op& op);
+  absl::Status Dispatch(const Op& op);
   absl::Status ConvertNone(const Op& op);
   absl::Status ConvertReturn(const Op& op);
   absl::Status ConvertCall(const Op& op);
@@ -138,6 +138,7 @@ class Converter {
   absl::Status ConvertConstantLike(const Op& op);
   absl::Status ConvertElementwise(const Op& op);
   absl::Status ConvertExplicit(const Op& op);
+  absl::Status ConvertConvert(const Op& op);
   absl::Status ConvertMinMax(const Op& op);
   absl::Status ConvertCompare(const Op& op);
   absl::Status ConvertSelect(const Op& op);
