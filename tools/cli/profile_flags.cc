@@ -141,6 +141,8 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
   document.command = flags.command;
+  const tpu::RecordedRun run = (*simulated)->recorded_run();
+  document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/export/timeline.h"
+#include "interp/tpu/export/report_timeline.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/number_text.h"
@@ -27,7 +27,6 @@ constexpr size_t kListedGaps = 200;
 constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
 constexpr size_t kMemoryPoints = 1500;
-constexpr size_t kDepths = 4;  // nesting depth of loops and calls on the timeline
 
 std::string_view ToString(TimeKind kind) {
   switch (kind) {
@@ -144,9 +143,26 @@ Json GapsJson(const HostTimeline& time) {
   return gaps;
 }
 
-Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostTimeline& time) {
+Json BreakdownJson(const std::vector<ReportGraph>& graphs, const HostTimeline& time) {
+  std::vector<TimeShare> shares;
+  for (const ReportGraph& graph : graphs) {
+    for (TimeShare share : DeviceBreakdown(*graph.input, *graph.plan)) {
+      share.seconds *= graph.runs_per_step;
+      const auto same =
+          std::find_if(shares.begin(), shares.end(), [&](const TimeShare& s) { return s.name == share.name; });
+      if (same == shares.end()) {
+        if (share.seconds > 0) shares.push_back(std::move(share));
+      } else {
+        same->seconds += share.seconds;
+      }
+    }
+  }
+  if (graphs.size() > 1) {
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const TimeShare& a, const TimeShare& b) { return a.seconds > b.seconds; });
+  }
   Json parts = Json::array();
-  for (const TimeShare& share : DeviceBreakdown(input, plan)) {
+  for (const TimeShare& share : shares) {
     parts.push_back({{"name", Ascii(share.name)},
                      {"kind", std::string(ToString(share.kind))},
                      {"time_us", ToMicroseconds(share.seconds)}});
@@ -161,102 +177,51 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   return parts;
 }
 
-// Merges events of one line and depth that are too short to be visible.
-class TimelineLines {
- public:
-  TimelineLines(const ReportInput& input, double whole, size_t shown)
-      : input_(input), least_(whole / static_cast<double>(std::max<size_t>(shown, 1))) {}
-
-  void Add(const TimelineEvent& e) {
-    if (e.line != TimelineLine::kOps && e.line != TimelineLine::kAsyncOps && e.line != TimelineLine::kWaits) return;
-    const size_t line = static_cast<size_t>(e.line);
-    // Loops and calls enclose the events of their bodies.
-    std::vector<double>& open = open_[line];
-    while (!open.empty() && e.start >= open.back() - 1e-15) open.pop_back();
-    const size_t depth = e.line == TimelineLine::kOps ? open.size() : 0;
-    if (e.line == TimelineLine::kOps) open.push_back(e.start + e.duration);
-    if (depth >= kDepths) return;
-    Bucket& bucket = buckets_[{line, depth}];
-    if (bucket.count > 0 && e.start + e.duration - bucket.start > least_) Flush(line, depth, &bucket);
-    if (bucket.count == 0) bucket.start = e.start;
-    ++bucket.count;
-    bucket.end = std::max(bucket.end, e.start + e.duration);
-    if (e.duration >= bucket.longest) {
-      bucket.longest = e.duration;
-      bucket.event = e;
+Json WaitsJson(const std::vector<ReportGraph>& graphs) {
+  Json list = Json::array();
+  for (const ReportGraph& graph : graphs) {
+    if (graph.runs_per_step <= 0) continue;
+    const Module& module = graph.input->module;
+    const std::vector<CoreStall> waits = CoreStalls(*graph.input, *graph.plan);
+    for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
+      const CoreStall& wait = waits[w];
+      Json row = {{"time_us", ToMicroseconds(wait.seconds * graph.runs_per_step)},
+                  {"runs", wait.runs * graph.runs_per_step}};
+      row["stalled"] = wait.waiting.valid() ? Ascii(module.instruction(wait.waiting).name()) : "end of computation";
+      row["waiting_for"] = wait.waited_for.valid() ? Ascii(module.instruction(wait.waited_for).name()) : "links";
+      if (wait.waited_for.valid()) {
+        const Instruction i = module.instruction(wait.waited_for);
+        row["opcode"] = Ascii(i.opcode_text());
+        row["scope"] = Ascii(ScopeOf(i));
+        row["source"] = Ascii(SourceOf(i));
+      }
+      list.push_back(std::move(row));
     }
-    if (e.duration > least_) Flush(line, depth, &bucket);
   }
-
-  Json Take() {
-    for (auto& [place, bucket] : buckets_) {
-      if (bucket.count > 0) Flush(place.first, place.second, &bucket);
-    }
-    return std::move(rows_);
-  }
-
- private:
-  struct Bucket {
-    double start = 0;
-    double end = 0;
-    double longest = -1;
-    int64_t count = 0;
-    TimelineEvent event;
-  };
-
-  void Flush(size_t line, size_t depth, Bucket* bucket) {
-    const TimelineEvent& e = bucket->event;
-    std::string name;
-    if (e.skipped_iterations > 0) {
-      name = StrCat(e.skipped_iterations, " more iterations");
-    } else if (e.line == TimelineLine::kWaits) {
-      name = "wait";
-      if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
-    } else if (e.name.valid()) {
-      name = std::string(input_.module.instruction(e.name).name());
-    }
-    std::string bound;
-    if (e.step != nullptr) bound = std::string(tpu::ToString(e.step->bound));
-    rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, ToMicroseconds(bucket->start),
-                     ToMicroseconds(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
-    *bucket = Bucket();
-  }
-
-  const ReportInput& input_;
-  const double least_;
-  std::map<size_t, std::vector<double>> open_;
-  std::map<std::pair<size_t, size_t>, Bucket> buckets_;
-  Json rows_ = Json::array();
-};
-
-Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const ReportDocumentOptions& options) {
-  TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
-  VisitTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
-  Json timeline = Json::object();
-  timeline["lines"] = {std::string(ToString(TimelineLine::kOps)), std::string(ToString(TimelineLine::kAsyncOps)),
-                       std::string(ToString(TimelineLine::kWaits))};
-  timeline["columns"] = {"line", "depth", "start_us", "time_us", "name", "bound_by", "events"};
-  timeline["events"] = lines.Take();
-  return timeline;
+  std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
+  return list;
 }
 
-Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
-  Json list = Json::array();
-  const std::vector<CoreStall> waits = CoreStalls(input, plan);
-  for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
-    const CoreStall& wait = waits[w];
-    Json row = {{"time_us", ToMicroseconds(wait.seconds)}, {"runs", wait.runs}};
-    row["stalled"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
-    row["waiting_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
-    if (wait.waited_for.valid()) {
-      const Instruction i = input.module.instruction(wait.waited_for);
-      row["opcode"] = Ascii(i.opcode_text());
-      row["scope"] = Ascii(ScopeOf(i));
-      row["source"] = Ascii(SourceOf(i));
+Json ScopesJson(const std::vector<ReportGraph>& graphs) {
+  std::map<std::string, ScopeTime> by_name;
+  for (const ReportGraph& graph : graphs) {
+    for (const ScopeTime& scope : ScopeTimes(*graph.input, *graph.plan)) {
+      ScopeTime& sum = by_name[scope.scope];
+      sum.seconds += scope.seconds * graph.runs_per_step;
+      sum.kernels += scope.kernels;
+      sum.mixed_kernel_seconds += scope.mixed_kernel_seconds * graph.runs_per_step;
     }
-    list.push_back(std::move(row));
   }
-  return list;
+  Json scopes = Json::array();
+  for (const auto& [name, scope] : by_name) {
+    scopes.push_back({{"scope", Ascii(name)},
+                      {"time_us", ToMicroseconds(scope.seconds)},
+                      {"kernels", scope.kernels},
+                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  }
+  std::stable_sort(scopes.begin(), scopes.end(),
+                   [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
+  return scopes;
 }
 
 Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
@@ -317,38 +282,56 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                            const ReportDocumentOptions& options) {
   const HostTimeline time = SimulateHost(host, input.simulation.device_seconds);
   const DeviceDescription& machine = input.options.machine;
-  const Simulation& s = input.simulation;
   Json json = Json::object();
   json["format"] = "hlokit report 2";
   json["command"] = Ascii(options.command);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
+  const Module& source = input.source != nullptr ? *input.source : input.module;
+  std::vector<ReportGraph> graphs = {{&input, &plan, 1, EstimateCompileTime(source, plan), 0}};
+  std::vector<StepExecution> step = {{&input, &plan, 0}};
+  if (options.run != nullptr) {
+    graphs = options.run->graphs;
+    if (!options.run->step.empty()) step = options.run->step;
+    MergeGraphs(graphs, input, &json);
+  }
+  json["graphs"] = GraphsJson(graphs);
   // Uses the given host model rather than the calls alone.
   json["step_time_us"] = ToMicroseconds(time.step_seconds);
-  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
+  double device_seconds = 0, core_busy = 0, flops = 0, hbm_bytes = 0;
+  ResourceTimes busy{};
+  for (const ReportGraph& graph : graphs) {
+    const Simulation& own = graph.input->simulation;
+    device_seconds += own.device_seconds * graph.runs_per_step;
+    core_busy += own.core_busy * graph.runs_per_step;
+    flops += own.flops * graph.runs_per_step;
+    hbm_bytes += own.hbm_bytes * graph.runs_per_step;
+    AddTimes(own.busy, graph.runs_per_step, &busy);
+  }
+  if (time.step_seconds > device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
   Json& use = json["utilization"];
-  use["duty_cycle"] = Share(s.core_busy, time.step_seconds);
-  use["mxu_busy"] = Share(s.busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
-  use["hbm_busy"] = Share(s.busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
-  use["ici_busy"] = Share(s.busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
-  use["flops_of_peak"] = Share(s.flops / machine.PeakFlops(), time.step_seconds);
-  use["hbm_bandwidth_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
+  use["duty_cycle"] = Share(core_busy, time.step_seconds);
+  // As profilers define it: the part of the step in which the device executes a program, stalled or not.
+  use["duty_cycle_executing"] = Share(device_seconds, time.step_seconds);
+  use["mxu_busy"] = Share(busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
+  use["hbm_busy"] = Share(busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
+  use["ici_busy"] = Share(busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
+  use["flops_of_peak"] = Share(flops / machine.PeakFlops(), time.step_seconds);
+  use["hbm_bandwidth_of_peak"] = Share(hbm_bytes / machine.HbmRate(), time.step_seconds);
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
-  json["breakdown"] = BreakdownJson(input, plan, time);
+  json["breakdown"] = BreakdownJson(graphs, time);
   json["recommendations"] = RecommendationsJson(input, host);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
-  json["core_stalls"] = WaitsJson(input, plan);
-  json["timeline"] = TimelineJson(input, plan, options);
-  Json scopes = Json::array();
-  for (const ScopeTime& scope : ScopeTimes(input, plan)) {
-    scopes.push_back({{"scope", Ascii(scope.scope)},
-                      {"time_us", ToMicroseconds(scope.seconds)},
-                      {"kernels", scope.kernels},
-                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  if (options.run != nullptr) {
+    json["host"]["step_numbers"] = options.run->step_numbers;
+    json["host"]["thread_columns"] = {"name", "start_us", "time_us", "step", "is_user", "source"};
+    json["host"]["threads"] = ThreadsJson(*options.run);
   }
-  json["scopes"] = std::move(scopes);
+  json["core_stalls"] = WaitsJson(graphs);
+  json["timeline"] = StepTimelineJson(step, {options.max_events, options.shown_events});
+  json["scopes"] = ScopesJson(graphs);
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = MemoryTimeline(input, plan);
   Json faster = Json::array();
@@ -369,6 +352,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   }
   json["other_targets"] = std::move(machines);
   json["target"] = DeviceDescriptionJson(machine);
+  CheckParts(&json);
   return json.dump() + "\n";
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 
+#include "interp/tpu/export/report_graphs.h"
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
@@ -15,9 +16,10 @@
 namespace hlokit::tpu {
 
 struct ReportDocumentOptions {
-  size_t max_events = 200000;  // events of one execution that are examined
-  size_t shown_events = 4000;  // events per line of the timeline; shorter neighbors are merged
-  std::string command;         // the command line, for the reader
+  size_t max_events = 200000;        // events of one execution that are examined
+  size_t shown_events = 4000;        // events per line of the timeline; shorter neighbors are merged
+  std::string command;               // the command line, for the reader
+  const RecordedRun* run = nullptr;  // of a recorded program: all its graphs and threads
 };
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,
