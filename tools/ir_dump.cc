@@ -2,6 +2,7 @@
 // ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -227,6 +228,9 @@ int Run(int argc, char** argv) {
     // Scopes connect the host's spans with the programs.
     session.options.debug = true;
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
+    profile.title = model.config.name.empty() ? std::filesystem::path(program).filename().string()
+                                              : StrCat(model.config.name, ", batch ", model.config.batch);
+    profile.names = cli::FlagNames(app);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
     if (!cli::StartProfile(&diagnostics)) return diagnostics.exit_code();

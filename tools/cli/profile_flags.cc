@@ -140,7 +140,10 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   }
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
+  document.title = flags.title;
   document.command = flags.command;
+  document.tool = "ir-dump";
+  document.flags = flags.names;
   const tpu::RecordedRun run = (*simulated)->recorded_run();
   document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),

@@ -74,6 +74,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
+  options.flags = flags.names;
   const std::string json = tpu::ReportDocument(input, plan, host, options);
   return cli::WriteReportPage(flags.page, json, diagnostics);
 }

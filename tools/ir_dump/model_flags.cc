@@ -81,6 +81,12 @@ void ModelFlags::AddTo(CLI::App* app) {
                   "each step takes the next batch from a loader: workers:N (threads that make batches), prefetch:N "
                   "(batches made ahead; 0: none, the program makes them), cost:TIME (of a batch), separated by commas")
       ->type_name("LOADER");
+  app->add_option("--inputs", request.inputs,
+                  "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
+                  "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
+                  "step takes the next batch")
+      ->type_name("FILES")
+      ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")
       ->type_name("FILE");
   app->add_option("--save", request.save,
@@ -163,6 +169,9 @@ absl::Status ModelFlags::Check() {
   }
   if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
     return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
+  }
+  if (request.config.name.empty() && !request.inputs.empty()) {
+    return absl::InvalidArgumentError("--inputs requires --model");
   }
   if (request.config.name.empty()) {
     return request.devices > 1 ? absl::InvalidArgumentError("--devices requires --model and --step=train")

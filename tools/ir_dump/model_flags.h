@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tracer/models/model.h"
@@ -22,7 +23,8 @@ struct ModelRequest {
   lazy::nn::Initializer initializer;
   std::string expected;  // expected metrics; empty: none
   bool compare = false;
-  std::string load, save;  // files of parameters and buffers; empty: none
+  std::string load, save;           // files of parameters and buffers; empty: none
+  std::vector<std::string> inputs;  // files of examples; empty: the model's pseudo-random ones
 };
 
 class ModelFlags {

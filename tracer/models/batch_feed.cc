@@ -93,10 +93,15 @@ BatchFeed::BatchFeed(Tracer* tracer, DeviceState* device, const Model& model, co
 }
 
 absl::StatusOr<std::vector<Literal>> BatchFeed::Make(int64_t number) const {
+  const int64_t first = range_.first + number * range_.stride;
   std::vector<Literal> batch;
-  for (const BatchArray& array : arrays_) {
-    batch.push_back(Literal::Zeros(array.shape));
-    array.fill(range_.first + number * range_.stride, &batch.back());
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    batch.push_back(Literal::Zeros(arrays_[i].shape));
+    if (options_.dataset == nullptr) {
+      arrays_[i].fill(first, &batch.back());
+    } else if (absl::Status s = options_.dataset->Read(i, first, &batch.back()); !s.ok()) {
+      return s;
+    }
   }
   return batch;
 }

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "tracer/models/dataset.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/device_loader.h"
 #include "tracer/step/tracer.h"
@@ -30,10 +31,11 @@ absl::StatusOr<LoaderOptions> ParseLoaderOptions(std::string_view text);
 std::vector<std::string_view> LoaderOptionNames();
 
 struct FeedOptions {
-  std::optional<LoaderOptions> loader;
+  std::optional<LoaderOptions> loader;     // none: the thread of the program makes each batch
+  std::shared_ptr<const Dataset> dataset;  // null: the model's pseudo-random examples
 
   // Returns false if training repeats one batch.
-  bool advances() const { return loader.has_value(); }
+  bool advances() const { return loader || dataset != nullptr; }
 };
 
 // The examples of a run.

@@ -90,15 +90,17 @@ Tensor PromptOf(const Batch& batch) {
   return Slice(tokens, 1, 0, std::max<int64_t>(1, tokens.size(1) / 2));
 }
 
-absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
+absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model& model, int64_t steps, bool fetch,
+                                                     const FeedOptions& options) {
   const NoGradGuard no_grad;
   const std::unique_ptr<Decoder> decoder = model.MakeDecoder(tracer);
   if (decoder == nullptr) return absl::InvalidArgumentError("the model does not generate tokens");
-  const Batch batch = model.MakeBatch(tracer);
-  const Tensor prompt = PromptOf(batch);
-  if (prompt.size(1) + steps > batch.inputs[0].size(1)) {
+  const absl::StatusOr<Batch> batch = FeedOf(tracer, model, 1, options)->Next();
+  if (!batch.ok()) return batch.status();
+  const Tensor prompt = PromptOf(*batch);
+  if (prompt.size(1) + steps > batch->inputs[0].size(1)) {
     return absl::InvalidArgumentError(StrCat(steps, " tokens after a prompt of ", prompt.size(1), " are more than the ",
-                                             batch.inputs[0].size(1), " of a sequence (--seq)"));
+                                             batch->inputs[0].size(1), " of a sequence (--seq)"));
   }
   std::vector<TrainingMetric> metrics;
   Tensor logits;

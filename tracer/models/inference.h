@@ -26,9 +26,10 @@ absl::StatusOr<std::vector<TrainingMetric>> Evaluate(Tracer& tracer, const Model
 
 // Returns the first half of a batch of tokens, which generation continues.
 Tensor PromptOf(const Batch& batch);
-// Generates `steps` tokens after the prompt, each the most probable one. Returns them, and metrics of the last logits.
+// Generates `steps` tokens after the prompt, that of the first batch, each the most probable one. Returns them, and
+// metrics of the last logits.
 absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model& model, int64_t steps,
-                                                     bool fetch = true);
+                                                     bool fetch = true, const FeedOptions& feed = {});
 
 }  // namespace hlokit::lazy::models
 

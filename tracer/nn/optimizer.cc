@@ -104,8 +104,8 @@ std::vector<NamedTensor> Optimizer::State() const {
   return state;
 }
 
-absl::Status Optimizer::LoadState(absl::Span<const NamedValue> values) {
-  for (const NamedValue& value : values) {
+absl::Status Optimizer::LoadState(absl::Span<const interp::NamedValue> values) {
+  for (const interp::NamedValue& value : values) {
     size_t i = 0;
     std::string_view name;
     const bool split = SplitName(value.name, &i, &name) && i < parameters_.size();

@@ -12,10 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "interp/values/safetensors.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
 #include "tracer/nn/parameter_registry.h"
-#include "tracer/nn/safetensors.h"
 
 namespace hlokit::lazy::nn {
 
@@ -37,7 +37,7 @@ class Optimizer {
   // Returns the optimizer's state for a checkpoint: "NUMBER.momentum_buffer" and the like, with parameter numbers over
   // all groups. Empty before the first step. LoadState accepts the state of an optimizer of the same kind.
   std::vector<NamedTensor> State() const;
-  absl::Status LoadState(absl::Span<const NamedValue> values);
+  absl::Status LoadState(absl::Span<const interp::NamedValue> values);
 
   // Returns the parameters of all groups.
   const Tensors& parameters() const { return parameters_; }

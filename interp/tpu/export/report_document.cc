@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,7 +25,6 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedGaps = 200;
 constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
-constexpr size_t kMemoryPoints = 1500;
 
 std::string_view ToString(TimeKind kind) {
   switch (kind) {
@@ -73,6 +71,24 @@ Json GapParts(const DeviceGap& gap) {
   return parts;
 }
 
+// Returns the recorded scopes on the host's timeline. Each begins with the recording of its step.
+Json SpansJson(const HostModel& plan, const HostTimeline& time) {
+  std::map<int64_t, double> recording;
+  for (const TimelineSpan& a : time.spans) {
+    if (a.track == Track::kProgram && !a.wait && a.phase == HostPhase::kTrace) recording.try_emplace(a.step, a.start);
+  }
+  Json spans = Json::array();
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
+    const auto begin = recording.find(static_cast<int64_t>(k));
+    for (const HostScope& scope : plan.steps[k].scopes) {
+      if (begin == recording.end() || spans.size() >= kListedActivities) break;
+      spans.push_back(
+          {Ascii(scope.name), k, ToMicroseconds(begin->second + scope.start), ToMicroseconds(scope.duration)});
+    }
+  }
+  return spans;
+}
+
 Json HostJson(const HostModel& plan, const HostTimeline& time) {
   Json host = Json::object();
   host["source"] = Ascii(plan.source);
@@ -105,6 +121,8 @@ Json HostJson(const HostModel& plan, const HostTimeline& time) {
          activity.track == Track::kDevice ? std::string("step") : std::string(ToString(activity.phase)), activity.step,
          ToMicroseconds(activity.start), ToMicroseconds(activity.end - activity.start), activity.wait ? 1 : 0});
   }
+  host["spans"] = SpansJson(plan, time);
+  host["span_columns"] = {"scope", "step", "start_us", "time_us"};
   host["activity_columns"] = {"lane", "phase", "step", "start_us", "time_us", "is_wait"};
   host["activities"] = std::move(activities);
   Json scopes = Json::array();
@@ -208,6 +226,7 @@ Json ScopesJson(const std::vector<ReportGraph>& graphs) {
     for (const ScopeTime& scope : ScopeTimes(*graph.input, *graph.plan)) {
       ScopeTime& sum = by_name[scope.scope];
       sum.seconds += scope.seconds * graph.runs_per_step;
+      sum.concurrent_seconds += scope.concurrent_seconds * graph.runs_per_step;
       sum.kernels += scope.kernels;
       sum.mixed_kernel_seconds += scope.mixed_kernel_seconds * graph.runs_per_step;
     }
@@ -216,33 +235,13 @@ Json ScopesJson(const std::vector<ReportGraph>& graphs) {
   for (const auto& [name, scope] : by_name) {
     scopes.push_back({{"scope", Ascii(name)},
                       {"time_us", ToMicroseconds(scope.seconds)},
+                      {"concurrent_us", ToMicroseconds(scope.concurrent_seconds)},
                       {"kernels", scope.kernels},
                       {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
   }
   std::stable_sort(scopes.begin(), scopes.end(),
                    [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
   return scopes;
-}
-
-Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
-  Json points = Json::array();
-  const int64_t entry = plan.PlanOf(input.module.entry().id());
-  if (entry < 0) return points;
-  const std::vector<StepTime>& steps = input.simulation.computations[entry].steps;
-  const std::vector<int64_t>& bytes = input.memory.timeline;
-  std::vector<uint32_t> order(std::min(steps.size(), bytes.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return steps[a].start < steps[b].start; });
-  const size_t bucket = std::max<size_t>(1, (order.size() + kMemoryPoints - 1) / kMemoryPoints);
-  for (size_t first = 0; first < order.size(); first += bucket) {
-    uint32_t most = order[first];
-    for (size_t k = first; k < std::min(order.size(), first + bucket); ++k) {
-      if (bytes[order[k]] > bytes[most]) most = order[k];
-    }
-    points.push_back({ToMicroseconds(steps[most].start), bytes[most],
-                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].root).name())});
-  }
-  return points;
 }
 
 Json DeviceDescriptionJson(const DeviceDescription& machine) {
@@ -258,7 +257,7 @@ Json DeviceDescriptionJson(const DeviceDescription& machine) {
   return rows;
 }
 
-Json RecommendationsJson(const ReportInput& input, const HostModel& host) {
+Json RecommendationsJson(const ReportInput& input, const HostModel& host, const ReportDocumentOptions& options) {
   Json list = Json::array();
   for (const Recommendation& advice : Recommend(input, host)) {
     Json row = {{"title", advice.title},
@@ -267,9 +266,13 @@ Json RecommendationsJson(const ReportInput& input, const HostModel& host) {
                 {"simulated", advice.changed},
                 {"before_us", ToMicroseconds(advice.before)},
                 {"after_us", ToMicroseconds(advice.after)}};
+    if (std::find(options.flags.begin(), options.flags.end(), advice.flag) != options.flags.end()) {
+      row["flag"] = StrCat(options.tool, " ", advice.flag);
+    }
     if (advice.bytes_before > 0) {
       row["peak_bytes_before"] = advice.bytes_before;
       row["peak_bytes_after"] = advice.bytes_after;
+      row["fits_after"] = advice.fits_after;
     }
     list.push_back(std::move(row));
   }
@@ -283,8 +286,12 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   const HostTimeline time = SimulateHost(host, input.simulation.device_seconds);
   const DeviceDescription& machine = input.options.machine;
   Json json = Json::object();
-  json["format"] = "hlokit report 2";
+  json["format"] = "hlokit report 3";
+  json["title"] = Ascii(options.title.empty() ? std::string(input.module.name()) : options.title);
   json["command"] = Ascii(options.command);
+  json["tool"] = options.tool;
+  json["flags"] = Json::array();
+  for (const std::string& flag : options.flags) json["flags"].push_back(flag);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
   const Module& source = input.source != nullptr ? *input.source : input.module;
@@ -321,7 +328,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
   json["breakdown"] = BreakdownJson(graphs, time);
-  json["recommendations"] = RecommendationsJson(input, host);
+  json["recommendations"] = RecommendationsJson(input, host, options);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
   if (options.run != nullptr) {
@@ -330,10 +337,11 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
     json["host"]["threads"] = ThreadsJson(*options.run);
   }
   json["core_stalls"] = WaitsJson(graphs);
-  json["timeline"] = StepTimelineJson(step, {options.max_events, options.shown_events});
+  ReportTimelines timelines = BuildReportTimelines(input, plan, step, options);
+  json["timeline"] = std::move(timelines.devices);
   json["scopes"] = ScopesJson(graphs);
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
-  json["memory"]["timeline"] = MemoryTimeline(input, plan);
+  json["memory"]["timeline"] = std::move(timelines.memory);
   Json faster = Json::array();
   for (const Sensitivity& change : SensitivityAnalysis(input, host)) {
     faster.push_back({{"resource", change.resource},

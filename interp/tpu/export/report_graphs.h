@@ -8,12 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/export/report_timeline.h"
 #include "interp/tpu/export/xplane.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/compile_time.h"
 
 namespace hlokit::tpu {
+
+// An execution of one step.
+struct StepExecution {
+  const ReportInput* input = nullptr;
+  const KernelPlan* plan = nullptr;
+  double start = 0;  // seconds since the first one of the step began
+};
 
 struct ReportGraph {
   const ReportInput* input = nullptr;

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step on the devices for the report page: events by line, and the utilization over time.
+// Timelines of the report page: operations of one execution on each device, and HBM over it.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_REPORT_TIMELINE_H_
 #define HLOKIT_INTERP_TPU_EXPORT_REPORT_TIMELINE_H_
 
-#include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "interp/tpu/export/report_document.h"
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 
 namespace hlokit::tpu {
 
-// An execution in the step.
-struct StepExecution {
-  const ReportInput* input = nullptr;
-  const KernelPlan* plan = nullptr;
-  double start = 0;  // seconds since the first one of the step began
+// `step`: the executions of one step. HBM is that of `input`, the main program.
+struct ReportTimelines {
+  nlohmann::ordered_json devices;  // value of the key `timeline`
+  nlohmann::ordered_json memory;   // value of the key `memory.timeline`: time_us, bytes, operation
 };
 
-struct StepTimelineOptions {
-  size_t max_events = 200000;  // events of one execution that are examined
-  size_t shown_events = 4000;  // events per line; shorter neighbors are merged
-};
-
-// Returns the object `timeline` of a report (docs/report.md).
-nlohmann::ordered_json StepTimelineJson(const std::vector<StepExecution>& executions,
-                                        const StepTimelineOptions& options);
+ReportTimelines BuildReportTimelines(const ReportInput& input, const KernelPlan& plan,
+                                     const std::vector<StepExecution>& step, const ReportDocumentOptions& options);
 
 }  // namespace hlokit::tpu
 

@@ -292,6 +292,7 @@ class Recommender {
     advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", FormatPercent(gap, now_.step_seconds),
                              "), waiting for: ", ToString(phase), ".", Places(phase));
     advice.action = std::move(action);
+    if (phase == HostPhase::kCompile) advice.flag = "--explain-recompiles";
     advice.changed = std::move(changed);
     advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
     Add(std::move(advice));
@@ -339,8 +340,7 @@ class Recommender {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
          });
     Host(HostPhase::kCompile, "Stop compiling in the loop",
-         "Find what changes from step to step (ir-dump --explain-recompiles): shapes, numbers in the graph, extra "
-         "fetches.",
+         "Find what changes from step to step: shapes, numbers in the graph, extra fetches.",
          "the host with all graphs known after the first step", [](HostModel* plan) {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
          });

@@ -17,6 +17,7 @@ struct Recommendation {
   std::string title;
   std::string evidence;  // the observation
   std::string action;    // the change to make
+  std::string flag;      // a flag of ir-dump that shows more about it; "": none
   std::string changed;   // the difference in the second simulation
   double before = 0;     // seconds per step
   double after = 0;

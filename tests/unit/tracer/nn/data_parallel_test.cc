@@ -164,7 +164,7 @@ class DataParallelTest : public ::testing::Test {
   };
 
   // Returns the parameters of device 0 after four steps on a number of devices, each in a separate thread or in turn.
-  static std::vector<nn::NamedValue> Train(int devices, bool threads, Context* context) {
+  static std::vector<interp::NamedValue> Train(int devices, bool threads, Context* context) {
     Tracer tracer(Devices(devices));
     std::vector<std::unique_ptr<Replica>> replicas;
     for (int d = 0; d < devices; ++d) {
@@ -188,24 +188,24 @@ class DataParallelTest : public ::testing::Test {
     const absl::Status done = tracer.Wait();
     EXPECT_TRUE(done.ok()) << done.message();
     // Replicas stay equal, bit by bit.
-    const std::vector<nn::NamedValue> first = *nn::FetchState(replicas[0]->registry.state());
+    const std::vector<interp::NamedValue> first = *nn::FetchState(replicas[0]->registry.state());
     for (int d = 1; d < devices; ++d) {
-      const std::vector<nn::NamedValue> other = *nn::FetchState(replicas[d]->registry.state());
+      const std::vector<interp::NamedValue> other = *nn::FetchState(replicas[d]->registry.state());
       for (size_t i = 0; i < first.size(); ++i) {
         EXPECT_EQ(std::memcmp(first[i].value.data(), other[i].value.data(), first[i].value.size_bytes()), 0);
       }
     }
-    absl::StatusOr<nn::SafetensorsFile> own = nn::DecodeSafetensors(*nn::EncodeSafetensors(first), context);
+    absl::StatusOr<interp::SafetensorsFile> own = interp::DecodeSafetensors(*interp::EncodeSafetensors(first), context);
     return std::move(own->tensors);
   }
 };
 
 TEST_F(DataParallelTest, TrainingOnSeveralDevicesIsTrainingOnTheWholeBatch) {
   Context context;
-  const std::vector<nn::NamedValue> one = Train(1, false, &context);
+  const std::vector<interp::NamedValue> one = Train(1, false, &context);
   for (int devices : {2, 4}) {
     for (bool threads : {false, true}) {
-      const std::vector<nn::NamedValue> many = Train(devices, threads, &context);
+      const std::vector<interp::NamedValue> many = Train(devices, threads, &context);
       ASSERT_EQ(one.size(), many.size());
       for (size_t i = 0; i < one.size(); ++i) {
         for (size_t k = 0; k < one[i].value.values<float>().size(); ++k) {

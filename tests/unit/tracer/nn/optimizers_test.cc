@@ -220,7 +220,7 @@ Numbers TwoHalves(Make make, const std::function<void(Optimizer*, int)>& run, bo
     run(first.get(), 3);
     return values();
   }
-  const absl::StatusOr<std::vector<NamedValue>> state = FetchState(first->State());
+  const absl::StatusOr<std::vector<interp::NamedValue>> state = FetchState(first->State());
   EXPECT_TRUE(state.ok());
   const std::unique_ptr<Optimizer> second = make();
   const absl::Status loaded = second->LoadState(*state);
@@ -252,7 +252,7 @@ TEST_F(OptimizersTest, FactorsHaveShapesOfTheirOwn) {
   m.set_grad(OnesLike(m));
   Adafactor optimizer({m}, {});
   optimizer.Step();
-  std::vector<NamedValue> state = *FetchState(optimizer.State());
+  std::vector<interp::NamedValue> state = *FetchState(optimizer.State());
   ASSERT_EQ(state.size(), 3u);
   EXPECT_EQ(state[1].name, "0.row_var");
   EXPECT_EQ(state[1].value.shape().dims(), (Dims(IntList{2, 1})));

@@ -158,7 +158,8 @@ ENTRY main {
   ASSERT_GE(ways.size(), 2u);
   for (const MemoryAdvice& way : ways) {
     EXPECT_TRUE(way.fits()) << way.title;
-    EXPECT_LT(way.peak_bytes, large.input().memory.peak_bytes) << way.title;
+    const bool other_target = way.title.find("run it on") != std::string::npos;
+    EXPECT_TRUE(other_target || way.peak_bytes < large.input().memory.peak_bytes) << way.title;
     EXPECT_GT(way.device_seconds, 0) << way.title;
   }
 }
@@ -287,11 +288,14 @@ TEST(Breakdown, WaitsAreForWhatEndedLast) {
 TEST(ScopeTime, SharesOfAllScopesAreTheTimeOfAllSteps) {
   const Case c(kGradients);
   double sum = 0;
+  double core = 0;
   for (const ScopeTime& scope : ScopeTimes(c.input(), c.plan())) {
     EXPECT_FALSE(scope.scope.empty());
     EXPECT_LE(scope.mixed_kernel_seconds, scope.seconds * (1 + 1e-9));
-    sum += scope.seconds;
+    sum += scope.seconds + scope.concurrent_seconds;
+    core += scope.seconds;
   }
+  EXPECT_LE(core, c.simulation().device_seconds * (1 + 1e-9));
   double rows = 0;
   for (const OpRow& row : c.simulation().rows) rows += row.seconds;
   EXPECT_NEAR(sum, rows, 1e-9 * rows);

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/nn/safetensors.h"
+#include "interp/values/safetensors.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "parser/files/atomic_file_writer.h"
 
-namespace hlokit::lazy::nn {
+namespace hlokit::interp {
 namespace {
 
-constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 constexpr std::string_view kMetadata = "__metadata__";
 
 struct TypeName {
@@ -64,7 +61,7 @@ struct Entry {
 
 // Reads the header event by event: an object of objects, whose members are text or lists of numbers. Rejects anything
 // else, so nesting is bounded.
-class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
+class SafetensorsHeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<Entry> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
@@ -139,8 +136,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   absl::flat_hash_set<std::string> names_;
 };
 
-// Checks an entry. Returns its shape and sets the size of its data.
-absl::StatusOr<Shape> ShapeOf(const Entry& entry, Context* context, uint64_t* bytes) {
+// Checks an entry. Returns its array, whose data begin at data_begin plus its first offset.
+absl::StatusOr<StoredArray> ArrayOf(const Entry& entry, uint64_t data_begin) {
   if (!entry.dtype || !entry.shape || !entry.offsets) {
     return Bad(StrCat(entry.name, " needs dtype, shape and data_offsets"));
   }
@@ -149,31 +146,30 @@ absl::StatusOr<Shape> ShapeOf(const Entry& entry, Context* context, uint64_t* by
   if (type == std::end(kTypes)) return Bad(StrCat(entry.name, " has the unknown type ", *entry.dtype));
   if (entry.shape->size() > 64) return Bad(StrCat(entry.name, " has too many dimensions"));
   if (entry.offsets->size() != 2) return Bad(StrCat("data_offsets of ", entry.name, " are not two numbers"));
-  std::vector<int64_t> dims;
-  uint64_t size = static_cast<uint64_t>(BytesOf(type->type));
+  StoredArray array;
+  array.type_name = *entry.dtype;
+  array.type = type->type;
+  array.element_bytes = BytesOf(type->type);
+  array.strict_bools = true;
+  uint64_t size = static_cast<uint64_t>(array.element_bytes);
   for (uint64_t dim : *entry.shape) {
     if (__builtin_mul_overflow(size, dim, &size) || dim > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return Bad(StrCat(entry.name, " is larger than any memory"));
     }
-    dims.push_back(static_cast<int64_t>(dim));
+    array.dims.push_back(static_cast<int64_t>(dim));
   }
   const uint64_t begin = (*entry.offsets)[0], end = (*entry.offsets)[1];
   if (begin > end || end - begin != size) {
     return Bad(StrCat(entry.name, " takes ", size, " bytes, its data_offsets say otherwise"));
   }
-  *bytes = size;
-  return context->shapes.Array(type->type, dims);
+  array.begin = data_begin + begin;
+  array.bytes = size;
+  return array;
 }
 
-// The header: entries in order of their data with the shapes of their arrays.
-struct Header {
-  std::vector<std::pair<std::string, Shape>> tensors;
-  std::vector<std::pair<std::string, std::string>> metadata;
-};
-
-absl::StatusOr<Header> DecodeHeader(std::string_view text, uint64_t data_bytes, Context* context) {
+absl::StatusOr<SafetensorsIndex> DecodeHeader(std::string_view text, uint64_t data_begin, uint64_t data_bytes) {
   if (text.empty() || text[0] != '{') return Bad("the header does not start with {");
-  HeaderReader reader;
+  SafetensorsHeaderReader reader;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader)) return Bad(reader.error);
   const auto begin_of = [](const Entry& e) {
     return e.offsets && e.offsets->size() == 2 ? std::pair((*e.offsets)[0], (*e.offsets)[1])
@@ -181,33 +177,25 @@ absl::StatusOr<Header> DecodeHeader(std::string_view text, uint64_t data_bytes, 
   };
   std::stable_sort(reader.entries.begin(), reader.entries.end(),
                    [&](const Entry& a, const Entry& b) { return begin_of(a) < begin_of(b); });
-  Header header;
-  header.metadata = std::move(reader.metadata);
+  SafetensorsIndex index;
+  index.metadata = std::move(reader.metadata);
   uint64_t at = 0;
   for (const Entry& entry : reader.entries) {
-    uint64_t bytes = 0;
-    absl::StatusOr<Shape> shape = ShapeOf(entry, context, &bytes);
-    if (!shape.ok()) return shape.status();
+    absl::StatusOr<StoredArray> array = ArrayOf(entry, data_begin);
+    if (!array.ok()) return array.status();
     if ((*entry.offsets)[0] != at) return Bad(StrCat("the data of ", entry.name, " does not follow what is before it"));
     at = (*entry.offsets)[1];
     if (at > data_bytes) return Bad(StrCat("the data of ", entry.name, " ends beyond the file"));
-    header.tensors.emplace_back(entry.name, *shape);
+    index.tensors.emplace_back(entry.name, *std::move(array));
   }
   if (at != data_bytes) return Bad(StrCat(data_bytes - at, " bytes at the end belong to no tensor"));
-  return header;
+  return index;
 }
 
 uint64_t LoadLength(const char* bytes) {
   uint64_t length = 0;
   for (int i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
   return length;
-}
-
-// Returns true if each bool is a byte of 0 or 1.
-bool BoolsAreValid(const Literal& value) {
-  if (value.shape().element_type() != ElementType::kPred) return true;
-  const absl::Span<const uint8_t> bytes = value.values<uint8_t>();
-  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t b) { return b <= 1; });
 }
 
 // Returns the header for these tensors, and the order of their data.
@@ -246,29 +234,16 @@ absl::StatusOr<std::string> EncodeHeader(absl::Span<const NamedValue> tensors,
   return prefix + text;
 }
 
-// Decodes a file of `size` bytes; read(offset, to, bytes) reads chunks of it, in order.
-template <typename Read>
-absl::StatusOr<SafetensorsFile> Decode(uint64_t size, Read read, Context* context) {
-  char prefix[8];
-  if (size < sizeof(prefix)) return Bad("it is shorter than 8 bytes");
-  const absl::Status cut = absl::UnavailableError("the file could not be read to its end");
-  if (!read(0, prefix, sizeof(prefix))) return cut;
-  const uint64_t length = LoadLength(prefix);
-  if (length > kMaxHeader || length > size - sizeof(prefix)) return Bad("the length of the header is beyond the file");
-  std::string text(length, '\0');
-  if (!read(sizeof(prefix), text.data(), length)) return cut;
-  uint64_t at = sizeof(prefix) + length;
-  absl::StatusOr<Header> header = DecodeHeader(text, size - at, context);
-  if (!header.ok()) return header.status();
+// Reads all arrays of a file.
+absl::StatusOr<SafetensorsFile> ReadAll(std::shared_ptr<const ByteSource> source, Context* context) {
+  absl::StatusOr<SafetensorsIndex> index = OpenSafetensors(std::move(source));
+  if (!index.ok()) return index.status();
   SafetensorsFile file;
-  file.metadata = std::move(header->metadata);
-  for (auto& [name, shape] : header->tensors) {
-    Literal value = Literal::Zeros(shape);
-    const size_t bytes = value.size_bytes();
-    if (bytes != 0 && !read(at, reinterpret_cast<char*>(value.data()), bytes)) return cut;
-    at += bytes;
-    if (!BoolsAreValid(value)) return Bad(StrCat(name, " has a bool that is neither 0 nor 1"));
-    file.tensors.push_back({std::move(name), std::move(value)});
+  file.metadata = std::move(index->metadata);
+  for (auto& [name, array] : index->tensors) {
+    absl::StatusOr<Literal> value = ReadArray(array, context->shapes.Array(*array.type, array.dims));
+    if (!value.ok()) return Bad(StrCat(name, ": ", std::string(value.status().message())));
+    file.tensors.push_back({std::move(name), *std::move(value)});
   }
   return file;
 }
@@ -278,6 +253,23 @@ std::string_view BytesOfValue(const Literal& value) {
 }
 
 }  // namespace
+
+absl::StatusOr<SafetensorsIndex> OpenSafetensors(std::shared_ptr<const ByteSource> source) {
+  char prefix[8];
+  if (source->size() < sizeof(prefix)) return Bad("it is shorter than 8 bytes");
+  if (absl::Status s = source->Read(0, prefix, sizeof(prefix)); !s.ok()) return s;
+  const uint64_t length = LoadLength(prefix);
+  if (length > kMaxSafetensorsHeader || length > source->size() - sizeof(prefix)) {
+    return Bad("the length of the header is beyond the file");
+  }
+  std::string text(length, '\0');
+  if (absl::Status s = source->Read(sizeof(prefix), text.data(), length); !s.ok()) return s;
+  const uint64_t begin = sizeof(prefix) + length;
+  absl::StatusOr<SafetensorsIndex> index = DecodeHeader(text, begin, source->size() - begin);
+  if (!index.ok()) return index;
+  for (auto& tensor : index->tensors) tensor.second.source = source;
+  return index;
+}
 
 absl::StatusOr<std::string> EncodeSafetensors(absl::Span<const NamedValue> tensors,
                                               absl::Span<const std::pair<std::string, std::string>> metadata) {
@@ -289,13 +281,7 @@ absl::StatusOr<std::string> EncodeSafetensors(absl::Span<const NamedValue> tenso
 }
 
 absl::StatusOr<SafetensorsFile> DecodeSafetensors(std::string_view bytes, Context* context) {
-  return Decode(
-      bytes.size(),
-      [&](uint64_t at, char* to, size_t size) {
-        std::memcpy(to, bytes.data() + at, size);
-        return true;
-      },
-      context);
+  return ReadAll(ByteSource::OfMemory(std::string(bytes)), context);
 }
 
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedValue> tensors,
@@ -311,19 +297,11 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedVal
 }
 
 absl::StatusOr<SafetensorsFile> ReadSafetensors(const std::string& path, Context* context) {
-  std::error_code error;
-  const uint64_t size = std::filesystem::file_size(path, error);
-  if (error) return absl::NotFoundError(StrCat(path, ": ", error.message()));
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(StrCat("cannot read ", path));
-  absl::StatusOr<SafetensorsFile> file = Decode(
-      size,
-      [&](uint64_t, char* to, size_t bytes) {  // chunks are read in file order
-        return static_cast<bool>(in.read(to, static_cast<std::streamsize>(bytes)));
-      },
-      context);
+  absl::StatusOr<std::shared_ptr<const ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  absl::StatusOr<SafetensorsFile> file = ReadAll(*std::move(source), context);
   if (!file.ok()) return absl::Status(file.status().code(), StrCat(path, ": ", std::string(file.status().message())));
   return file;
 }
 
-}  // namespace hlokit::lazy::nn
+}  // namespace hlokit::interp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/nn/safetensors.h"
+#include "interp/values/safetensors.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include "ir/text/printer.h"
 #include "tests/unit/temporary_folder.h"
 
-namespace hlokit::lazy::nn {
+namespace hlokit::interp {
 namespace {
 
-std::string File(const std::string& header, const std::string& data) {
+std::string SafetensorsBytes(const std::string& header, const std::string& data) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(header.size() >> (8 * i)));
   return bytes + header + data;
@@ -50,7 +50,7 @@ TEST_F(SafetensorsTest, TheBytesAreThoseOfTheFormat) {
   std::string data;
   for (int i = 0; i < 8; ++i) data.push_back(static_cast<char>(37 * i + 1));
   for (int i = 0; i < 3; ++i) data.push_back(static_cast<char>(37 * i + 1));
-  EXPECT_EQ(*bytes, File(padded, data));
+  EXPECT_EQ(*bytes, SafetensorsBytes(padded, data));
 }
 
 TEST_F(SafetensorsTest, EveryTypeComesBackTheSame) {
@@ -87,7 +87,7 @@ TEST_F(SafetensorsTest, WhatTheFormatDoesNotHaveIsAnError) {
 
 TEST_F(SafetensorsTest, HostileHeadersAreNamed) {
   const auto problem = [](const std::string& header, const std::string& data = "") {
-    return Problem(File(header, data)).substr(std::string("not a safetensors file: ").size());
+    return Problem(SafetensorsBytes(header, data)).substr(std::string("not a safetensors file: ").size());
   };
   EXPECT_EQ(Problem("1234567"), "not a safetensors file: it is shorter than 8 bytes");
   EXPECT_EQ(Problem("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
@@ -109,7 +109,7 @@ TEST_F(SafetensorsTest, HostileHeadersAreNamed) {
   EXPECT_EQ(problem(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})"), "a list where none belongs");
   EXPECT_EQ(problem(R"({"a":{"b":{"c":{}}}})"), "an object where none belongs");
   EXPECT_EQ(problem(R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", "\x02"),
-            "a has a bool that is neither 0 nor 1");
+            "a: the array has a bool that is neither 0 nor 1");
   EXPECT_EQ(problem("{" + std::string(100000, '[')), "expected JSON in the header at byte 10");
 }
 
@@ -143,4 +143,4 @@ TEST_F(SafetensorsTest, AFileThatCannotBeWrittenLeavesTheOldOne) {
 }
 
 }  // namespace
-}  // namespace hlokit::lazy::nn
+}  // namespace hlokit::interp
