@@ -50,8 +50,13 @@ constexpr std::pair<std::string_view, OptimizerMaker> kOptimizers[] = {
     {"adagrad",
      [](Tensors p, const TrainingOptions& o) { return Made<nn::Adagrad>(std::move(p), nn::AdagradOptions(), o); }},
     {"adafactor",
-     [](Tensors p, const TrainingOptions& o) { return Made<nn::Adafactor>(std::move(p), nn::AdafactorOptions(), o); }},
-    {"lamb", [](Tensors p, const TrainingOptions& o) { return Made<nn::Lamb>(std::move(p), nn::LambOptions(), o); }},
+     [](Tensors p, const TrainingOptions& o) {
+       return Made<nn::Adafactor>(std::move(p), nn::AdafactorOptions{.capturable = o.capture != Capture::kNone}, o);
+     }},
+    {"lamb",
+     [](Tensors p, const TrainingOptions& o) {
+       return Made<nn::Lamb>(std::move(p), nn::LambOptions{.capturable = o.capture != Capture::kNone}, o);
+     }},
 };
 
 }  // namespace
