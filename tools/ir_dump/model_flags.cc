@@ -42,10 +42,12 @@ void ModelFlags::AddTo(CLI::App* app) {
       ->type_name("RATE");
   app->add_option("--autocast", autocast_, "compute the forward pass as under torch.autocast: bf16 or f16")
       ->check(CLI::IsMember({"bf16", "f16"}));
-  app->add_option("--capture", capture_,
-                  "capture training steps and replay them: full (one graph) or fwd-bwd (forward, backward and update); "
-                  "--emit=graphs prints what was captured")
-      ->check(CLI::IsMember({"full", "fwd-bwd"}));
+  app->add_option(
+         "--capture", capture_,
+         "capture training steps and replay them: full (one graph), fwd-bwd (forward, backward and update), or "
+         "breaks:N (N graph breaks between stages of the model: N + 1 graphs forward, as many backward, and the "
+         "update); --emit=graphs prints what was captured")
+      ->type_name("CAPTURE");
   cli::AddNumber(app, "--label-smoothing", &request.training.label_smoothing,
                  "share of each label that is spread over all classes");
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
@@ -199,12 +201,24 @@ absl::Status ModelFlags::Check() {
     if (!loader.ok()) return absl::InvalidArgumentError(StrCat("--loader: ", std::string(loader.status().message())));
     request.training.feed.loader = *loader;
   }
-  if (!capture_.empty()) {
+  if (given("--capture")) {
     if (request.step != "train" || request.devices > 1) {
       return absl::InvalidArgumentError("--capture requires --step=train on one device");
     }
-    if (capture_ == "fwd-bwd" && request.training.accumulate > 1) {
-      return absl::InvalidArgumentError("--capture=fwd-bwd cannot be used with --accumulate");
+    constexpr std::string_view kBreaks = "breaks:";
+    const bool breaks = capture_.starts_with(kBreaks);
+    if (breaks) {
+      const char* const end = capture_.data() + capture_.size();
+      const auto [at, error] = std::from_chars(capture_.data() + kBreaks.size(), end, request.training.graph_breaks);
+      if (error != std::errc() || at != end || request.training.graph_breaks < 1) {
+        return absl::InvalidArgumentError(StrCat("--capture: `", capture_, "`: expected a number of at least 1"));
+      }
+    } else if (capture_ != "full" && capture_ != "fwd-bwd") {
+      return absl::InvalidArgumentError(
+          StrCat("--capture: expected full, fwd-bwd or breaks:N, found `", capture_, "`"));
+    }
+    if (capture_ != "full" && request.training.accumulate > 1) {
+      return absl::InvalidArgumentError(StrCat("--capture=", capture_, " cannot be used with --accumulate"));
     }
     request.training.capture =
         capture_ == "full" ? lazy::models::Capture::kFull : lazy::models::Capture::kForwardBackward;

@@ -270,7 +270,7 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
         lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
-    if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
+    if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
