@@ -4,6 +4,7 @@
 #ifndef HLOKIT_TRACER_SCRIPT_NATIVE_FUNCTIONS_H_
 #define HLOKIT_TRACER_SCRIPT_NATIVE_FUNCTIONS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,7 @@ struct RunContext {
   Tracer* tracer = nullptr;
   DeviceState* device = nullptr;
   std::unique_lock<std::mutex>* turn = nullptr;  // of the devices of a script; null: there is one
+  std::atomic<bool>* failed = nullptr;           // set when a device fails, so that the others stop
   size_t parameters = 0;                         // made so far: each has other initial values
 
   // Returns a registry for the parameters of one module.

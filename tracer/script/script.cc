@@ -2,6 +2,7 @@
 #include "tracer/script/script.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -42,7 +43,10 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
   results->resize(count);
   if (count == 1) {
     DeviceState* const device = CurrentDevice() != nullptr ? CurrentDevice() : tracer.device();
-    return script::ScriptRunner(source_, *program_, tracer, device, options, nullptr, out, sink).Run(&(*results)[0]);
+    script::RunContext context;
+    context.tracer = &tracer;
+    context.device = device;
+    return script::ScriptRunner(source_, *program_, context, options, out, sink).Run(&(*results)[0]);
   }
   // Devices take turns: one runs statements while the others wait for values, for steps or for each other.
   struct Replica {
@@ -52,13 +56,20 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
   };
   std::vector<Replica> replicas(count);
   std::mutex turns;
+  std::atomic<bool> failed = false;
   const auto run = [&](size_t d) {
     DeviceState* const device = tracer.device(static_cast<int>(d));
     const DeviceGuard guard(device);
     std::unique_lock<std::mutex> turn(turns);
     TextWriter writer(&replicas[d].printed);
-    script::ScriptRunner runner(source_, *program_, tracer, device, options, &turn, writer, &replicas[d].sink);
+    script::RunContext context;
+    context.tracer = &tracer;
+    context.device = device;
+    context.turn = &turn;
+    context.failed = &failed;
+    script::ScriptRunner runner(source_, *program_, context, options, writer, &replicas[d].sink);
     replicas[d].ok = runner.Run(&(*results)[d]);
+    if (!replicas[d].ok) failed = true;
   };
   std::vector<std::thread> others;
   for (size_t d = 1; d < count; ++d) others.emplace_back(run, d);

@@ -31,6 +31,7 @@ bool ScriptRunner::CheckStatus(SourceRange range) {
 }
 
 bool ScriptRunner::CountStatement(SourceRange range) {
+  if (context_.failed != nullptr && *context_.failed) return false;  // another device reported an error
   return ++statements_ <= options_.max_statements || Error(range, "the program runs too many statements");
 }
 

@@ -30,14 +30,16 @@ namespace hlokit::lazy::script {
 
 class ScriptRunner {
  public:
-  // turn: held while the script runs on one of several devices; null: there is one.
-  ScriptRunner(const SourceBuffer& source, const ScriptProgram& program, Tracer& tracer, DeviceState* device,
-               const ProgramOptions& options, std::unique_lock<std::mutex>* turn, TextWriter& out, DiagnosticSink* sink)
-      : source_(source), program_(program), tracer_(tracer), options_(options), out_(out), sink_(*sink) {
-    context_.tracer = &tracer;
-    context_.device = device;
-    context_.turn = turn;
-  }
+  // context: the device, whose turn is held while the script runs.
+  ScriptRunner(const SourceBuffer& source, const ScriptProgram& program, const RunContext& context,
+               const ProgramOptions& options, TextWriter& out, DiagnosticSink* sink)
+      : source_(source),
+        program_(program),
+        tracer_(*context.tracer),
+        options_(options),
+        out_(out),
+        sink_(*sink),
+        context_(context) {}
 
   // Returns false after an error, which is in the sink.
   bool Run(ProgramResult* result);
