@@ -144,6 +144,8 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   document.command = flags.command;
   document.tool = "ir-dump";
   document.flags = flags.names;
+  const tpu::RecordedRun run = (*simulated)->recorded_run();
+  document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

@@ -18,7 +18,9 @@ void ModelFlags::AddTo(CLI::App* app) {
          "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
          "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama, mixtral, t5, lstm, dlrm, unet")
       ->type_name("MODEL");
-  cli::AddNumber(app, "--batch", &request.config.batch, "examples in a batch", 1)->capture_default_str();
+  cli::AddNumber(app, "--batch", &request.config.batch,
+                 "examples in a batch, those of all devices together: divisible by --devices", 1)
+      ->capture_default_str();
   cli::AddNumber(app, "--seq", &request.config.seq, "tokens in a sequence", 1);
   cli::AddNumber(app, "--image", &request.config.image, "height and width of an image", 1);
   cli::AddNumber(app, "--classes", &request.config.classes, "classes of an image model", 1);
@@ -56,8 +58,8 @@ void ModelFlags::AddTo(CLI::App* app) {
   devices_ =
       cli::AddNumber(app, "--devices,--num-devices", &request.devices,
                      "number of devices in this process that train a model, each on a shard of the batch; gradients "
-                     "are summed over them",
-                     1, 1024)
+                     "are summed over them; at most 1024 run, and all of the largest slice of any TPU are emitted",
+                     1, 18432)
           ->capture_default_str();
   steps_ = cli::AddNumber(
       app, "--steps", &request.training.steps,
@@ -235,8 +237,11 @@ absl::Status ModelFlags::Check() {
   if (request.devices <= 1) return absl::OkStatus();
   if (request.step != "train") return absl::InvalidArgumentError("--devices requires --model and --step=train");
   if (request.config.batch % request.devices != 0) {
+    const int64_t below = request.config.batch / request.devices * request.devices;
     return absl::InvalidArgumentError(
-        StrCat("--devices: a batch of ", request.config.batch, " is not divisible by ", request.devices, " devices"));
+        StrCat("--devices: a batch of ", request.config.batch, " is not divisible by ", request.devices,
+               " devices; --batch is that of all devices together: ",
+               below > 0 ? StrCat(below, " and ", below + request.devices, " are") : StrCat(request.devices, " is")));
   }
   return absl::OkStatus();
 }

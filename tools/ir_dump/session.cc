@@ -37,6 +37,8 @@ std::string ModuleToString(const Module& module, const PrintOptions& options) {
   return text + "\n";
 }
 
+constexpr int64_t kMaxRunDevices = 1024;  // each has threads and parameters of its own
+
 constexpr std::pair<std::string_view, bool EmitOptions::*> kEmissions[] = {
     {"lazy", &EmitOptions::lazy},     {"lazy-dot", &EmitOptions::dot},
     {"hlo", &EmitOptions::hlo},       {"optimized-hlo", &EmitOptions::optimized},
@@ -224,6 +226,11 @@ bool Session::RunModel(const ModelRequest& request) {
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
       request.training.save_checkpoint.empty()) {
     return true;
+  }
+  if (request.devices > kMaxRunDevices) {
+    return Fail(config->name, absl::InvalidArgumentError(StrCat(
+                                  "--devices: at most ", kMaxRunDevices, " devices run in one process; for ",
+                                  request.devices, " choose --emit that does not run the model: params, lazy, hlo")));
   }
   return RunModelSteps(request, *config);
 }
