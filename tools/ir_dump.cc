@@ -83,7 +83,7 @@ int Run(int argc, char** argv) {
       ->expected(1)
       ->needs(op_option);
   app.add_option("--program,--script", program,
-                 "a script of ops, one statement a line (docs/tracer.md); - is standard input")
+                 "a script of ops, modules and functions, one statement a line (docs/tracer.md); - is standard input")
       ->type_name("FILE");
   CLI::Option* const input_option =
       app.add_option("--input", form.path,
@@ -167,6 +167,9 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
+  if (model.devices > 1 && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--devices requires --program, or --model and --step=train");
+  }
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
