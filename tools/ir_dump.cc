@@ -167,6 +167,9 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
+  if (!model.inputs.empty() && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--inputs requires --model or --program");
+  }
   if (model.devices > 1 && model.config.name.empty() && program.empty()) {
     return cli::UsageError("ir-dump", "--devices requires --program, or --model and --step=train");
   }
@@ -283,7 +286,7 @@ int Run(int argc, char** argv) {
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
-    session.RunScriptFile(*parts[0].source);
+    session.RunScriptFile(*parts[0].source, model.inputs);
   } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, total
     int passed = 0;
