@@ -49,8 +49,13 @@ void HostPlanRecorder::Add(const ThreadPoint& point, double at, bool ends_step) 
     if (point.in != ThreadPoint::kNone && (phase == HostPhase::kCompile || phase == HostPhase::kTransfer ||
                                            phase == HostPhase::kInput || phase == HostPhase::kTrace)) {
       const std::string& source = profile_.events[point.in].source;
-      AddCause(phase, phase == HostPhase::kTrace ? open_.empty() ? std::string() : open_.back().path : std::string(),
-               source, point.work);
+      if (in == kCompileSpan && point.kind == ThreadPoint::Kind::kEnd) {
+        AddCause(phase, ReasonOf(profile_.events[point.in]), source, point.work);
+      } else if (phase == HostPhase::kTrace) {
+        AddCause(phase, open_.empty() ? std::string() : open_.back().path, source, point.work);
+      } else if (phase != HostPhase::kCompile) {
+        AddCause(phase, "", source, point.work);
+      }
     }
   }
   if (!point.in_tool && !IsWait(in)) step_cpu_ += point.cpu;
@@ -116,6 +121,13 @@ void HostPlanRecorder::AddCause(HostPhase phase, std::string what, const std::st
     return;
   }
   step().causes.push_back({phase, std::move(what), source, seconds, 1});
+}
+
+std::string HostPlanRecorder::ReasonOf(const runtime::TraceEvent& compile) const {
+  for (const runtime::CompilationEvent& c : profile_.compilations) {
+    if (c.thread == compile.thread && c.time_ns >= compile.start_ns && c.time_ns <= compile.end_ns) return c.reason;
+  }
+  return "";
 }
 
 std::string HostPlanRecorder::OpenFallback() const {

@@ -39,6 +39,8 @@ class HostPlanRecorder {
     double start;
   };
   void AddCause(HostPhase phase, std::string what, const std::string& source, double seconds);
+  // Returns why the compilation in this span was necessary, or "".
+  std::string ReasonOf(const runtime::TraceEvent& compile) const;
   // Returns the op without lowering that is being run, or "".
   std::string OpenFallback() const;
   HostStep& step() { return steps_[ends_.size()]; }
