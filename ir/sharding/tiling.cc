@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -71,10 +72,20 @@ bool SetTiles(const ShardingLeaf& leaf, Tiling* tiling) {
       SetLists(*std::move(lists), leaf.subgroups, tiling);
       return true;
     }
-  } else if (std::optional<AxisList> axes = AxesOfPositions(tiles.devices)) {
-    if (std::optional<std::vector<AxisList>> lists = AxesOfDims(*std::move(axes), tiles.dims)) {
-      SetLists(*std::move(lists), leaf.subgroups, tiling);
-      return true;
+  } else {
+    // Often the devices in ascending order have a pattern, also if they are not all devices.
+    std::vector<int64_t> sorted = tiles.devices;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<int64_t> ranks;
+    for (int64_t device : tiles.devices) {
+      ranks.push_back(std::lower_bound(sorted.begin(), sorted.end(), device) - sorted.begin());
+    }
+    if (std::optional<AxisList> axes = AxesOfPositions(ranks)) {
+      if (std::optional<std::vector<AxisList>> lists = AxesOfDims(*std::move(axes), tiles.dims)) {
+        SetLists(*std::move(lists), leaf.subgroups, tiling);
+        if (sorted.front() != 0 || sorted.back() + 1 != static_cast<int64_t>(sorted.size())) tiling->order = sorted;
+        return true;
+      }
     }
   }
   // An order of devices of its own.
@@ -150,13 +161,14 @@ std::vector<const AxisList*> ListsOf(const Tiling& tiling) {
 // that have equal parts; and the axes there.
 std::optional<Tiling> Rebase(const Tiling& tiling, absl::Span<const int64_t> order) {
   if (tiling.device_count > kMaxExpandedDevices) return std::nullopt;
-  std::vector<int64_t> position(ToSize(tiling.device_count));
-  for (size_t i = 0; i < position.size(); ++i) position[order.empty() ? i : ToSize(order[i])] = static_cast<int64_t>(i);
+  absl::flat_hash_map<int64_t, int64_t> position;
+  for (int64_t i = 0; i < tiling.device_count; ++i) position[order.empty() ? i : order[ToSize(i)]] = i;
   ShardingLeaf leaf = LeafOf(tiling);
   if (leaf.kind != ShardingKind::kTiled || !leaf.tiles.Expand(kMaxExpandedDevices)) return std::nullopt;
   for (int64_t& device : leaf.tiles.devices) {
-    if (device < 0 || device >= tiling.device_count) return std::nullopt;
-    device = position[ToSize(device)];
+    const auto found = position.find(device);
+    if (found == position.end()) return std::nullopt;
+    device = found->second;
   }
   if (!leaf.subgroups.empty() && leaf.subgroups.back() == SubgroupType::kReplicated) {
     if (!leaf.tiles.SortLastDim(kMaxExpandedDevices)) return std::nullopt;
@@ -173,16 +185,6 @@ std::optional<Tiling> Rebase(const Tiling& tiling, absl::Span<const int64_t> ord
   rebased.replicated.clear();
   SetLists(*std::move(lists), leaf.subgroups, &rebased);
   return rebased;
-}
-
-bool IsPermutation(const Tiling& tiling) {
-  if (tiling.order.empty()) return true;
-  std::vector<bool> seen(tiling.order.size());
-  for (int64_t device : tiling.order) {
-    if (device < 0 || device >= tiling.device_count || seen[ToSize(device)]) return false;
-    seen[ToSize(device)] = true;
-  }
-  return true;
 }
 
 }  // namespace
@@ -350,7 +352,6 @@ ShardingLeaf NamedLeafOf(Context* context, const Tiling& tiling) {
 std::optional<std::pair<Tiling, Tiling>> InOneOrder(const Tiling& a, const Tiling& b) {
   if (a.device_count != b.device_count) return std::nullopt;
   if (a.order == b.order) return std::pair(a, b);
-  if (!IsPermutation(a) || !IsPermutation(b)) return std::nullopt;
   if (std::optional<Tiling> moved = Rebase(b, a.order)) return std::pair(a, *std::move(moved));
   if (std::optional<Tiling> moved = Rebase(a, b.order)) return std::pair(*std::move(moved), b);
   return std::nullopt;

@@ -37,6 +37,8 @@ std::string ModuleToString(const Module& module, const PrintOptions& options) {
   return text + "\n";
 }
 
+constexpr int64_t kMaxRunDevices = 1024;  // each has threads and parameters of its own
+
 constexpr std::pair<std::string_view, bool EmitOptions::*> kEmissions[] = {
     {"lazy", &EmitOptions::lazy},     {"lazy-dot", &EmitOptions::dot},
     {"hlo", &EmitOptions::hlo},       {"optimized-hlo", &EmitOptions::optimized},
@@ -225,6 +227,11 @@ bool Session::RunModel(const ModelRequest& request) {
       request.training.save_checkpoint.empty()) {
     return true;
   }
+  if (request.devices > kMaxRunDevices) {
+    return Fail(config->name, absl::InvalidArgumentError(StrCat(
+                                  "--devices: at most ", kMaxRunDevices, " devices run in one process; for ",
+                                  request.devices, " choose --emit that does not run the model: params, lazy, hlo")));
+  }
   return RunModelSteps(request, *config);
 }
 
@@ -270,7 +277,7 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
         lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
-    if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
+    if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);

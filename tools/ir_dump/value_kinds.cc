@@ -46,7 +46,11 @@ std::vector<cli::ValueKind> ValueKinds() {
           {"WHAT",
            [](std::string_view typed, cli::Completion* out) { cli::CompleteList(typed, EmitOptions::Names(), out); }},
           {"SCHEDULE", CompleteSchedule},
-          {"LOADER", CompleteLoader}};
+          {"LOADER", CompleteLoader},
+          {"CAPTURE", [](std::string_view, cli::Completion* out) {
+             cli::CompleteNames({"full", "fwd-bwd", "breaks:"}, "", out);
+             out->open = true;
+           }}};
 }
 
 }  // namespace hlokit

@@ -171,6 +171,7 @@ class Replayer {
         break;
     }
     thread.now = until;
+    if (t == main_) reached_.emplace_back(p.ns, until);
     ++thread.next;
     return true;
   }
@@ -183,10 +184,11 @@ class Replayer {
       const Thread& main = threads_[main_];
       const bool passed = main.next >= main.points.size() || main.points[main.next].ns >= first.ns;
       if (!passed && !force) return false;
-      if (options_.times == HostTimes::kRecorded) {
-        thread.now = 0;
-      } else {
-        thread.now = main.now;
+      // Times of recordings count from the start of the profile on all threads.
+      if (options_.times != HostTimes::kRecorded) {
+        const auto after = std::upper_bound(reached_.begin(), reached_.end(), first.ns,
+                                            [](int64_t ns, const auto& point) { return ns < point.first; });
+        thread.now = after == reached_.begin() ? 0 : (after - 1)->second;
       }
     }
     thread.begun = true;
@@ -410,8 +412,10 @@ class Replayer {
   uint32_t main_ = 0;
   bool roots_ = false;  // the program's thread has spans of steps
   std::vector<Thread> threads_;
-  std::vector<std::vector<int64_t>> step_ends_;      // by thread, as recorded
-  std::map<int, Queue> queues_;                      // by device
+  std::vector<std::vector<int64_t>> step_ends_;  // by thread, as recorded
+  std::vector<std::pair<int64_t, double>>
+      reached_;                  // recorded and replayed time of the program's thread, at its points
+  std::map<int, Queue> queues_;  // by device
   std::map<uint32_t, std::vector<int>> devices_of_;  // by thread: of its calls
   std::map<int64_t, size_t> produced_by_;            // by flow: the event
   std::vector<bool> done_;                           // by event: its end is known
