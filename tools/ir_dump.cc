@@ -217,6 +217,10 @@ int Run(int argc, char** argv) {
   if (profile.wanted() && profile.port >= 0) {
     return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");
   }
+  if (!profile.Check(&diagnostics)) return diagnostics.exit_code();
+  if (profile.replicas > 0 && model.devices > 1) {
+    return cli::UsageError("ir-dump", "--replicas cannot be used with --devices: as many devices are simulated as run");
+  }
   std::unique_ptr<runtime::ProfilerServer> server;
   if (profile.port >= 0) {
     if (model.config.name.empty() && program.empty()) {
