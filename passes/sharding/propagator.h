@@ -98,6 +98,7 @@ class Propagator {
   bool PassesAtLevel(Instruction i) const;
   bool SupportsPartitioning(Instruction i, bool to_output) const;
   bool InferFromOperands(Instruction i);
+  bool IsForeignAsync(Instruction i) const;
   std::optional<bool> TakeManualFromOperands(Instruction i);
   bool TakeReplicationFromOperands(Instruction i);
   bool ForwardElement(Instruction i);
