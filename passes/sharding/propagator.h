@@ -58,7 +58,6 @@ class Propagator {
   bool CopyWhileAtEntryRoot();
   absl::Status CheckLoopDevices() const;
   void MarkFixed();
-  void OrderInstructions();
   void RunToFixedPoint(int level);
   void Sweep(Computation computation);
   void RestoreBoundary();
