@@ -207,8 +207,7 @@ bool Propagator::AssignMetadata() {
   return changed;
 }
 
-bool Propagator::ProcessShardingCalls() {
-  bool changed = false;
+void Propagator::ProcessShardingCalls() {
   for (Computation c : order_) {
     if (!InThreads(c)) continue;
     const std::vector<InstructionId>& order = post_order_[c.id().value];
@@ -224,7 +223,7 @@ bool Propagator::ProcessShardingCalls() {
           if (i.has(attr)) module_.RemoveAttr(i.id(), attr);
         }
         module_.SetOpcode(i.id(), Opcode::kCopy);
-        changed = true;
+        ++counts_.constraints;
       }
       if (!unspecified.empty()) {
         unspecified_[i.id()] = std::move(unspecified);
@@ -238,13 +237,12 @@ bool Propagator::ProcessShardingCalls() {
       }
     }
   }
-  return changed;
 }
 
 // A loop that is the root of the entry would be fixed.
-bool Propagator::CopyWhileAtEntryRoot() {
+void Propagator::CopyWhileAtEntryRoot() {
   const Instruction root = module_.entry().root();
-  if (root.opcode() != Opcode::kWhile || !InThreads(module_.entry())) return false;
+  if (root.opcode() != Opcode::kWhile || !InThreads(module_.entry())) return;
   Builder builder(&module_, module_.entry().id());
   AnnotationScope scope(&builder, {root.id()});
   const InstructionId copy =
@@ -253,7 +251,7 @@ bool Propagator::CopyWhileAtEntryRoot() {
   if (const std::optional<uint32_t> sharding = root.payload(Attr::kSharding)) {
     module_.SetAttr(copy, Attr::kSharding, *sharding);
   }
-  return true;
+  ++counts_.copied_loops;
 }
 
 absl::Status Propagator::CheckLoopDevices() const {
@@ -321,7 +319,6 @@ void Propagator::MarkFixed() {
           leaf = Intern(replicated);
         }
         Set(i, std::move(leaves));
-        changed_ = true;
         continue;
       }
       fixed_[id.value] = 1;
@@ -396,7 +393,6 @@ void Propagator::RunToFixedPoint(int level) {
     for (Computation c : order_) {
       if (InThreads(c)) Sweep(c);
     }
-    changed_ = changed_ || changed_in_sweep_;
   } while (changed_in_sweep_);
 }
 
@@ -485,9 +481,9 @@ void Propagator::KeepCsePrevention() {
     for (InstructionId instruction : post_order_[c.id().value]) {
       const Instruction i = module_.instruction(instruction);
       const bool target = i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar();
-      if (!target) {
+      if (!target || !original_[instruction.value].empty()) {
         Set(i, original_[instruction.value]);
-      } else if (Has(i) && original_[instruction.value].empty()) {
+      } else if (Has(i)) {
         Tiling marked = *Get(i)[0];
         marked.metadata = {id};
         Set(i, {Intern(marked)});
@@ -496,8 +492,7 @@ void Propagator::KeepCsePrevention() {
   }
 }
 
-bool Propagator::WriteShardings() {
-  bool changed = false;
+void Propagator::WriteShardings() {
   Context& context = module_.context();
   for (Computation c : order_) {
     for (InstructionId id : post_order_[c.id().value]) {
@@ -505,7 +500,7 @@ bool Propagator::WriteShardings() {
       const LeafTilings &now = state_[id.value], &before = original_[id.value];
       if (now.empty() && before.empty()) continue;
       if (SameLeaves(now, before) && SameMetadata(now, before)) continue;
-      changed = true;
+      ++(before.empty() ? counts_.added : counts_.changed);
       if (now.empty()) {
         module_.RemoveAttr(id, Attr::kSharding);
         continue;
@@ -517,11 +512,10 @@ bool Propagator::WriteShardings() {
       module_.SetAttr(id, Attr::kSharding, sharding.value);
     }
   }
-  return changed;
 }
 
-absl::StatusOr<bool> Propagator::Run() {
-  bool edited = CopyWhileAtEntryRoot();
+absl::StatusOr<PropagationCounts> Propagator::Run() {
+  CopyWhileAtEntryRoot();
   if (absl::Status status = ReadShardings(); !status.ok()) return status;
   GraphOrder graph = GraphOrderOf(module_);
   order_ = std::move(graph.computations);
@@ -541,7 +535,7 @@ absl::StatusOr<bool> Propagator::Run() {
     }
   }
   AssignMetadata();
-  edited |= ProcessShardingCalls();
+  ProcessShardingCalls();
   FindCallers();
   if (absl::Status status = CheckLoopDevices(); !status.ok()) return status;
   MarkFixed();
@@ -558,10 +552,12 @@ absl::StatusOr<bool> Propagator::Run() {
     RestoreBoundary();
     ReplicateUneven();
   }
-  return WriteShardings() || edited;
+  WriteShardings();
+  return counts_;
 }
 
-absl::StatusOr<bool> PropagateShardings(Module& module, const PropagationOptions& options, PropagationLog* log) {
+absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
+                                                     PropagationLog* log) {
   return Propagator(module, options, log).Run();
 }
 

@@ -39,7 +39,7 @@ class Propagator {
  public:
   Propagator(Module& module, const PropagationOptions& options, PropagationLog* log);
 
-  absl::StatusOr<bool> Run();
+  absl::StatusOr<PropagationCounts> Run();
 
  private:
   // Where a proposal comes from, for the log.
@@ -54,8 +54,8 @@ class Propagator {
   absl::Status ReadShardings();
   bool AssignMetadata();
   // Turns Sharding custom-calls into copies, and gives operands without a sharding theirs.
-  bool ProcessShardingCalls();
-  bool CopyWhileAtEntryRoot();
+  void ProcessShardingCalls();
+  void CopyWhileAtEntryRoot();
   absl::Status CheckLoopDevices() const;
   void MarkFixed();
   void RunToFixedPoint(int level);
@@ -63,7 +63,7 @@ class Propagator {
   void RestoreBoundary();
   void ReplicateUneven();
   void KeepCsePrevention();
-  bool WriteShardings();
+  void WriteShardings();
 
   TilingRef Intern(const Tiling& tiling);
   absl::Span<const Shape> LeafShapes(Instruction i);
@@ -188,7 +188,7 @@ class Propagator {
   LeafTilings root_at_start_;
   std::vector<LeafTilings> parameters_at_start_;
   bool changed_in_sweep_ = false;
-  bool changed_ = false;
+  PropagationCounts counts_;
 };
 
 }  // namespace hlokit::sharding

@@ -37,9 +37,14 @@ class ShardingPropagation : public Pass {
     propagation.threads = ListEntries(options().String("threads"));
     if (absl::Status status = Bools("to-output", &propagation.to_output); !status.ok()) return status;
     if (absl::Status status = Bools("to-parameters", &propagation.to_parameters); !status.ok()) return status;
-    const absl::StatusOr<bool> changed = sharding::PropagateShardings(module, propagation, nullptr);
-    if (changed.ok() && *changed) Count("modules with new shardings");
-    return changed;
+    const absl::StatusOr<sharding::PropagationCounts> counts =
+        sharding::PropagateShardings(module, propagation, nullptr);
+    if (!counts.ok()) return counts.status();
+    if (counts->added > 0) Count("shardings added", counts->added);
+    if (counts->changed > 0) Count("shardings changed", counts->changed);
+    if (counts->constraints > 0) Count("sharding custom-calls turned into copies", counts->constraints);
+    if (counts->copied_loops > 0) Count("loops at the root copied", counts->copied_loops);
+    return counts->total() > 0;
   }
 
  private:
@@ -57,9 +62,11 @@ class ShardingPropagation : public Pass {
 class ShardyPropagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<bool> changed = sharding::PropagateLikeShardy(module);
-    if (changed.ok() && *changed) Count("modules with new shardings");
-    return changed;
+    const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateLikeShardy(module);
+    if (!counts.ok()) return counts.status();
+    if (counts->added > 0) Count("shardings added", counts->added);
+    if (counts->changed > 0) Count("shardings changed", counts->changed);
+    return counts->total() > 0;
   }
 };
 

@@ -39,9 +39,9 @@ class ShardyPropagator {
  public:
   explicit ShardyPropagator(Module& module) : module_(module), order_(GraphOrderOf(module)) {}
 
-  absl::StatusOr<bool> Run() {
+  absl::StatusOr<PropagationCounts> Run() {
     if (absl::Status status = Read(); !status.ok()) return status;
-    if (devices_ == 0) return false;
+    if (devices_ == 0) return PropagationCounts();
     MarkManual();
     for (round_ = 0; round_ < kRounds; ++round_) {
       do {
@@ -71,7 +71,7 @@ class ShardyPropagator {
   void Tie(OpenTiling* a, OpenTiling* b);
   bool Extend(OpenTiling* target, size_t dim, const AxisList& axes);
   void CutUneven();
-  bool Write();
+  PropagationCounts Write();
   LeafList& At(Instruction i) { return state_[i.id().value]; }
   std::string_view Sdy(Instruction i, std::string_view key) const {
     const StringId value = FindFrontendAttribute(i, key);
@@ -459,9 +459,9 @@ void ShardyPropagator::CutUneven() {
   cut(module_.entry().root());
 }
 
-bool ShardyPropagator::Write() {
+PropagationCounts ShardyPropagator::Write() {
   Context& context = module_.context();
-  bool changed = false;
+  PropagationCounts counts;
   for (Computation c : order_.computations) {
     for (InstructionId id : order_.post_order[c.id().value]) {
       const Instruction i = module_.instruction(id);
@@ -479,14 +479,14 @@ bool ShardyPropagator::Write() {
       const std::optional<uint32_t> before = i.payload(Attr::kSharding);
       if (before && SameSharding(context, ListId(*before), sharding)) continue;
       module_.SetAttr(id, Attr::kSharding, sharding.value);
-      changed = true;
+      ++(before ? counts.changed : counts.added);
     }
   }
-  return changed;
+  return counts;
 }
 
 }  // namespace
 
-absl::StatusOr<bool> PropagateLikeShardy(Module& module) { return ShardyPropagator(module).Run(); }
+absl::StatusOr<PropagationCounts> PropagateLikeShardy(Module& module) { return ShardyPropagator(module).Run(); }
 
 }  // namespace hlokit::sharding

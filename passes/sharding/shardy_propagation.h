@@ -11,11 +11,12 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/sharding/propagation.h"
 
 namespace hlokit::sharding {
 
-// Propagates the shardings of the module; parameters and results as the header allows. Returns true if it changed.
-absl::StatusOr<bool> PropagateLikeShardy(Module& module);
+// Propagates the shardings of the module; parameters and results as the header allows.
+absl::StatusOr<PropagationCounts> PropagateLikeShardy(Module& module);
 
 }  // namespace hlokit::sharding
 

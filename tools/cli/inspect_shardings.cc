@@ -164,16 +164,21 @@ int Run(const ShardingsFlags& flags) {
       options.to_parameters =
           Allowed(module, module.header().allow_spmd_sharding_propagation_to_parameters, flags.to_parameters);
       sharding::PropagationLog log;
-      const absl::StatusOr<bool> changed = sharding::PropagateShardings(module, options, &log);
-      if (!changed.ok()) {
-        diagnostics.ShowError(part.label(), std::string(changed.status().message()), kRejected);
+      const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateShardings(module, options, &log);
+      if (!counts.ok()) {
+        diagnostics.ShowError(part.label(), std::string(counts.status().message()), kRejected);
         return;
       }
       Subject subject;
       if (!flags.why.empty()) {
         subject = FindSubject(module, flags.why);
         if (!subject.instruction.valid() || subject.leaves.empty()) {
-          diagnostics.ShowError(part.label(), StrCat("no instruction `", flags.why, "`"), kRejected);
+          std::vector<std::string_view> names;
+          for (Computation c : module.computations()) {
+            for (Instruction i : c.instructions()) names.push_back(i.name());
+          }
+          diagnostics.ShowError(
+              part.label(), StrCat("no instruction `", flags.why, "`", DidYouMeanSuffix(flags.why, names)), kRejected);
           return;
         }
       }
