@@ -146,6 +146,8 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
       return is_float;
     case TypeConstraint::kFloat1:
       return is_float && sizes.size() == 1;
+    case TypeConstraint::kFloat1Q:
+      return (is_float || quantized) && sizes.size() == 1;
     case TypeConstraint::kFloat32Or64:
       return is_float && (n.text(e) == "f32" || n.text(e) == "f64");
     case TypeConstraint::kFloatQ:
