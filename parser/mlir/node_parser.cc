@@ -576,6 +576,9 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
         frames_.back().parenthesized = true;  // two closing brackets
         return NextEntry(goal, value);
       }
+    } else if (word == "raw" && name.ends_with(".conv")) {
+      Push(FrameKind::kFields).text = name;
+      return NextEntry(goal, value);
     } else if (!word.empty()) {
       if (in_.TryConsume('>')) {
         *value = nodes_.Enum(name, word);

@@ -50,7 +50,13 @@ bool TakesPerAxis(std::string_view name) {
                                                 "stablehlo.convert",
                                                 "stablehlo.if",
                                                 "stablehlo.case",
-                                                "stablehlo.bitcast_convert", "stablehlo.get_dimension_size"};
+                                                "stablehlo.bitcast_convert",
+                                                "stablehlo.get_dimension_size",
+                                                "stablehlo.outfeed",
+                                                "stablehlo.send",
+                                                "stablehlo.infeed",
+                                                "stablehlo.recv",
+                                                "stablehlo.case"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

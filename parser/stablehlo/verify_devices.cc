@@ -53,7 +53,7 @@ bool Rules::CheckGroups() {
       return Fail(StrCat("channel_id must be positive when useGlobalDeviceIds is set but got: ", channel,
                          "; channel_id cannot be negative when useGlobalDeviceIds is set"));
     }
-    if (channel == 0)
+    if (channel == 0 && name != "stablehlo.all_gather")
       return Fail(StrCat("channel_id must be positive when useGlobalDeviceIds is set but got: ", channel));
   }
   return true;

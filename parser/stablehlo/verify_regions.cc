@@ -140,13 +140,14 @@ bool Rules::CheckWindow(size_t count, const Ints& window, std::string_view base,
   for (const Part& part : parts) {
     if (!Has(part.attribute)) continue;
     const Ints values = List(part.attribute);
-    if (values.empty() && count != 0 && part.positive.empty()) continue;
-    if (values.size() != count) {
+    if (values.empty()) continue;
+    const bool dynamic = n.str(op.name) == "stablehlo.dynamic_conv";  // which StableHLO lets have more
+    if (dynamic ? values.size() < count : values.size() != count) {
       return Fail(StrCat("expects ", part.what, " to have same dimension-size as size of window dimensions (", count,
                          "), but got: ", values.size(), "."));
     }
   }
-  if (Has("padding") && List("padding").size() != 2 * count) {
+  if (!List("padding").empty() && List("padding").size() != 2 * count) {
     return Fail(StrCat("expects padding-entries to have same dimension-size as size of window dimensions (", count,
                        "), but got: ", List("padding").size() / 2, "."));
   }
