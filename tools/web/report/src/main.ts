@@ -47,12 +47,12 @@ function navigation(sections: HTMLElement[]): HTMLElement {
 
 function main() {
   const r = JSON.parse(document.getElementById("report")!.textContent!) as Report;
-  document.title = `${r.module} on ${r.device} – hlokit report`;
-  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)].filter((s) => s !== null);
+  document.title = `${r.title} on ${r.device} – hlokit report`;
+  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)];
   document.getElementById("page")!.replaceChildren(
     h("a", { class: "skip", href: "#time" }, "To the report"), header(r), navigation(sections),
     h("main", {}, figures(r), ...sections),
-    h("footer", {}, "Made by hlo-run. report.json next to this page has the same data. Charts: Apache ECharts."));
+    h("footer", {}, `Made by ${r.tool}. report.json next to this page has the same data. Charts: Apache ECharts.`));
   watch();
   document.body.dataset.ready = String(Math.round(performance.now()));
 }
