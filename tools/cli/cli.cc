@@ -273,7 +273,8 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
-  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(path, options_.max_bytes, FileContents::kText);
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
+      ReadFile(path, options_.max_bytes, FileContents::kModule);
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
     ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),

@@ -20,10 +20,11 @@ class App;
 namespace hlokit::cli {
 
 struct ProfileFlags {
-  std::string profile;        // log directory; "": none
-  std::string report;         // directory of the report page; "": none
-  std::string device = "v4";  // simulated device
-  int64_t replicas = 0;       // 0: as in the programs
+  std::string profile;                 // log directory; "": none
+  std::string report;                  // directory of the report page; "": none
+  std::string device = "v4";           // simulated device
+  int64_t replicas = 0;                // 0: as in the programs
+  std::string host_times = "modeled";  // or measured
   size_t events = 200000;
   int port = -1;                   // of the profiler's server; negative: none
   std::string command;             // the command line, for the page

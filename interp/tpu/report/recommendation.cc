@@ -261,6 +261,25 @@ class Recommender {
     return count;
   }
 
+  // Returns what the steady steps did in a phase, and where: " Most of it: forward at model.script:12.", or "".
+  std::string Places(HostPhase phase) const {
+    std::map<std::pair<std::string, std::string>, std::pair<double, int64_t>> places;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) {
+      for (const HostCause& cause : host_.steps[k].causes) {
+        if (cause.phase != phase || (cause.what.empty() && cause.source.empty())) continue;
+        std::pair<double, int64_t>& sum = places[{cause.what, cause.source}];
+        sum.first += cause.seconds;
+        sum.second += cause.count;
+      }
+    }
+    if (places.empty()) return "";
+    const auto most = std::max_element(places.begin(), places.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto& [what, source] = most->first;
+    return StrCat(" Most of it: ", what, what.empty() || source.empty() ? "" : " ", source.empty() ? "" : "at ", source,
+                  ".");
+  }
+
   // Tries the host model with one change.
   void Host(HostPhase phase, std::string title, std::string action, std::string changed,
             const std::function<void(HostModel*)>& change) {
@@ -271,7 +290,7 @@ class Recommender {
     Recommendation advice;
     advice.title = std::move(title);
     advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", FormatPercent(gap, now_.step_seconds),
-                             "), waiting for: ", ToString(phase), ".");
+                             "), waiting for: ", ToString(phase), ".", Places(phase));
     advice.action = std::move(action);
     if (phase == HostPhase::kCompile) advice.flag = "--explain-recompiles";
     advice.changed = std::move(changed);
@@ -301,7 +320,8 @@ class Recommender {
     advice.evidence =
         StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
                " steps wait for a value: the device is idle for ", Time(now_.SteadyGap(HostPhase::kFetch)),
-               " a step while it is copied, and the host cannot prepare the next step in the meantime.");
+               " a step while it is copied, and the host cannot prepare the next step in the meantime.",
+               Places(HostPhase::kFetch));
     advice.action = "Log the loss every tenth step, or with a step of delay.";
     advice.changed = "the host that waits for a value in every tenth step only";
     advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
