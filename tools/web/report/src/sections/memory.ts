@@ -8,7 +8,6 @@ import { missing } from "../missing";
 import { sourceLink } from "../source";
 import type { LiveGroup, OpMemory, Report } from "../types";
 
-// Whole numbers of a unit on an axis of bytes.
 const signed = (n: number) => (n > 0 ? `+${bytes(n)}` : n < 0 ? `−${bytes(-n)}` : "0");
 
 function curve(r: Report): HTMLElement {
@@ -23,7 +22,7 @@ function curve(r: Report): HTMLElement {
   const under = m.timeline.map(([us, b]) => [us, Math.min(b, m.limit_bytes)]);
   const over = m.timeline.map(([us, b]) => [us, Math.max(0, b - m.limit_bytes)]);
   const area = (data: number[][], hue: string, name: string) => ({
-    name, type: "line", step: "end", symbol: "none", stack: "bytes", data, lineStyle: { color: color(hue), width: 1.5 }, itemStyle: { color: color(hue) }, areaStyle: { color: color(hue), opacity: hue === "bad" ? 0.45 : 0.18 },
+    name, type: "line", step: "end", symbol: "none", stack: "bytes", data, lineStyle: { color: color(hue), width: hue === "bad" ? 0 : 1.5 }, itemStyle: { color: color(hue) }, areaStyle: { color: color(hue), opacity: hue === "bad" ? 0.45 : 0.18 },
   });
   return chart(`HBM over the step, peak ${bytes(m.peak_bytes)}${m.fits ? "" : ", over the limit"}`, 280, () => ({
     tooltip: { ...tooltip(), trigger: "axis", formatter: (p: { dataIndex: number }[]) => {

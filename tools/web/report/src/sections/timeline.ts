@@ -84,7 +84,7 @@ export function host(r: Report): HTMLElement {
   const perStep = table("Host phases in the steady state", [
     { head: "phase", text: true, cell: (p) => chip(fillOf(`host: ${p.phase}`), p.phase) },
     { head: "a step", cell: (p) => time(p.time_per_step_us), key: (p) => p.time_per_step_us },
-    { head: "device idle for it", cell: (p) => time(p.device_idle_per_step_us), key: (p) => p.device_idle_per_step_us },
+    { head: "device idle", cell: (p) => time(p.device_idle_per_step_us), key: (p) => p.device_idle_per_step_us },
     { head: "of the step", cell: (p) => percent(share(p.device_idle_per_step_us, r.step_time_us)), key: (p) => p.device_idle_per_step_us },
   ], r.host.phases);
   const gaps = table<Gap>("Gaps on the device", [
