@@ -110,7 +110,7 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
       shapes.insert(shapes.end(), evaluator.result_shapes().begin(), evaluator.result_shapes().end());
     }
-    reference->values = ReadTextFile(flags.expect, shapes, *input.module, "result", diagnostics);
+    reference->values = ReadExpectedResults(flags.expect, shapes, evaluator.num_devices(), *input.module, diagnostics);
     return reference->values.has_value();
   }
   if (flags.compare.empty()) return true;

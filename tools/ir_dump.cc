@@ -2,6 +2,7 @@
 // ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -134,10 +135,9 @@ int Run(int argc, char** argv) {
   app.add_flag("--analysis,--pt-xla-debug", analysis,
                "as PT_XLA_DEBUG=1: the causes of compilations and executions, and recommendations after steps, on "
                "standard error");
-  CLI::Option* const pipeline_option =
-      app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
-          ->type_name("PIPELINE")
-          ->capture_default_str();
+  app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
+      ->type_name("PIPELINE")
+      ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
@@ -177,16 +177,16 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", StrCat("--pipeline: ", std::string(parsed.status().message())));
   }
   options.client.pipeline = pipeline;
-  // The simulated TPU compiles programs with its own pipeline: keep them as traced.
-  if ((profile.wanted() || profile.port >= 0) && pipeline_option->count() == 0) options.client.pipeline = "cse,dce";
+  // The simulated TPU compiles programs as they were lowered, with its own pipeline.
+  options.client.keep_lowered = profile.wanted() || profile.port >= 0;
   options.client.evaluator.num_threads = 1;
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
-  // The graphs are known without running them; times and counts are not.
-  options.client.defer_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
-                                    options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
+  // The graphs, and what they take on the simulated device, are known without running them; metrics are not.
+  options.client.defer_executions = (emit.graphs || profile.wanted()) && !emit.metrics && !analysis &&
+                                    !options.auto_analysis && options.metrics_file.empty() && profile.port < 0;
   if (analysis) {
     options.debug_level = 100;
     options.auto_analysis = true;
@@ -228,6 +228,9 @@ int Run(int argc, char** argv) {
     // Scopes connect the host's spans with the programs.
     session.options.debug = true;
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
+    profile.title = model.config.name.empty() ? std::filesystem::path(program).filename().string()
+                                              : StrCat(model.config.name, ", batch ", model.config.batch);
+    profile.names = cli::FlagNames(app);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
     if (!cli::StartProfile(&diagnostics)) return diagnostics.exit_code();

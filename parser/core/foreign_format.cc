@@ -9,26 +9,20 @@ namespace {
 
 constexpr size_t kMaxBytesRead = 4096;
 
-constexpr ForeignFormat kMlir = {
-    "MLIR",
-    "hlokit reads HLO text: convert StableHLO with XLA's `hlo-translate -mlir-to-hlo-text`, or let JAX print "
-    "`lowered.as_text(dialect=\"hlo\")`"};
+constexpr ForeignFormat kMlirBytecode = {
+    "MLIR bytecode",
+    "hlokit reads the text of StableHLO: print it with `stablehlo-translate --deserialize`, or let JAX print "
+    "`lowered.as_text()`"};
 constexpr ForeignFormat kProtoText = {
     "a protocol buffer in text form",
-    "hlokit reads HLO text: print it with XLA's `HloModule::ToString()`, or dump with `--xla_dump_hlo_as_text`"};
-constexpr ForeignFormat kBinary = {"binary data", kProtoText.hint};
+    "expected the fields of an HloProto, HloModuleProto, HloSnapshot, HloUnoptimizedSnapshot or "
+    "HloModuleProtoWithConfig, with a module"};
+constexpr ForeignFormat kBinary = {"binary data", "binary files that hold a module are XLA's protocol buffers"};
+constexpr std::string_view kEmptyProto = "it has no computation with instructions, or is cut off or damaged";
 // By the number of messages in which the name of the module is.
-constexpr ForeignFormat kProtos[] = {
-    {"a serialized HloModuleProto",
-     "hlokit reads HLO text: XLA's `run_hlo_module --input_format=pb` reads it, and JAX prints it with "
-     "`xla_client.XlaComputation(data).as_hlo_text()`"},
-    {"a serialized HloProto",
-     "hlokit reads HLO text: XLA's `hlo-opt --format=pb` and `run_hlo_module --input_format=pb` read it; dump text "
-     "with "
-     "`--xla_dump_hlo_as_text`"},
-    {"a serialized HloSnapshot",
-     "hlokit reads HLO text: print it with XLA's `dumped_computation_to_text`, or dump text with "
-     "`--xla_dump_hlo_as_text`"}};
+constexpr ForeignFormat kProtos[] = {{"a serialized HloModuleProto", kEmptyProto},
+                                     {"a serialized HloProto", kEmptyProto},
+                                     {"a serialized HloSnapshot", kEmptyProto}};
 
 constexpr ForeignFormat kUtf16 = {"UTF-16 text", "convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8 FILE | TOOL -`"};
 
@@ -45,12 +39,12 @@ constexpr Magic kMagic[] = {
      {"xz-compressed data", "decompress it first: `xz -dc FILE | TOOL -`"}},
     {"BZh", {"bzip2-compressed data", "decompress it first: `bzip2 -dc FILE | TOOL -`"}},
     {"PK\x03\x04", {"a zip archive", "extract the module from it first: `unzip -p FILE MODULE | TOOL -`"}},
-    {"ML\xefR", {"MLIR bytecode", kMlir.hint}},
+    {"ML\xefR", kMlirBytecode},
     {"\xff\xfe", kUtf16},
     {"\xfe\xff", kUtf16},
     {"\x7f"
      "ELF",
-     {"a program or an object file", kProtoText.hint}}};
+     {"a program or an object file", kBinary.hint}}};
 
 // Returns `text` from its first character outside of whitespace and comments to the end of a line, which begin with
 // `//`, in the text form of protocol buffers with `# `, and with the aliases of MLIR, as in `#loc = `.
@@ -70,8 +64,8 @@ bool IsBinary(std::string_view text) {
 }
 
 bool IsMlir(std::string_view text) {
-  for (std::string_view begin :
-       {"module @", "module attributes", "builtin.module", "func.func", "#", "!", "\"builtin.module\""}) {
+  for (std::string_view begin : {"module @", "module attributes", "builtin.module", "func.func", "#", "!",
+                                 "\"builtin.module\"", "\"func.func\"", "sdy.mesh"}) {
     if (text.starts_with(begin)) return true;
   }
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -119,6 +113,11 @@ bool IsTar(std::string_view text) { return text.size() > 262 && text.substr(257,
 
 }  // namespace
 
+bool LooksLikeMlir(std::string_view text) {
+  const std::string_view begin = SkipWhitespaceAndLineComments(text.substr(0, kMaxBytesRead));
+  return !begin.starts_with("HloModule") && !begin.starts_with("{") && IsMlir(begin);
+}
+
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   text = text.substr(0, kMaxBytesRead);
   for (const Magic& magic : kMagic) {
@@ -127,7 +126,6 @@ std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   if (IsTar(text)) return ForeignFormat{"a tar archive", "extract the module from it first: `tar -xOf FILE | TOOL -`"};
   const std::string_view begin = SkipWhitespaceAndLineComments(text);
   if (begin.starts_with("HloModule") || begin.starts_with("{")) return std::nullopt;  // `{` begins JSON
-  if (IsMlir(begin)) return kMlir;
   if (IsProtoText(begin)) return kProtoText;
   if (IsBinary(text)) {
     const size_t depth = ProtoDepth(text);

@@ -21,8 +21,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,11 +35,10 @@
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
 #include "tests/properties/hlo_files.h"
+#include "tests/properties/module_edits.h"
 
 namespace hlokit {
 namespace {
-
-using Random = std::mt19937_64;
 
 struct Outcome {
   int64_t held = 0;
@@ -164,54 +161,13 @@ class Checker {
     if (again != nullptr) Expect(kinds(module) == kinds(*again), "verifier", "another verdict when read back");
   }
 
-  // Shuffles the instructions of each computation, keeping operands and control predecessors first.
-  void Shuffle(Module* module) {
-    std::vector<int> missing(module->instruction_id_bound());
-    std::vector<std::vector<InstructionId>> waiting(module->instruction_id_bound());
-    std::vector<ComputationId> order;
-    for (const Computation computation : module->computations()) {
-      order.push_back(computation.id());
-      std::vector<InstructionId> ready, sorted;
-      for (const Instruction instruction : computation.instructions()) {
-        int& count = missing[instruction.id().value];
-        const auto wait_for = [&](Instruction other) {
-          waiting[other.id().value].push_back(instruction.id());
-          ++count;
-        };
-        for (const Instruction operand : instruction.operands()) wait_for(operand);
-        for (const Instruction predecessor : instruction.control_predecessors()) wait_for(predecessor);
-        if (count == 0) ready.push_back(instruction.id());
-      }
-      while (!ready.empty()) {
-        std::swap(ready[random_() % ready.size()], ready.back());
-        const InstructionId id = ready.back();
-        ready.pop_back();
-        sorted.push_back(id);
-        for (const InstructionId user : waiting[id.value]) {
-          if (--missing[user.value] == 0) ready.push_back(user);
-        }
-      }
-      if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // cyclic operands
-      for (size_t i = sorted.size() - 1; i > 0; --i) module->MoveBefore(sorted[i - 1], sorted[i]);
-    }
-    std::shuffle(order.begin(), order.end(), random_);
-    module->SetComputationOrder(order);
-  }
-
   void CheckNames(const Module& module) {
     Module other = module.Clone();
     other.header().is_scheduled = false;
     const Digest before = Fingerprint(other);
-    StringPool& strings = other.context().strings;
-    int64_t number = 0;
-    for (const Computation computation : other.computations()) {
-      other.SetName(computation.id(), strings.Intern(StrCat("c", ++number)));
-      for (const Instruction instruction : computation.instructions()) {
-        other.SetName(instruction.id(), strings.Intern(StrCat("i", ++number)));
-      }
-    }
+    RenameAll(&other);
     Expect(Fingerprint(other) == before, "names", "renaming changes the fingerprint");
-    Shuffle(&other);
+    Shuffle(&other, random_);
     Expect(Fingerprint(other) == before, "names", "reordering changes the fingerprint");
   }
 

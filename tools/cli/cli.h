@@ -46,6 +46,9 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 // `-`. `kinds`: kinds of values that only this tool has, in addition to CommonValueKinds.
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
+// Returns the long names of the options with their dashes, sorted.
+std::vector<std::string> FlagNames(const CLI::App& app);
+
 // Prints "tool: error: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
   const std::string chips = SplitDeviceFlag(flags.device).second;
   tpu::ProfileSimulation::Options options;
   options.replicas = flags.replicas;
+  options.times = flags.host_times == "measured" ? tpu::HostTimes::kMeasured : tpu::HostTimes::kModeled;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;
     simulation.machine = machine;
@@ -66,6 +67,13 @@ void ProfileFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_option("--device,--target", device, "target of --profile and --report, and its chips, as in hlo-run")
       ->type_name("DEVICE")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option(
+         "--host-times", host_times,
+         "times of the host in --profile and --report: modeled, from the work that was counted, the same in every "
+         "run; or measured, CPU time of the threads")
+      ->check(CLI::IsMember({"modeled", "measured"}))
       ->capture_default_str()
       ->group(group);
   AddNumber(app, "--replicas,--num-replicas", &replicas,
@@ -132,7 +140,12 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   }
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
+  document.title = flags.title;
   document.command = flags.command;
+  document.tool = "ir-dump";
+  document.flags = flags.names;
+  const tpu::RecordedRun run = (*simulated)->recorded_run();
+  document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

@@ -36,11 +36,12 @@ struct SimulationFlags {
   uint64_t variation_seed = 1;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
-  std::string page;              // directory of the report page; "": none
-  std::string host;              // host model, KEY=VALUE,...
-  std::string command;           // the command line, for the page
-  std::string pipeline = "tpu";  // runs first over modules without a schedule
-  std::string print_hlo;         // passes after which the module is printed; "": none
+  std::string page;                // directory of the report page; "": none
+  std::string host;                // host model, KEY=VALUE,...
+  std::string command;             // the command line, for the page
+  std::vector<std::string> names;  // of all flags, for the page
+  std::string pipeline = "tpu";    // runs first over modules without a schedule
+  std::string print_hlo;           // passes after which the module is printed; "": none
   int64_t default_trip_count = 1;
   double dispatch_us = -1;
   size_t top = 20;

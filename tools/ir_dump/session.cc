@@ -235,6 +235,20 @@ bool Session::RunModel(const ModelRequest& request) {
   return RunModelSteps(request, *config);
 }
 
+bool Session::OpenInputs(const ModelRequest& request, const lazy::models::Model& model,
+                         std::shared_ptr<const lazy::models::Dataset>* inputs) {
+  if (request.inputs.empty()) return true;
+  absl::StatusOr<std::shared_ptr<const lazy::models::Dataset>> opened =
+      lazy::models::Dataset::Open(request.inputs, model.BatchArrays());
+  if (opened.ok()) {
+    *inputs = *std::move(opened);
+    return true;
+  }
+  const bool unreadable = absl::IsNotFound(opened.status()) || absl::IsFailedPrecondition(opened.status());
+  diagnostics_.ShowError("--inputs", std::string(opened.status().message()), unreadable ? cli::kUsage : cli::kRejected);
+  return false;
+}
+
 bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
@@ -253,13 +267,17 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     if (json) object_["params"] = std::move(list);
   }
   if (!emit.graph()) return true;
+  std::shared_ptr<const lazy::models::Dataset> inputs;
+  if (!OpenInputs(request, *model, &inputs)) return false;
   lazy::Tensors roots;
   if (request.step == "train") {
     const lazy::models::Replica replica = {tracer.device(), model.get(), &registry};
+    lazy::models::TrainingOptions first_step = request.training;
+    first_step.feed = {};  // the graph does not depend on the values of inputs
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
-        lazy::models::TrainingStep::Create(&tracer, replica, request.training, request.devices);
+        lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
-    if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
+    if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
@@ -313,12 +331,15 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   absl::StatusOr<std::vector<lazy::models::TrainingMetric>> metrics = std::vector<lazy::models::TrainingMetric>();
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;
+    if (!OpenInputs(request, *models[0], &training.feed.dataset)) return false;
     training.metrics = !options.client.defer_executions || emit.values || request.compare;
     const lazy::models::Model& model = *models[0];
-    metrics = request.step == "train"    ? lazy::models::Train(tracer, replicas, training, &captures)
-              : request.step == "eval"   ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics)
-              : request.step == "decode" ? lazy::models::Generate(tracer, model, training.steps, training.metrics)
-                                         : lazy::models::Infer(tracer, model, training.steps, training.metrics);
+    metrics = request.step == "train" ? lazy::models::Train(tracer, replicas, training, &captures)
+              : request.step == "eval"
+                  ? lazy::models::Evaluate(tracer, model, training.steps, training.metrics, training.feed)
+              : request.step == "decode"
+                  ? lazy::models::Generate(tracer, model, training.steps, training.metrics, training.feed)
+                  : lazy::models::Infer(tracer, model, training.steps, training.metrics, training.feed);
   }
   if (!metrics.ok()) return Fail(config.name, metrics.status());
   if (emit.values) {

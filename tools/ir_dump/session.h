@@ -69,6 +69,9 @@ class Session {
   void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
+  // Opens the files of examples. Returns null after an error, or if there are none, and false after an error.
+  bool OpenInputs(const ModelRequest& request, const lazy::models::Model& model,
+                  std::shared_ptr<const lazy::models::Dataset>* inputs);
   bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
   bool RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config);
 

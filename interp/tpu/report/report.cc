@@ -230,7 +230,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   }
 }
 
-std::string ReportJson(const ReportInput& input) {
+std::string ReportJson(const ReportInput& input, bool memory_details) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
   Json json = Json::object();
@@ -256,6 +256,7 @@ std::string ReportJson(const ReportInput& input) {
                          {"peak_hbm", Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds)}};
   json["busy_us"] = ResourceJson(s.busy);
   json["memory"] = MemoryJson(input);
+  if (memory_details) json["memory"]["ways_to_fit"] = WaysToFitJson(input);
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
   for (const auto& [what, count] : s.unmodeled) missing.push_back({{"what", Ascii(what)}, {"count", count}});

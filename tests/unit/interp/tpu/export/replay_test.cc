@@ -27,7 +27,10 @@ class Recording {
   Replay Play(double device_ms) const {
     const std::vector<size_t> programs(profile_.executions.size(), 0);
     const std::vector<double> seconds = {device_ms * kMillisecond};
-    return ReplayProfile(profile_, programs, seconds);
+    ReplayOptions options;
+    options.program_of = programs;
+    options.seconds_of = seconds;
+    return ReplayProfile(profile_, options);
   }
 
  private:
