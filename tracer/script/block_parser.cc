@@ -282,8 +282,10 @@ bool ScriptParser::OpenFunction(const Token&) {
   }
   // No code outside of the function.
   function().code.pop_back();
-  OpenBlockOf({OpenBlock::Kind::kFunction});
-  if (scopes_.size() > 1) return ok;
+  OpenBlock block{OpenBlock::Kind::kFunction};
+  block.has_scope = scopes_.size() == 1;
+  OpenBlockOf(block);
+  if (!block.has_scope) return ok;
   Scope scope;
   scope.function = program_.functions.size();
   program_.functions.push_back(std::move(made));
@@ -364,7 +366,7 @@ bool ScriptParser::CloseBlock(const Token&) {
       in_capture_ = false;
       break;
     case OpenBlock::Kind::kFunction:
-      if (scopes_.size() == 1) break;
+      if (!block.has_scope) break;
       Emit(Code::kReturn, statement_, 0);
       FinishScope();
       scopes_.pop_back();

@@ -51,6 +51,7 @@ class ScriptParser {
     uint32_t otherwise = kNoJump;      // jump to the next branch
     int32_t loop = -1;                 // number of the loop
     uint32_t capture = 0;              // number of the capture
+    bool has_scope = false;            // kFunction: not an error inside of another one
     uint32_t outer_region = 0;
   };
   static constexpr uint32_t kNoJump = ~uint32_t{0};
