@@ -55,12 +55,12 @@ void ModelFlags::AddTo(CLI::App* app) {
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
                  "batches whose gradients are averaged for an update", 1, 1 << 20);
   cli::AddNumber(app, "--warmup", &request.training.warmup, "updates in which the learning rate rises from 0", 0);
-  devices_ =
-      cli::AddNumber(app, "--devices,--num-devices", &request.devices,
-                     "number of devices in this process that train a model, each on a shard of the batch; gradients "
-                     "are summed over them; at most 1024 run, and all of the largest slice of any TPU are emitted",
-                     1, 18432)
-          ->capture_default_str();
+  devices_ = cli::AddNumber(app, "--devices,--num-devices", &request.devices,
+                            "number of devices in this process: they train a model, each on a shard of the batch with "
+                            "gradients summed over them, or each runs the script; at most 1024 run, and all of the "
+                            "largest slice of any TPU are emitted",
+                            1, 18432)
+                 ->capture_default_str();
   steps_ = cli::AddNumber(
       app, "--steps", &request.training.steps,
       "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
@@ -88,7 +88,7 @@ void ModelFlags::AddTo(CLI::App* app) {
   app->add_option("--inputs", request.inputs,
                   "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
                   "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
-                  "step takes the next batch")
+                  "step takes the next batch. With --program: files of the arrays that its input(\"NAME\") reads")
       ->type_name("FILES")
       ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")
@@ -174,13 +174,7 @@ absl::Status ModelFlags::Check() {
   if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
     return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
   }
-  if (request.config.name.empty() && !request.inputs.empty()) {
-    return absl::InvalidArgumentError("--inputs requires --model");
-  }
-  if (request.config.name.empty()) {
-    return request.devices > 1 ? absl::InvalidArgumentError("--devices requires --model and --step=train")
-                               : absl::OkStatus();
-  }
+  if (request.config.name.empty()) return absl::OkStatus();
   if (dtype_ == "bf16") request.config.type = ElementType::kBF16;
   if (dtype_ == "f64") request.config.type = ElementType::kF64;
   if (!autocast_.empty()) {

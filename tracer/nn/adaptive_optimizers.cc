@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
 
 namespace hlokit::lazy::nn {
 namespace {
@@ -27,20 +28,6 @@ void MoveTowards(const Tensor& average, const Tensor& value, const Tensor& weigh
 }
 void MoveTowards(const Tensor& average, const Tensor& value, double weight) {
   WriteInPlace(average, Add(average, value - average, weight));
-}
-
-// Returns the distance from 1 to the next larger number.
-double EpsilonOf(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-      return 0x1p-52;
-    case ElementType::kBF16:
-      return 0x1p-7;
-    case ElementType::kF16:
-      return 0x1p-10;
-    default:
-      return 0x1p-23;
-  }
 }
 
 }  // namespace
