@@ -9,10 +9,10 @@ namespace {
 
 constexpr size_t kMaxBytesRead = 4096;
 
-constexpr ForeignFormat kMlir = {
-    "MLIR",
-    "hlokit reads HLO text: convert StableHLO with XLA's `hlo-translate -mlir-to-hlo-text`, or let JAX print "
-    "`lowered.as_text(dialect=\"hlo\")`"};
+constexpr ForeignFormat kMlirBytecode = {
+    "MLIR bytecode",
+    "hlokit reads the text of StableHLO: print it with `stablehlo-translate --deserialize`, or let JAX print "
+    "`lowered.as_text()`"};
 constexpr ForeignFormat kProtoText = {
     "a protocol buffer in text form",
     "expected the fields of an HloProto, HloModuleProto, HloSnapshot, HloUnoptimizedSnapshot or "
@@ -39,7 +39,7 @@ constexpr Magic kMagic[] = {
      {"xz-compressed data", "decompress it first: `xz -dc FILE | TOOL -`"}},
     {"BZh", {"bzip2-compressed data", "decompress it first: `bzip2 -dc FILE | TOOL -`"}},
     {"PK\x03\x04", {"a zip archive", "extract the module from it first: `unzip -p FILE MODULE | TOOL -`"}},
-    {"ML\xefR", {"MLIR bytecode", kMlir.hint}},
+    {"ML\xefR", kMlirBytecode},
     {"\xff\xfe", kUtf16},
     {"\xfe\xff", kUtf16},
     {"\x7f"
@@ -64,8 +64,8 @@ bool IsBinary(std::string_view text) {
 }
 
 bool IsMlir(std::string_view text) {
-  for (std::string_view begin :
-       {"module @", "module attributes", "builtin.module", "func.func", "#", "!", "\"builtin.module\""}) {
+  for (std::string_view begin : {"module @", "module attributes", "builtin.module", "func.func", "#", "!",
+                                 "\"builtin.module\"", "\"func.func\"", "sdy.mesh"}) {
     if (text.starts_with(begin)) return true;
   }
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -113,6 +113,11 @@ bool IsTar(std::string_view text) { return text.size() > 262 && text.substr(257,
 
 }  // namespace
 
+bool LooksLikeMlir(std::string_view text) {
+  const std::string_view begin = SkipWhitespaceAndLineComments(text.substr(0, kMaxBytesRead));
+  return !begin.starts_with("HloModule") && !begin.starts_with("{") && IsMlir(begin);
+}
+
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   text = text.substr(0, kMaxBytesRead);
   for (const Magic& magic : kMagic) {
@@ -121,7 +126,6 @@ std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   if (IsTar(text)) return ForeignFormat{"a tar archive", "extract the module from it first: `tar -xOf FILE | TOOL -`"};
   const std::string_view begin = SkipWhitespaceAndLineComments(text);
   if (begin.starts_with("HloModule") || begin.starts_with("{")) return std::nullopt;  // `{` begins JSON
-  if (IsMlir(begin)) return kMlir;
   if (IsProtoText(begin)) return kProtoText;
   if (IsBinary(text)) {
     const size_t depth = ProtoDepth(text);

@@ -17,6 +17,9 @@ struct ForeignFormat {
 // Returns the format that `text` appears to be in, or nullopt if it may be one that is read. Reads at most a few KiB.
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text);
 
+// Returns true if `text` appears to be MLIR text, which StableHLO programs are in. Reads at most a few KiB.
+bool LooksLikeMlir(std::string_view text);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_

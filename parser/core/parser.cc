@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/core/parser.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,9 @@
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/shape_parser.h"
 #include "parser/json/json_parser.h"
+#include "parser/mlir/parser.h"
 #include "parser/proto/proto_file.h"
+#include "parser/stablehlo/convert.h"
 
 namespace hlokit {
 
@@ -38,6 +41,15 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   if (source->text().size() >= SourceRange::kNoOffset) {
     sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
+  }
+  if (LooksLikeMlir(text)) {
+    mlir::MlirOptions mlir;
+    mlir.max_nesting = std::min(mlir.max_nesting, options.max_nesting);
+    mlir.max_operations = std::min(mlir.max_operations, options.max_instructions);
+    mlir.max_literal_bytes = options.max_literal_bytes;
+    const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, text, mlir, sink);
+    if (program == nullptr) return nullptr;
+    return stablehlo::ConvertToHlo(*program, {}, sink, std::move(context));
   }
   const bool own_context = context == nullptr;
   if (own_context) context = std::make_shared<Context>();

@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of custom forms with a syntax of their own (custom_syntax.def).
+#include <charconv>
+
+#include "parser/mlir/operation_parser.h"
+
+namespace hlokit::mlir {
+
+OperationParser::Flow OperationParser::RunCustom(Custom custom) {
+  const auto flow = [](bool good) { return good ? Flow::kDone : Flow::kError; };
+  NodeTable& nodes = m_.nodes;
+  switch (custom) {
+    case Custom::kNone:
+      return Flow::kDone;
+    case Custom::kModule:
+      return CustomModule();
+    case Custom::kFunc:
+      return CustomFunc();
+    case Custom::kValueType: {
+      const NodeId value = attributes_.back().value;  // in front of the type only the value stands
+      NodeId type;
+      switch (nodes.kind(value)) {
+        case NodeKind::kDense:
+        case NodeKind::kDenseText:
+        case NodeKind::kDenseResource:
+        case NodeKind::kInteger:
+        case NodeKind::kFloat:
+          type = nodes.child(value, 0);
+          break;
+        default:
+          return flow(ErrorCustom("expected a value with a type"));
+      }
+      result_types_.push_back(type);
+      op().has_types = true;
+      return Flow::kDone;
+    }
+    case Custom::kTo: {
+      const NodeId from = nodes_.ParseType();
+      if (!from.valid() || !in_.TryConsumeWord("to")) return flow(from.valid() && in_.ErrorHere("expected 'to'"));
+      const NodeId to = nodes_.ParseType();
+      operand_types_.push_back(from);
+      result_types_.push_back(to);
+      op().has_types = true;
+      return flow(to.valid());
+    }
+    case Custom::kExtractType:
+    case Custom::kInsertType: {
+      if (!in_.Expect(':', "and a type")) return Flow::kError;
+      const NodeId type = nodes_.ParseType();
+      if (!type.valid()) return Flow::kError;
+      if (nodes.kind(type) != NodeKind::kTensorType) return flow(ErrorCustom("expected a tensor type"));
+      result_types_.push_back(custom == Custom::kInsertType ? type : nodes.child(type, 0));
+      return Flow::kDone;
+    }
+    case Custom::kOperandTypes:
+      if (!in_.Expect(':', "and types") || !ParseTypeList(&operand_types_)) return Flow::kError;
+      op().has_types = true;
+      result_types_.push_back(nodes.Make(NodeKind::kDialectType, "shape.witness", {}, {}));
+      return Flow::kDone;
+    case Custom::kMesh: {
+      std::string name;
+      if (!SymbolName(&name) || !AddAttribute("sym_name", nodes.String(name), true)) return Flow::kError;
+      if (!in_.Expect('=', "before a mesh")) return Flow::kError;
+      return flow(AddAttribute("mesh", ParseVerbatimAxes(), true));
+    }
+    case Custom::kDirection: {
+      if (!in_.TryConsumeWord("allowed_direction") || !in_.Expect('=')) {
+        return flow(in_.ErrorHere("expected 'allowed_direction='"));
+      }
+      const std::string_view word = in_.Word();
+      return flow(AddAttribute("allowed_direction", nodes.Enum("sdy.propagation_direction", word), true));
+    }
+    case Custom::kManual:
+      return CustomManual(false);
+    case Custom::kNamed:
+      return CustomManual(true);
+    case Custom::kBits:
+      return flow(CustomBits());
+    case Custom::kRanges:
+      return flow(CustomRanges());
+    case Custom::kSelect:
+      return flow(CustomSelect());
+    case Custom::kComplex:
+      return flow(CustomComplex());
+    case Custom::kDotDims:
+      return flow(CustomDotDims());
+    case Custom::kWindow:
+      return flow(CustomWindow());
+    case Custom::kReduce:
+      return CustomReduce();
+    case Custom::kTuple: {
+      if (!in_.Expect(':', "and a type")) return Flow::kError;
+      const NodeId type = nodes_.ParseType();
+      if (!type.valid()) return Flow::kError;
+      if (nodes.kind(type) == NodeKind::kFunctionType) return flow(SetFunctionType(type));
+      if (nodes.kind(type) != NodeKind::kTupleType) return flow(ErrorCustom("expected tuple type"));
+      for (NodeId element : nodes.children(type)) operand_types_.push_back(element);
+      op().has_types = true;
+      result_types_.push_back(type);
+      return Flow::kDone;
+    }
+    case Custom::kSameTypes:
+      return flow(ParseSameTypes());
+    case Custom::kUi32: {
+      NodeId type = nodes.Tensor({}, nodes.IntegerType(32, Signedness::kUnsigned));
+      if (in_.TryConsume(':')) {
+        type = nodes_.ParseType();
+        if (!type.valid()) return Flow::kError;
+      }
+      result_types_.push_back(type);
+      return Flow::kDone;
+    }
+    case Custom::kBarrier: {
+      op().has_types = true;
+      if (in_.TryConsume('(')) return flow(in_.Expect(')') && (in_.Peek() != '{' || ParseAttributeDictionary()));
+      if (!ParseOperands(true) || (in_.Peek() == '{' && !ParseAttributeDictionary())) return Flow::kError;
+      if (!in_.Expect(':', "and types")) return Flow::kError;
+      const size_t first = operand_types_.size();
+      if (!ParseTypeList(&operand_types_)) return Flow::kError;
+      for (size_t i = first; i < operand_types_.size(); ++i) result_types_.push_back(operand_types_[i]);
+      return Flow::kDone;
+    }
+    case Custom::kCustomCall:
+      return flow(CustomCallTarget());
+    case Custom::kWhile:
+      return CustomWhile();
+    case Custom::kScan:
+      return CustomScan();
+  }
+  return Flow::kError;
+}
+
+bool OperationParser::SymbolName(std::string* name) {
+  if (!in_.TryConsume('@'))
+    return in_.ErrorHere(StrCat("expected valid '@'-identifier for symbol name, found ", in_.DescribeNext()));
+  if (*in_.at() == '"') return in_.String(name);
+  name->assign(in_.SuffixName());
+  return !name->empty() || in_.ErrorHere("expected symbol name after '@'");
+}
+
+// ---- module and func ----
+
+OperationParser::Flow OperationParser::CustomModule() {
+  if (op().state == 1) {
+    return Flow::kDone;
+  }
+  if (in_.Peek() == '@') {
+    std::string name;
+    if (!SymbolName(&name) || !AddAttribute("sym_name", m_.nodes.String(name), true)) return Flow::kError;
+  }
+  if (in_.TryConsumeWord("attributes") && !ParseAttributeDictionary()) return Flow::kError;
+  if (!in_.Expect('{', "to begin a module")) return Flow::kError;
+  op().state = 1;
+  op().has_types = true;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
+bool OperationParser::FuncSignature() {
+  NodeTable& nodes = m_.nodes;
+  std::vector<NodeId> types, argument_attributes, result_attributes;
+  bool any_argument = false, any_result = false;
+  const auto dictionary = [&](std::vector<NodeId>* list, bool* any) {
+    if (in_.Peek() == '{') {
+      list->push_back(nodes_.ParseAttribute());
+      *any = true;
+      return list->back().valid();
+    }
+    list->push_back(nodes.Make(NodeKind::kDictionary));
+    return true;
+  };
+  if (!in_.Expect('(', "before the arguments of a function")) return false;
+  if (!in_.TryConsume(')')) {
+    do {
+      PendingArgument argument{};
+      if (in_.Peek() == '%') {
+        if (!ParseArgument(&argument)) return false;
+      } else {
+        argument.type = nodes_.ParseType();
+        if (!argument.type.valid()) return false;
+      }
+      if (!dictionary(&argument_attributes, &any_argument)) return false;
+      if (in_.PeekWord() == "loc" && !ParseLocation(&argument.location)) return false;
+      types.push_back(argument.type);
+      arguments_.push_back(argument);
+    } while (in_.TryConsume(','));
+    if (!in_.Expect(')', "after the arguments of a function")) return false;
+  }
+  const auto inputs = static_cast<int64_t>(types.size());
+  if (in_.TryConsume("->")) {
+    if (in_.TryConsume('(')) {
+      if (!in_.TryConsume(')')) {
+        do {
+          types.push_back(nodes_.ParseType());
+          if (!types.back().valid() || !dictionary(&result_attributes, &any_result)) return false;
+        } while (in_.TryConsume(','));
+        if (!in_.Expect(')', "after the results of a function")) return false;
+      }
+    } else {
+      types.push_back(nodes_.ParseType());
+      if (!types.back().valid()) return false;
+    }
+  }
+  const NodeId type = nodes.Make(NodeKind::kFunctionType, "", {&inputs, 1}, types);
+  if (!AddAttribute("function_type", type, true)) return false;
+  if (any_argument && !AddAttribute("arg_attrs", nodes.Make(NodeKind::kArray, "", {}, argument_attributes), true)) {
+    return false;
+  }
+  return !any_result || AddAttribute("res_attrs", nodes.Make(NodeKind::kArray, "", {}, result_attributes), true);
+}
+
+OperationParser::Flow OperationParser::CustomFunc() {
+  if (op().state == 1) return Flow::kDone;
+  const std::string_view word = in_.PeekWord();
+  if (word == "public" || word == "private" || word == "nested") {
+    in_.Word();
+    if (!AddAttribute("sym_visibility", m_.nodes.String(word), true)) return Flow::kError;
+  }
+  std::string name;
+  if (!SymbolName(&name) || !AddAttribute("sym_name", m_.nodes.String(name), true) || !FuncSignature()) {
+    return Flow::kError;
+  }
+  if (in_.TryConsumeWord("attributes") && !ParseAttributeDictionary()) return Flow::kError;
+  op().has_types = true;
+  op().state = 1;
+  if (in_.Peek() != '{') {  // a declaration
+    arguments_.clear();
+    has_arguments_ = false;
+    region_list_.push_back(RegionId(static_cast<uint32_t>(m_.regions.size())));
+    m_.regions.push_back({});
+    return Flow::kDone;
+  }
+  in_.TryConsume('{');
+  has_arguments_ = true;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
+// ---- StableHLO ----
+
+bool OperationParser::CustomBits() {
+  const std::string_view word = in_.Word();
+  int64_t exponent = 0, mantissa = 0;
+  const size_t m = word.find('m');
+  const char* const end = word.data() + word.size();
+  if (!word.starts_with('e') || m == std::string_view::npos ||
+      std::from_chars(word.data() + 1, word.data() + m, exponent).ptr != word.data() + m ||
+      std::from_chars(word.data() + m + 1, end, mantissa).ptr != end) {
+    return ErrorCustom("expected exponent mantissa in format e#m#");
+  }
+  const NodeId type = m_.nodes.IntegerType(32);
+  return AddAttribute("exponent_bits", m_.nodes.Integer(exponent, type), true) &&
+         AddAttribute("mantissa_bits", m_.nodes.Integer(mantissa, type), true);
+}
+
+bool OperationParser::CustomRanges() {
+  std::vector<int64_t> starts, limits, strides;
+  if (!in_.Expect('[', "before the ranges of a slice")) return false;
+  if (!in_.TryConsume(']')) {
+    do {
+      int64_t start = 0, limit = 0, stride = 1;
+      if (!in_.Integer(&start) || !in_.Expect(':', "in a range") || !in_.Integer(&limit)) return false;
+      if (in_.TryConsume(':') && !in_.Integer(&stride)) return false;
+      starts.push_back(start);
+      limits.push_back(limit);
+      strides.push_back(stride);
+    } while (in_.TryConsume(','));
+    if (!in_.Expect(']', "after the ranges of a slice")) return false;
+  }
+  return AddAttribute("start_indices", m_.nodes.DenseArray(starts, 64), true) &&
+         AddAttribute("limit_indices", m_.nodes.DenseArray(limits, 64), true) &&
+         AddAttribute("strides", m_.nodes.DenseArray(strides, 64), true);
+}
+
+bool OperationParser::CustomSelect() {
+  if (!in_.Expect(':', "and types")) return false;
+  std::vector<NodeId> types;
+  if (!ParseTypeList(&types)) return false;
+  if (types.size() == 1 && m_.nodes.kind(types[0]) == NodeKind::kFunctionType) return SetFunctionType(types[0]);
+  if (types.size() != 2) return ErrorCustom("expected functional type or list of two types");
+  operand_types_.insert(operand_types_.end(), {types[0], types[1], types[1]});
+  result_types_.push_back(types[1]);
+  op().has_types = true;
+  return true;
+}
+
+bool OperationParser::CustomComplex() {
+  if (!in_.Expect(':', "and a type")) return false;
+  const NodeId type = nodes_.ParseType();
+  if (!type.valid()) return false;
+  NodeTable& nodes = m_.nodes;
+  if (nodes.kind(type) == NodeKind::kFunctionType) return SetFunctionType(type);
+  if (nodes.kind(type) != NodeKind::kTensorType || nodes.kind(nodes.child(type, 0)) != NodeKind::kComplexType) {
+    return ErrorCustom("expected tensor with complex element type");
+  }
+  std::vector<NodeId> children = nodes.children(type);
+  children[0] = nodes.child(children[0], 0);
+  const std::vector<int64_t> sizes(nodes.ints(type).begin(), nodes.ints(type).end());
+  const NodeId part = nodes.Make(NodeKind::kTensorType, "", sizes, children);
+  operand_types_.insert(operand_types_.end(), {part, part});
+  result_types_.push_back(type);
+  op().has_types = true;
+  return true;
+}
+
+bool OperationParser::CustomDotDims() {
+  NodeTable& nodes = m_.nodes;
+  std::vector<int64_t> lists[4];  // lhs and rhs batching, lhs and rhs contracting
+  bool batching = false;
+  if (in_.TryConsumeWord("batching_dims")) {
+    batching = true;
+    if (!in_.Expect('=') || !IntegerList(&lists[0]) || !in_.TryConsume('x') || !IntegerList(&lists[1])) {
+      return in_.ErrorHere("failed parsing dot dimension numbers");
+    }
+    if (in_.Peek() == ',') {
+      const char* const before = in_.at();
+      in_.TryConsume(',');
+      if (in_.PeekWord() != "contracting_dims") in_.set_at(before);
+    }
+  }
+  if (in_.TryConsumeWord("contracting_dims")) {
+    if (!in_.Expect('=') || !IntegerList(&lists[2]) || !in_.TryConsume('x') || !IntegerList(&lists[3])) {
+      return in_.ErrorHere("failed parsing dot dimension numbers");
+    }
+  } else if (!batching) {
+    return ErrorCustom(StrCat("expected 'contracting_dims', found ", in_.DescribeNext()));
+  }
+  constexpr std::string_view kNames[] = {"lhs_batching_dimensions", "rhs_batching_dimensions",
+                                         "lhs_contracting_dimensions", "rhs_contracting_dimensions"};
+  std::vector<int64_t> names;
+  std::vector<NodeId> values;
+  for (size_t i = 0; i < 4; ++i) {
+    if (lists[i].empty()) continue;
+    std::vector<NodeId> numbers;
+    for (int64_t number : lists[i]) numbers.push_back(nodes.Integer(number, nodes.IntegerType(64)));
+    names.push_back(nodes.strings().Intern(kNames[i]).value);
+    values.push_back(nodes.Make(NodeKind::kArray, "", {}, numbers));
+  }
+  return AddAttribute("dot_dimension_numbers",
+                      nodes.Make(NodeKind::kFields, StrCat(op().definition->dialect, ".dot"), names, values), true);
+}
+
+bool OperationParser::CustomWindow() {
+  NodeTable& nodes = m_.nodes;
+  if (in_.Peek() == '}') return true;
+  do {
+    const std::string_view word = in_.Word();
+    if (!in_.Expect('=', "in a window")) return false;
+    if (word == "pad") {
+      // [[low, high], ...]
+      std::vector<int64_t> values;
+      if (!in_.Expect('[', "before padding")) return false;
+      if (!in_.TryConsume(']')) {
+        do {
+          const size_t before = values.size();
+          if (!IntegerList(&values)) return false;
+          if (values.size() != before + 2) return in_.ErrorHere("expected padding of two numbers");
+        } while (in_.TryConsume(','));
+        if (!in_.Expect(']', "after padding")) return false;
+      }
+      const int64_t sizes[] = {static_cast<int64_t>(values.size() / 2), 2};
+      const NodeId type = nodes.Tensor(sizes, nodes.IntegerType(64));
+      const auto* bytes = reinterpret_cast<const std::byte*>(nodes.arena().CopyArray(values.data(), values.size()));
+      if (!AddAttribute("padding", nodes.MakeBlob(type, bytes, values.size() * sizeof(int64_t), false), true)) {
+        return false;
+      }
+      continue;
+    }
+    const std::string_view name = word == "stride"       ? "window_strides"
+                                  : word == "lhs_dilate" ? "lhs_dilation"
+                                  : word == "rhs_dilate" ? "rhs_dilation"
+                                  : word == "reverse"    ? "window_reversal"
+                                                         : "";
+    if (name.empty()) {
+      return in_.ErrorHere(StrCat("Unexpected keyword in window attributes: '", word, "'"));
+    }
+    std::vector<int64_t> values;
+    if (!IntegerList(&values)) return false;
+    if (!AddAttribute(name, nodes.DenseArray(values, word == "reverse" ? 1 : 64), true)) return false;
+  } while (in_.TryConsume(','));
+  return true;
+}
+
+bool OperationParser::CustomCallTarget() {
+  std::string name;
+  if (!SymbolName(&name) || !AddAttribute("call_target_name", m_.nodes.String(name), true)) return false;
+  return in_.Expect('(', "before operands") && ParseOperands(false) && in_.Expect(')', "after operands");
+}
+
+// (%a init: %b), (%c init: %d)
+bool OperationParser::ReduceOperands(int64_t* pairs) {
+  std::vector<OperandUse> inits;
+  *pairs = 0;
+  do {
+    if (!in_.Expect('(', "before an input") || !ParseOperand()) return false;
+    if (!in_.TryConsumeWord("init")) return in_.ErrorHere("expected 'init'");
+    if (!in_.Expect(':') || !ParseOperand() || !in_.Expect(')', "after an initial value")) return false;
+    inits.push_back(operands_.back());
+    operands_.pop_back();
+    ++*pairs;
+  } while (in_.TryConsume(','));
+  operands_.insert(operands_.end(), inits.begin(), inits.end());
+  return true;
+}
+
+// The region of `applies stablehlo.add`.
+bool OperationParser::MakeReducer(std::string_view op_name) {
+  NodeTable& nodes = m_.nodes;
+  const NodeId input = operand_types_.size() > op().operand_types ? operand_types_[op().operand_types] : NodeId();
+  if (!input.valid() || nodes.kind(input) != NodeKind::kTensorType) return ErrorAtOp("expected a tensor to reduce");
+  const NodeId scalar = nodes.Tensor({}, nodes.child(input, 0));
+  for (int i = 0; i < 2; ++i) arguments_.push_back({"", 0, scalar, NodeId()});
+  if (!OpenRegionHere()) return false;
+  const Block& block = m_.blocks[regions_.back().block.value];
+  const uint32_t offset = op().offset, size = op().name_size;
+  for (std::string_view name : {op_name, std::string_view("stablehlo.return")}) {
+    ops_.push_back({});
+    OpenOperation& inner = op();
+    inner.name = nodes.strings().Intern(name);
+    inner.definition = FindDefinition(name);
+    inner.offset = offset;
+    inner.name_size = size;
+    inner.results = results_.size();
+    inner.operands = operands_.size();
+    inner.attributes = attributes_.size();
+    inner.regions = region_list_.size();
+    inner.operand_types = operand_types_.size();
+    inner.result_types = result_types_.size();
+    if (name == op_name) {
+      operands_.push_back({ValueId(block.argument_begin), offset, size});
+      operands_.push_back({ValueId(block.argument_begin + 1), offset, size});
+      result_types_.push_back(scalar);
+    } else {
+      operands_.push_back({ValueId(static_cast<uint32_t>(m_.values.size() - 1)), offset, size});
+    }
+    if (!FinishOperation(/*with_location=*/false)) return false;
+  }
+  CloseRegion();
+  return true;
+}
+
+OperationParser::Flow OperationParser::CustomReduce() {
+  if (op().state == 2) return Flow::kDone;
+  if (!ReduceOperands(&op().number)) return Flow::kError;
+  std::string applies;
+  if (in_.TryConsumeWord("applies")) {
+    applies = in_.Word();
+    const OpDefinition* const inner = FindDefinition(applies);
+    static constexpr std::string_view kCommutative[] = {"stablehlo.add",     "stablehlo.multiply", "stablehlo.maximum",
+                                                        "stablehlo.minimum", "stablehlo.and",      "stablehlo.or",
+                                                        "stablehlo.xor"};
+    bool found = false;
+    for (std::string_view name : kCommutative) found = found || name == applies;
+    if (inner == nullptr || !found) {
+      in_.ErrorHere(
+          "expected the inner-op to be a commutative binary-op from the stablehlo dialect, with zero region, producing "
+          "single result");
+      return Flow::kError;
+    }
+  }
+  if (!in_.TryConsumeWord("across") || !in_.TryConsumeWord("dimensions")) {
+    in_.ErrorHere("expected 'across dimensions'");
+    return Flow::kError;
+  }
+  std::vector<int64_t> dimensions;
+  if (!in_.Expect('=') || !IntegerList(&dimensions)) return Flow::kError;
+  if (!AddAttribute("dimensions", m_.nodes.DenseArray(dimensions, 64), true)) return Flow::kError;
+  if (in_.Peek() == '{' && !ParseAttributeDictionary()) return Flow::kError;
+  if (!in_.Expect(':', "and a function type") || !ParseFunctionType()) return Flow::kError;
+  if (!applies.empty()) return MakeReducer(applies) ? Flow::kDone : Flow::kError;
+  if (!in_.TryConsumeWord("reducer")) {
+    in_.ErrorHere("expected 'reducer'");
+    return Flow::kError;
+  }
+  std::vector<PendingArgument> accumulators;
+  for (int64_t i = 0; i < op().number; ++i) {
+    PendingArgument pair[2] = {};
+    if (!in_.Expect('(', "before the arguments of a reducer")) return Flow::kError;
+    for (int k = 0; k < 2; ++k) {
+      if (k == 1 && !in_.Expect(',')) return Flow::kError;
+      if (!ParseArgument(&pair[k])) return Flow::kError;
+      if (in_.PeekWord() == "loc" && !ParseLocation(&pair[k].location)) return Flow::kError;
+    }
+    if (!in_.Expect(')', "after the arguments of a reducer")) return Flow::kError;
+    arguments_.push_back(pair[0]);
+    accumulators.push_back(pair[1]);
+  }
+  arguments_.insert(arguments_.end(), accumulators.begin(), accumulators.end());
+  if (!in_.Expect('{', "before the body of a reducer")) return Flow::kError;
+  op().state = 2;
+  has_arguments_ = true;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
+OperationParser::Flow OperationParser::CustomWhile() {
+  if (op().state == 2) return Flow::kDone;
+  std::vector<PendingArgument>& names = op().names;
+  if (op().state == 0) {
+    if (!in_.Expect('(', "before operands")) return Flow::kError;
+    if (!in_.TryConsume(')')) {
+      do {
+        PendingArgument argument{};
+        argument.offset = in_.Offset();
+        if (!in_.Expect('%', "before the name of an argument")) return Flow::kError;
+        argument.name = in_.SuffixName();
+        if (!in_.Expect('=', "after the name of an argument") || !ParseOperand()) return Flow::kError;
+        names.push_back(argument);
+      } while (in_.TryConsume(','));
+      if (!in_.Expect(')', "after operands")) return Flow::kError;
+    }
+    if (!names.empty()) {
+      if (!in_.Expect(':', "and types") || !ParseTypeList(&operand_types_)) return Flow::kError;
+    }
+    op().has_types = true;
+    const size_t types = operand_types_.size() - op().operand_types;
+    if (types != names.size()) {
+      ErrorCustom(StrCat("expected as many input types as operands (expected ", names.size(), " got ", types, ")"));
+      return Flow::kError;
+    }
+    for (size_t i = 0; i < types; ++i) {
+      names[i].type = operand_types_[op().operand_types + i];
+      result_types_.push_back(names[i].type);
+    }
+    if (in_.PeekWord() == "attributes") {
+      in_.Word();
+      if (!ParseAttributeDictionary()) return Flow::kError;
+    }
+    if (!in_.TryConsumeWord("cond")) {
+      in_.ErrorHere("expected 'cond'");
+      return Flow::kError;
+    }
+  } else {
+    if (!in_.TryConsumeWord("do")) {
+      in_.ErrorHere("expected 'do'");
+      return Flow::kError;
+    }
+  }
+  ++op().state;
+  arguments_ = names;
+  has_arguments_ = true;
+  if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
+OperationParser::Flow OperationParser::CustomScan() {
+  NodeTable& nodes = m_.nodes;
+  const NodeId i32 = nodes.IntegerType(32);
+  if (op().state == 0) {
+    if (!in_.Expect('(', "before inputs") || !ParseOperands(false) || !in_.Expect(')', "after inputs")) {
+      return Flow::kError;
+    }
+    op().number = static_cast<int64_t>(operand_count());
+    if (!in_.TryConsumeWord("inits") || !in_.Expect('(') || !ParseOperands(false) || !in_.Expect(')')) {
+      in_.ErrorHere("expected inits(...)");
+      return Flow::kError;
+    }
+    int64_t dimension = 0;
+    if (!in_.TryConsumeWord("dimension") || !in_.Expect('=') || !in_.Integer(&dimension)) {
+      in_.ErrorHere("expected dimension=");
+      return Flow::kError;
+    }
+    if (!AddAttribute("dimension", nodes.Integer(dimension, nodes.IntegerType(64)), true)) return Flow::kError;
+    if (in_.TryConsumeWord("attributes") && !ParseAttributeDictionary()) return Flow::kError;
+    if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+    op().state = 1;
+    return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  }
+  if (!in_.Expect(':', "and a function type") || !ParseFunctionType()) return Flow::kError;
+  const auto inits = static_cast<int64_t>(operand_count()) - op().number;
+  const auto results = static_cast<int64_t>(result_types_.size() - op().result_types);
+  const int64_t operand_sizes[] = {op().number, inits};
+  const int64_t result_sizes[] = {results - inits, inits};
+  const bool good =
+      AddAttribute("operandSegmentSizes", nodes.Make(NodeKind::kDenseArray, "", operand_sizes, {&i32, 1}), true) &&
+      AddAttribute("resultSegmentSizes", nodes.Make(NodeKind::kDenseArray, "", result_sizes, {&i32, 1}), true);
+  return good ? Flow::kDone : Flow::kError;
+}
+
+// (%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: T) { ... } : types
+OperationParser::Flow OperationParser::CustomManual(bool named) {
+  if (op().state == 0) {
+    if (named) {
+      std::string name;
+      if (!in_.Expect('<') || !in_.String(&name) || !in_.Expect('>')) return Flow::kError;
+      if (!AddAttribute("name", m_.nodes.String(name), true)) return Flow::kError;
+    }
+    if (!in_.Expect('(', "before operands") || !ParseOperands(false) || !in_.Expect(')', "after operands")) {
+      return Flow::kError;
+    }
+    for (std::string_view name : {"in_shardings", "out_shardings", "manual_axes"}) {
+      if (!in_.TryConsumeWord(name)) {
+        if (named) continue;
+        ErrorCustom(StrCat("expected '", name, "='"));
+        return Flow::kError;
+      }
+      if (!in_.Expect('=') || !AddAttribute(name, ParseVerbatimAxes(), true)) return Flow::kError;
+    }
+    if (!in_.Expect('(', "before the arguments of a region")) return Flow::kError;
+    if (!in_.TryConsume(')')) {
+      do {
+        PendingArgument argument{};
+        if (!ParseArgument(&argument)) return Flow::kError;
+        if (in_.PeekWord() == "loc" && !ParseLocation(&argument.location)) return Flow::kError;
+        arguments_.push_back(argument);
+      } while (in_.TryConsume(','));
+      if (!in_.Expect(')', "after the arguments of a region")) return Flow::kError;
+    }
+    if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+    op().state = 1;
+    has_arguments_ = true;
+    return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  }
+  if (in_.Peek() == '{' && !ParseAttributeDictionary()) return Flow::kError;
+  return in_.Expect(':', "and a function type") && ParseFunctionType() ? Flow::kDone : Flow::kError;
+}
+
+}  // namespace hlokit::mlir

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/mlir/definition.h"
+
+#include <cstdlib>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace hlokit::mlir {
+namespace {
+
+struct Row {
+  std::string_view name, operands, attributes, regions, results, format;
+};
+constexpr Row kRows[] = {
+#define OP(name, operands, attributes, regions, results, format, converter, opcode) \
+  {name, operands, attributes, regions, results, format},
+#include "parser/mlir/operations.def"
+};
+
+struct Named {
+  std::string_view text, description;
+};
+constexpr Named kAttributeKinds[] = {
+#define ATTRIBUTE_KIND(name, text, description) {text, description},
+#include "parser/mlir/attribute_kinds.def"
+};
+constexpr Named kTypeConstraints[] = {
+#define TYPE_CONSTRAINT(name, text, description) {text, description},
+#include "parser/mlir/type_constraints.def"
+};
+constexpr std::string_view kCustomSyntaxes[] = {
+    "",
+#define CUSTOM_SYNTAX(name, text) text,
+#include "parser/mlir/custom_syntax.def"
+};
+
+// Errors of the table itself end the program: a test reads every row.
+[[noreturn]] void BadRow() { std::abort(); }
+
+std::string_view TakeWord(std::string_view* text) {
+  while (text->starts_with(' ')) text->remove_prefix(1);
+  const size_t end = text->find(' ');
+  const std::string_view word = text->substr(0, end);
+  text->remove_prefix(end == std::string_view::npos ? text->size() : end);
+  return word;
+}
+
+std::vector<ValueDefinition> ReadValues(std::string_view text) {
+  std::vector<ValueDefinition> values;
+  for (std::string_view word = TakeWord(&text); !word.empty(); word = TakeWord(&text)) {
+    const size_t colon = word.find(':');
+    if (colon == std::string_view::npos) BadRow();
+    ValueDefinition value{word.substr(0, colon), TypeConstraint::kAny};
+    if (value.name.ends_with('*') || value.name.ends_with('?')) {
+      (value.name.ends_with('*') ? value.variadic : value.optional) = true;
+      value.name.remove_suffix(1);
+    }
+    const std::string_view constraint = word.substr(colon + 1);
+    size_t i = 0;
+    while (i < std::size(kTypeConstraints) && kTypeConstraints[i].text != constraint) ++i;
+    if (i == std::size(kTypeConstraints)) BadRow();
+    value.constraint = static_cast<TypeConstraint>(i);
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<AttributeDefinition> ReadAttributes(std::string_view text) {
+  std::vector<AttributeDefinition> attributes;
+  for (std::string_view word = TakeWord(&text); !word.empty(); word = TakeWord(&text)) {
+    const size_t colon = word.rfind(':');
+    if (colon == std::string_view::npos) BadRow();
+    AttributeDefinition attribute;
+    attribute.name = word.substr(0, colon);
+    if (attribute.name.ends_with('?')) {
+      attribute.optional = true;
+      attribute.name.remove_suffix(1);
+    } else if (const size_t equal = attribute.name.find('='); equal != std::string_view::npos) {
+      attribute.has_default = true;
+      attribute.default_text = attribute.name.substr(equal + 1);
+      attribute.name = attribute.name.substr(0, equal);
+    }
+    const std::string_view kind = word.substr(colon + 1);
+    size_t i = 0;
+    while (i < std::size(kAttributeKinds) && kAttributeKinds[i].text != kind) ++i;
+    if (i == std::size(kAttributeKinds)) BadRow();
+    attribute.kind = static_cast<AttributeKind>(i);
+    attributes.push_back(attribute);
+  }
+  return attributes;
+}
+
+template <typename List>
+size_t IndexOf(const List& list, std::string_view name) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i].name == name) return i;
+  }
+  BadRow();
+}
+
+void ReadFormat(std::string_view text, OpDefinition* op) {
+  using Kind = Directive::Kind;
+  std::vector<size_t> groups;
+  for (std::string_view word = TakeWord(&text); !word.empty(); word = TakeWord(&text)) {
+    Directive directive;
+    if (word.starts_with('\'')) {
+      directive.kind = Kind::kLiteral;
+      directive.text = word.substr(1, word.size() - 2);
+    } else if (word.starts_with('%')) {
+      directive.kind = Kind::kOperand;
+      directive.index = IndexOf(op->operands, word.substr(1));
+    } else if (word.starts_with('$')) {
+      directive.kind = Kind::kAttribute;
+      directive.index = IndexOf(op->attributes, word.substr(1));
+      if (!groups.empty()) op->format[groups.back()].index = directive.index;
+    } else if (word.starts_with('@')) {
+      directive.kind = Kind::kCustom;
+      size_t i = 1;
+      while (i < std::size(kCustomSyntaxes) && kCustomSyntaxes[i] != word.substr(1)) ++i;
+      if (i == std::size(kCustomSyntaxes)) BadRow();
+      directive.custom = static_cast<Custom>(i);
+    } else if (word == "[") {
+      directive.kind = Kind::kOptional;
+      groups.push_back(op->format.size());
+    } else if (word == "]") {
+      directive.kind = Kind::kEnd;
+      op->format[groups.back()].end = op->format.size();
+      groups.pop_back();
+    } else if (word == "dict") {
+      directive.kind = Kind::kDict;
+    } else if (word == ":same") {
+      directive.kind = Kind::kSame;
+    } else if (word == ":fn") {
+      directive.kind = Kind::kFunction;
+    } else if (word == ":results") {
+      directive.kind = Kind::kResults;
+    } else if (word == ":operands") {
+      directive.kind = Kind::kOperands;
+    } else if (word == ":operands1") {
+      directive.kind = Kind::kFirstOperand;
+    } else if (word == ":chlo") {
+      directive.kind = Kind::kArrow;
+    } else {
+      BadRow();
+    }
+    op->format.push_back(directive);
+  }
+}
+
+std::vector<OpDefinition> ReadTable() {
+  std::vector<OpDefinition> table;
+  table.reserve(std::size(kRows));
+  for (const Row& row : kRows) {
+    OpDefinition op;
+    op.name = row.name;
+    op.dialect = row.name.substr(0, row.name.find('.'));
+    op.row = table.size();
+    op.operands = ReadValues(row.operands);
+    op.attributes = ReadAttributes(row.attributes);
+    op.results = ReadValues(row.results);
+    std::string_view regions = row.regions;
+    for (std::string_view word = TakeWord(&regions); !word.empty(); word = TakeWord(&regions)) {
+      op.variadic_regions = word.ends_with('*');
+      op.regions.push_back(word);
+    }
+    ReadFormat(row.format, &op);
+    table.push_back(std::move(op));
+  }
+  return table;
+}
+
+}  // namespace
+
+const AttributeDefinition* OpDefinition::FindAttribute(std::string_view attribute) const {
+  for (const AttributeDefinition& a : attributes) {
+    if (a.name == attribute) return &a;
+  }
+  return nullptr;
+}
+
+const std::vector<OpDefinition>& AllDefinitions() {
+  static const auto* const kTable = new std::vector<OpDefinition>(ReadTable());
+  return *kTable;
+}
+
+const OpDefinition* FindDefinition(std::string_view name) {
+  static const auto* const kIndex = [] {
+    auto* index = new absl::flat_hash_map<std::string, const OpDefinition*>();
+    for (const OpDefinition& op : AllDefinitions()) index->emplace(std::string(op.name), &op);
+    return index;
+  }();
+  const auto found = kIndex->find(std::string(name));
+  return found == kIndex->end() ? nullptr : found->second;
+}
+
+bool IsKnownDialect(std::string_view dialect) { return dialect == "stablehlo" || dialect == "chlo"; }
+
+std::string_view Describe(TypeConstraint constraint) {
+  return kTypeConstraints[static_cast<size_t>(constraint)].description;
+}
+std::string_view Describe(AttributeKind kind) { return kAttributeKinds[static_cast<size_t>(kind)].description; }
+
+}  // namespace hlokit::mlir

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of operations: the rows of operations.def, taken apart.
+#ifndef HLOKIT_PARSER_MLIR_DEFINITION_H_
+#define HLOKIT_PARSER_MLIR_DEFINITION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace hlokit::mlir {
+
+enum class AttributeKind : uint8_t {
+#define ATTRIBUTE_KIND(name, text, description) name,
+#include "parser/mlir/attribute_kinds.def"
+};
+
+enum class TypeConstraint : uint8_t {
+#define TYPE_CONSTRAINT(name, text, description) name,
+#include "parser/mlir/type_constraints.def"
+};
+// Returns the description in messages.
+std::string_view Describe(TypeConstraint constraint);
+std::string_view Describe(AttributeKind kind);
+
+enum class Custom : uint8_t {
+  kNone,
+#define CUSTOM_SYNTAX(name, text) name,
+#include "parser/mlir/custom_syntax.def"
+};
+
+struct AttributeDefinition {
+  std::string_view name;
+  AttributeKind kind = AttributeKind::kAny;
+  bool optional = false;     // without a default too
+  bool has_default = false;  // also if the default is the empty text
+  std::string_view default_text;
+};
+
+struct ValueDefinition {
+  std::string_view name;
+  TypeConstraint constraint;
+  bool variadic = false;
+  bool optional = false;
+};
+
+struct Directive {
+  enum class Kind : uint8_t {
+    kLiteral,    // text
+    kOperand,    // index
+    kAttribute,  // index
+    kDict,
+    kOptional,  // a group that ends at `end`; index: the attribute that it depends on
+    kEnd,       // of a group
+    kSame,
+    kFunction,
+    kResults,
+    kOperands,
+    kFirstOperand,
+    kArrow,
+    kCustom,
+  };
+  Kind kind = Kind::kDict;
+  Custom custom = Custom::kNone;
+  size_t index = 0;
+  size_t end = 0;
+  std::string_view text;
+};
+
+struct OpDefinition {
+  std::string_view name;
+  std::string_view dialect;
+  size_t row;
+  std::vector<ValueDefinition> operands;
+  std::vector<AttributeDefinition> attributes;
+  std::vector<std::string_view> regions;
+  bool variadic_regions = false;
+  std::vector<ValueDefinition> results;
+  std::vector<Directive> format;  // empty: only the generic form
+
+  const AttributeDefinition* FindAttribute(std::string_view name) const;
+};
+
+// Returns the definition of `stablehlo.add`, or null.
+const OpDefinition* FindDefinition(std::string_view name);
+// All of them, in the order of the rows.
+const std::vector<OpDefinition>& AllDefinitions();
+// Returns true for the dialects whose operations are all in the table.
+bool IsKnownDialect(std::string_view dialect);
+
+}  // namespace hlokit::mlir
+
+#endif  // HLOKIT_PARSER_MLIR_DEFINITION_H_

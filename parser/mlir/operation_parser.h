@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations, regions and blocks: text -> mlir::Module. Internal to this directory.
+#ifndef HLOKIT_PARSER_MLIR_OPERATION_PARSER_H_
+#define HLOKIT_PARSER_MLIR_OPERATION_PARSER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parser/mlir/cursor.h"
+#include "parser/mlir/module.h"
+#include "parser/mlir/node_parser.h"
+#include "parser/mlir/parser.h"
+
+namespace hlokit::mlir {
+
+class OperationParser {
+ public:
+  OperationParser(std::string_view text, uint32_t base, const MlirOptions& options, Module* module,
+                  DiagnosticSink* sink)
+      : in_(text, sink, base),
+        m_(*module),
+        nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes}),
+        options_(options) {}
+
+  // Parses the whole text. Returns false after errors.
+  bool Run();
+
+ private:
+  // What comes after a step of an operation: an error, its end, or a region, after which it goes on.
+  enum class Flow : uint8_t { kError, kDone, kRegion };
+
+  struct PendingArgument {
+    std::string_view name;
+    uint32_t offset;
+    NodeId type;
+    NodeId location;
+  };
+  struct OpenOperation {
+    const OpDefinition* definition = nullptr;
+    StringId name;
+    uint32_t offset = 0;
+    uint32_t name_size = 0;
+    bool generic = false;
+    size_t results = 0;  // first ones of this operation on the stacks
+    size_t operands = 0;
+    size_t attributes = 0;
+    size_t regions = 0;
+    size_t operand_types = 0;
+    size_t result_types = 0;
+    size_t directive = 0;  // where the custom form goes on
+    int state = 0;         // where a custom syntax goes on
+    int64_t number = 0;    // for custom syntaxes
+    bool has_types = false;
+    std::vector<BlockId> successors;
+    std::vector<PendingArgument> names;  // of the arguments of all regions
+  };
+  struct OpenRegion {
+    RegionId region;
+    BlockId block;
+    size_t scope = 0;  // names defined before it
+  };
+  struct ResultName {
+    std::string_view name;
+    uint32_t offset;
+    uint32_t count;
+  };
+  struct OperandUse {
+    ValueId value;  // invalid: not defined
+    uint32_t offset;
+    uint32_t size;
+  };
+  struct Definition {
+    ValueId first;
+    uint32_t count = 0;
+  };
+
+  // ---- parser.cc ----
+  bool AtTopLevelEntry();
+  bool ParseAlias();
+  bool ParseResources();
+  // Starts the next operation of the innermost region.
+  Flow StartOperation();
+  Flow Resume();
+  Flow GenericHead();
+  Flow GenericTail();
+  // Adds the operation to its block. `with_location`: a location may follow.
+  bool FinishOperation(bool with_location = true);
+  bool ParseOperand();
+  // `%a, %b`: up to what is not an operand. `required`: at least one.
+  bool ParseOperands(bool required);
+  bool ParseSuccessors();
+  bool ParseBlockLabel();
+  BlockId BlockNamed(std::string_view label);
+  // Opens a region after `{`, with the pending arguments.
+  bool OpenRegionHere();
+  void CloseRegion();
+  bool ParseLocation(NodeId* location);
+  bool ParseArgument(PendingArgument* argument);
+  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
+  void Unwind(size_t scope);
+  void Recover();
+  bool AddAttribute(std::string_view name, NodeId value, bool inherent);
+  bool ParseAttributeDictionary();
+  bool ParseTypeList(std::vector<NodeId>* types);
+  // `(T, T) -> T`, into the types of the operation.
+  bool ParseFunctionType();
+  bool SetFunctionType(NodeId type);
+  bool HasPropertyOrAttribute(std::string_view name) const;
+
+  // ---- custom_parser.cc ----
+  Flow RunFormat();
+  bool RunDirective(const Directive& directive);
+  bool ParseAttributeValue(const AttributeDefinition& attribute);
+  bool SkipOptional(const OpDefinition& definition, size_t* directive);
+  bool ParseSameTypes();
+  bool ParseArrowTypes();
+  bool IntegerList(std::vector<int64_t>* values);
+  NodeId ParseKeywordEnum(std::string_view mnemonic);
+  NodeId ParseVerbatimAxes();
+
+  // ---- custom_syntax.cc ----
+  Flow RunCustom(Custom custom);
+  Flow CustomModule();
+  Flow CustomFunc();
+  bool FuncSignature();
+  Flow CustomReduce();
+  bool ReduceOperands(int64_t* pairs);
+  bool MakeReducer(std::string_view op_name);
+  Flow CustomWhile();
+  Flow CustomScan();
+  Flow CustomManual(bool named);
+  bool CustomWindow();
+  bool CustomDotDims();
+  bool CustomRanges();
+  bool CustomBits();
+  bool CustomSelect();
+  bool CustomComplex();
+  bool CustomCallTarget();
+  bool SymbolName(std::string* name);
+
+  OpenOperation& op() { return ops_.back(); }
+  size_t operand_count() { return operands_.size() - op().operands; }
+  NodeId operand_type(size_t i) {
+    const ValueId value = operands_[op().operands + i].value;
+    return value.valid() ? m_.type(value) : NodeId();
+  }
+  bool Error(SourceRange range, std::string message) {
+    return in_.Error(DiagnosticKind::kUnexpectedToken, range, std::move(message));
+  }
+  bool ErrorAtOp(std::string message) {
+    return in_.Error(DiagnosticKind::kUnexpectedToken, {op().offset, op().name_size}, std::move(message));
+  }
+  bool ErrorCustom(std::string message) {
+    return in_.ErrorHere(StrCat("custom op '", m_.nodes.str(op().name), "' ", message));
+  }
+
+  Cursor in_;
+  Module& m_;
+  NodeParser nodes_;
+  const MlirOptions options_;
+  std::vector<OpenOperation> ops_;
+  std::vector<OpenRegion> regions_;
+  std::vector<ResultName> results_;
+  std::vector<OperandUse> operands_;
+  std::vector<Attribute> attributes_;
+  std::vector<RegionId> region_list_;
+  std::vector<NodeId> operand_types_;
+  std::vector<NodeId> result_types_;
+  std::vector<PendingArgument> arguments_;
+  bool has_arguments_ = false;           // the pending region has a block even if empty
+  std::vector<Definition> definitions_;  // by StringId of the name
+  std::vector<std::pair<StringId, Definition>> shadowed_;
+};
+
+}  // namespace hlokit::mlir
+
+#endif  // HLOKIT_PARSER_MLIR_OPERATION_PARSER_H_

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// MLIR text -> mlir::Module: the generic form of any operation, and the custom forms of operations.def. Every error is
+// reported with its location; after one, parsing resumes at the next function.
+//
+// No recursion: open operations and regions are on stacks, limited by the options.
+#ifndef HLOKIT_PARSER_MLIR_PARSER_H_
+#define HLOKIT_PARSER_MLIR_PARSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
+#include "parser/mlir/module.h"
+
+namespace hlokit::mlir {
+
+struct MlirOptions {
+  int64_t max_nesting = 1 << 16;
+  int64_t max_operations = int64_t{1} << 28;
+  int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
+};
+
+// Parses `text`, a part of `source` that is followed by a NUL. Returns null after errors, which are in the sink.
+std::unique_ptr<Module> ParseMlir(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                                  const MlirOptions& options, DiagnosticSink* sink);
+
+}  // namespace hlokit::mlir
+
+#endif  // HLOKIT_PARSER_MLIR_PARSER_H_

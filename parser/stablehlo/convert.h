@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// StableHLO -> HLO, as XLA's converter makes it. The entry computation is `@main`; functions that cannot be reached
+// from it are not converted. A type, attribute or operation that HLO has no place for is a diagnostic that names it.
+#ifndef HLOKIT_PARSER_STABLEHLO_CONVERT_H_
+#define HLOKIT_PARSER_STABLEHLO_CONVERT_H_
+
+#include <memory>
+
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "parser/mlir/module.h"
+
+namespace hlokit::stablehlo {
+
+struct ConvertOptions {
+  bool return_tuple = false;    // the result is always a tuple
+  bool use_tuple_args = false;  // the parameters are one tuple
+};
+
+// Returns null after errors.
+std::unique_ptr<Module> ConvertToHlo(const mlir::Module& program, const ConvertOptions& options, DiagnosticSink* sink,
+                                     std::shared_ptr<Context> context = nullptr);
+
+}  // namespace hlokit::stablehlo
+
+#endif  // HLOKIT_PARSER_STABLEHLO_CONVERT_H_

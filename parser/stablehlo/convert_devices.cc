@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations among several devices.
+#include "ir/core/str_cat.h"
+#include "parser/stablehlo/converter.h"
+
+namespace hlokit::stablehlo {
+
+absl::Status Converter::ConvertAllGather(const Op& op) {
+  const int64_t dimension[] = {IntOf(op, "all_gather_dim")};
+  Attrs attrs = {List(Attr::kDimensions, dimension),
+                 {Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0}};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return EmitTuple(op, Opcode::kAllGather, operands(op), attrs);
+}
+
+absl::Status Converter::ConvertAllReduce(const Op& op) {
+  Attrs attrs = {{Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0},
+                 Builder::Calls(Attr::kToApply, callee(0))};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return EmitTuple(op, Opcode::kAllReduce, operands(op), attrs);
+}
+
+absl::Status Converter::ConvertReduceScatter(const Op& op) {
+  const int64_t dimension[] = {IntOf(op, "scatter_dimension")};
+  Attrs attrs = {List(Attr::kDimensions, dimension),
+                 {Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0},
+                 Builder::Calls(Attr::kToApply, callee(0))};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return Emit(op, Opcode::kReduceScatter, operands(op), attrs);
+}
+
+absl::Status Converter::ConvertAllToAll(const Op& op) {
+  Attrs attrs;
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  if (op.operand_count != 1) return EmitTuple(op, Opcode::kAllToAll, operands(op), attrs);
+  const int64_t split = IntOf(op, "split_dimension"), concat = IntOf(op, "concat_dimension");
+  const int64_t count = IntOf(op, "split_count", 1);
+  const Shape shape = shape_of(operand(op, 0));
+  const int64_t dimension[] = {split};
+  attrs.push_back(List(Attr::kDimensions, dimension));
+  if (split == concat) return Emit(op, Opcode::kAllToAll, operands(op), attrs);
+  if (!shape.IsArray() || split < 0 || split >= shape.rank() || concat < 0 || concat >= shape.rank() || count <= 0 ||
+      shape.dim(split) % count != 0) {
+    return Error(op, "has dimensions out of range");
+  }
+  // The received parts are split off, and moved in front of the dimension that they are concatenated in.
+  const Result exchanged = b().Add(Opcode::kAllToAll, operands(op), attrs);
+  if (!exchanged.ok()) return SetResult(op, exchanged);
+  Ints sizes, permutation;
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    if (i != split) {
+      sizes.push_back(shape.dim(i));
+      continue;
+    }
+    sizes.push_back(count);
+    sizes.push_back(shape.dim(i) / count);
+  }
+  const Result parts = b().Reshape(*exchanged, sizes);
+  if (!parts.ok()) return SetResult(op, parts);
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    const int64_t after_split = i > split ? 1 : 0;
+    if (i == concat) permutation.push_back(split);
+    permutation.push_back(i == split ? split + 1 : i + after_split);
+  }
+  const Result moved = b().Transpose(*parts, permutation);
+  if (!moved.ok()) return SetResult(op, moved);
+  return Emit(op, Opcode::kReshape, {*moved});
+}
+
+absl::Status Converter::ConvertCollectivePermute(const Op& op) {
+  absl::StatusOr<Ints> pairs = IntsOf(op, "source_target_pairs");
+  if (!pairs.ok()) return pairs.status();
+  Ints list;
+  for (size_t i = 0; i + 1 < pairs->size(); i += 2) list.insert(list.end(), {2, (*pairs)[i], (*pairs)[i + 1]});
+  Attrs attrs = {List(Attr::kSourceTargetPairs, list)};
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return Emit(op, Opcode::kCollectivePermute, operands(op), attrs);
+}
+
+absl::Status Converter::ConvertCollectiveBroadcast(const Op& op) {
+  Attrs attrs = {{Attr::kHasDynamicRoot, IntOf(op, "has_dynamic_root") != 0}};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  return EmitTuple(op, Opcode::kCollectiveBroadcast, operands(op), attrs);
+}
+
+absl::Status Converter::ConvertCrossReplicaSum(const Op& op) {
+  const Shape shape = shape_of(operand(op, 0));
+  if (!shape.IsArray()) return ConvertNone(op);
+  Attrs attrs = {Builder::Calls(Attr::kToApply, b().MakeReducer(Opcode::kAdd, shape.element_type()))};
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  return Emit(op, Opcode::kAllReduce, operands(op), attrs);
+}
+
+}  // namespace hlokit::stablehlo

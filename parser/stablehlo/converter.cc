@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions, regions and operands; convert_*.cc has the operations.
+#include "parser/stablehlo/converter.h"
+
+#include <algorithm>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit::stablehlo {
+
+std::unique_ptr<Module> ConvertToHlo(const mlir::Module& program, const ConvertOptions& options, DiagnosticSink* sink,
+                                     std::shared_ptr<Context> context) {
+  return Converter(program, options, sink, std::move(context)).Run();
+}
+
+namespace {
+
+using Handler = absl::Status (Converter::*)(const mlir::Operation&);
+
+std::string MessageOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  return std::string(message.data(), message.size());
+}
+
+}  // namespace
+
+Converter::Converter(const mlir::Module& program, const ConvertOptions& options, DiagnosticSink* sink,
+                     std::shared_ptr<Context> context)
+    : program_(program),
+      options_(options),
+      sink_(sink),
+      module_(context == nullptr ? std::make_unique<Module>() : std::make_unique<Module>(std::move(context))),
+      values_(program.values.size()) {
+  module_->context().Keep(program.source);
+}
+
+absl::Status Converter::Dispatch(const Op& op) {
+  static constexpr Handler kHandlers[] = {
+#define OP(name, operands, attributes, regions, results, format, converter, opcode) &Converter::Convert##converter,
+#include "parser/mlir/operations.def"
+  };
+  if (op.definition == nullptr) return ConvertNone(op);
+  return (this->*kHandlers[op.definition->row])(op);
+}
+
+Opcode Converter::OpcodeOf(const Op& op) {
+  static constexpr Opcode kOpcodes[] = {
+#define OP(name, operands, attributes, regions, results, format, converter, opcode) Opcode::k##opcode,
+#include "parser/mlir/operations.def"
+  };
+  return op.definition == nullptr ? Opcode::kUnknown : kOpcodes[op.definition->row];
+}
+
+absl::Status Converter::Error(const Op& op, std::string_view message) const {
+  return absl::InvalidArgumentError(StrCat("'", nodes().str(op.name), "' op ", message));
+}
+
+absl::Status Converter::ConvertNone(const Op& op) { return Error(op, "can't be translated to XLA HLO"); }
+
+// ---- functions ----
+
+bool Converter::FindFunctions() {
+  const auto collect = [&](mlir::RegionId region) {
+    for (mlir::BlockId block = program_.block(region); block.valid(); block = program_.blocks[block.value].next) {
+      for (mlir::OperationId id = program_.blocks[block.value].first; id.valid(); id = program_.op(id).next) {
+        if (program_.name(id) != "func.func") continue;
+        functions_.emplace(std::string(StringOf(program_.op(id), "sym_name")), id);
+      }
+    }
+  };
+  collect(program_.top);
+  if (functions_.empty()) {
+    const mlir::BlockId block = program_.block(program_.top);
+    for (mlir::OperationId id = block.valid() ? program_.blocks[block.value].first : mlir::OperationId(); id.valid();
+         id = program_.op(id).next) {
+      if (program_.name(id) != "builtin.module") continue;
+      root_ = id;
+      collect(program_.regions_of(program_.op(id))[0]);
+      break;
+    }
+  }
+  return functions_.contains("main");
+}
+
+std::unique_ptr<Module> Converter::Run() {
+  if (!FindFunctions()) {
+    sink_->Error(DiagnosticKind::kUndefinedComputation,
+                 root_.valid() ? program_.range(program_.op(root_)) : SourceRange{},
+                 "conversion requires module with `main` function");
+    return nullptr;
+  }
+  const mlir::OperationId main = functions_.at("main");
+  absl::Status status = OpenFunction(main);
+  SourceRange range = program_.range(program_.op(main));
+  if (status.ok()) module_->SetEntry(frame().computation);
+  while (status.ok() && !frames_.empty()) {
+    const mlir::OperationId at = frame().op;
+    if (at.valid()) range = program_.range(program_.op(at));
+    status = Step();
+  }
+  if (status.ok()) status = ConvertHeader();
+  if (!status.ok()) {
+    sink_->Error(DiagnosticKind::kUnsupported, range, MessageOf(status));
+    return nullptr;
+  }
+  // Callees come before their callers, the entry last.
+  std::vector<ComputationId> order;
+  for (Computation c : module_->computations()) {
+    if (!c.is_entry()) order.push_back(c.id());
+  }
+  order.push_back(module_->entry().id());
+  std::vector<ComputationId> finished;
+  finished.reserve(order.size());
+  std::vector<uint8_t> done(module_->computation_id_bound(), 0);
+  std::vector<std::pair<ComputationId, bool>> stack;
+  for (ComputationId root : order) {
+    stack.push_back({root, false});
+    while (!stack.empty()) {
+      const auto [id, leaving] = stack.back();
+      stack.pop_back();
+      if (leaving) {
+        finished.push_back(id);
+        continue;
+      }
+      if (done[id.value] != 0) continue;
+      done[id.value] = 1;
+      stack.push_back({id, true});
+      for (Instruction i : module_->computation(id).instructions()) {
+        i.ForEachCallee([&](Computation c) {
+          if (done[c.id().value] == 0) stack.push_back({c.id(), false});
+        });
+      }
+    }
+  }
+  module_->SetComputationOrder(std::move(finished));
+  return std::move(module_);
+}
+
+absl::Status Converter::OpenFunction(mlir::OperationId id) {
+  const Op& function = program_.op(id);
+  const std::string_view name = StringOf(function, "sym_name");
+  const mlir::BlockId block =
+      function.region_count == 0 ? mlir::BlockId() : program_.block(program_.regions_of(function)[0]);
+  if (!block.valid()) return Error(function, StrCat("@", name, " has no body"));
+  Frame opened{FrameKind::kFunction,
+               module_->AddComputation(module_->UniqueComputationName(name)),
+               program_.blocks[block.value].first,
+               id,
+               {},
+               {},
+               {},
+               {},
+               true};
+  computations_[id.value] = opened.computation;
+  open_functions_[id.value] = true;
+  frames_.push_back(std::move(opened));
+  const mlir::Block& entry = program_.blocks[block.value];
+  const bool main = name == "main" && frames_.size() == 1;
+  if (main && options_.use_tuple_args) {
+    std::vector<Shape> elements;
+    for (uint32_t i = 0; i < entry.argument_count; ++i) {
+      absl::StatusOr<Shape> shape = ShapeOfType(program_.type(program_.argument(entry, i)));
+      if (!shape.ok()) return shape.status();
+      elements.push_back(*shape);
+    }
+    const Result tuple = b().Parameter(0, shapes().Tuple(elements), "arg_tuple");
+    if (!tuple.ok()) return tuple.status();
+    for (uint32_t i = 0; i < entry.argument_count; ++i) Bind(program_.argument(entry, i), b().MakeElement(*tuple, i));
+    return absl::OkStatus();
+  }
+  for (uint32_t i = 0; i < entry.argument_count; ++i) {
+    const mlir::ValueId argument = program_.argument(entry, i);
+    absl::StatusOr<Shape> shape = ShapeOfType(program_.type(argument));
+    if (!shape.ok()) return shape.status();
+    // The name of the argument in the location, if it has one.
+    std::string parameter = StrCat("Arg_", i);
+    const mlir::NodeId location = program_.values[argument.value].location;
+    if (location.valid() && nodes().kind(location) == mlir::NodeKind::kNameLocation) {
+      std::string_view text = nodes().text(location);
+      text = text.substr(text.rfind('/') == std::string_view::npos ? 0 : text.rfind('/') + 1);
+      std::string cleaned;
+      for (char c : text) {
+        const bool keep = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+                          c == '.' || c == '-';
+        cleaned.push_back(keep ? c : '_');
+      }
+      if (!cleaned.empty() && !(cleaned[0] >= '0' && cleaned[0] <= '9')) parameter = cleaned;
+    }
+    const Result made = b().Parameter(i, *shape, parameter);
+    if (!made.ok()) return made.status();
+    Bind(argument, *made);
+  }
+  return ArgumentAttributes(function);
+}
+
+// ---- regions ----
+
+Converter::FrameKind Converter::RegionKind(std::string_view name) {
+  if (name == "stablehlo.if" || name == "stablehlo.case") return FrameKind::kBranch;
+  if (name == "stablehlo.while") return FrameKind::kLoop;
+  return FrameKind::kApply;
+}
+
+bool Converter::IsConstant(mlir::ValueId value) const {
+  const mlir::OperationId id = program_.values[value.value].definition;
+  if (!id.valid()) return false;
+  const std::string_view name = program_.name(id);
+  return name == "stablehlo.constant" || name == "arith.constant";
+}
+
+// The values that regions use from outside, but constants, which are copied into them.
+std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId> regions) {
+  std::vector<mlir::ValueId> captures;
+  absl::flat_hash_map<uint32_t, bool> seen;
+  for (mlir::RegionId id : regions) {
+    const mlir::Region& region = program_.regions[id.value];
+    for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
+      for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
+        if (value.value >= region.value_begin && value.value < region.value_end) continue;
+        if (!IsConstant(value) && seen.emplace(value.value, true).second) captures.push_back(value);
+      }
+    }
+  }
+  return captures;
+}
+
+void Converter::Bind(mlir::ValueId value, InstructionId id) {
+  frame().saved.push_back({value, values_[value.value]});
+  values_[value.value] = id;
+}
+
+absl::Status Converter::OpenRegion(const Op& op, size_t index) {
+  const mlir::BlockId id = program_.block(program_.regions_of(op)[index]);
+  if (!id.valid()) return Error(op, "has an empty region");
+  const mlir::Block& block = program_.blocks[id.value];
+  const FrameKind kind = RegionKind(nodes().str(op.name));
+  if (index == 0) frame().captures.clear();
+  std::vector<mlir::ValueId> captures;
+  if (kind == FrameKind::kBranch || (kind == FrameKind::kLoop && index == 0)) {
+    const absl::Span<const mlir::RegionId> regions = program_.regions_of(op);
+    frame().captures.push_back(CapturesOf(kind == FrameKind::kLoop ? regions : regions.subspan(index, 1)));
+    // Each must be a value of this computation.
+    for (mlir::ValueId value : frame().captures.back()) {
+      if (!values_[value.value].valid()) return Error(op, "uses a value that is not defined before it");
+    }
+  }
+  if (kind != FrameKind::kApply) captures = frame().captures.back();
+  std::vector<Shape> elements;
+  if (kind != FrameKind::kBranch) {
+    for (uint32_t i = 0; i < block.argument_count; ++i) {
+      absl::StatusOr<Shape> shape = ShapeOfType(program_.type(program_.argument(block, i)));
+      if (!shape.ok()) return shape.status();
+      elements.push_back(*shape);
+    }
+  }
+  Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName("region_0")),
+               block.first, mlir::OperationId(),
+               {},          {},
+               {},          {},
+               true};
+  opened.is_body = kind != FrameKind::kLoop || index == 1;
+  if (kind != FrameKind::kApply) {
+    for (mlir::ValueId value : captures) elements.push_back(shape_of(values_[value.value]));
+  }
+  frames_.push_back(std::move(opened));
+  if (kind == FrameKind::kApply) {
+    for (uint32_t i = 0; i < block.argument_count; ++i) {
+      const Result parameter = b().Parameter(i, elements[i], StrCat("Arg_", i));
+      if (!parameter.ok()) return parameter.status();
+      Bind(program_.argument(block, i), *parameter);
+    }
+    return absl::OkStatus();
+  }
+  // One value is the parameter itself, several are in a tuple.
+  const bool tuple = elements.size() != 1;
+  const Result parameter = b().Parameter(0, tuple ? shapes().Tuple(elements) : elements[0],
+                                         elements.empty() ? "arg_empty_tuple"
+                                         : tuple          ? "arg_tuple"
+                                                          : "Arg_0");
+  if (!parameter.ok()) return parameter.status();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const InstructionId element = tuple ? b().MakeElement(*parameter, static_cast<int64_t>(i)) : *parameter;
+    const size_t arguments = elements.size() - captures.size();
+    if (i < arguments) {
+      Bind(program_.argument(block, i), element);
+    } else {
+      Bind(captures[i - arguments], element);
+      if (kind == FrameKind::kLoop) frame().extra_results.push_back(element);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Converter::CloseFrame() {
+  Frame closed = std::move(frames_.back());
+  frames_.pop_back();
+  for (size_t i = closed.saved.size(); i-- > 0;) values_[closed.saved[i].first.value] = closed.saved[i].second;
+  if (!module_->record(closed.computation).root.valid()) {
+    return absl::InvalidArgumentError("a block ends without a terminator");
+  }
+  if (closed.function.valid()) {
+    open_functions_.erase(closed.function.value);
+  } else {
+    frame().computations.push_back(closed.computation);
+  }
+  return absl::OkStatus();
+}
+
+// ---- operations ----
+
+absl::Status Converter::PrepareOperands(const Op& op) {
+  for (mlir::ValueId value : program_.operands_of(op)) {
+    if (!value.valid()) return Error(op, "has an operand without a value");
+    const InstructionId known = values_[value.value];
+    if (known.valid() && module_->record(known).parent == frame().computation) continue;
+    if (!IsConstant(value)) {
+      if (!known.valid()) return Error(op, "uses a value that is not defined before it");
+      return Error(op, "uses a value from outside of its region, which HLO has no place for");
+    }
+    const Op& constant = program_.op(program_.values[value.value].definition);
+    absl::StatusOr<Shape> shape = ShapeOfType(program_.type(value));
+    if (!shape.ok()) return shape.status();
+    const Result made = MakeConstant(Attribute(constant, "value"), *shape);
+    if (!made.ok()) return made.status();
+    Bind(value, *made);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Converter::Step() {
+  if (!frame().op.valid()) return CloseFrame();
+  const Op& op = program_.op(frame().op);
+  if (op.definition != nullptr && frame().computations.size() < op.region_count &&
+      nodes().str(op.name) != "stablehlo.composite") {
+    if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");
+    return OpenRegion(op, frame().computations.size());
+  }
+  const mlir::NodeId symbol = OpcodeOf(op) == Opcode::kCall
+                                  ? Attribute(op, nodes().str(op.name) == "func.call" ? "callee" : "decomposition")
+                                  : mlir::NodeId();
+  if (symbol.valid() && nodes().kind(symbol) == mlir::NodeKind::kSymbol) {
+    const auto found = functions_.find(std::string(nodes().text(symbol)));
+    if (found == functions_.end())
+      return Error(op, StrCat("refers to @", nodes().text(symbol), ", which is not defined"));
+    if (open_functions_.contains(found->second.value)) return Error(op, "calls recursively");
+    if (!computations_.contains(found->second.value)) return OpenFunction(found->second);
+  }
+  metadata_ = MetadataOf(op.location);
+  if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
+  if (absl::Status status = Dispatch(op); !status.ok()) return status;
+  frame().op = op.next;
+  frame().computations.clear();
+  return absl::OkStatus();
+}
+
+// ---- values ----
+
+std::vector<InstructionId> Converter::operands(const Op& op, size_t begin, size_t count) const {
+  std::vector<InstructionId> result;
+  const size_t end = std::min<size_t>(op.operand_count, count == ~size_t{0} ? op.operand_count : begin + count);
+  for (size_t i = begin; i < end; ++i) result.push_back(operand(op, i));
+  return result;
+}
+
+absl::StatusOr<Shape> Converter::ResultShape(const Op& op, size_t i) {
+  return ShapeOfType(program_.type(program_.result(op, i)));
+}
+
+absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
+  if (op.result_count == 1) return ResultShape(op);
+  std::vector<Shape> elements;
+  for (size_t i = 0; i < op.result_count; ++i) {
+    absl::StatusOr<Shape> shape = ResultShape(op, i);
+    if (!shape.ok()) return shape;
+    elements.push_back(*shape);
+  }
+  return shapes().Tuple(elements);
+}
+
+absl::Status Converter::SetResult(const Op& op, Result id, size_t i) {
+  if (!id.ok()) return Error(op, StrCat("has no HLO form: ", MessageOf(id.status())));
+  Bind(program_.result(op, i), *id);
+  return i == 0 ? Annotate(op, *id) : absl::OkStatus();
+}
+
+absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
+  if (op.result_count == 1 && !always_tuple) return SetResult(op, id);
+  if (!id.ok()) return Error(op, StrCat("has no HLO form: ", MessageOf(id.status())));
+  if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
+  for (size_t i = 0; i < op.result_count; ++i) {
+    Bind(program_.result(op, i), b().MakeElement(*id, static_cast<int64_t>(i)));
+  }
+  return absl::OkStatus();
+}
+
+Converter::Result Converter::Make(const Op& op, Opcode opcode, Operands operands, const Attrs& attrs) {
+  absl::StatusOr<Shape> shape = ResultShape(op);
+  if (!shape.ok()) return shape.status();
+  return b().Add(opcode, operands, attrs, *shape);
+}
+
+absl::Status Converter::EmitTuple(const Op& op, Opcode opcode, Operands operands, const Attrs& attrs) {
+  absl::StatusOr<Shape> shape = ResultsShape(op);
+  if (!shape.ok()) return shape.status();
+  return SetResults(op, b().Add(opcode, operands, attrs, *shape));
+}
+
+absl::Status Converter::ConvertReturn(const Op& op) {
+  std::vector<InstructionId> results = operands(op);
+  InstructionId root;
+  if (frame().kind == FrameKind::kLoop && frame().is_body) {
+    results.insert(results.end(), frame().extra_results.begin(), frame().extra_results.end());
+  }
+  const bool main = frames_.size() == 1;
+  root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);
+  module_->SetRoot(frame().computation, root);
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::stablehlo

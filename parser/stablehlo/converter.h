@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conversion of one program. Internal to this directory.
+//
+// No recursion: a frame is a computation that is being made, of a function or of a region. An operation with regions,
+// or a call, waits until the computations of its callees are complete.
+#ifndef HLOKIT_PARSER_STABLEHLO_CONVERTER_H_
+#define HLOKIT_PARSER_STABLEHLO_CONVERTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/builder/builder.h"
+#include "parser/mlir/module.h"
+#include "parser/stablehlo/convert.h"
+
+namespace hlokit::stablehlo {
+
+class Converter {
+ public:
+  using Op = mlir::Operation;
+  using Result = absl::StatusOr<InstructionId>;
+  using Operands = absl::Span<const InstructionId>;
+  using Attrs = std::vector<AttrValue>;
+  using Ints = std::vector<int64_t>;
+
+  Converter(const mlir::Module& program, const ConvertOptions& options, DiagnosticSink* sink,
+            std::shared_ptr<Context> context);
+
+  std::unique_ptr<Module> Run();
+
+ private:
+  enum class FrameKind : uint8_t {
+    kFunction,  // a parameter for each argument
+    kApply,     // likewise, of a region that is applied to elements
+    kBranch,    // one parameter, or none: values from outside
+    kLoop,      // one parameter: arguments and values from outside
+  };
+  struct Frame {
+    FrameKind kind;
+    ComputationId computation;
+    mlir::OperationId op;                                        // the next one
+    mlir::OperationId function;                                  // of kFunction
+    std::vector<ComputationId> computations;                     // of the regions of `op` so far
+    std::vector<std::vector<mlir::ValueId>> captures;            // by regions of `op`; one list for a whole loop
+    std::vector<InstructionId> extra_results;                    // of a loop: values from outside
+    std::vector<std::pair<mlir::ValueId, InstructionId>> saved;  // values to restore at the end
+    bool is_body = true;                                         // of a loop: returns the state
+  };
+
+  // ---- converter.cc ----
+  bool FindFunctions();
+  absl::Status Step();
+  absl::Status OpenFunction(mlir::OperationId function);
+  absl::Status OpenRegion(const Op& op, size_t region);
+  absl::Status CloseFrame();
+  void Bind(mlir::ValueId value, InstructionId id);
+  absl::Status PrepareOperands(const Op& op);
+  std::vector<mlir::ValueId> CapturesOf(absl::Span<const mlir::RegionId> regions);
+  bool IsConstant(mlir::ValueId value) const;
+  static FrameKind RegionKind(std::string_view name);
+  absl::Status Error(const Op& op, std::string_view message) const;
+
+  Frame& frame() { return frames_.back(); }
+  Builder b() {
+    Builder builder(&module(), frame().computation);
+    builder.SetMetadata(metadata_);
+    return builder;
+  }
+  Module& module() { return *module_; }
+  Context& context() { return module_->context(); }
+  ShapeTable& shapes() { return module_->context().shapes; }
+  const mlir::NodeTable& nodes() const { return program_.nodes; }
+  mlir::NodeTable& mutable_nodes() { return const_cast<mlir::NodeTable&>(program_.nodes); }
+
+  // ---- values ----
+  InstructionId operand(const Op& op, size_t i) const { return values_[program_.operands_of(op)[i].value]; }
+  std::vector<InstructionId> operands(const Op& op, size_t begin = 0, size_t count = ~size_t{0}) const;
+  absl::StatusOr<Shape> ShapeOfType(mlir::NodeId type);
+  absl::StatusOr<Shape> ResultShape(const Op& op, size_t i = 0);
+  // The shape of all results: a tuple if there are several.
+  absl::StatusOr<Shape> ResultsShape(const Op& op);
+  absl::Status SetResult(const Op& op, Result id, size_t i = 0);
+  // Of an instruction whose value is a tuple, if the operation has several results (`always_tuple`: also if it has
+  // one).
+  absl::Status SetResults(const Op& op, Result id, bool always_tuple = false);
+  Shape shape_of(InstructionId id) const { return module_->instruction(id).shape(); }
+  // Adds an instruction with the shape of the first result.
+  Result Make(const Op& op, Opcode opcode, Operands operands, const Attrs& attrs = {});
+  absl::Status Emit(const Op& op, Opcode opcode, Operands operands, const Attrs& attrs = {}) {
+    return SetResult(op, Make(op, opcode, operands, attrs));
+  }
+  absl::Status EmitTuple(const Op& op, Opcode opcode, Operands operands, const Attrs& attrs = {});
+
+  // ---- attributes: convert_attributes.cc ----
+  mlir::NodeId Attribute(const Op& op, std::string_view name) const { return program_.attribute(op, name); }
+  absl::StatusOr<Ints> IntsOf(const Op& op, std::string_view name, bool optional = false) const;
+  Ints FieldInts(mlir::NodeId fields, std::string_view name) const;
+  int64_t IntOf(const Op& op, std::string_view name, int64_t absent = 0) const;
+  std::string_view StringOf(const Op& op, std::string_view name) const;
+  // The value of an enum attribute; "" if it is absent.
+  std::string_view EnumOf(const Op& op, std::string_view name) const;
+  absl::Status AddPrecision(const Op& op, Attrs* attrs);
+  absl::Status AddChannel(const Op& op, Attrs* attrs);
+  absl::Status AddGroups(const Op& op, Attrs* attrs);
+  absl::Status AddAccuracy(const Op& op, Attrs* attrs);
+  absl::Status AddAlgorithm(const Op& op, Attrs* attrs);
+  AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_->ListPayload(values)}; }
+  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->EncodeInt64(value)}; }
+  AttrValue String(Attr attr, std::string_view value) { return {attr, context().strings.Intern(value).value}; }
+  absl::StatusOr<AttrValue> EnumAttr(const Op& op, std::string_view name, Attr attr, std::string_view prefix = "");
+  ComputationId callee(size_t i) { return frame().computations[i]; }
+  // Sharding, frontend attributes and layout of an operation, onto its instruction.
+  absl::Status Annotate(const Op& op, InstructionId id);
+  absl::Status SetSharding(InstructionId id, std::string_view text);
+  absl::Status SetFrontend(InstructionId id, mlir::NodeId dictionary);
+  absl::StatusOr<ListId> FrontendAttributes(mlir::NodeId dictionary);
+
+  // ---- header: convert_header.cc ----
+  absl::Status ConvertHeader();
+  absl::Status ArgumentAttributes(const Op& function);
+  MetadataId MetadataOf(mlir::NodeId location);
+
+  // ---- converters of operations.def ----
+  absl::Status Dispatch(const Op& op);
+  absl::Status ConvertNone(const Op& op);
+  absl::Status ConvertReturn(const Op& op);
+  absl::Status ConvertCall(const Op& op);
+  absl::Status ConvertComposite(const Op& op);
+  absl::Status ConvertConstant(const Op& op);
+  absl::Status ConvertConstantLike(const Op& op);
+  absl::Status ConvertElementwise(const Op& op);
+  absl::Status ConvertExplicit(const Op& op);
+  absl::Status ConvertConvert(const Op& op);
+  absl::Status ConvertMinMax(const Op& op);
+  absl::Status ConvertCompare(const Op& op);
+  absl::Status ConvertSelect(const Op& op);
+  absl::Status ConvertClamp(const Op& op);
+  absl::Status ConvertReducePrecision(const Op& op);
+  absl::Status ConvertBitcastConvert(const Op& op);
+  absl::Status ConvertBroadcasting(const Op& op);
+
+  absl::Status ConvertIota(const Op& op);
+  absl::Status ConvertBroadcastInDim(const Op& op);
+  absl::Status ConvertBroadcast(const Op& op);
+  absl::Status ConvertReshape(const Op& op);
+  absl::Status ConvertTranspose(const Op& op);
+  absl::Status ConvertSlice(const Op& op);
+  absl::Status ConvertPad(const Op& op);
+  absl::Status ConvertDynamicPad(const Op& op);
+  absl::Status ConvertConcatenate(const Op& op);
+  absl::Status ConvertReverse(const Op& op);
+  absl::Status ConvertDynamicSlice(const Op& op);
+  absl::Status ConvertRealDynamicSlice(const Op& op);
+  absl::Status ConvertGather(const Op& op);
+  absl::Status ConvertScatter(const Op& op);
+  absl::Status ConvertSort(const Op& op);
+  absl::Status ConvertDimensionSize(const Op& op);
+  absl::Status ConvertSetDimensionSize(const Op& op);
+  absl::Status ConvertTorchIndexSelect(const Op& op);
+
+  absl::Status ConvertDotGeneral(const Op& op);
+  absl::Status ConvertDot(const Op& op);
+  absl::Status ConvertConvolution(const Op& op);
+  absl::Status ConvertDynamicConv(const Op& op);
+  absl::Status ConvolutionWithPadding(const Op& op, const Ints& padding);
+  absl::Status ConvertReduce(const Op& op);
+  absl::Status ConvertReduceWindow(const Op& op);
+  absl::Status ConvertSelectAndScatter(const Op& op);
+  absl::Status ConvertMap(const Op& op);
+  absl::Status ConvertFft(const Op& op);
+  absl::Status ConvertCholesky(const Op& op);
+  absl::Status ConvertTriangularSolve(const Op& op);
+  absl::Status ConvertBatchNorm(const Op& op);
+  absl::Status ConvertEinsum(const Op& op);
+  absl::Status ConvertRng(const Op& op);
+  absl::Status ConvertRngBitGenerator(const Op& op);
+  absl::Status ConvertRaggedDot(const Op& op);
+  absl::Status ConvertTopK(const Op& op);
+  absl::Status ConvertScan(const Op& op);
+
+  absl::Status ConvertTuple(const Op& op);
+  absl::Status ConvertGetTupleElement(const Op& op);
+  absl::Status ConvertToken(const Op& op);
+  absl::Status ConvertOptimizationBarrier(const Op& op);
+  absl::Status ConvertInfeed(const Op& op);
+  absl::Status ConvertOutfeed(const Op& op);
+  absl::Status ConvertSend(const Op& op);
+  absl::Status ConvertRecv(const Op& op);
+  absl::Status ConvertCustomCall(const Op& op);
+  absl::Status ConvertConditional(const Op& op);
+  absl::Status ConvertWhile(const Op& op);
+  absl::Status ConvertAsyncStart(const Op& op);
+  absl::Status ConvertAsyncDone(const Op& op);
+
+  absl::Status ConvertAllGather(const Op& op);
+  absl::Status ConvertAllReduce(const Op& op);
+  absl::Status ConvertReduceScatter(const Op& op);
+  absl::Status ConvertAllToAll(const Op& op);
+  absl::Status ConvertCollectivePermute(const Op& op);
+  absl::Status ConvertCollectiveBroadcast(const Op& op);
+  absl::Status ConvertCrossReplicaSum(const Op& op);
+
+  absl::Status ConvertAtan(const Op& op);
+  absl::Status ConvertErfc(const Op& op);
+  absl::Status ConvertErfInv(const Op& op);
+  absl::Status ConvertLgamma(const Op& op);
+  absl::Status ConvertDigamma(const Op& op);
+  absl::Status ConvertBesselI1e(const Op& op);
+  absl::Status ConvertSquare(const Op& op);
+  absl::Status ConvertConj(const Op& op);
+  absl::Status ConvertIsInf(const Op& op);
+  absl::Status ConvertNextAfter(const Op& op);
+
+  // ---- constants ----
+  absl::StatusOr<Literal> LiteralOf(mlir::NodeId value, Shape shape);
+  // The integers of a value that is a constant; nullopt if it is none.
+  std::optional<Ints> ConstantInts(mlir::ValueId value) const;
+  Result MakeConstant(mlir::NodeId value, Shape shape);
+  absl::StatusOr<Ints> WindowList(const Op& op, const Ints& sizes, const Ints& strides, const Ints& padding,
+                                  const Ints& base, const Ints& dilation, const Ints& reversal) const;
+  // Broadcasts by NumPy's rules, or at the dimensions.
+  Result BroadcastTo(InstructionId id, absl::Span<const int64_t> sizes, absl::Span<const int64_t> dimensions);
+  // The opcode of the row.
+  static Opcode OpcodeOf(const Op& op);
+
+  const mlir::Module& program_;
+  const ConvertOptions options_;
+  DiagnosticSink* sink_;
+  std::unique_ptr<Module> module_;
+  std::vector<Frame> frames_;
+  std::vector<InstructionId> values_;  // by mlir::ValueId
+  absl::flat_hash_map<std::string, mlir::OperationId> functions_;
+  absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
+  absl::flat_hash_map<uint32_t, bool> open_functions_;
+  mlir::OperationId root_;  // the module of main; invalid: functions without one
+  MetadataId metadata_;
+};
+
+}  // namespace hlokit::stablehlo
+
+#endif  // HLOKIT_PARSER_STABLEHLO_CONVERTER_H_
