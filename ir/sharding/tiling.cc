@@ -349,6 +349,29 @@ ShardingLeaf NamedLeafOf(Context* context, const Tiling& tiling) {
   return *NamedLeafOf(tiling, mesh);
 }
 
+bool SameSharding(const Context& context, ListId a, ListId b) {
+  if (a == b) return true;
+  const Sharding x = DecodeSharding(context, a), y = DecodeSharding(context, b);
+  if (x.runs.empty() || y.runs.empty()) return x.runs.empty() == y.runs.empty();
+  if (x.is_tuple == y.is_tuple && x.leaf_count() != y.leaf_count()) return false;
+  const auto same = [](const ShardingLeaf& p, const ShardingLeaf& q) {
+    const std::optional<Tiling> s = TilingOf(p, std::max(p.data_rank(), q.data_rank()));
+    const std::optional<Tiling> t = TilingOf(q, std::max(p.data_rank(), q.data_rank()));
+    return s && t && *s == *t;
+  };
+  // Run by run; a single leaf has no end.
+  size_t i = 0, j = 0;
+  int64_t rest_x = x.runs[0].count, rest_y = y.runs[0].count;
+  while (i < x.runs.size() && j < y.runs.size()) {
+    if (!same(x.runs[i].leaf, y.runs[j].leaf)) return false;
+    if (!x.is_tuple && !y.is_tuple) return true;
+    const int64_t both = !x.is_tuple ? rest_y : !y.is_tuple ? rest_x : std::min(rest_x, rest_y);
+    if (x.is_tuple && (rest_x -= both) == 0 && ++i < x.runs.size()) rest_x = x.runs[i].count;
+    if (y.is_tuple && (rest_y -= both) == 0 && ++j < y.runs.size()) rest_y = y.runs[j].count;
+  }
+  return true;
+}
+
 std::optional<std::pair<Tiling, Tiling>> InOneOrder(const Tiling& a, const Tiling& b) {
   if (a.device_count != b.device_count) return std::nullopt;
   if (a.order == b.order) return std::pair(a, b);

@@ -33,9 +33,9 @@ struct ParseOptions {
   int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
 };
 
-// Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default): HLO text,
-// JSON, or one of XLA's protocol buffers with a module, binary, as text or as JSON; whatever it holds. Returns null
-// after errors, which are in the sink. The module's context keeps `source` alive.
+// Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default): HLO
+// text, JSON, or one of XLA's protocol buffers with a module, binary, as text or as JSON; whatever it holds. Returns
+// null after errors, which are in the sink. The module's context keeps `source` alive.
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                     DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
 // Requires: `text` is followed by a NUL, as the chunks of SplitInputFile are.

@@ -89,9 +89,20 @@ bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
   }
 }
 
+bool Propagator::IsForeignAsync(Instruction i) const {
+  const auto is_async = [](Opcode opcode) {
+    return opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone;
+  };
+  while (is_async(i.opcode()) && i.opcode() != Opcode::kAsyncStart && i.operand_count() > 0) i = i.operand(0);
+  if (i.opcode() != Opcode::kAsyncStart) return false;
+  bool foreign = false;
+  i.ForEachCallee([&](Computation callee) { foreign = foreign || !InThreads(callee); });
+  return foreign;
+}
+
 std::optional<bool> Propagator::TakeManualFromOperands(Instruction i) {
-  const bool async =
-      i.opcode() == Opcode::kAsyncStart || i.opcode() == Opcode::kAsyncUpdate || i.opcode() == Opcode::kAsyncDone;
+  // Asynchronous code of a thread that propagation does not enter.
+  const bool async = IsForeignAsync(i);
   const bool one_value = async || i.shape().IsArray() || i.opcode() == Opcode::kReduce || i.opcode() == Opcode::kSort ||
                          i.opcode() == Opcode::kReduceWindow || i.opcode() == Opcode::kScan ||
                          i.opcode() == Opcode::kCustomCall || RuleClassOf(i.opcode()) == RuleClass::kNothing;

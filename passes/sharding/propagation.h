@@ -60,9 +60,19 @@ struct PropagationLog {
   std::vector<PropagationStep> steps;
 };
 
-// Propagates the shardings of the module. Returns true if it changed. `log` may be null. Returns an error for shardings
-// that cannot be calculated with, and for device conflicts in loops.
-absl::StatusOr<bool> PropagateShardings(Module& module, const PropagationOptions& options, PropagationLog* log);
+// What propagation did to a module.
+struct PropagationCounts {
+  int64_t added = 0;         // instructions that had no sharding
+  int64_t changed = 0;       // instructions with another one, or without the one they had
+  int64_t constraints = 0;   // Sharding custom-calls that became copies
+  int64_t copied_loops = 0;  // at the root of the entry
+  int64_t total() const { return added + changed + constraints + copied_loops; }
+};
+
+// Propagates the shardings of the module. `log` may be null. Returns an error for shardings that cannot be calculated
+// with, and for device conflicts in loops.
+absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
+                                                     PropagationLog* log);
 
 }  // namespace hlokit::sharding
 

@@ -11,6 +11,7 @@
 #include "ir/graph/side_effects.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/annotations/annotations.h"
+#include "passes/sharding/graph_order.h"
 
 namespace hlokit::sharding {
 namespace {
@@ -25,39 +26,6 @@ bool IsCustomCall(Instruction i, std::string_view target) {
 
 bool IsManualConversion(Instruction i) {
   return IsCustomCall(i, "SPMDFullToShardShape") || IsCustomCall(i, "SPMDShardToFullShape");
-}
-
-// Returns the instructions of a computation, operands before users: depth first from the root by operand number, then
-// from others without users, by name. Nothing of it depends on the order of the text.
-std::vector<InstructionId> GraphPostOrder(Computation computation, std::vector<uint8_t>* state) {
-  const Module& module = computation.module();
-  std::vector<Instruction> starts = {computation.root()};
-  std::vector<Instruction> dead;
-  for (Instruction i : computation.instructions()) {
-    if (!i.has_users() && i != computation.root()) dead.push_back(i);
-  }
-  std::sort(dead.begin(), dead.end(), [](Instruction a, Instruction b) { return a.name() < b.name(); });
-  starts.insert(starts.end(), dead.begin(), dead.end());
-  std::vector<InstructionId> order;
-  std::vector<std::pair<InstructionId, int64_t>> stack;
-  for (Instruction start : starts) {
-    if ((*state)[start.id().value] != 0) continue;
-    (*state)[start.id().value] = 1;
-    stack.emplace_back(start.id(), 0);
-    while (!stack.empty()) {
-      const Instruction i = module.instruction(stack.back().first);
-      if (stack.back().second == i.operand_count()) {
-        order.push_back(i.id());
-        stack.pop_back();
-        continue;
-      }
-      const Instruction operand = i.operand(stack.back().second++);
-      if ((*state)[operand.id().value] != 0) continue;
-      (*state)[operand.id().value] = 1;
-      stack.emplace_back(operand.id(), 0);
-    }
-  }
-  return order;
 }
 
 std::vector<int64_t> UnspecifiedDims(Instruction i) {
@@ -181,7 +149,6 @@ absl::Status Propagator::ReadShardings() {
   rules_.resize(bound);
   leaf_shapes_.resize(bound);
   fixed_.resize(bound);
-  position_.resize(bound);
   Context& context = module_.context();
   int64_t leaves = 0;
   for (Computation c : module_.computations()) {
@@ -240,8 +207,7 @@ bool Propagator::AssignMetadata() {
   return changed;
 }
 
-bool Propagator::ProcessShardingCalls() {
-  bool changed = false;
+void Propagator::ProcessShardingCalls() {
   for (Computation c : order_) {
     if (!InThreads(c)) continue;
     const std::vector<InstructionId>& order = post_order_[c.id().value];
@@ -257,7 +223,7 @@ bool Propagator::ProcessShardingCalls() {
           if (i.has(attr)) module_.RemoveAttr(i.id(), attr);
         }
         module_.SetOpcode(i.id(), Opcode::kCopy);
-        changed = true;
+        ++counts_.constraints;
       }
       if (!unspecified.empty()) {
         unspecified_[i.id()] = std::move(unspecified);
@@ -268,17 +234,15 @@ bool Propagator::ProcessShardingCalls() {
             mark != group_marks_.end()) {
           group_marks_.emplace_back(operand.id(), mark->second);
         }
-        changed = true;
       }
     }
   }
-  return changed;
 }
 
 // A loop that is the root of the entry would be fixed.
-bool Propagator::CopyWhileAtEntryRoot() {
+void Propagator::CopyWhileAtEntryRoot() {
   const Instruction root = module_.entry().root();
-  if (root.opcode() != Opcode::kWhile || !InThreads(module_.entry())) return false;
+  if (root.opcode() != Opcode::kWhile || !InThreads(module_.entry())) return;
   Builder builder(&module_, module_.entry().id());
   AnnotationScope scope(&builder, {root.id()});
   const InstructionId copy =
@@ -287,7 +251,7 @@ bool Propagator::CopyWhileAtEntryRoot() {
   if (const std::optional<uint32_t> sharding = root.payload(Attr::kSharding)) {
     module_.SetAttr(copy, Attr::kSharding, *sharding);
   }
-  return true;
+  ++counts_.copied_loops;
 }
 
 absl::Status Propagator::CheckLoopDevices() const {
@@ -332,50 +296,6 @@ absl::Status Propagator::CheckLoopDevices() const {
   return absl::OkStatus();
 }
 
-void Propagator::OrderInstructions() {
-  // Callees first, in the order of the graph from the entry; then computations that the entry does not reach, by name.
-  order_.clear();
-  post_order_.assign(module_.computation_id_bound(), {});
-  std::vector<uint8_t> seen(module_.instruction_id_bound(), 0);
-  std::vector<uint8_t> listed(module_.computation_id_bound(), 0);
-  std::vector<Computation> starts = module_.computations();
-  std::sort(starts.begin(), starts.end(), [](Computation a, Computation b) {
-    return a.is_entry() != b.is_entry() ? a.is_entry() : a.name() < b.name();
-  });
-  struct Visit {
-    Computation computation;
-    std::vector<Computation> callees;
-    size_t next = 0;
-  };
-  std::vector<Visit> stack;
-  const auto enter = [&](Computation c) {
-    if (listed[c.id().value] != 0) return;
-    listed[c.id().value] = 1;
-    post_order_[c.id().value] = GraphPostOrder(c, &seen);
-    Visit visit{c, {}, 0};
-    for (InstructionId id : post_order_[c.id().value]) {
-      module_.instruction(id).ForEachCallee([&](Computation callee) { visit.callees.push_back(callee); });
-    }
-    stack.push_back(std::move(visit));
-  };
-  for (Computation start : starts) {
-    enter(start);
-    while (!stack.empty()) {
-      Visit& top = stack.back();
-      if (top.next == top.callees.size()) {
-        order_.push_back(top.computation);
-        stack.pop_back();
-        continue;
-      }
-      enter(top.callees[top.next++]);
-    }
-  }
-  uint32_t position = 0;
-  for (Computation c : order_) {
-    for (InstructionId id : post_order_[c.id().value]) position_[id.value] = position++;
-  }
-}
-
 void Propagator::MarkFixed() {
   const auto any = [](const std::vector<bool>& values) {
     return std::find(values.begin(), values.end(), true) != values.end();
@@ -399,7 +319,6 @@ void Propagator::MarkFixed() {
           leaf = Intern(replicated);
         }
         Set(i, std::move(leaves));
-        changed_ = true;
         continue;
       }
       fixed_[id.value] = 1;
@@ -474,7 +393,6 @@ void Propagator::RunToFixedPoint(int level) {
     for (Computation c : order_) {
       if (InThreads(c)) Sweep(c);
     }
-    changed_ = changed_ || changed_in_sweep_;
   } while (changed_in_sweep_);
 }
 
@@ -563,9 +481,9 @@ void Propagator::KeepCsePrevention() {
     for (InstructionId instruction : post_order_[c.id().value]) {
       const Instruction i = module_.instruction(instruction);
       const bool target = i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar();
-      if (!target) {
+      if (!target || !original_[instruction.value].empty()) {
         Set(i, original_[instruction.value]);
-      } else if (Has(i) && original_[instruction.value].empty()) {
+      } else if (Has(i)) {
         Tiling marked = *Get(i)[0];
         marked.metadata = {id};
         Set(i, {Intern(marked)});
@@ -574,8 +492,7 @@ void Propagator::KeepCsePrevention() {
   }
 }
 
-bool Propagator::WriteShardings() {
-  bool changed = false;
+void Propagator::WriteShardings() {
   Context& context = module_.context();
   for (Computation c : order_) {
     for (InstructionId id : post_order_[c.id().value]) {
@@ -583,7 +500,7 @@ bool Propagator::WriteShardings() {
       const LeafTilings &now = state_[id.value], &before = original_[id.value];
       if (now.empty() && before.empty()) continue;
       if (SameLeaves(now, before) && SameMetadata(now, before)) continue;
-      changed = true;
+      ++(before.empty() ? counts_.added : counts_.changed);
       if (now.empty()) {
         module_.RemoveAttr(id, Attr::kSharding);
         continue;
@@ -595,13 +512,15 @@ bool Propagator::WriteShardings() {
       module_.SetAttr(id, Attr::kSharding, sharding.value);
     }
   }
-  return changed;
 }
 
-absl::StatusOr<bool> Propagator::Run() {
-  bool edited = CopyWhileAtEntryRoot();
+absl::StatusOr<PropagationCounts> Propagator::Run() {
+  CopyWhileAtEntryRoot();
   if (absl::Status status = ReadShardings(); !status.ok()) return status;
-  OrderInstructions();
+  GraphOrder graph = GraphOrderOf(module_);
+  order_ = std::move(graph.computations);
+  post_order_ = std::move(graph.post_order);
+  position_ = std::move(graph.position);
   original_ = state_;
   if (!options_.cse_prevention_only) {
     for (Computation c : order_) {
@@ -616,7 +535,7 @@ absl::StatusOr<bool> Propagator::Run() {
     }
   }
   AssignMetadata();
-  edited |= ProcessShardingCalls();
+  ProcessShardingCalls();
   FindCallers();
   if (absl::Status status = CheckLoopDevices(); !status.ok()) return status;
   MarkFixed();
@@ -633,10 +552,12 @@ absl::StatusOr<bool> Propagator::Run() {
     RestoreBoundary();
     ReplicateUneven();
   }
-  return WriteShardings() || edited;
+  WriteShardings();
+  return counts_;
 }
 
-absl::StatusOr<bool> PropagateShardings(Module& module, const PropagationOptions& options, PropagationLog* log) {
+absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
+                                                     PropagationLog* log) {
   return Propagator(module, options, log).Run();
 }
 

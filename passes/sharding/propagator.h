@@ -39,7 +39,7 @@ class Propagator {
  public:
   Propagator(Module& module, const PropagationOptions& options, PropagationLog* log);
 
-  absl::StatusOr<bool> Run();
+  absl::StatusOr<PropagationCounts> Run();
 
  private:
   // Where a proposal comes from, for the log.
@@ -54,17 +54,16 @@ class Propagator {
   absl::Status ReadShardings();
   bool AssignMetadata();
   // Turns Sharding custom-calls into copies, and gives operands without a sharding theirs.
-  bool ProcessShardingCalls();
-  bool CopyWhileAtEntryRoot();
+  void ProcessShardingCalls();
+  void CopyWhileAtEntryRoot();
   absl::Status CheckLoopDevices() const;
   void MarkFixed();
-  void OrderInstructions();
   void RunToFixedPoint(int level);
   void Sweep(Computation computation);
   void RestoreBoundary();
   void ReplicateUneven();
   void KeepCsePrevention();
-  bool WriteShardings();
+  void WriteShardings();
 
   TilingRef Intern(const Tiling& tiling);
   absl::Span<const Shape> LeafShapes(Instruction i);
@@ -98,6 +97,7 @@ class Propagator {
   bool PassesAtLevel(Instruction i) const;
   bool SupportsPartitioning(Instruction i, bool to_output) const;
   bool InferFromOperands(Instruction i);
+  bool IsForeignAsync(Instruction i) const;
   std::optional<bool> TakeManualFromOperands(Instruction i);
   bool TakeReplicationFromOperands(Instruction i);
   bool ForwardElement(Instruction i);
@@ -188,7 +188,7 @@ class Propagator {
   LeafTilings root_at_start_;
   std::vector<LeafTilings> parameters_at_start_;
   bool changed_in_sweep_ = false;
-  bool changed_ = false;
+  PropagationCounts counts_;
 };
 
 }  // namespace hlokit::sharding

@@ -8,6 +8,7 @@
 #include "passes/core/register_passes.h"
 #include "passes/sharding/constant_splitter.h"
 #include "passes/sharding/propagation.h"
+#include "passes/sharding/shardy_propagation.h"
 
 namespace hlokit {
 namespace {
@@ -36,9 +37,14 @@ class ShardingPropagation : public Pass {
     propagation.threads = ListEntries(options().String("threads"));
     if (absl::Status status = Bools("to-output", &propagation.to_output); !status.ok()) return status;
     if (absl::Status status = Bools("to-parameters", &propagation.to_parameters); !status.ok()) return status;
-    const absl::StatusOr<bool> changed = sharding::PropagateShardings(module, propagation, nullptr);
-    if (changed.ok() && *changed) Count("modules with new shardings");
-    return changed;
+    const absl::StatusOr<sharding::PropagationCounts> counts =
+        sharding::PropagateShardings(module, propagation, nullptr);
+    if (!counts.ok()) return counts.status();
+    if (counts->added > 0) Count("shardings added", counts->added);
+    if (counts->changed > 0) Count("shardings changed", counts->changed);
+    if (counts->constraints > 0) Count("sharding custom-calls turned into copies", counts->constraints);
+    if (counts->copied_loops > 0) Count("loops at the root copied", counts->copied_loops);
+    return counts->total() > 0;
   }
 
  private:
@@ -50,6 +56,17 @@ class ShardingPropagation : public Pass {
       values->push_back(entry == "true");
     }
     return absl::OkStatus();
+  }
+};
+
+class ShardyPropagation : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateLikeShardy(module);
+    if (!counts.ok()) return counts.status();
+    if (counts->added > 0) Count("shardings added", counts->added);
+    if (counts->changed > 0) Count("shardings changed", counts->changed);
+    return counts->total() > 0;
   }
 };
 
@@ -123,14 +140,26 @@ void RegisterShardingPasses(PassRegistry* registry) {
                     .doc = "only computations of these execution threads: [main,other]"}},
        .preserves = "the program, apart from Sharding custom-calls that become copies.",
        .create = MakePass<ShardingPropagation>});
-  registry->Add({.name = "constant-splitter",
+  registry->Add({.name = "shardy-propagation",
                  .category = "sharding",
-                 .summary = "give each user its own constant",
-                 .doc = "Constants, iotas without sharding and broadcasts of constants are cloned for each further "
-                        "user, so that they can have different shardings, and a constant shared by manual and "
-                        "automatic code does not carry shardings from one to the other.",
-                 .example = kSplitterExample,
-                 .create = MakePass<ConstantSplitter>});
+                 .summary = "spread shardings factor by factor",
+                 .doc = "Propagation by Shardy's policy over the same rules: each operation in turn carries axes "
+                        "along its factors, in rounds from elementwise operations to everything. Dimensions that "
+                        "are given are closed unless the text opens them; parameters and results as the header "
+                        "allows. Shardings and meshes may be Shardy's frontend attributes. Priorities, sharding "
+                        "groups and manual computations over some of the axes are not read.",
+                 .example = kPropagationExample,
+                 .preserves = "the program: only shardings change.",
+                 .create = MakePass<ShardyPropagation>});
+  registry->Add(
+      {.name = "constant-splitter",
+       .category = "sharding",
+       .summary = "give each user its own constant",
+       .doc = "Constants, iotas and broadcasts of scalar constants that have no sharding are cloned for each further "
+              "user, so that they can have different shardings, and a constant shared by manual and "
+              "automatic code does not carry shardings from one to the other.",
+       .example = kSplitterExample,
+       .create = MakePass<ConstantSplitter>});
 }
 
 }  // namespace hlokit

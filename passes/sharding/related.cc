@@ -146,7 +146,6 @@ void Propagator::AgreeInShardGroups() {
     for (Instruction member : group.members) {
       if (common.size() != LeafShapes(member).size() || Get(member) == common) continue;
       SetFrom(member, common, {SourceKind::kShardGroup, first});
-      changed_ = true;
     }
     for (Instruction member : group.members) fixed_[member.id().value] = 1;
   }

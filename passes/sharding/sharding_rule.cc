@@ -114,7 +114,16 @@ void MakeReshapeRule(RuleBuilder& b) {
   const Shape from = b.operand(0), to = b.result();
   if (from.element_count() <= 0 || from.element_count() != to.element_count()) return;
   const ReshapeFactors factors = FactorReshape(from.dims(), to.dims());
-  for (int64_t size : factors.sizes) b.Add(size);
+  // A factor that only one side has must be complete.
+  std::vector<int> sides(factors.sizes.size());
+  for (const auto* dims : {&factors.from, &factors.to}) {
+    for (const std::vector<int64_t>& dim : *dims) {
+      for (int64_t f : dim) ++sides[ToSize(f)];
+    }
+  }
+  for (size_t f = 0; f < sides.size(); ++f) {
+    b.Add(factors.sizes[f], sides[f] == 2 ? FactorKind::kParallel : FactorKind::kWhole);
+  }
   for (size_t d = 0; d < factors.from.size(); ++d) {
     for (int64_t f : factors.from[d]) b.Operand(0, static_cast<int64_t>(d), static_cast<int32_t>(f));
   }

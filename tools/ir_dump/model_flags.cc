@@ -88,7 +88,7 @@ void ModelFlags::AddTo(CLI::App* app) {
   app->add_option("--inputs", request.inputs,
                   "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
                   "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
-                  "step takes the next batch")
+                  "step takes the next batch. With --program: files of the arrays that its input(\"NAME\") reads")
       ->type_name("FILES")
       ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")
@@ -173,9 +173,6 @@ absl::Status ModelFlags::Check() {
   }
   if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
     return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
-  }
-  if (request.config.name.empty() && !request.inputs.empty()) {
-    return absl::InvalidArgumentError("--inputs requires --model");
   }
   if (request.config.name.empty()) return absl::OkStatus();
   if (dtype_ == "bf16") request.config.type = ElementType::kBF16;

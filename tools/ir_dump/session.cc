@@ -19,6 +19,7 @@
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
 #include "tracer/script/script.h"
+#include "tracer/script/script_inputs.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
@@ -195,7 +196,7 @@ bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool c
   return true;
 }
 
-bool Session::RunScriptFile(const SourceBuffer& source) {
+bool Session::RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs) {
   DiagnosticSink sink;
   const std::unique_ptr<const lazy::Script> script = lazy::Script::Parse(source, &sink);
   if (script == nullptr) {
@@ -215,6 +216,13 @@ bool Session::RunScriptFile(const SourceBuffer& source) {
   const lazy::DeviceGuard guard(tracer.device());
   lazy::ProgramOptions program;
   program.text.torch_xla_quirks = match_torch_xla;
+  std::unique_ptr<const lazy::script::ScriptInputs> arrays;
+  if (!inputs.empty()) {
+    absl::StatusOr<std::unique_ptr<const lazy::script::ScriptInputs>> opened = lazy::script::ScriptInputs::Open(inputs);
+    if (!opened.ok()) return FailInputs(opened.status());
+    arrays = *std::move(opened);
+    program.inputs = arrays.get();
+  }
   std::vector<lazy::ProgramResult> results;
   std::string printed;
   bool ok;
@@ -283,8 +291,12 @@ bool Session::OpenInputs(const ModelRequest& request, const lazy::models::Model&
     *inputs = *std::move(opened);
     return true;
   }
-  const bool unreadable = absl::IsNotFound(opened.status()) || absl::IsFailedPrecondition(opened.status());
-  diagnostics_.ShowError("--inputs", std::string(opened.status().message()), unreadable ? cli::kUsage : cli::kRejected);
+  return FailInputs(opened.status());
+}
+
+bool Session::FailInputs(const absl::Status& status) {
+  const bool unreadable = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  diagnostics_.ShowError("--inputs", std::string(status.message()), unreadable ? cli::kUsage : cli::kRejected);
   return false;
 }
 

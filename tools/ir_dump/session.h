@@ -56,7 +56,8 @@ class Session {
   bool RunModel(const ModelRequest& request);
   // Runs a script on options.client.num_devices devices, or as many as it states, then prints the selected output for
   // its variables; graphs are those of the first device.
-  bool RunScriptFile(const SourceBuffer& source);
+  // `inputs`: files of the arrays that its input() reads.
+  bool RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs = {});
   // Records a graph of a file of lazy graphs, or each, and prints the selected output. `number`: from 1; 0: all.
   // `arguments`: a file with a value for each parameter; empty: synthetic values.
   bool RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t number, const SourceBuffer* arguments);
@@ -75,9 +76,10 @@ class Session {
   bool EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>& roots);
   static absl::StatusOr<std::string> ValuesText(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
-  // Opens the files of examples. Returns null after an error, or if there are none, and false after an error.
+  // Opens the files of examples, if there are any. Returns false after an error.
   bool OpenInputs(const ModelRequest& request, const lazy::models::Model& model,
                   std::shared_ptr<const lazy::models::Dataset>* inputs);
+  bool FailInputs(const absl::Status& status);
   bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
   bool RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config);
 

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "tracer/nn/parameter_registry.h"
+#include "tracer/script/script_inputs.h"
 #include "tracer/script/script_value.h"
 #include "tracer/script/signature.h"
 #include "tracer/step/tracer.h"
@@ -27,6 +28,8 @@ struct RunContext {
   std::unique_lock<std::mutex>* turn = nullptr;  // of the devices of a script; null: there is one
   std::atomic<bool>* failed = nullptr;           // set when a device fails, so that the others stop
   size_t parameters = 0;                         // made so far: each has other initial values
+  const ScriptInputs* inputs = nullptr;          // null: none
+  int64_t max_input_bytes = 0;                   // of a value of these
 
   // Returns a registry for the parameters of one module.
   std::unique_ptr<nn::ParameterRegistry> NewRegistry(ElementType type);

@@ -46,6 +46,8 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     script::RunContext context;
     context.tracer = &tracer;
     context.device = device;
+    context.inputs = options.inputs;
+    context.max_input_bytes = options.max_value_bytes;
     return script::ScriptRunner(source_, *program_, context, options, out, sink).Run(&(*results)[0]);
   }
   // Devices take turns: one runs statements while the others wait for values, for steps or for each other.
@@ -65,6 +67,8 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     script::RunContext context;
     context.tracer = &tracer;
     context.device = device;
+    context.inputs = options.inputs;
+    context.max_input_bytes = options.max_value_bytes;
     context.turn = &turn;
     context.failed = &failed;
     script::ScriptRunner runner(source_, *program_, context, options, writer, &replicas[d].sink);

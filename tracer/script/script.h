@@ -39,13 +39,15 @@
 namespace hlokit::lazy {
 
 namespace script {
+class ScriptInputs;
 struct ScriptProgram;
 }  // namespace script
 
 struct ProgramOptions {
   IrTextOptions text;
-  int64_t max_statements = int64_t{1} << 24;   // executed statements, counting each repetition
-  int64_t max_value_bytes = int64_t{1} << 32;  // of a value that a script states
+  int64_t max_statements = int64_t{1} << 24;     // executed statements, counting each repetition
+  int64_t max_value_bytes = int64_t{1} << 32;    // of a value that a script states, or reads from a file
+  const script::ScriptInputs* inputs = nullptr;  // arrays that input() reads; null: none
 };
 
 // Variables of a script at its end, in the order of their first assignment: those that are tensors.

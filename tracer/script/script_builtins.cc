@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "ir/core/str_cat.h"
@@ -87,6 +88,15 @@ absl::StatusOr<Value> ParameterNamed(RunContext&, const Arguments& a) {
       StrCat("the module has no parameter `", a.text(1), "`", DidYouMeanSuffix(a.text(1), names)));
 }
 
+absl::StatusOr<Value> Input(RunContext& context, const Arguments& a) {
+  if (context.inputs == nullptr) return absl::InvalidArgumentError("there are no inputs (--inputs)");
+  Context types;
+  const std::optional<int64_t> count = a.none(2) ? std::nullopt : std::optional<int64_t>(a.integer(2));
+  absl::StatusOr<Literal> value = context.inputs->Read(a.text(0), a.integer(1), count, context.max_input_bytes, &types);
+  if (!value.ok()) return value.status();
+  return Value(context.tracer->FromLiteral(*std::move(value)));
+}
+
 constexpr NativeRow kBuiltins[] = {
     {"range(int start, int? stop=none, int step=1)", MakeRange},
     {"len(any x)", Length},
@@ -98,6 +108,7 @@ constexpr NativeRow kBuiltins[] = {
     {"max(any *numbers)", Extreme<true>},
     {"parameters(Module module)", Parameters},
     {"parameter(Module module, str name)", ParameterNamed},
+    {"input(str name, int first=0, int? count=none)", Input, true},
 };
 
 }  // namespace
