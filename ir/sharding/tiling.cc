@@ -90,7 +90,7 @@ bool SetTiles(const ShardingLeaf& leaf, Tiling* tiling) {
   }
   // An order of devices of its own.
   TileAssignment listed = tiles;
-  if (!listed.Expand(kMaxExpandedDevices)) return false;
+  if (!listed.Expand(kMaxListedDevices)) return false;
   tiling->order = std::move(listed.devices);
   SetLists(RowMajorAxes(tiles.dims), leaf.subgroups, tiling);
   return true;
@@ -144,7 +144,7 @@ bool SetNamed(const ShardingLeaf& leaf, int64_t rank, Tiling* tiling) {
   const TileAssignment& devices = leaf.mesh.devices;
   if (devices.is_iota() && devices.iota.IsIdentity()) return true;
   TileAssignment listed = devices;
-  if (!listed.Expand(kMaxExpandedDevices)) return false;
+  if (!listed.Expand(kMaxListedDevices)) return false;
   tiling->order = std::move(listed.devices);
   return true;
 }

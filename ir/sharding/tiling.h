@@ -16,6 +16,9 @@
 
 namespace hlokit {
 
+// Maximum number of devices of an order that is written out although the text does not list it.
+inline constexpr int64_t kMaxListedDevices = int64_t{1} << 17;
+
 struct Tiling {
   ShardingKind kind = ShardingKind::kReplicated;  // never kNamed
   ReductionOp reduction = ReductionOp::kSum;
@@ -57,7 +60,7 @@ struct Tiling {
 };
 
 // Returns the tiling of a leaf for an array of rank `rank`. Named leaves that do not have all dimensions get the
-// others untiled. Returns nullopt if devices must be listed and are more than kMaxExpandedDevices. Requires: the leaf
+// others untiled. Returns nullopt if devices must be listed and are more than kMaxListedDevices. Requires: the leaf
 // is canonical.
 std::optional<Tiling> TilingOf(const ShardingLeaf& leaf, int64_t rank);
 

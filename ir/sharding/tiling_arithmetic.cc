@@ -43,6 +43,9 @@ bool LiesWithin(Interval sub, Interval super) {
 bool PartsNest(int64_t size, const AxisList& sub, const AxisList& super) {
   const int64_t tiles = SizeOf(sub), coarse = SizeOf(super);
   if (coarse == 1 || tiles == coarse || size % tiles == 0) return true;
+  // Equal multiples of the small parts, or else each by itself, if there are few.
+  if (CeilDiv(size, coarse) == SaturatingMultiply(CeilDiv(size, tiles), tiles / coarse)) return true;
+  if (std::min(tiles, size) > kMaxListedDevices) return false;
   // Parts from `size` on are empty.
   for (int64_t tile = 0; tile < std::min(tiles, size); ++tile) {
     if (!LiesWithin(PartOf(size, tiles, tile), PartOf(size, coarse, tile / (tiles / coarse)))) return false;
@@ -51,7 +54,7 @@ bool PartsNest(int64_t size, const AxisList& sub, const AxisList& super) {
 }
 
 bool PartsNestByDevice(absl::Span<const int64_t> sizes, const Tiling& sub, const Tiling& super) {
-  if (sub.device_count > kMaxExpandedDevices) return false;
+  if (sub.device_count > kMaxListedDevices) return false;
   for (int64_t position = 0; position < sub.device_count; ++position) {
     for (size_t d = 0; d < sizes.size(); ++d) {
       const AxisList &fine = sub.dims[d], &coarse = super.dims[d];
@@ -261,7 +264,7 @@ std::optional<Tiling> Reverse(const Tiling& tiling, absl::Span<const int64_t> di
   if (!tiling.tiled() || std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return tiling.tiles(d) == 1; })) {
     return tiling;
   }
-  if (tiling.device_count > kMaxExpandedDevices) return std::nullopt;
+  if (tiling.device_count > kMaxListedDevices) return std::nullopt;
   // Position p of the result has the device at the position whose digits of the reversed dimensions are counted down.
   Tiling result = tiling;
   result.order.resize(ToSize(tiling.device_count));

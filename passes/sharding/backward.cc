@@ -230,7 +230,7 @@ std::optional<Tiling> Propagator::ConcatenateOperand(Instruction user, int64_t i
   int64_t start = 0;
   for (int64_t k = 0; k < index; ++k) start += user.operand(k).shape().dim(dim);
   const int64_t size = user.shape().dim(dim), part = (size + tiles - 1) / tiles;
-  if (part == 0 || result->device_count > kMaxExpandedDevices) return std::nullopt;
+  if (part == 0 || result->device_count > kMaxListedDevices) return std::nullopt;
   const int64_t first = start / part;
   const int64_t last = (start + user.operand(index).shape().dim(dim) + part - 1) / part;
   ShardingLeaf leaf = LeafOf(*result);

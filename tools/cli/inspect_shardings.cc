@@ -149,7 +149,10 @@ void WriteTable(const Module& module, const sharding::PropagationLog& log, TextW
   *out << with << " instructions with a sharding, " << without << " without\n";
 }
 
-int Run(const ShardingsFlags& flags) {
+int Run(const ShardingsFlags& given_flags) {
+  // Rules are made of valid instructions only.
+  ShardingsFlags flags = given_flags;
+  flags.verify = true;
   DiagnosticReporter diagnostics(flags.input);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);
