@@ -19,6 +19,7 @@
 #include "tools/cli/inspect_annotations.h"
 #include "tools/cli/inspect_command.h"
 #include "tools/cli/inspect_cost.h"
+#include "tools/cli/inspect_dump_dir.h"
 #include "tools/cli/inspect_memory.h"
 #include "tools/cli/inspect_ops.h"
 #include "tools/cli/inspect_shardings.h"
@@ -335,8 +336,8 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
   const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
-                                          cli::AddMemoryCommand(&app), cli::AddOpsCommand(&app),
-                                          cli::AddShardingsCommand(&app)};
+                                          cli::AddMemoryCommand(&app),      cli::AddOpsCommand(&app),
+                                          cli::AddShardingsCommand(&app),   cli::AddDumpDirCommand(&app)};
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {
                                  std::vector<std::string_view> names = {"all"};

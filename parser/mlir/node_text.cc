@@ -116,8 +116,7 @@ void AppendDense(const NodeTable& nodes, NodeId id, std::string* out) {
     };
     const size_t count = blob.size / sizeof(T);
     constexpr size_t kMaxListed = 100;
-    bool splat = nodes.is_splat(id) && count != 0;
-    if (!splat && count > 1) splat = std::memcmp(blob.data, blob.data + sizeof(T), blob.size - sizeof(T)) == 0;
+    const bool splat = nodes.is_splat(id) && count != 0;
     if (splat || nodes.ints(type).empty()) {
       AppendElement(at(0), out);
       return;

@@ -167,9 +167,10 @@ AttributeReader::Payload AttributeReader::PermuteSliceSizes(const xla::HloInstru
   int64_t total_rank = 0;
   for (Shape leaf : leaves) total_rank += leaf.rank();
   const int64_t sizes = proto.dynamic_slice_sizes_size();
-  if (total_rank == 0 || sizes % total_rank != 0) {
-    return absl::InvalidArgumentError(
-        StrCat("expected slice sizes for arrays of ", total_rank, " dimensions in total, found ", sizes));
+  if (total_rank == 0 || sizes % total_rank != 0) {  // of no array: one slice
+    std::vector<int64_t> one = {sizes};
+    one.insert(one.end(), proto.dynamic_slice_sizes().begin(), proto.dynamic_slice_sizes().end());
+    return List(one);
   }
   std::vector<int64_t> list;
   int at = 0;

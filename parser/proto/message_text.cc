@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any message as bytes, text and JSON.
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "ir/core/str_cat.h"
 #include "parser/proto/proto_file.h"
 #include "parser/proto/serialize.h"
+#include "parser/proto/unoptimized_snapshot.h"
 
 namespace hlokit {
 namespace {
@@ -43,11 +46,15 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 absl::Status ParseMessage(std::string_view text, ProtoEncoding encoding, google::protobuf::Message* message, int* line,
                           int* column) {
+  if (encoding == ProtoEncoding::kWithArguments) {
+    auto* snapshot = dynamic_cast<xla::HloUnoptimizedSnapshot*>(message);
+    if (snapshot != nullptr) return ReadUnoptimizedSnapshot(text, snapshot);
+    return absl::InvalidArgumentError(StrCat("no file has the arguments after a ", message->GetDescriptor()->name()));
+  }
   if (text.size() >= kMaxMessageBytes) return TooLarge("messages");
   const int size = static_cast<int>(text.size());
   switch (encoding) {
     case ProtoEncoding::kBinary:
-    case ProtoEncoding::kWithArguments:
       if (message->ParseFromArray(text.data(), size)) return absl::OkStatus();
       return absl::InvalidArgumentError(
           StrCat("expected a serialized ", message->GetDescriptor()->name(), ", found something else"));
@@ -70,16 +77,45 @@ absl::Status ParseMessage(std::string_view text, ProtoEncoding encoding, google:
       const std::string what(status.message().data(), status.message().size());
       return absl::InvalidArgumentError(what.substr(0, what.find('\n')));
     }
+    case ProtoEncoding::kWithArguments:
+      break;
   }
   return absl::InternalError("unknown encoding");
 }
 
+absl::Status ParseAnyEncoding(std::string_view text, google::protobuf::Message* message) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string_view::npos && text[begin] == '{') {
+    if (ParseMessage(text, ProtoEncoding::kJson, message).ok()) return absl::OkStatus();
+    message->Clear();
+  }
+  if (message->GetDescriptor() == xla::HloUnoptimizedSnapshot::descriptor()) {
+    const std::optional<ProtoForm> form = DetectProto(text);
+    if (form && form->encoding == ProtoEncoding::kWithArguments) return ParseMessage(text, form->encoding, message);
+  }
+  const bool is_text = std::none_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x7f || (c < 0x20 && (c < '\t' || c > '\r'));
+  });
+  const ProtoEncoding first = is_text ? ProtoEncoding::kText : ProtoEncoding::kBinary;
+  const absl::Status status = ParseMessage(text, first, message);
+  if (status.ok()) return status;
+  message->Clear();
+  if (ParseMessage(text, is_text ? ProtoEncoding::kBinary : ProtoEncoding::kText, message).ok()) {
+    return absl::OkStatus();
+  }
+  return status;
+}
+
 absl::StatusOr<std::string> FormatMessage(const google::protobuf::Message& message, ProtoEncoding encoding) {
+  if (encoding == ProtoEncoding::kWithArguments) {
+    const auto* snapshot = dynamic_cast<const xla::HloUnoptimizedSnapshot*>(&message);
+    if (snapshot != nullptr) return WriteUnoptimizedSnapshot(*snapshot);
+    return absl::InvalidArgumentError(StrCat("no file has the arguments after a ", message.GetDescriptor()->name()));
+  }
   if (message.ByteSizeLong() >= kMaxMessageBytes) return TooLarge("messages");
   std::string out;
   switch (encoding) {
     case ProtoEncoding::kBinary:
-    case ProtoEncoding::kWithArguments:
       return SerializedMessage(message);
     case ProtoEncoding::kText:
       google::protobuf::TextFormat::PrintToString(message, &out);
@@ -91,6 +127,8 @@ absl::StatusOr<std::string> FormatMessage(const google::protobuf::Message& messa
       if (status.ok()) return out;
       return absl::InvalidArgumentError(std::string(status.message().data(), status.message().size()));
     }
+    case ProtoEncoding::kWithArguments:
+      break;
   }
   return absl::InternalError("unknown encoding");
 }

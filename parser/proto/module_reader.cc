@@ -2,6 +2,7 @@
 #include "parser/proto/module_reader.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "parser/proto/header_proto.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/shape_proto.h"
+#include "parser/proto/wire_format.h"
 
 namespace hlokit {
 namespace {
@@ -33,18 +35,133 @@ std::string SanitizedName(std::string_view name) {
   return out;
 }
 
+// The computations of a module, from a message, or from its bytes: then one instruction after another is parsed, into
+// the same message, which takes half the time.
+class ModuleSource {
+ public:
+  explicit ModuleSource(const xla::HloModuleProto& module) : module_(module) {}
+  // `header`: receives the fields of the module without its computations. Check ok() before anything else.
+  ModuleSource(std::string_view bytes, xla::HloModuleProto* header) : module_(*header), lazy_(true) {
+    std::string fields;
+    WireReader in(bytes);
+    WireField field;
+    while (ok_ && in.Next(&field)) {
+      if (field.number == xla::HloModuleProto::kComputationsFieldNumber && field.kind == WireField::kBytes) {
+        ok_ = AddComputation(field.bytes);
+      } else {
+        fields.append(field.whole);
+      }
+    }
+    ok_ = ok_ && in.ok() && header->ParseFromString(fields);
+  }
+
+  bool ok() const { return ok_; }
+  const xla::HloModuleProto& module() const { return module_; }  // its computations are those below
+  int computation_count() const { return lazy_ ? static_cast<int>(heads_.size()) : module_.computations_size(); }
+  // Without its instructions.
+  const xla::HloComputationProto& computation(int c) const {
+    return lazy_ ? heads_[static_cast<size_t>(c)] : module_.computations(c);
+  }
+  int instruction_count(int c) const {
+    return lazy_ ? static_cast<int>(instructions_[static_cast<size_t>(c)].size())
+                 : module_.computations(c).instructions_size();
+  }
+  // Valid until the next call. Null if the bytes are no instruction.
+  const xla::HloInstructionProto* instruction(int c, int k) {
+    if (!lazy_) return &module_.computations(c).instructions(k);
+    buffer_.clear();
+    shape_ = metadata_ = {};
+    WireReader in(instructions_[static_cast<size_t>(c)][static_cast<size_t>(k)]);
+    WireField field;
+    while (in.Next(&field)) {
+      const bool bytes = field.kind == WireField::kBytes;
+      if (bytes && field.number == xla::HloInstructionProto::kShapeFieldNumber && shape_.data() == nullptr) {
+        shape_ = field.bytes;
+      } else if (bytes && field.number == xla::HloInstructionProto::kMetadataFieldNumber &&
+                 metadata_.data() == nullptr) {
+        metadata_ = field.bytes;
+      } else if (bytes && field.bytes.empty() && IsAttached(field.number)) {
+        // XLA writes them for every instruction, mostly empty.
+      } else {
+        buffer_.append(field.whole);
+      }
+    }
+    return in.ok() && buffer_.size() < INT32_MAX && scratch_.ParseFromString(buffer_) ? &scratch_ : nullptr;
+  }
+  // The bytes of its shape and of its metadata, which recur; without data if they are in the message.
+  std::string_view shape_bytes() const { return shape_; }
+  std::string_view metadata_bytes() const { return metadata_; }
+
+  // The numbers of an instruction and of its operands and control predecessors. Returns false for bytes that are none.
+  bool ReadIds(int c, int k, int64_t* id, std::vector<int64_t>* operands) const {
+    *id = 0;
+    if (!lazy_) {
+      const xla::HloInstructionProto& i = module_.computations(c).instructions(k);
+      *id = i.id();
+      operands->insert(operands->end(), i.operand_ids().begin(), i.operand_ids().end());
+      operands->insert(operands->end(), i.control_predecessor_ids().begin(), i.control_predecessor_ids().end());
+      return true;
+    }
+    WireReader in(instructions_[static_cast<size_t>(c)][static_cast<size_t>(k)]);
+    WireField field;
+    while (in.Next(&field)) {
+      if (field.number == xla::HloInstructionProto::kIdFieldNumber && field.kind == WireField::kVarint) {
+        *id = static_cast<int64_t>(field.varint);
+      } else if (field.number == xla::HloInstructionProto::kOperandIdsFieldNumber ||
+                 field.number == xla::HloInstructionProto::kControlPredecessorIdsFieldNumber) {
+        if (field.kind == WireField::kVarint) operands->push_back(static_cast<int64_t>(field.varint));
+        for (std::string_view packed = field.bytes; field.kind == WireField::kBytes && !packed.empty();) {
+          uint64_t value;
+          if (!ReadVarint(&packed, &value)) return false;
+          operands->push_back(static_cast<int64_t>(value));
+        }
+      }
+    }
+    return in.ok();
+  }
+
+ private:
+  static bool IsAttached(int number) {
+    return number == xla::HloInstructionProto::kFrontendAttributesFieldNumber ||
+           number == xla::HloInstructionProto::kStatisticsVizFieldNumber;
+  }
+  bool AddComputation(std::string_view bytes) {
+    std::string fields;
+    std::vector<std::string_view>& instructions = instructions_.emplace_back();
+    WireReader in(bytes);
+    WireField field;
+    while (in.Next(&field)) {
+      if (field.number == xla::HloComputationProto::kInstructionsFieldNumber && field.kind == WireField::kBytes) {
+        instructions.push_back(field.bytes);
+      } else if (field.number != xla::HloComputationProto::kProgramShapeFieldNumber) {  // not read
+        fields.append(field.whole);
+      }
+    }
+    return in.ok() && heads_.emplace_back().ParseFromString(fields);
+  }
+
+  const xla::HloModuleProto& module_;
+  bool lazy_ = false;
+  bool ok_ = true;
+  std::deque<xla::HloComputationProto> heads_;
+  std::vector<std::vector<std::string_view>> instructions_;
+  xla::HloInstructionProto scratch_;
+  std::string buffer_;
+  std::string_view shape_, metadata_;
+};
+
 // Finds the instructions of a computation by their number, of which the lower half counts.
 class InstructionIndex {
  public:
   static constexpr int kNone = -1;
 
   // Returns false if two instructions have the same number.
-  bool Build(const xla::HloComputationProto& proto) {
-    const int count = proto.instructions_size();
-    direct_.assign(static_cast<size_t>(count) * 2 + 64, kNone);
+  bool Build(absl::Span<const int64_t> ids) {
+    const int count = static_cast<int>(ids.size());
+    direct_.assign(ids.size() * 2 + 64, kNone);
     others_.clear();
     for (int k = 0; k < count; ++k) {
-      const uint32_t low = Low(proto.instructions(k).id());
+      const uint32_t low = Low(ids[static_cast<size_t>(k)]);
       if (low < direct_.size()) {
         if (direct_[low] != kNone) return false;
         direct_[low] = k;
@@ -70,17 +187,18 @@ class InstructionIndex {
 
 class ProtoModuleReader {
  public:
-  ProtoModuleReader(const xla::HloModuleProto& proto, const ParseOptions& options, DiagnosticSink* sink,
+  ProtoModuleReader(ModuleSource* source, const ParseOptions& options, DiagnosticSink* sink,
                     std::shared_ptr<Context> context)
-      : proto_(proto),
+      : source_(*source),
+        proto_(source->module()),
         options_(options),
         sink_(sink),
         context_(std::move(context)),
         module_(std::make_unique<Module>(context_)),
         literal_bytes_left_(options.max_literal_bytes),
         rules_(module_.get(), &local_),
-        frame_numbering_(ReadStackFrames(proto.stack_frame_index(), context_.get())),
-        attributes_(module_.get(), {&proto, [this](int64_t id) { return FindComputation(id); },
+        frame_numbering_(ReadStackFrames(proto_.stack_frame_index(), context_.get())),
+        attributes_(module_.get(), {&proto_, [this](int64_t id) { return FindComputation(id); },
                                     [this](const xla::OpMetadata& m) { return Metadata(m); }, &literal_bytes_left_}) {}
 
   std::unique_ptr<Module> Run(const xla::HloModuleConfigProto* config, ModuleReadMap* map);
@@ -89,10 +207,13 @@ class ProtoModuleReader {
   bool DefineComputations();
   bool ReadComputation(int index);
   // Returns the order in which operands and control predecessors come first; empty if the list has it.
-  bool DefinitionOrder(const xla::HloComputationProto& proto, std::vector<int>* order);
+  bool DefinitionOrder(int index, std::vector<int>* order);
+  bool ReadIds(int index);
   bool ReadInstruction(const xla::HloInstructionProto& proto, ComputationId computation, InstructionId* id);
+  absl::StatusOr<Shape> ShapeOf(const xla::HloInstructionProto& proto);
+  bool SetMetadata(const xla::HloInstructionProto& proto, InstructionId id);
   bool ReadConstantValue(const xla::HloInstructionProto& proto, InstructionDraft* draft);
-  bool ApplySchedule();
+  bool ApplySchedule(int index);
   bool CheckCalls();
   void UniquifyNames();
 
@@ -107,7 +228,8 @@ class ProtoModuleReader {
   bool Error(const absl::Status& status);
   bool Forward();
 
-  const xla::HloModuleProto& proto_;
+  ModuleSource& source_;
+  const xla::HloModuleProto& proto_;  // without its computations
   const ParseOptions& options_;
   DiagnosticSink* sink_;
   DiagnosticSink local_;  // of rules_
@@ -122,12 +244,20 @@ class ProtoModuleReader {
   absl::flat_hash_map<int64_t, ComputationId> computations_;  // by number
   std::string place_;                                         // the instruction or computation at hand, for errors
   InstructionIndex index_;
-  std::vector<InstructionId> ids_;  // by place in the computation at hand
+  // Of the computation at hand, by place: instructions, their numbers, and the numbers of what comes before them.
+  std::vector<InstructionId> ids_;
+  std::vector<int64_t> numbers_;
+  std::vector<int64_t> edges_;
+  std::vector<size_t> edges_begin_;
   std::vector<InstructionId> operands_;
   std::vector<AttrValue> attrs_;
   std::vector<int64_t> list_;
   std::vector<uint8_t> taken_names_;  // by StringId
   bool duplicate_names_ = false;
+  // By their bytes, which are those of the file.
+  absl::flat_hash_map<std::string_view, Shape> shapes_;
+  absl::flat_hash_map<std::string_view, MetadataId> metadata_;
+  xla::OpMetadata metadata_message_;
 };
 
 bool ProtoModuleReader::Error(DiagnosticKind kind, std::string_view message, std::string hint) {
@@ -168,8 +298,9 @@ MetadataId ProtoModuleReader::Metadata(const xla::OpMetadata& proto) {
 bool ProtoModuleReader::DefineComputations() {
   size_t instructions = 0;
   absl::flat_hash_set<uint32_t> names;
-  for (const xla::HloComputationProto& proto : proto_.computations()) {
-    instructions += static_cast<size_t>(proto.instructions_size());
+  for (int c = 0; c < source_.computation_count(); ++c) {
+    const xla::HloComputationProto& proto = source_.computation(c);
+    instructions += static_cast<size_t>(source_.instruction_count(c));
     std::string name = SanitizedName(proto.name());
     if (name.empty()) name = "computation";
     const StringId id = context_->strings.Intern(name);
@@ -194,25 +325,40 @@ bool ProtoModuleReader::DefineComputations() {
   return Error(DiagnosticKind::kUnexpectedToken, "expected at least one computation in the module");
 }
 
-bool ProtoModuleReader::DefinitionOrder(const xla::HloComputationProto& proto, std::vector<int>* order) {
+bool ProtoModuleReader::ReadIds(int index) {
+  numbers_.clear();
+  edges_.clear();
+  edges_begin_.assign(1, 0);
+  for (int k = 0; k < source_.instruction_count(index); ++k) {
+    if (!source_.ReadIds(index, k, &numbers_.emplace_back(), &edges_)) {
+      return Error(DiagnosticKind::kUnexpectedToken, "damaged instruction");
+    }
+    edges_begin_.push_back(edges_.size());
+  }
+  return index_.Build(numbers_) || Error(DiagnosticKind::kDuplicateName, "two instructions have the same id");
+}
+
+bool ProtoModuleReader::DefinitionOrder(int index, std::vector<int>* order) {
   const auto edge = [&](int at, int k) -> std::optional<int64_t> {
-    const xla::HloInstructionProto& i = proto.instructions(at);
-    if (k < i.operand_ids_size()) return i.operand_ids(k);
-    k -= i.operand_ids_size();
-    if (k < i.control_predecessor_ids_size()) return i.control_predecessor_ids(k);
-    return std::nullopt;
+    const size_t place = edges_begin_[static_cast<size_t>(at)] + static_cast<size_t>(k);
+    return place < edges_begin_[static_cast<size_t>(at) + 1] ? std::optional<int64_t>(edges_[place]) : std::nullopt;
   };
-  const auto undefined = [&](int at, int64_t id) {
-    place_ = StrCat("instruction `", proto.instructions(at).name(), "` of computation `", proto.name(), "`");
-    return Error(DiagnosticKind::kUndefinedOperand, StrCat("there is no instruction with id ", id));
+  const int count = source_.instruction_count(index);
+  const auto set_place = [&](int at) {
+    const xla::HloInstructionProto* i = source_.instruction(index, at);
+    place_ = StrCat("instruction `", i == nullptr ? "" : i->name(), "` of computation `",
+                    source_.computation(index).name(), "`");
   };
   bool in_order = true;
-  for (int at = 0; at < proto.instructions_size(); ++at) {
+  for (int at = 0; at < count; ++at) {
     for (int k = 0;; ++k) {
       const std::optional<int64_t> id = edge(at, k);
       if (!id) break;
       const int from = index_.Find(*id);
-      if (from == InstructionIndex::kNone) return undefined(at, *id);
+      if (from == InstructionIndex::kNone) {
+        set_place(at);
+        return Error(DiagnosticKind::kUndefinedOperand, StrCat("there is no instruction with id ", *id));
+      }
       in_order = in_order && from < at;
     }
   }
@@ -223,9 +369,9 @@ bool ProtoModuleReader::DefinitionOrder(const xla::HloComputationProto& proto, s
     int at;
     int next = 0;
   };
-  std::vector<uint8_t> state(static_cast<size_t>(proto.instructions_size()), kNew);
+  std::vector<uint8_t> state(static_cast<size_t>(count), kNew);
   std::vector<Frame> stack;
-  for (int root = 0; root < proto.instructions_size(); ++root) {
+  for (int root = 0; root < count; ++root) {
     if (state[static_cast<size_t>(root)] != kNew) continue;
     stack.push_back({root});
     state[static_cast<size_t>(root)] = kOpen;
@@ -241,7 +387,7 @@ bool ProtoModuleReader::DefinitionOrder(const xla::HloComputationProto& proto, s
       const int from = index_.Find(*id);
       uint8_t& from_state = state[static_cast<size_t>(from)];
       if (from_state == kOpen) {
-        place_ = StrCat("instruction `", proto.instructions(from).name(), "` of computation `", proto.name(), "`");
+        set_place(from);
         return Error(DiagnosticKind::kCyclicOperands, "it depends on itself");
       }
       if (from_state == kDone) continue;
@@ -268,6 +414,41 @@ bool ProtoModuleReader::ReadConstantValue(const xla::HloInstructionProto& proto,
   return true;
 }
 
+// Returns an invalid shape if there is none.
+absl::StatusOr<Shape> ProtoModuleReader::ShapeOf(const xla::HloInstructionProto& proto) {
+  const std::string_view bytes = source_.shape_bytes();
+  if (bytes.data() == nullptr || proto.has_shape()) {  // a second part is merged with the first
+    if (bytes.data() != nullptr) return absl::InvalidArgumentError("two shapes of one instruction");
+    return proto.has_shape() ? ReadShape(proto.shape(), context_.get()) : Shape();
+  }
+  const auto known = shapes_.find(bytes);
+  if (known != shapes_.end()) return known->second;
+  xla::ShapeProto message;
+  if (!message.ParseFromString(std::string(bytes))) return absl::InvalidArgumentError("damaged shape");
+  absl::StatusOr<Shape> shape = ReadShape(message, context_.get());
+  if (shape.ok()) shapes_.emplace(bytes, *shape);
+  return shape;
+}
+
+bool ProtoModuleReader::SetMetadata(const xla::HloInstructionProto& proto, InstructionId id) {
+  const std::string_view bytes = source_.metadata_bytes();
+  if (bytes.empty()) {
+    if (proto.has_metadata() && proto.metadata().ByteSizeLong() != 0)
+      module_->SetMetadata(id, Metadata(proto.metadata()));
+    return true;
+  }
+  const auto [known, added] = metadata_.try_emplace(bytes);
+  if (added) {
+    metadata_message_.Clear();
+    if (!metadata_message_.ParseFromString(std::string(bytes))) {
+      return Error(DiagnosticKind::kUnexpectedToken, "damaged metadata");
+    }
+    known->second = Metadata(metadata_message_);
+  }
+  module_->SetMetadata(id, known->second);
+  return true;
+}
+
 bool ProtoModuleReader::ReadInstruction(const xla::HloInstructionProto& proto, ComputationId computation,
                                         InstructionId* id) {
   InstructionDraft draft;
@@ -284,8 +465,8 @@ bool ProtoModuleReader::ReadInstruction(const xla::HloInstructionProto& proto, C
     return Error(DiagnosticKind::kUnknownOpcode, StrCat("unknown opcode `", proto.opcode(), "`"),
                  UnknownOpcodeHint(""));
   }
-  if (!proto.has_shape()) return Error(DiagnosticKind::kMissingShape, "missing shape");
-  const absl::StatusOr<Shape> shape = ReadShape(proto.shape(), context_.get());
+  const absl::StatusOr<Shape> shape = ShapeOf(proto);
+  if (shape.ok() && !shape->valid()) return Error(DiagnosticKind::kMissingShape, "missing shape");
   if (!shape.ok()) return Error(DiagnosticKind::kBadShape, std::string(shape.status().message()));
   draft.shape = *shape;
   if (draft.opcode == Opcode::kParameter) {
@@ -324,27 +505,24 @@ bool ProtoModuleReader::ReadInstruction(const xla::HloInstructionProto& proto, C
   if (taken_names_[name.value]++ != 0) duplicate_names_ = true;
   taken_names_[name.value] = 1;
   *id = module_->AddInstruction(computation, draft.opcode, draft.shape, name, operands_, attrs_, draft.payload);
-  if (proto.has_metadata() && proto.metadata().ByteSizeLong() != 0)
-    module_->SetMetadata(*id, Metadata(proto.metadata()));
-  return true;
+  return SetMetadata(proto, *id);
 }
 
 bool ProtoModuleReader::ReadComputation(int index) {
-  const xla::HloComputationProto& proto = proto_.computations(index);
+  const xla::HloComputationProto& proto = source_.computation(index);
+  const int count = source_.instruction_count(index);
   const ComputationId computation = map_.computations[static_cast<size_t>(index)];
   place_ = StrCat("computation `", proto.name(), "`");
-  if (proto.instructions_size() == 0) {
-    return Error(DiagnosticKind::kUnexpectedToken, "expected at least one instruction");
-  }
-  if (!index_.Build(proto)) return Error(DiagnosticKind::kDuplicateName, "two instructions have the same id");
+  if (count == 0) return Error(DiagnosticKind::kUnexpectedToken, "expected at least one instruction");
   std::vector<int> order;
-  if (!DefinitionOrder(proto, &order)) return false;
-  ids_.assign(static_cast<size_t>(proto.instructions_size()), InstructionId());
-  for (int k = 0; k < proto.instructions_size(); ++k) {
+  if (!ReadIds(index) || !DefinitionOrder(index, &order)) return false;
+  ids_.assign(static_cast<size_t>(count), InstructionId());
+  for (int k = 0; k < count; ++k) {
     const int at = order.empty() ? k : order[static_cast<size_t>(k)];
-    const xla::HloInstructionProto& instruction = proto.instructions(at);
-    place_.assign("instruction `").append(instruction.name()).append("`");
-    if (!ReadInstruction(instruction, computation, &ids_[static_cast<size_t>(at)])) return false;
+    const xla::HloInstructionProto* instruction = source_.instruction(index, at);
+    if (instruction == nullptr) return Error(DiagnosticKind::kUnexpectedToken, "damaged instruction");
+    place_.assign("instruction `").append(instruction->name()).append("`");
+    if (!ReadInstruction(*instruction, computation, &ids_[static_cast<size_t>(at)])) return false;
   }
   if (!order.empty()) {
     for (InstructionId id : ids_) module_->MoveBefore(id, InstructionId());
@@ -357,41 +535,34 @@ bool ProtoModuleReader::ReadComputation(int index) {
   }
   rules_.FinishComputation(computation, ids_[static_cast<size_t>(root)]);
   map_.instructions.push_back(ids_);
-  return Forward();
+  return Forward() && ApplySchedule(index);
 }
 
-// Orders the instructions of scheduled computations as in their sequences.
-bool ProtoModuleReader::ApplySchedule() {
-  if (!proto_.has_schedule()) return true;
-  module_->header().is_scheduled = true;
-  for (int c = 0; c < proto_.computations_size(); ++c) {
-    const xla::HloComputationProto& proto = proto_.computations(c);
-    const auto found = proto_.schedule().sequences().find(proto.id());
-    if (found == proto_.schedule().sequences().end()) continue;
-    const auto& sequence = found->second.instruction_ids();
-    place_ = StrCat("schedule of computation `", proto.name(), "`");
-    index_.Build(proto);
-    std::vector<uint8_t> seen(static_cast<size_t>(proto.instructions_size()), 0);
-    bool changed = false;
-    for (int k = 0; k < sequence.size(); ++k) {
-      const int at = index_.Find(sequence[k]);
-      if (at == InstructionIndex::kNone) {
-        return Error(DiagnosticKind::kSchedule, StrCat("there is no instruction with id ", sequence[k]));
-      }
-      if (seen[static_cast<size_t>(at)]++ != 0) {
-        return Error(DiagnosticKind::kSchedule, StrCat("the instruction with id ", sequence[k], " is listed twice"));
-      }
-      changed = changed || at != k;
+// Orders the instructions of a scheduled computation as in its sequence.
+bool ProtoModuleReader::ApplySchedule(int index) {
+  const xla::HloComputationProto& proto = source_.computation(index);
+  const auto found = proto_.schedule().sequences().find(proto.id());
+  if (found == proto_.schedule().sequences().end()) return true;
+  const auto& sequence = found->second.instruction_ids();
+  place_ = StrCat("schedule of computation `", proto.name(), "`");
+  std::vector<uint8_t> seen(ids_.size(), 0);
+  bool changed = false;
+  for (int k = 0; k < sequence.size(); ++k) {
+    const int at = index_.Find(sequence[k]);
+    if (at == InstructionIndex::kNone) {
+      return Error(DiagnosticKind::kSchedule, StrCat("there is no instruction with id ", sequence[k]));
     }
-    if (sequence.size() != proto.instructions_size()) {
-      return Error(DiagnosticKind::kSchedule,
-                   StrCat("it has ", sequence.size(), " of ", proto.instructions_size(), " instructions"));
+    if (seen[static_cast<size_t>(at)]++ != 0) {
+      return Error(DiagnosticKind::kSchedule, StrCat("the instruction with id ", sequence[k], " is listed twice"));
     }
-    if (!changed) continue;
-    for (int64_t id : sequence) {
-      module_->MoveBefore(map_.instructions[static_cast<size_t>(c)][static_cast<size_t>(index_.Find(id))],
-                          InstructionId());
-    }
+    changed = changed || at != k;
+  }
+  if (static_cast<size_t>(sequence.size()) != ids_.size()) {
+    return Error(DiagnosticKind::kSchedule, StrCat("it has ", sequence.size(), " of ", ids_.size(), " instructions"));
+  }
+  if (!changed) return true;
+  for (int64_t id : sequence) {
+    module_->MoveBefore(ids_[static_cast<size_t>(index_.Find(id))], InstructionId());
   }
   return true;
 }
@@ -431,11 +602,12 @@ void ProtoModuleReader::UniquifyNames() {
 
 std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* config, ModuleReadMap* map) {
   if (!DefineComputations()) return nullptr;
-  for (int k = 0; k < proto_.computations_size(); ++k) {
+  module_->header().is_scheduled = proto_.has_schedule();
+  for (int k = 0; k < source_.computation_count(); ++k) {
     if (!ReadComputation(k)) return nullptr;
   }
   place_.clear();
-  if (!ApplySchedule() || !CheckCalls()) return nullptr;
+  if (!CheckCalls()) return nullptr;
   place_.clear();
   if (duplicate_names_) UniquifyNames();
 
@@ -444,8 +616,8 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
   if (by_id != computations_.end()) {
     entry = by_id->second;
   } else if (!proto_.entry_computation_name().empty()) {
-    for (int k = 0; k < proto_.computations_size(); ++k) {
-      if (proto_.computations(k).name() == proto_.entry_computation_name()) {
+    for (int k = 0; k < source_.computation_count(); ++k) {
+      if (source_.computation(k).name() == proto_.entry_computation_name()) {
         entry = map_.computations[static_cast<size_t>(k)];
       }
     }
@@ -471,7 +643,21 @@ std::unique_ptr<Module> ReadModuleProto(const xla::HloModuleProto& proto, const 
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context, ModuleReadMap* map) {
   if (context == nullptr) context = std::make_shared<Context>();
-  return ProtoModuleReader(proto, options, sink, std::move(context)).Run(config, map);
+  ModuleSource source(proto);
+  return ProtoModuleReader(&source, options, sink, std::move(context)).Run(config, map);
+}
+
+std::unique_ptr<Module> ReadModuleBytes(std::string_view bytes, const xla::HloModuleConfigProto* config,
+                                        const ParseOptions& options, DiagnosticSink* sink,
+                                        std::shared_ptr<Context> context) {
+  if (context == nullptr) context = std::make_shared<Context>();
+  xla::HloModuleProto header;
+  ModuleSource source(bytes, &header);
+  if (!source.ok()) {
+    sink->Error(DiagnosticKind::kUnexpectedToken, {}, "expected a serialized HloModuleProto, found something else");
+    return nullptr;
+  }
+  return ProtoModuleReader(&source, options, sink, std::move(context)).Run(config, nullptr);
 }
 
 }  // namespace hlokit

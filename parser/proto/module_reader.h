@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "ir/core/diagnostic.h"
@@ -29,6 +30,12 @@ struct ModuleReadMap {
 std::unique_ptr<Module> ReadModuleProto(const xla::HloModuleProto& proto, const xla::HloModuleConfigProto* config,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context = nullptr, ModuleReadMap* map = nullptr);
+
+// The same from the bytes of a message, which may have more than the 2 GiB that protobuf reads at once, though no
+// instruction may; in less time and memory.
+std::unique_ptr<Module> ReadModuleBytes(std::string_view bytes, const xla::HloModuleConfigProto* config,
+                                        const ParseOptions& options, DiagnosticSink* sink,
+                                        std::shared_ptr<Context> context = nullptr);
 
 }  // namespace hlokit
 

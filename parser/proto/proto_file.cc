@@ -2,12 +2,13 @@
 #include "parser/proto/proto_file.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "ir/core/hashing.h"
 #include "ir/core/str_cat.h"
 #include "parser/proto/header_proto.h"
 #include "parser/proto/literal_proto.h"
-#include "parser/proto/module_reader.h"
 #include "parser/proto/module_writer.h"
 #include "parser/proto/serialize.h"
 #include "parser/proto/wire_format.h"
@@ -58,6 +59,36 @@ uint32_t OffsetOf(std::string_view text, int line, int column) {
   return static_cast<uint32_t>(at);
 }
 
+uint64_t HashOf(const google::protobuf::Message& message) {
+  const std::string bytes = SerializedMessage(message);
+  return HashBytes(bytes.data(), bytes.size());
+}
+
+// Returns the bytes of the module in a binary message, and its configuration; nullopt where they are not in one piece.
+std::optional<std::string_view> ModuleBytes(std::string_view text, ProtoForm form, xla::HloModuleConfigProto* config) {
+  if (form.encoding != ProtoEncoding::kBinary) return std::nullopt;
+  const int depth = form.message == ProtoMessage::kModule ? 0 : form.message == ProtoMessage::kSnapshot ? 2 : 1;
+  for (int level = 0; level < depth; ++level) {
+    std::optional<std::string_view> inner;
+    WireReader in(text);
+    WireField field;
+    while (in.Next(&field)) {
+      if (field.kind != WireField::kBytes) continue;
+      if (field.number == 1) {
+        if (inner) return std::nullopt;  // two parts, which are merged
+        inner = field.bytes;
+      } else if (field.number == 2 && form.message == ProtoMessage::kModuleWithConfig) {
+        const auto size = static_cast<int>(std::min<size_t>(field.bytes.size(), INT32_MAX));
+        if (!config->MergeFromString(std::string(field.bytes.substr(0, static_cast<size_t>(size)))))
+          return std::nullopt;
+      }
+    }
+    if (!in.ok() || !inner) return std::nullopt;
+    text = *inner;
+  }
+  return text;
+}
+
 template <typename T>
 const T* As(const google::protobuf::Message* message) {
   return static_cast<const T*>(message);
@@ -84,15 +115,6 @@ ProtoFile::ProtoFile(ProtoForm form) : form_(form), message_(NewIn(&arena_, form
 std::unique_ptr<ProtoFile> ProtoFile::Read(const SourceBuffer& source, std::string_view text, ProtoForm form,
                                            DiagnosticSink* sink) {
   std::unique_ptr<ProtoFile> file(new ProtoFile(form));
-  if (form.encoding == ProtoEncoding::kWithArguments) {
-    uint64_t length = 0;
-    if (!ReadVarint(&text, &length) || length > text.size()) {
-      sink->Error(DiagnosticKind::kUnexpectedToken, {}, "expected the length of an HloUnoptimizedSnapshot");
-      return nullptr;
-    }
-    file->raw_arguments_ = text.substr(length);
-    text = text.substr(0, length);
-  }
   int line = -1, column = -1;
   const absl::Status status = ParseMessage(text, form.encoding, file->message_, &line, &column);
   if (status.ok()) return file;
@@ -127,21 +149,8 @@ const xla::HloSnapshot* ProtoFile::snapshot() const {
 }
 
 std::unique_ptr<Module> ProtoFile::ReadModule(const ParseOptions& options, DiagnosticSink* sink,
-                                              std::shared_ptr<Context> context) {
-  return ReadModuleProto(*module(), config(), options, sink, std::move(context));
-}
-
-std::unique_ptr<Module> ProtoFile::ReadModule(const ParseOptions& options, DiagnosticSink* sink, KeptFields* kept) {
-  ModuleReadMap map;
-  std::unique_ptr<Module> read = ReadModuleProto(*module(), config(), options, sink, nullptr, &map);
-  if (read == nullptr) return nullptr;
-  absl::StatusOr<KeptFields> found = FindKeptFields(*read, map, module());
-  if (!found.ok()) {
-    sink->Error(DiagnosticKind::kTooLarge, {}, std::string(found.status().message()));
-    return nullptr;
-  }
-  *kept = *std::move(found);
-  return read;
+                                              std::shared_ptr<Context> context, ModuleReadMap* map) {
+  return ReadModuleProto(*module(), config(), options, sink, std::move(context), map);
 }
 
 int ProtoFile::argument_lists() const {
@@ -152,27 +161,7 @@ int ProtoFile::argument_lists() const {
 
 absl::StatusOr<std::vector<Literal>> ProtoFile::ReadArguments(int list, Context* context, int64_t max_bytes) const {
   if (form_.message == ProtoMessage::kSnapshot) return ReadLiterals(snapshot()->arguments(), context, &max_bytes);
-  const auto* unoptimized = As<xla::HloUnoptimizedSnapshot>(message_);
-  const xla::HloInputs& inputs = unoptimized->partitions(list);
-  if (inputs.arguments_descriptors_size() == 0) return ReadLiterals(inputs.arguments(), context, &max_bytes);
-  const auto cut = [] { return absl::InvalidArgumentError("the file ends before its arguments do"); };
-  uint64_t offset = 0;
-  for (int k = 0; k < list; ++k) {
-    for (const xla::HloInputs::LiteralDescriptor& d : unoptimized->partitions(k).arguments_descriptors()) {
-      if (d.argument_size_bytes() > raw_arguments_.size() - offset) return cut();
-      offset += d.argument_size_bytes();
-    }
-  }
-  std::vector<Literal> values;
-  for (const xla::HloInputs::LiteralDescriptor& d : inputs.arguments_descriptors()) {
-    if (d.argument_size_bytes() > raw_arguments_.size() - offset) return cut();
-    absl::StatusOr<Literal> value =
-        ReadRawLiteral(raw_arguments_.substr(offset, d.argument_size_bytes()), context, &max_bytes);
-    if (!value.ok()) return value.status();
-    values.push_back(*std::move(value));
-    offset += d.argument_size_bytes();
-  }
-  return values;
+  return ReadLiterals(As<xla::HloUnoptimizedSnapshot>(message_)->partitions(list).arguments(), context, &max_bytes);
 }
 
 bool ProtoFile::has_result() const { return snapshot() != nullptr && snapshot()->has_result(); }
@@ -181,48 +170,58 @@ absl::StatusOr<Literal> ProtoFile::ReadResult(Context* context, int64_t max_byte
   return ReadLiteral(snapshot()->result(), context, &max_bytes);
 }
 
-absl::Status ProtoFile::SetModule(const Module& from, const KeptFields* kept) {
-  ProtoWriteOptions options;
-  options.kept = kept;
-  xla::HloModuleProto* to = module();
-  to->Clear();
-  if (absl::Status status = WriteModuleProto(from, options, to); !status.ok()) return status;
-  if (form_.message == ProtoMessage::kModuleWithConfig) {
-    WriteConfigProto(from, static_cast<xla::HloModuleProtoWithConfig*>(message_)->mutable_config());
+std::unique_ptr<Module> ParseProtoModule(const SourceBuffer& source, std::string_view text, ProtoForm form,
+                                         const ParseOptions& options, DiagnosticSink* sink,
+                                         std::shared_ptr<Context> context,
+                                         std::unique_ptr<const ProtoFileParts>* parts) {
+  xla::HloModuleConfigProto config;
+  if (const std::optional<std::string_view> bytes = ModuleBytes(text, form, &config); bytes && parts == nullptr) {
+    const bool with_config = form.message == ProtoMessage::kModuleWithConfig;
+    return ReadModuleBytes(*bytes, with_config ? &config : nullptr, options, sink, std::move(context));
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> ProtoFile::Write(ProtoEncoding encoding) const {
-  absl::StatusOr<std::string> bytes = FormatMessage(*message_, encoding);
-  if (!bytes.ok() || encoding != ProtoEncoding::kWithArguments) return bytes;
-  std::string out;
-  for (uint64_t length = bytes->size();; length >>= 7) {
-    out.push_back(static_cast<char>((length & 0x7f) | (length > 0x7f ? 0x80 : 0)));
-    if (length <= 0x7f) break;
+  std::unique_ptr<ProtoFile> file = ProtoFile::Read(source, text, form, sink);
+  if (file == nullptr) return nullptr;
+  if (parts == nullptr) return file->ReadModule(options, sink, std::move(context));
+  ModuleReadMap map;
+  std::unique_ptr<Module> module = file->ReadModule(options, sink, std::move(context), &map);
+  if (module == nullptr) return nullptr;
+  absl::StatusOr<KeptFields> kept = FindKeptFields(*module, map, file->module());
+  if (!kept.ok()) {
+    sink->Error(DiagnosticKind::kTooLarge, {}, std::string(kept.status().message()));
+    return nullptr;
   }
-  out += *bytes;
-  out += raw_arguments_;
-  return out;
+  auto found = std::make_unique<ProtoFileParts>();
+  found->fields = *std::move(kept);
+  if (file->buffer_assignment() != nullptr) found->module_hash = HashOf(*file->module());
+  file->module()->Clear();
+  found->file = std::move(file);
+  *parts = std::move(found);
+  return module;
 }
 
-std::unique_ptr<Module> ParseProtoModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
-                                             ProtoForm form, const ParseOptions& options, DiagnosticSink* sink,
-                                             std::shared_ptr<Context> context) {
-  const std::unique_ptr<ProtoFile> file = ProtoFile::Read(*source, text, form, sink);
-  return file == nullptr ? nullptr : file->ReadModule(options, sink, std::move(context));
+ProtoMessage MessageFor(const Module& module, const ProtoFileParts* parts) {
+  if (parts != nullptr) return parts->file->form().message;
+  return NeedsConfig(module.header()) ? ProtoMessage::kModuleWithConfig : ProtoMessage::kHlo;
 }
 
-absl::StatusOr<std::string> WriteModuleAs(const Module& module, ProtoForm form, const KeptFields* kept) {
+absl::StatusOr<std::string> WriteModuleAs(const Module& module, ProtoForm form, const ProtoFileParts* parts) {
   google::protobuf::Arena arena;
-  ProtoWriteOptions options;
-  options.kept = kept;
   google::protobuf::Message* message = NewIn(&arena, form.message);
+  const bool same_message = parts != nullptr && parts->file->form().message == form.message;
+  if (same_message) message->CopyFrom(*parts->file->message());
   if (form.message == ProtoMessage::kModuleWithConfig) {
     WriteConfigProto(module, static_cast<xla::HloModuleProtoWithConfig*>(message)->mutable_config());
   }
+  ProtoWriteOptions options;
+  if (parts != nullptr) options.kept = &parts->fields;
   xla::HloModuleProto* to = ModuleIn(form.message, message);
+  to->Clear();
   if (absl::Status status = WriteModuleProto(module, options, to); !status.ok()) return status;
+  if (same_message && parts->file->buffer_assignment() != nullptr && HashOf(*to) != parts->module_hash) {
+    xla::HloProto* hlo = form.message == ProtoMessage::kHlo ? static_cast<xla::HloProto*>(message)
+                                                            : static_cast<xla::HloSnapshot*>(message)->mutable_hlo();
+    hlo->clear_buffer_assignment();
+  }
   return FormatMessage(*message, form.encoding);
 }
 

@@ -30,7 +30,11 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
       options_(options),
       sink_(sink),
       module_(context == nullptr ? std::make_unique<Module>() : std::make_unique<Module>(std::move(context))),
-      values_(program.values.size()) {
+      values_(program.values.size()),
+      used_(program.values.size(), 0) {
+  for (mlir::ValueId value : program.operands) {
+    if (value.valid()) used_[value.value] = 1;
+  }
   module_->context().Keep(program.source);
 }
 
@@ -279,8 +283,9 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
                                                           : "Arg_0");
   if (!parameter.ok()) return parameter.status();
   for (size_t i = 0; i < elements.size(); ++i) {
-    const InstructionId element = tuple ? b().MakeElement(*parameter, static_cast<int64_t>(i)) : *parameter;
     const size_t arguments = elements.size() - captures.size();
+    if (i < arguments && used_[program_.argument(block, i).value] == 0) continue;
+    const InstructionId element = tuple ? b().MakeElement(*parameter, static_cast<int64_t>(i)) : *parameter;
     if (i < arguments) {
       Bind(program_.argument(block, i), element);
     } else {
@@ -388,7 +393,8 @@ absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
-    Bind(program_.result(op, i), b().MakeElement(*id, static_cast<int64_t>(i)));
+    const mlir::ValueId result = program_.result(op, i);
+    if (used_[result.value] != 0) Bind(result, b().MakeElement(*id, static_cast<int64_t>(i)));
   }
   return absl::OkStatus();
 }

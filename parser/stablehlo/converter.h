@@ -249,6 +249,7 @@ class Converter {
   std::unique_ptr<Module> module_;
   std::vector<Frame> frames_;
   std::vector<InstructionId> values_;  // by mlir::ValueId
+  std::vector<uint8_t> used_;          // by mlir::ValueId: 1 if it has a use
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;

@@ -416,6 +416,31 @@ absl::Status Exporter::Convert(Instruction instruction) {
       AddPrecision(instruction, &attributes);
       return Define(instruction, "stablehlo.dot_general", OperandsOf(instruction), attributes);
     }
+    case Opcode::kRaggedDot: {
+      if (instruction.has(Attr::kDotAlgorithm)) return Unsupported(instruction);
+      Attributes attributes = {
+          {"ragged_dot_dimension_numbers",
+           Fields("chlo.ragged_dot", {{"lhs_batching_dimensions", ints(Attr::kLhsBatchDims)},
+                                      {"rhs_batching_dimensions", ints(Attr::kRhsBatchDims)},
+                                      {"lhs_contracting_dimensions", ints(Attr::kLhsContractingDims)},
+                                      {"rhs_contracting_dimensions", ints(Attr::kRhsContractingDims)},
+                                      {"lhs_ragged_dimensions", ints(Attr::kLhsRaggedDims)},
+                                      {"rhs_group_dimensions", ints(Attr::kRhsGroupDims)}})}};
+      AddPrecision(instruction, &attributes, "chlo");
+      return Define(instruction, "chlo.ragged_dot", OperandsOf(instruction), attributes);
+    }
+    case Opcode::kScan: {
+      const int64_t carries = instruction.int_attr(Attr::kNumCarries);
+      const NodeId i32 = n().IntegerType(32);
+      const int64_t in[] = {instruction.operand_count() - carries, carries};
+      const int64_t out[] = {instruction.shape().tuple_size() - carries, carries};
+      Attributes attributes = {{"dimension", dimension()},
+                               {"is_reverse", n().Bool(instruction.bool_attr(Attr::kIsReverse))},
+                               {"operandSegmentSizes", n().Make(NodeKind::kDenseArray, "", in, {&i32, 1})},
+                               {"resultSegmentSizes", n().Make(NodeKind::kDenseArray, "", out, {&i32, 1})}};
+      if (instruction.bool_attr(Attr::kIsAssociative)) attributes.push_back({"is_associative", n().Bool(true)});
+      return Define(instruction, "chlo.scan", OperandsOf(instruction), attributes);
+    }
     case Opcode::kFft:
       return Define(instruction, "stablehlo.fft", OperandsOf(instruction),
                     {{"fft_length", Dims(list(Attr::kFftLength))},

@@ -111,9 +111,12 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
     case AttributeKind::kUnit:
       return node == NodeKind::kUnit;
     case AttributeKind::kDims:
+      // Older text has elements in place of arrays.
+      if (node == NodeKind::kDense && n.ints(n.child(value, 0)).size() == 1 && n.Integers(value)) return true;
       return node == NodeKind::kDenseArray && n.kind(n.child(value, 0)) == NodeKind::kIntegerType &&
              n.ints(n.child(value, 0))[0] == 64;
     case AttributeKind::kBools:
+      if (node == NodeKind::kDense && n.ints(n.child(value, 0)).size() == 1 && n.Integers(value)) return true;
       return node == NodeKind::kDenseArray && n.kind(n.child(value, 0)) == NodeKind::kIntegerType &&
              n.ints(n.child(value, 0))[0] == 1;
     case AttributeKind::kArray:

@@ -3,6 +3,7 @@
 //   text      parse(print(x)) prints the same in the default, the short and the lossless form, and has the same
 //             fingerprint in the lossless form (constants in full, asynchronous operations without sugar)
 //   json      likewise parse(json(x)), with all options of the fingerprint
+//   proto     likewise XLA's protocol buffer, and writing what was read gives the same bytes
 //   names     renaming and reordering of independent instructions preserve the fingerprint, also through text
 //   verifier  diagnostics of x are those of parse(print(x))
 //   edits     changing an attribute, an opcode, an operand or a constant changes the fingerprint, unless the table
@@ -34,6 +35,7 @@
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
+#include "parser/proto/proto_file.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/properties/module_edits.h"
 
@@ -64,6 +66,7 @@ class Checker {
     }
     if (Wanted("text")) CheckText(*module);
     if (Wanted("json")) CheckJson(*module);
+    if (Wanted("proto")) CheckProto(*module);
     if (Wanted("names")) CheckNames(*module);
     if (Wanted("verifier")) CheckVerifier(*module);
     if (Wanted("edits")) CheckEdits(module->Clone());
@@ -145,6 +148,31 @@ class Checker {
     Expect(ToString(*again, PrintOptions::Lossless()) == ToString(module, PrintOptions::Lossless()), "json",
            "has another text");
     Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), "json",
+           "has another fingerprint");
+  }
+
+  void CheckProto(const Module& original) {
+    // In a message channel 0 is none.
+    Module module = original.Clone();
+    for (const Computation c : module.computations()) {
+      for (const Instruction i : c.instructions()) {
+        if (i.int_attr(Attr::kChannelId, -1) == 0) module.RemoveAttr(i.id(), Attr::kChannelId);
+      }
+    }
+    const ProtoForm form = {MessageFor(module, nullptr), ProtoEncoding::kBinary};
+    const absl::StatusOr<std::string> bytes = WriteModuleAs(module, form);
+    if (!bytes.ok()) return Fail("proto", std::string(bytes.status().message()));
+    auto source = std::make_shared<const SourceBuffer>("written", *bytes);
+    DiagnosticSink sink;
+    std::unique_ptr<const ForeignParts> parts;
+    const std::unique_ptr<Module> again = ParseModuleAndParts(source, source->text(), {}, &sink, &parts);
+    if (again == nullptr) return Fail("proto", StrCat("does not read back:\n", RenderText(sink, *source)));
+    const auto* proto = dynamic_cast<const ProtoFileParts*>(parts.get());
+    Expect(proto != nullptr && WriteModuleAs(*again, form, proto).value_or("") == *bytes, "proto",
+           "is written otherwise the second time");
+    Expect(ToString(*again, PrintOptions::Lossless()) == ToString(module, PrintOptions::Lossless()), "proto",
+           "has another text");
+    Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), "proto",
            "has another fingerprint");
   }
 

@@ -321,9 +321,19 @@ void WarnOfElided(const Module& module, DiagnosticSink* sink) {
 
 std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
   DiagnosticSink sink;
-  std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context));
-  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, &sink);
-  Show(sink, *part.source);
+  return Finish(part, &sink, ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context)));
+}
+
+std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part,
+                                                           std::unique_ptr<const ForeignParts>* parts) {
+  DiagnosticSink sink;
+  return Finish(part, &sink, ParseModuleAndParts(part.source, part.text, options_.parse, &sink, parts));
+}
+
+std::unique_ptr<Module> DiagnosticReporter::Finish(const InputPart& part, DiagnosticSink* sink,
+                                                   std::unique_ptr<Module> module) {
+  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, sink);
+  Show(*sink, *part.source);
   if (module == nullptr) Fail(kRejected);
   return module;
 }

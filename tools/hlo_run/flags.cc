@@ -20,6 +20,12 @@ constexpr char kExamples[] =
   flattened in order:
     f32[2,2] { { 1, 2 }, { 3, 4 } }
 
+Snapshots:
+  An HloSnapshot runs with the arguments recorded in it, and its results are
+  compared with the recorded ones, within rel:0.001,abs:0.001 as XLA does, or
+  --tolerance; flags for arguments and expected results come first. Of an
+  HloUnoptimizedSnapshot --partitions=N takes the arguments of N partitions.
+
 Devices:
   With --replicas=R --partitions=P there are R * P devices, those of replica 0
   first. A file of arguments holds those of each device in turn, or those of one
@@ -90,6 +96,10 @@ void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
                                   "another module that must return the same results for the same arguments")
                       ->type_name("FILE");
   expect->excludes(compare);
+  app->add_option("--dump-snapshot", flags->dump_snapshot,
+                  "write an HloSnapshot of the run: program, arguments and results; as text if FILE ends in .pbtxt, "
+                  ".textproto or .txtpb")
+      ->type_name("FILE");
   app->add_option(
          "--tolerance", *tolerance,
          "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; of several, separated by commas, any may hold")
@@ -205,12 +215,13 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return cli::UsageError("hlo-run", "standard input can be read only once");
   }
   if (!tolerance.empty()) {
-    if (flags->expect.empty() && flags->compare.empty()) {
-      return cli::UsageError("hlo-run", "--tolerance requires --expect or --compare");
-    }
     absl::StatusOr<interp::ErrorSpec> parsed = interp::ParseErrorSpec(tolerance);
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
+    flags->tolerance_given = true;
+  }
+  if (!flags->dump_snapshot.empty() && flags->options.num_replicas * flags->options.num_partitions != 1) {
+    return cli::UsageError("hlo-run", "--dump-snapshot: a snapshot is of a run on one device");
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
   // Without either, a run that needs the values reports an error.

@@ -92,10 +92,19 @@ absl::Status SegmentedModel::Backward(size_t number, const Tensor& loss) {
 }
 
 void CapturedSequence::Add(std::string name, std::function<absl::Status()> run) {
+  Add(std::move(name), std::move(run), nullptr);
+}
+
+void CapturedSequence::AddLast(std::string name, std::function<absl::Status()> run) {
+  Add(std::move(name), std::move(run), guarded_scalars_);
+}
+
+void CapturedSequence::Add(std::string name, std::function<absl::Status()> run,
+                           std::function<std::vector<double>()> guarded_scalars) {
   GraphCaptureOptions options;
   options.name = std::move(name);
   options.views_are_current = !functions_.empty();
-  options.guarded_scalars = guarded_scalars_;
+  options.guarded_scalars = std::move(guarded_scalars);
   functions_.push_back(std::make_unique<CapturedFunction>(
       &tracer_,
       [this, run = std::move(run)](const Tensors&) {
@@ -105,9 +114,9 @@ void CapturedSequence::Add(std::string name, std::function<absl::Status()> run) 
       std::move(options)));
 }
 
-// A graph keeps the tensors of the function before it, so all are forgotten before these are made anew.
+// A graph keeps the tensors of the functions before it, so all are forgotten before these are made anew.
 absl::Status CapturedSequence::Run(const Tensors& inputs) {
-  bool replay = std::all_of(functions_.begin(), functions_.end(), [](const auto& f) { return f->replayable(); });
+  bool replay = std::all_of(functions_.begin(), functions_.end() - 1, [](const auto& f) { return f->replayable(); });
   for (size_t i = 0; i < functions_.size(); ++i) {
     for (size_t k = i; !replay && k < functions_.size(); ++k) functions_[k]->Forget();
     CapturedFunction& function = *functions_[i];

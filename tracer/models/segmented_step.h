@@ -50,15 +50,16 @@ class SegmentedModel {
   std::vector<Gradient> gradients_;  // of the parameters, then of inputs of segments
 };
 
-// Captured functions that run one after another and leave tensors for the next one: in a step all are replayed, or all
-// are traced.
+// Captured functions that run one after another and leave tensors and autograd graphs for the next ones: in a step all
+// are replayed, or all are traced. Only the last one, which reads no autograd graph, may be traced alone.
 class CapturedSequence {
  public:
-  // guarded_scalars: of GraphCaptureOptions.
+  // guarded_scalars: of the last function, as in GraphCaptureOptions.
   CapturedSequence(Tracer* tracer, std::function<std::vector<double>()> guarded_scalars)
       : tracer_(*tracer), guarded_scalars_(std::move(guarded_scalars)) {}
 
   void Add(std::string name, std::function<absl::Status()> run);
+  void AddLast(std::string name, std::function<absl::Status()> run);
   bool empty() const { return functions_.empty(); }
   // Calls the functions in order. `inputs`: tensors that the first one may find replaced by others.
   absl::Status Run(const Tensors& inputs);
@@ -66,6 +67,8 @@ class CapturedSequence {
   std::string Report() const;
 
  private:
+  void Add(std::string name, std::function<absl::Status()> run, std::function<std::vector<double>()> guarded_scalars);
+
   Tracer& tracer_;
   const std::function<std::vector<double>()> guarded_scalars_;
   std::vector<std::unique_ptr<CapturedFunction>> functions_;

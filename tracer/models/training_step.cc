@@ -226,7 +226,7 @@ std::string TrainingStep::CaptureReport() const { return captured_.Report(); }
 // gives these new values.
 void TrainingStep::CaptureParts() {
   if (options_.capture == Capture::kFull) {
-    captured_.Add("step", [this] { return RunWhole(); });
+    captured_.AddLast("step", [this] { return RunWhole(); });
     return;
   }
   const size_t count = segments_->size();
@@ -235,7 +235,7 @@ void TrainingStep::CaptureParts() {
   };
   for (size_t s = 0; s < count; ++s) captured_.Add(name("forward", s), [this, s] { return ForwardSegment(s); });
   for (size_t s = count; s-- > 0;) captured_.Add(name("backward", s), [this, s] { return BackwardSegment(s); });
-  captured_.Add("update", [this] {
+  captured_.AddLast("update", [this] {
     Update();
     return tracer_.status();
   });

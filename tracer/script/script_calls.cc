@@ -71,6 +71,39 @@ absl::StatusOr<IValue> ToTensors(const ArgSpec& spec, const Value& value) {
   return IValue(std::move(tensors));
 }
 
+// Returns the argument of an op, or an error.
+absl::StatusOr<IValue> ToOpArgument(const ArgSpec& spec, const Value& given) {
+  const Value& value = spec.type == ArgType::kTensorList ? given : given.single();
+  // `none` is also the name of an approximation.
+  if (value.none() && spec.type == ArgType::kString && !spec.optional) return IValue(std::string("none"));
+  if (value.none() && spec.optional) return IValue();
+  switch (spec.type) {
+    case ArgType::kTensor:
+      if (const Tensor* t = value.get<Tensor>()) return IValue(*t);
+      return Unexpected(spec, "a tensor", value);
+    case ArgType::kTensorList:
+      return ToTensors(spec, value);
+    case ArgType::kScalar:
+    case ArgType::kInt:
+    case ArgType::kFloat:
+    case ArgType::kBool:
+      return ToNumber(spec, value);
+    case ArgType::kIntList:
+    case ArgType::kFloatList:
+      return ToNumbers(spec, value);
+    case ArgType::kString:
+      if (const std::string* text = TextOf(value)) return IValue(*text);
+      return Unexpected(spec, "a string", value);
+    case ArgType::kDtype:
+      if (const auto* word = value.get<Value::Word>()) {
+        const std::optional<ElementType> type = ElementTypeFromText(word->text);
+        if (type && IsArrayType(*type)) return IValue(*type);
+      }
+      return Unexpected(spec, "an element type, such as f32,", value);
+  }
+  return Unexpected(spec, "a value", value);
+}
+
 // An overload, and the position of each argument in its schema.
 struct Match {
   Op op;
@@ -120,38 +153,6 @@ std::optional<Args> ArgsOf(const Match& match, absl::Span<const Value> values) {
 }
 
 }  // namespace
-
-absl::StatusOr<IValue> ToOpArgument(const ArgSpec& spec, const Value& given) {
-  const Value& value = spec.type == ArgType::kTensorList ? given : given.single();
-  // `none` is also the name of an approximation.
-  if (value.none() && spec.type == ArgType::kString && !spec.optional) return IValue(std::string("none"));
-  if (value.none() && spec.optional) return IValue();
-  switch (spec.type) {
-    case ArgType::kTensor:
-      if (const Tensor* t = value.get<Tensor>()) return IValue(*t);
-      return Unexpected(spec, "a tensor", value);
-    case ArgType::kTensorList:
-      return ToTensors(spec, value);
-    case ArgType::kScalar:
-    case ArgType::kInt:
-    case ArgType::kFloat:
-    case ArgType::kBool:
-      return ToNumber(spec, value);
-    case ArgType::kIntList:
-    case ArgType::kFloatList:
-      return ToNumbers(spec, value);
-    case ArgType::kString:
-      if (const std::string* text = TextOf(value)) return IValue(*text);
-      return Unexpected(spec, "a string", value);
-    case ArgType::kDtype:
-      if (const auto* word = value.get<Value::Word>()) {
-        const std::optional<ElementType> type = ElementTypeFromText(word->text);
-        if (type && IsArrayType(*type)) return IValue(*type);
-      }
-      return Unexpected(spec, "an element type, such as f32,", value);
-  }
-  return Unexpected(spec, "a value", value);
-}
 
 bool ScriptRunner::RunOp(Op op, Args args, bool in_place, SourceRange range) {
   const IValue self = args.empty() ? IValue() : args[0];

@@ -170,9 +170,6 @@ class ScriptRunner {
   size_t tracing_frame_ = 0;                                                // number of frames at its start
 };
 
-// Returns the argument of an op, or an error; `spec.optional` accepts none.
-absl::StatusOr<IValue> ToOpArgument(const ArgSpec& spec, const Value& value);
-
 }  // namespace hlokit::lazy::script
 
 #endif  // HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_

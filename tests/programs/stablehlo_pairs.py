@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares translations between StableHLO and HLO with those of XLA.
+
+  stablehlo_pairs.py BIN DIR [--only=REGEX] [--fails=FILE] [--minimum=KIND:COUNT ...]
+
+BIN contains hlo-translate, hlo-inspect and hlo-opt. DIR/index.tsv lists the pairs, DIR/to-hlo and DIR/to-stablehlo have them. By
+state: of `full` and `closed` the fingerprints without annotations must be equal to those of the recorded module, of
+`checks` FileCheck must find its lines, and `rejected` must be rejected. The other way, `full` must print as the recorded
+text does when it is read and printed again. Prints a line for each direction and state; exits with 1 if one is below its
+minimum (`--minimum=to-hlo/full:50`).
+"""
+import argparse
+import collections
+import csv
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+
+def call(*command, text=None):
+    done = subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True, check=False,
+                          timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Runner:
+    def __init__(self, options):
+        self.translate = options.bin / "hlo-translate"
+        self.inspect = options.bin / "hlo-inspect"
+        self.opt = options.bin / "hlo-opt"
+        self.filecheck = next((found for name in ("FileCheck", "FileCheck-19", "FileCheck-14")
+                               if (found := shutil.which(name))), None)
+
+    def hash(self, path, text=None):
+        code, out, _ = call(self.inspect, "hash", path, text=text)
+        return out.split()[0] if code == 0 and out else None
+
+    def check(self, output, path):
+        if self.filecheck is None:
+            return "no FileCheck"
+        code, _, errors = call(self.filecheck, path, "--dump-input=never", text=output)
+        return "" if code == 0 else "checks: " + (errors.strip().splitlines() or ["?"])[0][-120:]
+
+    def to_hlo(self, stem, row):
+        flags = []
+        if "-emit-return-tuple" in row["flags"]:
+            flags.append("--return-tuple")
+        if "-emit-use-tuple-args" in row["flags"]:
+            flags.append("--tuple-args")
+        code, out, errors = call(self.translate, "--to=hlo", *flags, f"{stem}.mlir")
+        first = (errors.strip().splitlines() or ["?"])[0].split("error: ")[-1][:160]
+        if row["state"] == "rejected":
+            return "" if code == 1 else "accepted"
+        if code != 0:
+            return f"rejected: {first}"
+        if row["state"] == "checks":
+            layouts = "--print-layouts" if "-print-layouts" in row["flags"] else "--no-print-layouts"
+            _, out, _ = call(self.opt, "--print=default", layouts, "--no-verify", "-", text=out)
+            return self.check(out, f"{stem}.check")
+        return "" if self.hash("-", out) == self.hash(f"{stem}.hlo") else "another graph"
+
+    def to_stablehlo(self, stem, row):
+        code, out, errors = call(self.translate, "--to=stablehlo", f"{stem}.hlo")
+        first = (errors.strip().splitlines() or ["?"])[0].split("error: ")[-1][:160]
+        if code != 0:
+            return f"rejected: {first}"
+        if row["state"] == "checks":
+            return self.check(out, f"{stem}.check")
+        _, want, _ = call(self.translate, "--to=stablehlo", "--no-verify", f"{stem}.mlir")
+        return "" if out == want else "another text"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("dir", type=pathlib.Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--fails", type=pathlib.Path)
+    parser.add_argument("--minimum", action="append", default=[])
+    options = parser.parse_args()
+    runner = Runner(options)
+    passed, total, failures = collections.Counter(), collections.Counter(), []
+    with (options.dir / "index.tsv").open(encoding="utf-8") as index:
+        for row in csv.DictReader(index, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if not re.search(options.only, row["name"]):
+                continue
+            kind = f'{row["direction"]}/{row["state"]}'
+            stem = options.dir / row["direction"] / row["name"]
+            why = runner.to_hlo(stem, row) if row["direction"] == "to-hlo" else runner.to_stablehlo(stem, row)
+            total[kind] += 1
+            passed[kind] += not why
+            if why:
+                failures.append(f'{kind}\t{row["name"]}\t{why}')
+    for kind in sorted(total):
+        print(f"{kind}: {passed[kind]} of {total[kind]}")
+    if options.fails:
+        options.fails.write_text("".join(line + "\n" for line in failures), encoding="utf-8")
+    low = [m for m in options.minimum if passed[m.rpartition(":")[0]] < int(m.rpartition(":")[2])]
+    for m in low:
+        print(f"FAILED: below the minimum {m}")
+    sys.exit(1 if low else 0)
+
+
+main()
