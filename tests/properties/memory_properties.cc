@@ -19,7 +19,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/runtime/observe/xplane.pb.h"
-#include "interp/tpu/export/hlo.pb.h"
 #include "interp/tpu/export/hlo_proto.h"
 #include "interp/tpu/export/xplane.h"
 #include "interp/tpu/memory/heap_simulator.h"
@@ -30,6 +29,7 @@
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
+#include "parser/proto/hlo.pb.h"
 #include "passes/target/aliases.h"
 #include "tests/properties/hlo_files.h"
 
