@@ -437,7 +437,9 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       if (!source.shape().IsArray() || source.shape().IsScalar() || tpu::MemorySpaceOf(source.shape()) != 0) continue;
       if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
       const int64_t bytes = PaddedBytes(source.shape());
-      if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
+      // Few bytes arrive with the launch of the kernel that reads them.
+      constexpr int64_t kMinPrefetchBytes = 4096;
+      if (bytes <= kMinPrefetchBytes || bytes > options_.vmem_bytes) continue;
       // Later uses within reach, as long as the interval fits.
       std::vector<int32_t> reads = {use};
       size_t uses = 0;

@@ -18,8 +18,8 @@ import subprocess
 import sys
 
 # Pipeline `tpu` up to the schedule, without the passes that only a schedule profits from.
-UNSCHEDULED = ("tpu-simplify,layout-assignment{target=tpu},fuse,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,"
-               "async-collective-creator")
+UNSCHEDULED = ("tpu-simplify,layout-assignment{target=tpu},tuple-simplifier,dce,fusion{reduction-epilogues},tuple-simplifier,dce,"
+               "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false}")
 
 
 def device_time(binary, path, device, pipeline):

@@ -143,7 +143,7 @@ class Scheduler {
       case ScheduleUnitKind::kHost:
         context_.model.Copy(RootOf(s), &time);
         time.start = std::max(at, copy_free_);
-        copy_free_ = time.start + time.duration;
+        copy_free_ = time.start + OccupancyOf(time);
         break;
       case ScheduleUnitKind::kCall:
         TimeCall(RootOf(s), &time);
@@ -262,7 +262,7 @@ class Scheduler {
 
   double core_ = 0;                              // when the core is free
   double end_ = 0;                               // end of all steps so far
-  double copy_free_ = 0;                         // when the DMA engines are free
+  double copy_free_ = 0;                         // when the DMA engines can start another copy
   double fetched_ = 0;                           // prefetched bytes that no kernel has read
   std::array<double, kLinkGroups> link_free_{};  // when the links of each axis are free
 };

@@ -401,7 +401,7 @@ class MultiDeviceSimulator {
         for (size_t d = 0; d < n_; ++d) {
           const double start = std::max(off.issue[d], frame->copy_free[d]);
           off.end[d] = start + time.duration;
-          frame->copy_free[d] = off.end[d];
+          frame->copy_free[d] = start + OccupancyOf(time);
           ShowStep(d, *frame, s, start, time.duration, off.issue[d]);
         }
         break;

@@ -43,6 +43,11 @@ struct StepTime : OpTime {
   bool on_core = true;
 };
 
+// Returns how long a copy occupies the DMA engines: the latency of one overlaps the transfer of the next.
+inline double OccupancyOf(const StepTime& copy) {
+  return copy.duration - copy.times[static_cast<size_t>(Resource::kOverhead)];
+}
+
 struct ComputationTime {
   std::vector<StepTime> steps;  // parallel to the plan
   double duration = 0;
