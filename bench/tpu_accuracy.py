@@ -2,60 +2,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error of the simulated TPU relative to measured times.
 
-Generates the program of each measured row (bench/tpu/models.py), runs `hlo-run --timing-only` on it and prints measured
-and predicted time with the signed error. The parameters of a device are the same for all rows; rows marked `fit` were
-used to choose its efficiencies; of rows marked `part` the attention time was; rows marked `seen` were not, but their
-programs and the kernel model were revised after their first errors were known, so they are no blind test.
+Generates the program of each measured row (bench/tpu/rows.py), runs `hlo-run --timing-only` on it and prints measured
+and predicted time with the signed error. The figures of a device are the same for all rows. With --leave-one-out each
+row is also predicted with the fitted figures refitted to the other rows (bench/tpu/leave_one_out.py).
 
-  bench/tpu_accuracy.py --data=DIR [--bin=build/release/bin] [--rows=REGEX]
+  bench/tpu_accuracy.py --data=DIR [--bin=build/release/bin] [--rows=REGEX] [--leave-one-out] [--markdown] [--fit]
 
-DIR contains v6e_gemm_measured.csv, v6e_elementwise_measured.csv and v6e_llm_measured.csv. Exit code 1 if the error of a
-group exceeds its target.
+DIR contains v6e_gemm_measured.csv, v6e_elementwise_measured.csv and v6e_llm_measured.csv. --markdown prints the table
+of docs/tpu.md, --fit the figures that all rows together give. Exit code 1 if the error of a family exceeds its target.
 """
 import argparse
-import csv
+import concurrent.futures
+import functools
 import json
 import os
-import re
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tpu"))
-import gpt3  # noqa: E402
-import models  # noqa: E402
-import training  # noqa: E402
-
-TRIPS = 1000
-CHUNK = 8192  # tokens of a prefill step
+import leave_one_out  # noqa: E402
+import rows as table  # noqa: E402
 
 
 class Bench:
     def __init__(self, arguments):
         self.binary = os.path.join(arguments.bin, "hlo-run")
-        self.rows = re.compile(arguments.rows)
         self.scale = [f"--scale={s}" for s in arguments.scale]
-        self.groups = {}
+        self.texts = {}
+        self.details = {}
 
-    def simulate(self, text, device, *flags):
-        run = subprocess.run([self.binary, "-", f"--device={device}", "--timing-only", "--json", *self.scale, *flags], input=text,
-                             capture_output=True, text=True, check=False)
+    @functools.lru_cache(maxsize=None)
+    def _run(self, row, scales):
+        text = self.texts.setdefault(row, None) or row.make()
+        self.texts[row] = text
+        flags = [f"--device={row.device}", "--timing-only", "--json", *self.scale, *row.flags, *scales]
+        run = subprocess.run([self.binary, "-", *flags], input=text, capture_output=True, text=True, check=False)
         if run.returncode != 0:
-            raise RuntimeError(run.stderr)
-        return json.loads(run.stdout)["device_time_us"]
+            raise RuntimeError(f"{row.family} {row.name}: {run.stderr}")
+        return json.loads(run.stdout)
 
-    def row(self, group, name, how, measured, make):
-        """`make` returns the predicted time in the unit of `measured`."""
-        if not self.rows.search(f"{group} {name}"):
-            return
-        predicted = make()
-        error = predicted / measured - 1
-        self.groups.setdefault(group, []).append(error)
-        print(f"{group:22} {name:24} {how} {measured:12.3f} {predicted:12.3f} {100 * error:+8.1f} %")
+    def report(self, row, factors):
+        return self._run(row, tuple(f"--scale={n}={f!r}" for n, f in sorted(factors.items())))
+
+    def simulate(self, row, factors):
+        return self.report(row, factors)["device_time_us"] * row.scale
+
+    def figures(self, device):
+        name = device.split(":")[0]
+        run = subprocess.run([self.binary, f"--print-device={name}"], capture_output=True, text=True, check=True)
+        return leave_one_out.fitted_figures(run.stdout)
 
 
-def rows_of(folder, name):
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
-        yield from csv.DictReader(line for line in file if not line.startswith("#"))
+def mean(values):
+    return sum(values) / len(values)
+
+
+def percent(value, signed=False):
+    return f"{100 * value:{'+' if signed else ''}.1f} %"
 
 
 def main():
@@ -64,64 +67,54 @@ def main():
     parser.add_argument("--bin", default="build/release/bin")
     parser.add_argument("--rows", default="")
     parser.add_argument("--scale", action="append", default=[])
+    parser.add_argument("--leave-one-out", action="store_true")
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--fit", action="store_true")
     arguments = parser.parse_args()
     bench = Bench(arguments)
-    print(f"{'group':22} {'row':24} {'':4} {'measured':>12} {'predicted':>12} {'error':>8}")
-    for r in rows_of(arguments.data, "v6e_gemm_measured.csv"):
-        m, k, n = int(r["M"]), int(r["K"]), int(r["N"])
-        bench.row("v6e gemm us", f"{m}x{k}x{n}", "fit ", float(r["us"]),
-                  lambda m=m, k=k, n=n: bench.simulate(models.gemm(m, k, n, TRIPS), "v6e") / TRIPS)
-    for r in rows_of(arguments.data, "v6e_elementwise_measured.csv"):
-        bench.row("v6e elementwise us", f"{r['op']} {r['elements']}", "fit ", float(r["us"]),
-                  lambda r=r: bench.simulate(models.elementwise(r["op"], int(r["elements"]), TRIPS), "v6e") / TRIPS)
-    for r in rows_of(arguments.data, "v6e_llm_measured.csv"):
-        if r["model"] != "qwen3-8b":
-            continue
-        sequence, batch = int(r["seq"]), int(r["batch"])
-
-        def run(mode=r["mode"], sequence=sequence, batch=batch):
-            if mode == "decode":
-                return bench.simulate(models.decode(models.QWEN3_8B, sequence, batch), "v6e") / 1000
-            at_once = max(min(batch, CHUNK // sequence), 1)
-            return bench.simulate(models.prefill(models.QWEN3_8B, sequence, at_once), "v6e") * (batch / at_once) / 1000
-
-        bench.row(f"v6e qwen3-8b {r['mode']} ms", f"{sequence}x{batch}", "part", float(r["dev_ms"]), run)
-    bench.row("other", "v2 8 cores gemm ms", "fit ", 96.0,
-              lambda: bench.simulate(models.gemm(32 * 1024 // 8, 8192, 32768, 100), "v2") / 100 / 1000)
-    bench.row("v6e kernels us", "8192^3, 64 MiB of tiles", "seen", 1328.8,
-              lambda: bench.simulate(models.gemm(8192, 8192, 8192, TRIPS), "v6e", "--scale=vmem_scoped=4") / TRIPS)
-    # 33.5 MB are read and written again; a gigabyte at 1327 GB/s; three arrays of a gigabyte at 1371 GB/s.
-    for name, operands, megabytes, us in (("copy 33.5 MB", 1, 33.554, 49.36), ("copy 1 GB", 1, 1073.74, 1618.3), ("triad 1 GB", 2, 1073.74, 2349.6)):
-        bench.row("v6e kernels us", name, "seen", us,
-                  lambda operands=operands, megabytes=megabytes: bench.simulate(models.stream(operands, megabytes), "v6e"))
-    for length, us in ((512, 23.5), (2048, 238.0), (8192, 4141.0)):
-        bench.row("v6e attention us", f"flash {length}", "fit ", us, lambda length=length: bench.simulate(models.flash(length), "v6e"))
-    for length, batch, us in ((2048, 32, 166.0), (512, 32, 184.0), (8192, 8, 146.0)):
-        bench.row("v6e attention us", f"paged {length}x{batch}", "fit ", us,
-                  lambda length=length, batch=batch: bench.simulate(models.paged(length, batch), "v6e"))
-    bench.row("other", "v2 reduce-scatter us", "fit ", 1130.0,
-              lambda: bench.simulate(models.scatter(134e6, "{{0,2},{1,3}}"), "v2:2x1"))
-    small = "{{" + "},{".join(models.commas(range(c, 32, 8)) for c in range(8)) + "}}"
-    bench.row("other", "v5e small all-gather us", "fit ", 8.0,
-              lambda: bench.simulate(models.gather_loop("bf16[64,256]", small, 0, 4), "v5e:8x4"))
-    axis = "{{" + "},{".join(models.commas(range(c, 32, 8)) for c in range(8)) + "}}"
-    bench.row("other", "v5e all-gather us", "fit ", 680.0,
-              lambda: bench.simulate(models.gather_loop("bf16[512,8192]", axis, 0, 4), "v5e:8x4"))
-    bench.row("training", "bert-large v3 16 chips ms", "seen", 460.48,
-              lambda: bench.simulate(training.bert_large(14, 32), "v3:4x4") / 1000)
-    bench.row("training", "gpt-3 175b int8 v5p-512 ms", "seen", 22197.0,
-              lambda: bench.simulate(gpt3.step(), "v5p:8x8x8") / 1000)
-    bench.row("training", "llama-3.1-8b v6e-8 ms", "seen", 3443.0,
-              lambda: bench.simulate(training.llama_8b(3, 8), "v6e:2x4") / 1000)
-    print()
-    targets = {"v6e gemm us": 7, "v6e elementwise us": 10, "v6e qwen3-8b decode ms": 8, "v6e qwen3-8b prefill ms": 8, "other": 10, "training": 10,
-               "v6e kernels us": 10, "v6e attention us": 10}
+    rows = table.all_rows(arguments.data, arguments.rows)
+    if not rows:
+        parser.error(f"no row matches {arguments.rows}")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        predicted = dict(zip(rows, pool.map(lambda r: bench.simulate(r, {}), rows)))
+    left_out = {}
+    if arguments.leave_one_out or arguments.fit:
+        for device in sorted({r.device.split(":")[0] for r in rows}):
+            figures = bench.figures(device)
+            of_device = [r for r in rows if r.device.split(":")[0] == device]
+            fit = leave_one_out.Fit(of_device, figures, bench.simulate)
+            if arguments.fit:
+                deviations = fit.deviations()
+                for name, factor in fit.factors().items():
+                    print(f"{device} {name:32} {figures[name]:.4g} -> {figures[name] * factor:.4g} +-{100 * deviations[name]:.0f}%")
+            for r in of_device if arguments.leave_one_out else []:
+                # Rows that no figure was fitted to are predicted as they are.
+                left_out[r] = fit.left_out(r) if r.label != "seen" and figures else predicted[r]
+    if not arguments.markdown:
+        print(f"{'family':14} {'row':26} {'':4} {'measured':>12} {'predicted':>12} {'error':>8}" + ("  left out" if left_out else ""))
+        for r in rows:
+            line = f"{r.family:14} {r.name:26} {r.label:4} {r.measured:12.3f} {predicted[r]:12.3f} {100 * (predicted[r] / r.measured - 1):+8.1f}"
+            print(line + (f" {100 * (left_out[r] / r.measured - 1):+9.1f}" if left_out else "") + f" % of {r.measured:g} {r.unit}")
+        print()
     worst = 0
-    for group, errors in bench.groups.items():
-        mean = 100 * sum(abs(e) for e in errors) / len(errors)
-        bias = 100 * sum(errors) / len(errors)
-        print(f"{group:26} {len(errors):3} rows  mean absolute error {mean:5.1f} %  bias {bias:+5.1f} %  target {targets[group]} %")
-        worst |= mean > targets[group]
+    families = [f for f in table.FAMILIES if any(r.family == f for r in rows)]
+    if arguments.markdown:
+        print("| rows | | error | bias | left out | bias |\n|---|---|---|---|---|---|")
+    total, total_left = [], []
+    for family in families + ["all"]:
+        members = [r for r in rows if family in (r.family, "all")]
+        errors = [predicted[r] / r.measured - 1 for r in members]
+        left = [left_out[r] / r.measured - 1 for r in members] if left_out else []
+        title, target = table.FAMILIES.get(family, ("all rows", 8))
+        label = "/".join(sorted({r.label for r in members}))
+        cells = [percent(mean([abs(e) for e in errors])), percent(mean(errors), True)]
+        cells += [percent(mean([abs(e) for e in left])), percent(mean(left), True)] if left else []
+        if arguments.markdown:
+            print(f"| {title} ({len(members)}) | {label if family != 'all' else ''} | {' | '.join(cells)} |")
+        else:
+            print(f"{title:46} {len(members):3} rows {label:14} error {cells[0]:>8} bias {cells[1]:>8}"
+                  + (f"   left out {cells[2]:>8} bias {cells[3]:>8}" if left else "") + f"   target {target} %")
+        worst |= mean([abs(e) for e in (left or errors)]) > target / 100
     return 1 if worst else 0
 
 

@@ -66,9 +66,9 @@ function(hlokit_tensor_methods target)
   install(FILES "${declarations}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/tracer/graph")
 endfunction()
 
-# hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the project root, into TARGET. Only the
-# target itself finds their headers as "room/file.pb.h".
-function(hlokit_compile_protos target)
+# hlokit_compile_protos(TARGET PUBLIC|PRIVATE FILE...): compiles .proto files, named from the project root, into TARGET.
+# PUBLIC: users of the target find their headers as "room/file.pb.h" too, before it is installed.
+function(hlokit_compile_protos target scope)
   set(folder "${PROJECT_BINARY_DIR}/generated")
   foreach(file IN LISTS ARGN)
     string(REGEX REPLACE "[.]proto$" "" stem "${file}")
@@ -80,15 +80,15 @@ function(hlokit_compile_protos target)
     set_source_files_properties("${folder}/${stem}.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()
-  target_include_directories(${target} SYSTEM PRIVATE "${folder}")
+  target_include_directories(${target} SYSTEM ${scope} "$<BUILD_INTERFACE:${folder}>")
   # The full library: gRPC depends on it, and two copies in one process conflict.
-  target_link_libraries(${target} PRIVATE protobuf::libprotobuf)
+  target_link_libraries(${target} ${scope} protobuf::libprotobuf)
 endfunction()
 
 # hlokit_compile_services(TARGET FILE...): as hlokit_compile_protos, for .proto files with services, whose stubs are
 # "room/file.grpc.pb.h".
 function(hlokit_compile_services target)
-  hlokit_compile_protos(${target} ${ARGN})
+  hlokit_compile_protos(${target} PRIVATE ${ARGN})
   set(folder "${PROJECT_BINARY_DIR}/generated")
   foreach(file IN LISTS ARGN)
     string(REGEX REPLACE "[.]proto$" "" stem "${file}")

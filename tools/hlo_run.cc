@@ -17,6 +17,7 @@
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/interrupt.h"
 #include "tools/hlo_run/run_observers.h"
+#include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/values.h"
 
@@ -110,7 +111,7 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
       shapes.insert(shapes.end(), evaluator.result_shapes().begin(), evaluator.result_shapes().end());
     }
-    reference->values = ReadTextFile(flags.expect, shapes, *input.module, "result", diagnostics);
+    reference->values = ReadExpectedResults(flags.expect, shapes, evaluator.num_devices(), *input.module, diagnostics);
     return reference->values.has_value();
   }
   if (flags.compare.empty()) return true;
@@ -121,10 +122,16 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
          CheckSameArguments(flags, evaluator.argument_shapes(), reference->evaluator->argument_shapes(), diagnostics);
 }
 
+// Of values that another engine computed, as XLA compares them.
+constexpr double kSnapshotTolerance = 1e-3;
+
 void Check(const Flags& flags, const std::vector<Literal>& results, const std::vector<Literal>& expected,
            cli::DiagnosticReporter* diagnostics) {
-  const std::string& from = flags.expect.empty() ? flags.compare : flags.expect;
-  const absl::StatusOr<interp::ValueDifference> difference = interp::CompareValues(results, expected, flags.tolerance);
+  const bool recorded = flags.expect.empty() && flags.compare.empty();
+  const std::string& from = recorded ? flags.path : flags.expect.empty() ? flags.compare : flags.expect;
+  interp::ErrorSpec tolerance = flags.tolerance;
+  if (recorded && !flags.tolerance_given) tolerance.relative = tolerance.absolute = kSnapshotTolerance;
+  const absl::StatusOr<interp::ValueDifference> difference = interp::CompareValues(results, expected, tolerance);
   if (!difference.ok()) {
     diagnostics->ShowError(from, std::string(difference.status().message()), cli::kRejected);
     return;
@@ -185,11 +192,24 @@ int Run(int argc, char** argv) {
   instruments.Attach(&options);
   const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
+  RecordedValues recorded;
+  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
+  if (!has_arguments && !ReadRecordedValues(input->part, *input->module, *evaluator,
+                                            flags.input.parse.max_literal_bytes, &diagnostics, &recorded)) {
+    return diagnostics.exit_code();
+  }
   const std::optional<std::vector<Literal>> arguments =
-      ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
+      recorded.arguments ? std::move(recorded.arguments)
+                         : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
 
   Reference reference;
+  if (flags.expect.empty() && flags.compare.empty()) {
+    if (flags.tolerance_given && !recorded.result) {
+      return cli::UsageError("hlo-run", "--tolerance requires --expect, --compare or a snapshot with a result");
+    }
+    reference.values = std::move(recorded.result);
+  }
   if (!ReadReference(flags, plain_options, *input, *evaluator, &diagnostics, &reference)) {
     return diagnostics.exit_code();
   }
@@ -204,6 +224,10 @@ int Run(int argc, char** argv) {
     }
   }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
+  if (!flags.dump_snapshot.empty() &&
+      !WriteRunSnapshot(flags.dump_snapshot, *input->module, *arguments, *results, &diagnostics)) {
+    return diagnostics.exit_code();
+  }
   DiagnosticSink sink;
   WarnOfNonfinite(flags, *input->module, *results, &sink);
   diagnostics.Show(sink, *input->part.source);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-translate: reads a module in any format and writes it in another.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "ir/json/json_printer.h"
-#include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/foreign_format.h"
+#include "parser/core/module_formats.h"
 #include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
+#include "parser/proto/header_proto.h"
+#include "parser/proto/proto_file.h"
 #include "parser/stablehlo/convert.h"
 #include "parser/stablehlo/export.h"
 #include "parser/stablehlo/verify.h"
@@ -30,6 +33,10 @@ constexpr char kExamples[] = R"(Examples:
   hlo-translate model.mlir -o model.hlo        StableHLO to HLO text
   hlo-translate --to=stablehlo model.mlir      check StableHLO and print it in MLIR's form
   hlo-translate --to=stablehlo --generic x.hlo HLO to StableHLO in the generic form
+  hlo-translate dump.hlo -o dump.pb            HLO text to XLA's HloProto
+  hlo-translate --to=textproto snapshot.pb     a message as text, with nothing lost
+  hlo-translate --message=OpSharding --to=proto-json x.pb
+                                               any of XLA's messages, without a module
   hlo-translate dump.hlo -o dump.json          everything, for scripts
   jax-export.py | hlo-translate - -o out.hlo   from standard input)";
 
@@ -37,41 +44,72 @@ struct Flags {
   std::string path = "-";
   std::string output = "-";
   std::string to;
+  std::string message;
   bool generic = false;
   bool debug_info = false;
   bool verify = true;
   stablehlo::ConvertOptions convert;
 };
 
-// A format that modules are written in. Rows of formats that a further reader or writer brings stand beside these.
-struct Format {
-  std::string_view name;
-  std::string_view suffix;  // of files in this format
-  void (*write)(const Module&, const Flags&, TextWriter&);
-};
-constexpr Format kFormats[] = {
-    {"hlo", ".hlo",
-     [](const Module& module, const Flags&, TextWriter& out) { PrintModule(out, module, PrintOptions::Lossless()); }},
-    {"json", ".json", [](const Module& module, const Flags&, TextWriter& out) { PrintJson(out, module); }},
-};
 constexpr std::string_view kStablehlo = "stablehlo";
 constexpr std::string_view kStablehloSuffix = ".mlir";
 
-// The format that flags ask for, by name or by the suffix of the output; "" if they ask for none that exists.
+// The format that flags ask for, by name or by the suffix of the output.
 std::string_view FormatOf(const Flags& flags) {
   if (!flags.to.empty()) return flags.to;
   if (flags.output.ends_with(kStablehloSuffix)) return kStablehlo;
-  for (const Format& format : kFormats) {
-    if (flags.output.ends_with(format.suffix)) return format.name;
-  }
-  return "hlo";
+  const ModuleFormat* format = ModuleFormatOfPath(flags.output);
+  return format == nullptr ? "hlo" : format->name;
 }
 
-const Format* Find(std::string_view name) {
-  for (const Format& format : kFormats) {
-    if (format.name == name) return &format;
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names = {std::string(kStablehlo)};
+  for (const ModuleFormat& format : ModuleFormats()) names.emplace_back(format.name);
+  return names;
+}
+
+// Warns of attributes of the header that the message of a file has no place for.
+void WarnOfConfig(const Module& module, const ForeignParts* parts, const ModuleFormat& format,
+                  const cli::InputPart& part, cli::DiagnosticReporter* diagnostics) {
+  const auto* proto = dynamic_cast<const ProtoFileParts*>(parts);
+  const bool snapshot = format.name == "snapshot";
+  if (!NeedsConfig(module.header()) || (!snapshot && !format.is_proto)) return;
+  if (!snapshot && MessageFor(module, proto) == ProtoMessage::kModuleWithConfig) return;
+  DiagnosticSink sink;
+  sink.Warning(
+      DiagnosticKind::kBadHeader, {},
+      "replica_count, num_partitions, alias_passthrough_params or allow_spmd_sharding_propagation_to_* have no "
+      "place in this message, and are lost",
+      "an HloModuleProtoWithConfig has one: --to=proto writes it for a module of HLO text");
+  diagnostics->Show(sink, *part.source);
+}
+
+// Translates a message of a type that need not hold a module.
+int TranslateMessage(const Flags& flags, const cli::InputPart& part, cli::DiagnosticReporter* diagnostics) {
+  const std::unique_ptr<google::protobuf::Message> message = NewMessage(flags.message);
+  if (message == nullptr) return cli::UsageError(kTool, StrCat("--message: there is no message `", flags.message, "`"));
+  const std::string_view to = FormatOf(flags);
+  const std::pair<std::string_view, ProtoEncoding> encodings[] = {
+      {"proto", ProtoEncoding::kBinary}, {"textproto", ProtoEncoding::kText}, {"proto-json", ProtoEncoding::kJson}};
+  const auto* found = std::find_if(std::begin(encodings), std::end(encodings), [&](auto& e) { return e.first == to; });
+  if (found == std::end(encodings)) {
+    return cli::UsageError(kTool, "--message: expected --to=proto, textproto or proto-json");
   }
-  return nullptr;
+  const absl::Status status = ParseAnyEncoding(part.text, message.get());
+  if (!status.ok()) {
+    diagnostics->ShowError(part.label(), std::string(status.message()), cli::kRejected);
+    return diagnostics->exit_code();
+  }
+  // The file form of an unoptimized snapshot goes by its name, as it is no message.
+  const bool with_arguments = flags.output.ends_with(".hlo_unoptimized_snapshot.pb");
+  const absl::StatusOr<std::string> bytes =
+      FormatMessage(*message, with_arguments ? ProtoEncoding::kWithArguments : found->second);
+  if (!bytes.ok()) {
+    diagnostics->ShowError(part.label(), std::string(bytes.status().message()), cli::kRejected);
+    return diagnostics->exit_code();
+  }
+  cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) { out << *bytes; });
+  return diagnostics->exit_code();
 }
 
 // Returns the StableHLO program of a part that is one; null after errors.
@@ -87,7 +125,7 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("translate modules between HLO text, StableHLO and JSON", std::string(kTool));
+  CLI::App app("translate modules between HLO text, StableHLO, XLA's protocol buffers and JSON", std::string(kTool));
   Flags flags;
   cli::InputOptions input;
   app.add_option("input", flags.path, "a module in any format; - is standard input")
@@ -96,10 +134,12 @@ int Run(int argc, char** argv) {
   app.add_option("-o,--output", flags.output, "output file; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
-  app.add_option("--to", flags.to,
-                 "format to write: hlo, stablehlo or json; by default that of the output's suffix, or hlo")
-      ->check(CLI::IsMember({"hlo", "stablehlo", "json"}))
+  app.add_option("--to", flags.to, "format to write; by default that of the output's suffix, or hlo")
+      ->check(CLI::IsMember(FormatNames()))
       ->type_name("FORMAT");
+  app.add_option("--message", flags.message,
+                 "the input is this message of XLA's, in any encoding, and is not read as a module")
+      ->type_name("NAME");
   app.add_flag("--generic", flags.generic, "write StableHLO in the generic form of MLIR");
   app.add_flag("--debug-info", flags.debug_info, "write the locations of StableHLO operations");
   app.add_flag("--verify,!--no-verify", flags.verify, "verify the module (default on)");
@@ -113,6 +153,7 @@ int Run(int argc, char** argv) {
   cli::DiagnosticReporter diagnostics(input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
   if (parts.empty()) return diagnostics.exit_code();
+  if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
   const std::string_view to = FormatOf(flags);
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
@@ -124,6 +165,7 @@ int Run(int argc, char** argv) {
       text = mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
     } else {
       std::unique_ptr<Module> module;
+      std::unique_ptr<const ForeignParts> foreign;
       if (from_mlir) {
         const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
         if (program == nullptr) continue;
@@ -131,7 +173,9 @@ int Run(int argc, char** argv) {
         module = stablehlo::ConvertToHlo(*program, flags.convert, &sink);
         diagnostics.Show(sink, *part.source);
       } else {
-        module = diagnostics.Parse(part);
+        const ModuleFormat* format = FindModuleFormat(to);
+        module = format != nullptr && format->is_proto ? diagnostics.ParseWithParts(part, &foreign)
+                                                       : diagnostics.Parse(part);
       }
       if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
       if (to == kStablehlo) {
@@ -141,8 +185,14 @@ int Run(int argc, char** argv) {
         if (program == nullptr) continue;
         text = mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
       } else {
-        TextWriter out(&text);
-        Find(to)->write(*module, flags, out);
+        const ModuleFormat& format = *FindModuleFormat(to);
+        WarnOfConfig(*module, foreign.get(), format, part, &diagnostics);
+        absl::StatusOr<std::string> written = format.write(*module, foreign.get());
+        if (!written.ok()) {
+          diagnostics.ShowError(part.label(), std::string(written.status().message()), cli::kRejected);
+          continue;
+        }
+        text = *std::move(written);
       }
     }
     texts.push_back(std::move(text));

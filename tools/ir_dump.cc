@@ -2,6 +2,7 @@
 // ir-dump: traces ops and scripts, and shows the graphs that the tracer records.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -82,7 +83,7 @@ int Run(int argc, char** argv) {
       ->expected(1)
       ->needs(op_option);
   app.add_option("--program,--script", program,
-                 "a script of ops, one statement a line (docs/tracer.md); - is standard input")
+                 "a script of ops, modules and functions, one statement a line (docs/tracer.md); - is standard input")
       ->type_name("FILE");
   CLI::Option* const input_option =
       app.add_option("--input", form.path,
@@ -134,10 +135,9 @@ int Run(int argc, char** argv) {
   app.add_flag("--analysis,--pt-xla-debug", analysis,
                "as PT_XLA_DEBUG=1: the causes of compilations and executions, and recommendations after steps, on "
                "standard error");
-  CLI::Option* const pipeline_option =
-      app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
-          ->type_name("PIPELINE")
-          ->capture_default_str();
+  app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
+      ->type_name("PIPELINE")
+      ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
@@ -167,6 +167,12 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
+  if (!model.inputs.empty() && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--inputs requires --model or --program");
+  }
+  if (model.devices > 1 && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--devices requires --program, or --model and --step=train");
+  }
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
@@ -177,16 +183,16 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", StrCat("--pipeline: ", std::string(parsed.status().message())));
   }
   options.client.pipeline = pipeline;
-  // The simulated TPU compiles programs with its own pipeline: keep them as traced.
-  if ((profile.wanted() || profile.port >= 0) && pipeline_option->count() == 0) options.client.pipeline = "cse,dce";
+  // The simulated TPU compiles programs as they were lowered, with its own pipeline.
+  options.client.keep_lowered = profile.wanted() || profile.port >= 0;
   options.client.evaluator.num_threads = 1;
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
-  // The graphs are known without running them; times and counts are not.
-  options.client.defer_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
-                                    options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
+  // The graphs, and what they take on the simulated device, are known without running them; metrics are not.
+  options.client.defer_executions = (emit.graphs || profile.wanted()) && !emit.metrics && !analysis &&
+                                    !options.auto_analysis && options.metrics_file.empty() && profile.port < 0;
   if (analysis) {
     options.debug_level = 100;
     options.auto_analysis = true;
@@ -211,6 +217,10 @@ int Run(int argc, char** argv) {
   if (profile.wanted() && profile.port >= 0) {
     return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");
   }
+  if (!profile.Check(&diagnostics)) return diagnostics.exit_code();
+  if (profile.replicas > 0 && model.devices > 1) {
+    return cli::UsageError("ir-dump", "--replicas cannot be used with --devices: as many devices are simulated as run");
+  }
   std::unique_ptr<runtime::ProfilerServer> server;
   if (profile.port >= 0) {
     if (model.config.name.empty() && program.empty()) {
@@ -228,6 +238,9 @@ int Run(int argc, char** argv) {
     // Scopes connect the host's spans with the programs.
     session.options.debug = true;
     session.options.replicas = std::max<int64_t>(profile.replicas, 1);
+    profile.title = model.config.name.empty() ? std::filesystem::path(program).filename().string()
+                                              : StrCat(model.config.name, ", batch ", model.config.batch);
+    profile.names = cli::FlagNames(app);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
     if (!cli::StartProfile(&diagnostics)) return diagnostics.exit_code();
@@ -277,7 +290,7 @@ int Run(int argc, char** argv) {
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
-    session.RunScriptFile(*parts[0].source);
+    session.RunScriptFile(*parts[0].source, model.inputs);
   } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, total
     int passed = 0;

@@ -64,8 +64,9 @@ def scattered(b, x):
 def attend(b, qkv, times):
     width = HEADS * DEPTH // TENSOR
     q, k, v = [b.emit(f"bf16[{TOKENS},{width}]", f"slice({qkv[0]}), slice={{[0:{TOKENS}], [{n * width}:{(n + 1) * width}]}}") for n in range(3)]
-    flops = 4 * PER_CHIP * TENSOR * (HEADS // TENSOR) * SEQ * SEQ * DEPTH // 2
-    return attention_kernel(b, q, k, v, int(flops * times), 0)
+    scores = PER_CHIP * TENSOR * (HEADS // TENSOR) * SEQ * SEQ // 2
+    name = "splash_mha_fwd_residuals" if times == 1 else "splash_mha_dkv_no_residuals"
+    return attention_kernel(b, q, k, v, int(4 * scores * DEPTH * times), scores, name)
 
 
 def forward(b, x, w):

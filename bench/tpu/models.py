@@ -118,12 +118,27 @@ cond {{
 """
 
 
+def changed(b, x, y):
+    """`x` with an element of `y` instead of its first: iterations depend on each other, at next to no cost."""
+    one = typed(kind(x), [1] * len(dims(x)))
+    size = commas([1] * len(dims(y)))
+    zero = b.scalar(0, "s32")
+    starts = ", ".join([zero[0]] * len(dims(y)))
+    first = b.emit(typed(kind(y), [1] * len(dims(y))), f"dynamic-slice({y[0]}, {starts}), dynamic_slice_sizes={{{size}}}") if dims(y) else y
+    at = ", ".join([zero[0]] * len(dims(x)))
+    return b.emit(x[1], f"dynamic-update-slice({x[0]}, {b.reshape(first, one)[0]}, {at})")
+
+
 def gemm(m, k, n, trips):
     if k == n:  # the product is the next operand
         return loop([f"bf16[{m},{k}]", f"bf16[{k},{n}]"], trips,
                     lambda b, v: [b.dot(v[0], v[1], [1], [0]), v[1]])
-    return loop([f"bf16[{m},{k}]", f"bf16[{k},{n}]", f"bf16[{m},{n}]"], trips,
-                lambda b, v: [v[0], v[1], b.dot(v[0], v[1], [1], [0])])
+
+    def multiply(b, v):
+        product = b.dot(v[0], v[1], [1], [0])
+        return [changed(b, v[0], product), v[1], product]
+
+    return loop([f"bf16[{m},{k}]", f"bf16[{k},{n}]", f"bf16[{m},{n}]"], trips, multiply)
 
 
 def elementwise(op, elements, trips):
@@ -132,7 +147,12 @@ def elementwise(op, elements, trips):
         return loop([shape, shape], trips, lambda b, v: [v[1], b.binary("add", v[0], v[1])])
     if op == "exp":
         return loop([shape], trips, lambda b, v: [b.unary("exponential", v[0])])
-    return loop([shape, "bf16[]"], trips, lambda b, v: [v[0], b.binary("add", b.reduce(v[0], [0, 1]), v[1])])
+
+    def total(b, v):
+        result = b.binary("add", b.reduce(v[0], [0, 1]), v[1])
+        return [changed(b, v[0], result), result]
+
+    return loop([shape, "bf16[]"], trips, total)
 
 
 def norm(b, x, scale):
@@ -144,9 +164,13 @@ def norm(b, x, scale):
     return b.convert(b.binary("multiply", b.binary("multiply", f, spread), wide), "bf16")
 
 
-def attention_kernel(b, q, k, v, flops, exponentials):
+def attention_kernel(b, q, k, v, flops, exponentials, name="splash_mha_fwd_residuals", block=512):
+    """A fused attention kernel with the cost estimate, name and block sizes that Pallas writes. Kernels named `splash_...`
+    skip blocks that a causal mask hides; `flops` are those of the unmasked half."""
     estimate = f'{{\\"custom_call_config\\":{{\\"cost_estimate\\":{{\\"flops\\":{flops},\\"transcendentals\\":{exponentials}}}}}}}'
-    return b.emit(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="tpu_custom_call", backend_config="{estimate}"')
+    blocks = f"{{'block_q': {block}, 'block_kv': {block}}}"
+    return b.emit(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="tpu_custom_call", backend_config="{estimate}", '
+                  f'frontend_attributes={{kernel_metadata="{blocks}"}}, metadata={{op_name="jit(step)/{name}"}}')
 
 
 QWEN3_8B = dict(layers=36, d=4096, heads=32, kv=8, hd=128, ff=12288, vocab=151936)
@@ -280,16 +304,26 @@ def flash(length):
     """The fused attention kernel over one sequence, 32 heads of 128, causal."""
     b = Builder("main", True)
     q, k, v = [b.param(f"bf16[{length},4096]") for _ in range(3)]
-    attention_kernel(b, q, k, v, 4 * 32 * length * length * 128 // 2, 0)
+    attention_kernel(b, q, k, v, 4 * 32 * length * length * 128 // 2, 32 * length * length // 2, "flash_attention", 128)
     b.lines[-1] = b.lines[-1].replace("  v", "  ROOT v", 1)
     return f"HloModule flash\n{b.text()}\n"
 
 
-def paged(length, batch):
-    """The paged attention kernel of a decoding step: 32 query heads, 8 of keys and values, of 128."""
+def splash(length, batch, backward):
+    """The fused attention kernel of training: 32 heads of 128, causal; backward all gradients at once."""
+    b = Builder("main", True)
+    q, k, v = [b.param(f"bf16[{batch},32,{length},128]") for _ in range(3)]
+    scores = batch * 32 * length * length // 2
+    attention_kernel(b, q, k, v, (10 if backward else 4) * scores * 128, scores, f"splash_mha_{'dkv_no' if backward else 'fwd'}_residuals", 2048)
+    b.lines[-1] = b.lines[-1].replace("  v", "  ROOT v", 1)
+    return f"HloModule splash\n{b.text()}\n"
+
+
+def paged(length, batch, tokens=1):
+    """The paged attention kernel of so many tokens of each sequence: 32 query heads, 8 of keys and values, of 128."""
     cache = f"bf16[{batch},8,{length},128]"
     b = Builder("main", True)
-    q, k, v = b.param(f"bf16[{batch},4096]"), b.param(cache), b.param(cache)
+    q, k, v = b.param(f"bf16[{batch * tokens},4096]"), b.param(cache), b.param(cache)
     b.root(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="ragged_paged_attention"')
     return f"HloModule paged\n{b.text()}\n"
 

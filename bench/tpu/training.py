@@ -11,8 +11,8 @@ from models import REGIONS, Builder, attention_kernel, commas, norm, typed
 class Layer:
     """Shapes of a transformer layer: name -> (rows, columns)."""
 
-    def __init__(self, d, heads, kv, hd, ff, gated):
-        self.d, self.heads, self.kv, self.hd, self.ff, self.gated = d, heads, kv, hd, ff, gated
+    def __init__(self, d, heads, kv, hd, ff, gated, block=512):
+        self.d, self.heads, self.kv, self.hd, self.ff, self.gated, self.block = d, heads, kv, hd, ff, gated, block
         self.weights = {"qkv": (d, (heads + 2 * kv) * hd), "o": (heads * hd, d),
                         "up": (d, ff * (2 if gated else 1)), "down": (ff, d)}
 
@@ -34,8 +34,9 @@ def attend(b, qkv, layer, batch, seq, kernel, causal, backward=False, given=None
     cuts = [0, width, width + kv_width, width + 2 * kv_width]
     q, k, v = [b.emit(f"bf16[{tokens},{cuts[i + 1] - cuts[i]}]", f"slice({qkv[0]}), slice={{[0:{tokens}], [{cuts[i]}:{cuts[i + 1]}]}}") for i in range(3)]
     if kernel:
-        flops = 4 * batch * layer.heads * seq * seq * layer.hd // (2 if causal else 1)
-        return attention_kernel(b, q, k, v, flops * 5 // 2 if backward else flops, 0)
+        scores = batch * layer.heads * seq * seq // (2 if causal else 1)
+        name = "splash_mha_dkv_no_residuals" if backward else "splash_mha_fwd_residuals"
+        return attention_kernel(b, q, k, v, (10 if backward else 4) * scores * layer.hd, scores, name, layer.block)
     shape = f"bf16[{batch},{seq},{layer.heads},{layer.hd}]"
     q, k, v = [b.reshape(t, shape) for t in (q, k, v)]
     p = (given or {}).get("p")
@@ -235,8 +236,17 @@ def training(layers, layer, vocab, batch, seq, shard, kept=(), kernel=True, caus
     return f"HloModule training\n{REGIONS}\n{f_text}\n\n{g_text}\n\n{b.text()}\n"
 
 
+# The published recipes keep a layer's input, q, k, v and the output of the projection after attention. The attention
+# that goes into the gradient of that projection's weights is computed again.
+KEPT = ("qkv", "x2")
+
+
 def llama_8b(batch, shard):
-    return training(32, Layer(4096, 32, 8, 128, 14336, True), 128256, batch, 8192, shard, kept=("qkv", "a"))
+    return training(32, Layer(4096, 32, 8, 128, 14336, True, block=2048), 128256, batch, 8192, shard, kept=KEPT)
+
+
+def qwen3_8b(batch, seq, shard):
+    return training(36, Layer(4096, 32, 8, 128, 12288, True, block=2048), 151936, batch, seq, shard, kept=KEPT)
 
 
 def training_unrolled(layers, layer, vocab, batch, seq, devices, head_rows):

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/container/flat_hash_set.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
@@ -14,15 +13,20 @@
 namespace hlokit::interp {
 
 void AppendLeaves(Shape shape, std::vector<Shape>* leaves) {
-  for (Shape leaf : Leaves(shape)) {
+  const auto append = [&](Shape leaf) {
     while (leaf.IsBuffer()) leaf = leaf.element(0);
     leaves->push_back(leaf);
-  }
+  };
+  if (!shape.IsTuple()) return append(shape);
+  for (Shape leaf : Leaves(shape)) append(leaf);
 }
 
 namespace {
 
+// States of first_view of an instruction without views: not reached; live; on the stack of Visit.
 constexpr uint32_t kNoView = 0xffffffffu;
+constexpr uint32_t kLive = kNoView - 1;
+constexpr uint32_t kOpen = kNoView - 2;
 
 int64_t BytesOfLeaf(Shape leaf) {
   if (!leaf.IsArray()) return 0;
@@ -105,12 +109,12 @@ View CompiledComputationBuilder::MakeDense(const View& view) {
 
 void CompiledComputationBuilder::AppendDense(Instruction operand, std::vector<View>* views) {
   // MakeDense may add views, so copy the leaves first.
-  const std::vector<View> copied(leaves(operand).begin(), leaves(operand).end());
+  const ViewList copied(leaves(operand).begin(), leaves(operand).end());
   for (const View& v : copied) views->push_back(MakeDense(v));
 }
 
 void CompiledComputationBuilder::SetResults(absl::Span<const View> views) {
-  const std::vector<View> copy = AsDeclared(views);  // copied because `views` may point into views_
+  const ViewList copy = AsDeclared(views);  // copied because `views` may point into views_
   if (!program_.CountViews(static_cast<int64_t>(copy.size()))) {
     Fail("the tuples of this program have too many leaves");
     return;
@@ -161,9 +165,9 @@ Thunk& CompiledComputationBuilder::AddThunk(absl::Span<const View> operands) {
   return routine_->thunks.back();
 }
 
-std::vector<View> CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan,
-                                                     absl::Span<const View> operands, absl::Span<const Shape> results,
-                                                     absl::Span<const InPlaceReuse> reuse, bool elementwise) {
+ViewList CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+                                            absl::Span<const View> operands, absl::Span<const Shape> results,
+                                            absl::Span<const InPlaceReuse> reuse, bool elementwise) {
   Thunk& step = AddThunk(operands);
   step.kernel = kernel;
   step.plan = plan.get();
@@ -188,7 +192,7 @@ std::vector<View> CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_
     }
     if (!shared) reuses_.push_back({static_cast<uint32_t>(routine_->thunks.size() - 1), r});
   }
-  std::vector<View> views;
+  ViewList views;
   for (size_t i = 0; i < results.size(); ++i) {
     views.push_back({results[i], step.result_begin + static_cast<uint32_t>(i), nullptr, 0});
   }
@@ -198,10 +202,13 @@ std::vector<View> CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_
 Thunk& CompiledComputationBuilder::Emit(Kernel kernel, std::unique_ptr<ThunkParams> plan,
                                         absl::Span<const View> operands, absl::Span<const InPlaceReuse> reuse,
                                         bool elementwise) {
-  std::vector<Shape> results;
-  AppendLeaves(shape(), &results);
-  const std::vector<View> views = EmitTo(kernel, std::move(plan), operands, results, reuse, elementwise);
-  SetResults(views);
+  if (const Shape result = shape(); result.IsArray()) {
+    SetResults(EmitTo(kernel, std::move(plan), operands, {&result, 1}, reuse, elementwise));
+  } else {
+    std::vector<Shape> results;
+    AppendLeaves(result, &results);
+    SetResults(EmitTo(kernel, std::move(plan), operands, results, reuse, elementwise));
+  }
   return routine_->thunks.back();
 }
 
@@ -213,19 +220,18 @@ Thunk& CompiledComputationBuilder::EmitInPlace(Kernel kernel, std::unique_ptr<Th
   return Emit(kernel, std::move(plan), operands, reuse);
 }
 
-std::vector<View> CompiledComputationBuilder::EmitCall(CompiledComputation* callee, absl::Span<const View> operands,
-                                                       absl::Span<const Shape> results) {
+ViewList CompiledComputationBuilder::EmitCall(CompiledComputation* callee, absl::Span<const View> operands,
+                                              absl::Span<const Shape> results) {
   auto plan = std::make_unique<CallPlan>();
   plan->callee = callee;
-  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
   routine_->thunks.back().kind = ThunkKind::kCall;
   return views;
 }
 
-std::vector<View> CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan,
-                                                             absl::Span<const View> operands,
-                                                             absl::Span<const Shape> results) {
-  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+ViewList CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan,
+                                                    absl::Span<const View> operands, absl::Span<const Shape> results) {
+  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
   routine_->thunks.back().kind = ThunkKind::kCollective;
   return views;
 }
@@ -234,7 +240,7 @@ Thunk& CompiledComputationBuilder::EmitControl(ThunkKind kind, std::unique_ptr<T
                                                absl::Span<const View> operands) {
   std::vector<Shape> results;
   AppendLeaves(shape(), &results);
-  const std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  const ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
   routine_->thunks.back().kind = kind;
   SetResults(views);
   return routine_->thunks.back();
@@ -357,19 +363,14 @@ void CompiledComputationBuilder::EmitObservation(uint32_t first_slot) {
 }
 
 bool CompiledComputationBuilder::Visit(Instruction root) {
-  // Post-order over operands and control predecessors; first_view marks finished instructions, `open` those on the
-  // stack.
-  constexpr uint32_t kOpen = kNoView - 1;
+  // Post-order over operands and control predecessors.
   std::vector<uint32_t>& first_view = program_.first_view();
   if (first_view[root.id().value] < kOpen) return true;
-  struct Entry {
-    Instruction instruction;
-    int64_t next_operand;
-  };
-  std::vector<Entry> stack = {{root, 0}};
+  std::vector<VisitEntry>& stack = visits_;
+  stack.push_back({root, 0});
   first_view[root.id().value] = kOpen;
   while (!stack.empty()) {
-    Entry& top = stack.back();
+    VisitEntry& top = stack.back();
     const Instruction at = top.instruction;
     Instruction next;
     if (top.next_operand < at.operand_count()) {
@@ -401,6 +402,12 @@ bool CompiledComputationBuilder::Visit(Instruction root) {
 
 bool CompiledComputationBuilder::Build() {
   const Computation computation = routine_->computation;
+  const size_t count = static_cast<size_t>(computation.instruction_count());
+  views_.reserve(count);
+  routine_->slots.reserve(count);
+  routine_->thunks.reserve(count);
+  routine_->operands.reserve(count);
+  routine_->plans.reserve(count);
   int64_t parameter_leaves = 0;
   for (int64_t i = 0; i < computation.parameter_count(); ++i) {
     parameter_begins_.push_back(static_cast<size_t>(parameter_leaves));
@@ -415,15 +422,14 @@ bool CompiledComputationBuilder::Build() {
 
   // Live instructions: the root, instructions with side effects, and their transitive operands.
   std::vector<Instruction> pending = {computation.root()};
-  absl::flat_hash_set<uint32_t> live;
-  live.reserve(static_cast<size_t>(computation.instruction_count()));
+  std::vector<uint32_t>& first_view = program_.first_view();
   for (Instruction i : computation.instructions()) {
     if (program_.effects().Of(i)) pending.push_back(i);
   }
   while (!pending.empty()) {
     const Instruction i = pending.back();
     pending.pop_back();
-    if (!live.insert(i.id().value).second) continue;
+    if (std::exchange(first_view[i.id().value], kLive) == kLive) continue;
     for (Instruction operand : i.operands()) pending.push_back(operand);
     if (i.has(Attr::kControlPredecessors)) {
       for (Instruction p : i.control_predecessors()) pending.push_back(p);
@@ -431,7 +437,7 @@ bool CompiledComputationBuilder::Build() {
   }
   // Text order, which may be a schedule; operands first where the two differ.
   for (Instruction i : computation.instructions()) {
-    if (live.contains(i.id().value) && !Visit(i)) return false;
+    if (first_view[i.id().value] == kLive && !Visit(i)) return false;
   }
 
   current_ = computation.root();
@@ -456,14 +462,17 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
   std::vector<bool> fixed(r.slots.size(), false);  // call-invariant
   for (size_t i = 0; i < r.slots.size(); ++i) fixed[i] = r.slots[i].constant != nullptr;
   std::vector<bool> first(r.thunks.size(), false);
+  size_t count = 0;
   for (size_t i = 0; i < r.thunks.size(); ++i) {
     const Thunk& step = r.thunks[i];
     bool all = pure(step);
     for (uint32_t k = 0; all && k < step.operand_count; ++k) all = fixed[r.operands[step.operand_begin + k].slot];
     if (!all) continue;
     first[i] = true;
+    ++count;
     for (uint32_t k = 0; k < step.result_count; ++k) fixed[step.result_begin + k] = true;
   }
+  if (count == 0) return;
   // Invariant values that later thunks read live as long as the frame.
   constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
   int64_t kept_bytes = 0;
@@ -478,8 +487,7 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
     for (uint32_t k = 0; k < r.thunks[i].operand_count; ++k) keep(r.operands[r.thunks[i].operand_begin + k].slot);
   }
   for (const OperandRef& ref : r.results) keep(ref.slot);
-  const size_t count = static_cast<size_t>(std::count(first.begin(), first.end(), true));
-  if (count == 0 || kept_bytes > kMaxKeptBytes) return;
+  if (kept_bytes > kMaxKeptBytes) return;
   std::vector<Thunk> ordered;
   std::vector<uint32_t> moved(r.thunks.size());
   for (bool pass : {true, false}) {
@@ -503,36 +511,33 @@ void CompiledComputationBuilder::ComputeLastUses() {
   };
   for (const OperandRef& ref : r.results) used[ref.slot] = true;
   // In reverse order: the first use found is the last one.
-  std::vector<std::vector<uint32_t>> ends(r.thunks.size());
   for (size_t i = r.thunks.size(); i-- > 0;) {
-    const Thunk& step = r.thunks[i];
+    Thunk& step = r.thunks[i];
+    step.release_begin = static_cast<uint32_t>(r.releases.size());
     for (uint32_t k = 0; k < step.result_count; ++k) {
       const uint32_t slot = step.result_begin + k;
-      if (!used[slot] && !is_constant(slot)) ends[i].push_back(slot);
+      if (!used[slot] && !is_constant(slot)) r.releases.push_back(slot);
       used[slot] = true;
     }
     for (uint32_t k = 0; k < step.operand_count; ++k) {
       const uint32_t slot = r.operands[step.operand_begin + k].slot;
       if (used[slot] || is_constant(slot)) continue;
       used[slot] = true;
-      ends[i].push_back(slot);
+      r.releases.push_back(slot);
     }
-  }
-  for (size_t i = 0; i < r.thunks.size(); ++i) {
-    r.thunks[i].release_begin = static_cast<uint32_t>(r.releases.size());
-    r.thunks[i].release_count = static_cast<uint32_t>(ends[i].size());
-    r.releases.insert(r.releases.end(), ends[i].begin(), ends[i].end());
+    step.release_count = static_cast<uint32_t>(r.releases.size()) - step.release_begin;
   }
   // Live until the end: results, and parameters without readers.
-  std::vector<bool> ended(r.slots.size(), false);
-  for (uint32_t slot : r.releases) ended[slot] = true;
+  used.assign(r.slots.size(), false);
+  for (uint32_t slot : r.releases) used[slot] = true;
   for (uint32_t slot = 0; slot < r.slots.size(); ++slot) {
-    if (!ended[slot] && !is_constant(slot)) r.end_releases.push_back(slot);
+    if (!used[slot] && !is_constant(slot)) r.end_releases.push_back(slot);
   }
   for (const PendingReuse& p : reuses_) {
     Thunk& step = r.thunks[p.step];
     const uint32_t slot = r.operands[step.operand_begin + p.reuse.operand].slot;
-    if (std::find(ends[p.step].begin(), ends[p.step].end(), slot) == ends[p.step].end()) continue;
+    const auto ended_here = absl::MakeConstSpan(r.releases).subspan(step.release_begin, step.release_count);
+    if (std::find(ended_here.begin(), ended_here.end(), slot) == ended_here.end()) continue;
     if (step.reuse_count == 0) step.reuse_begin = static_cast<uint32_t>(r.reuses.size());
     r.reuses.push_back(p.reuse);
     ++step.reuse_count;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "interp/exact/collective.h"
 #include "interp/exact/exact_fwd.h"
@@ -23,11 +24,14 @@
 
 namespace hlokit::interp {
 
+// The leaves of one value, mostly a single array.
+using ViewList = absl::InlinedVector<View, 2>;
+
 // State of an asynchronous operation after one instruction of its chain.
 struct AsyncChain {
   CompiledComputation* callee = nullptr;
-  std::vector<View> arguments;               // bound so far, dense
-  std::optional<std::vector<View>> results;  // set once all are bound
+  std::vector<View> arguments;      // bound so far, dense
+  std::optional<ViewList> results;  // set once all are bound
 };
 
 class CompiledComputationBuilder {
@@ -84,15 +88,13 @@ class CompiledComputationBuilder {
   // Emits a thunk with `reuse` = (0, 0), (1, 1), ... up to `count`.
   Thunk& EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands, size_t count);
   // Emits a thunk with results of the given shapes and returns their views.
-  std::vector<View> EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
-                           absl::Span<const Shape> results, absl::Span<const InPlaceReuse> reuse = {},
-                           bool elementwise = false);
+  ViewList EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
+                  absl::Span<const Shape> results, absl::Span<const InPlaceReuse> reuse = {}, bool elementwise = false);
   // Emits a call of `callee` with results of these shapes. Requires: dense operands.
-  std::vector<View> EmitCall(CompiledComputation* callee, absl::Span<const View> operands,
-                             absl::Span<const Shape> results);
+  ViewList EmitCall(CompiledComputation* callee, absl::Span<const View> operands, absl::Span<const Shape> results);
   // Emits a collective with results of these shapes. Requires: dense operands.
-  std::vector<View> EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
-                                   absl::Span<const Shape> results);
+  ViewList EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
+                          absl::Span<const Shape> results);
   // Emits a thunk of another kind. Requires: dense operands.
   Thunk& EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands);
 
@@ -116,12 +118,16 @@ class CompiledComputationBuilder {
   // Converts operand() and shape() of a mixed-precision instruction; see mixed_precision.h. Returns false after an
   // error.
   bool FitTypes();
-  std::vector<View> AsDeclared(absl::Span<const View> views);
+  ViewList AsDeclared(absl::Span<const View> views);
   // Moves call-invariant thunks to the front.
   void HoistInvariantThunks();
   // Computes releases and end_releases, and drops InPlaceReuse entries that are not valid.
   void ComputeLastUses();
 
+  struct VisitEntry {
+    Instruction instruction;
+    int64_t next_operand;
+  };
   struct PendingReuse {
     uint32_t step;
     InPlaceReuse reuse;
@@ -131,8 +137,10 @@ class CompiledComputationBuilder {
   CompiledComputation* routine_;
   Instruction current_;
   Shape result_shape_;
-  std::vector<View> operands_;  // operands of current_ if converted, else empty
-  std::vector<View> views_;     // of all instructions, contiguous for each
+  std::vector<View> operands_;         // operands of current_ if converted, else empty
+  std::vector<Shape> operand_shapes_;  // scratch of FitTypes
+  std::vector<VisitEntry> visits_;     // the stack of Visit
+  std::vector<View> views_;            // of all instructions, contiguous for each
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;          // first leaf of each element
   absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;

@@ -56,8 +56,7 @@ bool HasOneType(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTra
 bool CompiledComputationBuilder::FitTypes() {
   operands_.clear();
   result_shape_ = current_.shape();
-  std::vector<Shape> scratch;
-  const InferenceRequest request = RequestFor(current_, &scratch);
+  const InferenceRequest request = RequestFor(current_, &operand_shapes_);
   if (CheckShape(request, /*mixed_precision=*/false).ok()) return true;
   if (const absl::Status status = CheckShape(request, /*mixed_precision=*/true); !status.ok()) {
     Fail(std::string(status.message()));
@@ -132,8 +131,8 @@ bool CompiledComputationBuilder::FitTypes() {
   return !failed_;
 }
 
-std::vector<View> CompiledComputationBuilder::AsDeclared(absl::Span<const View> views) {
-  std::vector<View> converted(views.begin(), views.end());
+ViewList CompiledComputationBuilder::AsDeclared(absl::Span<const View> views) {
+  ViewList converted(views.begin(), views.end());
   if (result_shape_ == current_.shape()) return converted;
   std::vector<Shape> declared;
   AppendLeaves(current_.shape(), &declared);

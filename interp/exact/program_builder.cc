@@ -39,6 +39,7 @@ ScalarFunction* ProgramBuilder::FunctionOf(Computation computation) const {
 }
 
 bool ProgramBuilder::CountLeaves(Shape shape) {
+  if (!shape.IsTuple()) return true;
   std::vector<Shape> pending = {shape};
   while (!pending.empty()) {
     const Shape at = pending.back();

@@ -173,6 +173,7 @@ ScalarFunction::RecognizedOp KnownOf(Opcode opcode) {
 
 std::unique_ptr<ScalarFunction> ScalarFunction::Create(ProgramBuilder& program, Computation computation,
                                                        CompiledComputation* routine) {
+  if (computation.root().shape().IsArray() && !computation.root().shape().IsScalar()) return nullptr;
   auto f = std::make_unique<ScalarFunction>();
   f->routine_ = routine;
   std::vector<Shape> parameters;

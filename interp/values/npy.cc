@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
@@ -125,117 +125,66 @@ class HeaderReader {
   std::string_view text_;
 };
 
-void SwapBytes(std::byte* data, size_t count, size_t size) {
-  for (size_t i = 0; i < count; ++i) std::reverse(data + i * size, data + (i + 1) * size);
-}
-
-// Copies from column-major to row-major order.
-void CopyTransposed(std::byte* to, const std::byte* from, absl::Span<const int64_t> dims, size_t element_bytes) {
-  const size_t rank = dims.size();
-  std::vector<int64_t> strides(rank), index(rank, 0);
-  int64_t count = 1;
-  for (size_t d = 0; d < rank; ++d) {
-    strides[d] = count;
-    count *= dims[d];
+// Returns the type that "f4" names; false if there is none. Raw elements, "V2", have no type.
+bool ParseTypeCode(std::string_view code, StoredArray* array) {
+  if (code.size() < 2) return false;
+  int64_t bytes = 0;
+  const auto [end, error] = std::from_chars(code.data() + 1, code.data() + code.size(), bytes);
+  if (error != std::errc() || end != code.data() + code.size() || bytes < 1 || bytes > 16) return false;
+  array->element_bytes = bytes;
+  if (code[0] == 'V') return true;
+  for (size_t t = 0; t < kElementTypeCount; ++t) {
+    const auto type = static_cast<ElementType>(t);
+    if (!IsArrayType(type) || TypeCode(type) != code) continue;
+    array->type = type;
+    return true;
   }
-  int64_t at = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * element_bytes, from + static_cast<size_t>(at) * element_bytes,
-                element_bytes);
-    for (size_t d = rank; d-- > 0;) {
-      at += strides[d];
-      if (++index[d] < dims[d]) break;
-      at -= strides[d] * dims[d];
-      index[d] = 0;
-    }
-  }
-}
-
-std::string DimsToString(absl::Span<const int64_t> dims) {
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ",", dims[i]);
-  return text + "]";
-}
-
-// Returns true if elements of the file's type can represent those of `type`.
-bool FitsType(std::string_view code, ElementType type) {
-  const std::string own = TypeCode(type);
-  if (code == own) return true;
-  if (code.size() < 2 || code.substr(1) != std::string_view(own).substr(1)) return false;
-  return code[0] == 'V' || (own[0] == 'V' && code[0] == 'u');
-}
-
-// Masks values of narrow types that were stored as bytes to the bits of the type.
-void Normalize(ElementType type, std::byte* data, size_t count) {
-  if (type == ElementType::kPred) {
-    for (size_t i = 0; i < count; ++i) data[i] = data[i] == std::byte{0} ? std::byte{0} : std::byte{1};
-    return;
-  }
-  const int bits = BitsOf(type);
-  if (bits >= 8) return;
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t shifted = static_cast<uint8_t>(static_cast<uint8_t>(data[i]) << (8 - bits));
-    data[i] =
-        static_cast<std::byte>(IsSigned(type) ? static_cast<int8_t>(shifted) >> (8 - bits) : shifted >> (8 - bits));
-  }
+  return false;
 }
 
 }  // namespace
 
-absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
-  if (!bytes.starts_with(kNpyMagic) || bytes.size() < 10) return absl::InvalidArgumentError("not a .npy file");
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(bytes[i])); };
+absl::StatusOr<StoredArray> OpenNpy(std::shared_ptr<const ByteSource> source, uint64_t begin, uint64_t bytes) {
+  char prefix[12] = {};
+  const absl::Status cut = absl::InvalidArgumentError("the .npy header is cut off");
+  if (bytes < 10) return absl::InvalidArgumentError("not a .npy file");
+  if (absl::Status s = source->Read(begin, prefix, std::min<uint64_t>(bytes, sizeof(prefix))); !s.ok()) return s;
+  if (std::string_view(prefix, kNpyMagic.size()) != kNpyMagic) return absl::InvalidArgumentError("not a .npy file");
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(prefix[i])); };
   const size_t version = byte(6);
   if (version < 1 || version > 3) return absl::InvalidArgumentError(StrCat("unknown .npy version ", version));
   const size_t length_bytes = version == 1 ? 2 : 4;
   const size_t header_begin = 8 + length_bytes;
   size_t length = 0;
-  if (bytes.size() >= header_begin) {
-    for (size_t i = 0; i < length_bytes; ++i) length |= byte(8 + i) << (8 * i);
-  }
-  if (bytes.size() < header_begin || length > kMaxHeader || bytes.size() - header_begin < length) {
-    return absl::InvalidArgumentError("the .npy header is cut off");
-  }
-  const std::optional<ParsedHeader> header = HeaderReader(bytes.substr(header_begin, length)).Read();
+  for (size_t i = 0; i < length_bytes; ++i) length |= byte(8 + i) << (8 * i);
+  if (bytes < header_begin || length > kMaxHeader || bytes - header_begin < length) return cut;
+  std::string text(length, '\0');
+  if (absl::Status s = source->Read(begin + header_begin, text.data(), length); !s.ok()) return s;
+  std::optional<ParsedHeader> header = HeaderReader(text).Read();
   if (!header) return absl::InvalidArgumentError("the .npy header cannot be read");
 
-  const ElementType type = shape.element_type();
+  StoredArray array;
+  array.type_name = std::string(header->descr);
   std::string_view code = header->descr;
-  bool swap = false;
   if (!code.empty() && std::string_view("<>=|").find(code[0]) != std::string_view::npos) {
-    swap = code[0] == '>';
+    array.big_endian = code[0] == '>';
     code.remove_prefix(1);
   }
-  if (!FitsType(code, type)) {
-    return absl::InvalidArgumentError(
-        StrCat("the array has NumPy type `", header->descr, "`, expected `", TypeCode(type), "` for ", ToString(type)));
+  if (!ParseTypeCode(code, &array)) {
+    return absl::InvalidArgumentError(StrCat("unknown NumPy type `", header->descr, "`"));
   }
-  if (absl::Span<const int64_t>(header->dims) != shape.dims()) {
-    return absl::InvalidArgumentError(
-        StrCat("the array has dimensions ", DimsToString(header->dims), ", expected ", DimsToString(shape.dims())));
-  }
-  const std::string_view elements = bytes.substr(header_begin + length);
-  const int64_t size = LiteralBytes(shape);
-  if (size < 0 || elements.size() != static_cast<size_t>(size)) {
-    return absl::InvalidArgumentError(StrCat("the file has ", elements.size(), " bytes of elements, expected ", size));
-  }
-  Literal literal = Literal::Zeros(shape);
-  if (size == 0) return literal;
-  const size_t element_bytes = static_cast<size_t>(BytesOf(type));
-  const auto* from = reinterpret_cast<const std::byte*>(elements.data());
-  if (header->fortran_order) {
-    CopyTransposed(literal.data(), from, shape.dims(), element_bytes);
-  } else {
-    std::memcpy(literal.data(), from, static_cast<size_t>(size));
-  }
-  const size_t count = static_cast<size_t>(shape.element_count());
-  if (swap && IsComplex(type)) {
-    SwapBytes(literal.data(), count * 2, element_bytes / 2);
-  } else if (swap) {
-    SwapBytes(literal.data(), count, element_bytes);
-  }
-  Normalize(type, literal.data(), count);
-  return literal;
+  array.fortran_order = header->fortran_order;
+  array.dims = std::move(header->dims);
+  array.source = std::move(source);
+  array.begin = begin + header_begin + length;
+  array.bytes = bytes - header_begin - length;
+  return array;
+}
+
+absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
+  absl::StatusOr<StoredArray> array = OpenNpy(ByteSource::OfMemory(std::string(bytes)), 0, bytes.size());
+  if (!array.ok()) return array.status();
+  return ReadArray(*array, shape);
 }
 
 std::string NpyHeader(Shape shape) {

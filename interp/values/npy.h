@@ -8,14 +8,21 @@
 #ifndef HLOKIT_INTERP_VALUES_NPY_H_
 #define HLOKIT_INTERP_VALUES_NPY_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "interp/values/stored_array.h"
 #include "ir/types/literal.h"
+#include "parser/files/byte_source.h"
 
 namespace hlokit::interp {
+
+// Reads the header of a file that is `bytes` long and begins at `begin`, and no elements. Returns an error if the
+// header is not valid, or has a type that no element type corresponds to.
+absl::StatusOr<StoredArray> OpenNpy(std::shared_ptr<const ByteSource> source, uint64_t begin, uint64_t bytes);
 
 // Reads the array in `bytes`. Returns an error unless it has `shape`, ignoring layouts.
 absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape);

@@ -37,6 +37,11 @@ std::string Shorten(std::string_view s, size_t limit, size_t focus) {
   return StrCat(begin > 0 ? "..." : "", s.substr(begin, end - begin), end < s.size() ? "..." : "");
 }
 
+std::string Versus(std::string_view a, std::string_view b) {
+  const size_t common = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  return StrCat(Shorten(a, kMaxValue, common), " vs ", Shorten(b, kMaxValue, common));
+}
+
 std::string LocationOf(const FingerprintedModule& module, Instruction instruction) {
   const uint32_t offset = instruction.record().source_offset;
   if (module.source == nullptr) return std::string(module.module->name());

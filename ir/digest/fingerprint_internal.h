@@ -22,6 +22,11 @@ void AddHeader(const Module& module, const FingerprintOptions& options, ContentD
 // Shortens `s` to `limit` bytes around the byte `focus`, at UTF-8 character boundaries, with dots for omitted text.
 std::string Shorten(std::string_view s, size_t limit, size_t focus = 0);
 
+// Maximum bytes of a value in a difference.
+inline constexpr size_t kMaxValue = 160;
+// Returns "x vs y", with long values shortened around the first byte in which they differ.
+std::string Versus(std::string_view a, std::string_view b);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_

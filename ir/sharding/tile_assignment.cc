@@ -8,8 +8,6 @@
 namespace hlokit {
 namespace {
 
-size_t ToSize(int64_t i) { return static_cast<size_t>(i); }
-
 // Calls visit(position in the array) for each element of the transposed array, in its order: an odometer over the new
 // dimensions that tracks the old position.
 template <typename Visit>

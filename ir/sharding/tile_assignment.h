@@ -6,6 +6,7 @@
 #ifndef HLOKIT_IR_SHARDING_TILE_ASSIGNMENT_H_
 #define HLOKIT_IR_SHARDING_TILE_ASSIGNMENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,6 +18,9 @@ namespace hlokit {
 
 // Maximum number of devices of an iota that must be expanded.
 inline constexpr int64_t kMaxExpandedDevices = int64_t{1} << 22;
+
+// Returns an index of a vector. Requires: not negative.
+inline size_t ToSize(int64_t i) { return static_cast<size_t>(i); }
 
 // Returns the product of `dims`; nullopt if one is below 1 or the product overflows int64.
 std::optional<int64_t> DeviceCount(absl::Span<const int64_t> dims);

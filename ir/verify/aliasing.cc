@@ -2,6 +2,7 @@
 // Verifies output_to_operand_aliasing of fusions, custom calls and asynchronous instructions, and XLA's further rules
 // for custom calls that it recognizes.
 #include "ir/core/str_cat.h"
+#include "ir/graph/operand_alias.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/verify/context.h"
 

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/operand_alias.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/verify/context.h"
 

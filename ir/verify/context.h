@@ -174,15 +174,6 @@ std::string Count(int64_t n, std::string_view noun);
 // Returns "{1,0}".
 std::string IndexText(absl::Span<const int64_t> index);
 
-// One entry of an output_to_operand_aliasing, spans into the encoded list.
-struct OperandAlias {
-  absl::Span<const int64_t> output_index;
-  int64_t operand;
-  absl::Span<const int64_t> operand_index;
-};
-// Removes and returns the first entry of `encoded`; nullopt at its end (or if it is truncated).
-std::optional<OperandAlias> NextOperandAlias(absl::Span<const int64_t>* encoded);
-
 }  // namespace hlokit::verify_internal
 
 #endif  // HLOKIT_IR_VERIFY_CONTEXT_H_

@@ -15,20 +15,14 @@ constexpr ForeignFormat kMlirBytecode = {
     "`lowered.as_text()`"};
 constexpr ForeignFormat kProtoText = {
     "a protocol buffer in text form",
-    "hlokit reads HLO text: print it with XLA's `HloModule::ToString()`, or dump with `--xla_dump_hlo_as_text`"};
-constexpr ForeignFormat kBinary = {"binary data", kProtoText.hint};
+    "expected the fields of an HloProto, HloModuleProto, HloSnapshot, HloUnoptimizedSnapshot or "
+    "HloModuleProtoWithConfig, with a module"};
+constexpr ForeignFormat kBinary = {"binary data", "binary files that hold a module are XLA's protocol buffers"};
+constexpr std::string_view kEmptyProto = "it has no computation with instructions, or is cut off or damaged";
 // By the number of messages in which the name of the module is.
-constexpr ForeignFormat kProtos[] = {
-    {"a serialized HloModuleProto",
-     "hlokit reads HLO text: XLA's `run_hlo_module --input_format=pb` reads it, and JAX prints it with "
-     "`xla_client.XlaComputation(data).as_hlo_text()`"},
-    {"a serialized HloProto",
-     "hlokit reads HLO text: XLA's `hlo-opt --format=pb` and `run_hlo_module --input_format=pb` read it; dump text "
-     "with "
-     "`--xla_dump_hlo_as_text`"},
-    {"a serialized HloSnapshot",
-     "hlokit reads HLO text: print it with XLA's `dumped_computation_to_text`, or dump text with "
-     "`--xla_dump_hlo_as_text`"}};
+constexpr ForeignFormat kProtos[] = {{"a serialized HloModuleProto", kEmptyProto},
+                                     {"a serialized HloProto", kEmptyProto},
+                                     {"a serialized HloSnapshot", kEmptyProto}};
 
 constexpr ForeignFormat kUtf16 = {"UTF-16 text", "convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8 FILE | TOOL -`"};
 
@@ -50,7 +44,7 @@ constexpr Magic kMagic[] = {
     {"\xfe\xff", kUtf16},
     {"\x7f"
      "ELF",
-     {"a program or an object file", kProtoText.hint}}};
+     {"a program or an object file", kBinary.hint}}};
 
 // Returns `text` from its first character outside of whitespace and comments to the end of a line, which begin with
 // `//`, in the text form of protocol buffers with `# `, and with the aliases of MLIR, as in `#loc = `.

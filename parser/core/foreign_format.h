@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognizes inputs in formats other than HLO text and JSON by their first bytes, so that errors name the format and
+// Recognizes inputs in formats that are not read by their first bytes, so that errors name the format and
 // the way to convert it.
 #ifndef HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_
 #define HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_
@@ -14,7 +14,7 @@ struct ForeignFormat {
   std::string_view hint;  // how to get HLO text from it
 };
 
-// Returns the format that `text` appears to be in, or nullopt if it may be HLO text. Reads at most a few KiB.
+// Returns the format that `text` appears to be in, or nullopt if it may be one that is read. Reads at most a few KiB.
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text);
 
 // Returns true if `text` appears to be MLIR text, which StableHLO programs are in. Reads at most a few KiB.

@@ -14,6 +14,7 @@
 #include "parser/hlo/shape_parser.h"
 #include "parser/json/json_parser.h"
 #include "parser/mlir/parser.h"
+#include "parser/proto/proto_file.h"
 #include "parser/stablehlo/convert.h"
 
 namespace hlokit {
@@ -23,6 +24,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
                                         std::shared_ptr<Context> context) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (const std::optional<ProtoForm> form = DetectProto(text)) {
+    return ParseProtoModule(*source, text, *form, options, sink, std::move(context));
+  }
   if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
     const size_t offset = static_cast<size_t>(text.data() - source->text().data());
     const SourceRange range =
@@ -52,6 +56,18 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   context->Keep(source);
   std::unique_ptr<Module> module = ModuleParser(source, text, options, sink, std::move(context)).Run();
   if (module != nullptr && own_context) module->context().strings.ShrinkToFit();
+  return module;
+}
+
+std::unique_ptr<Module> ParseModuleAndParts(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                                            const ParseOptions& options, DiagnosticSink* sink,
+                                            std::unique_ptr<const ForeignParts>* parts) {
+  parts->reset();
+  const std::optional<ProtoForm> form = DetectProto(text);
+  if (!form) return ParseModulePart(std::move(source), text, options, sink);
+  std::unique_ptr<const ProtoFileParts> kept;
+  std::unique_ptr<Module> module = ParseProtoModule(*source, text, *form, options, sink, nullptr, &kept);
+  *parts = std::move(kept);
   return module;
 }
 

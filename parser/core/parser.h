@@ -16,6 +16,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"
 #include "ir/graph/module.h"
+#include "parser/core/foreign_parts.h"
 
 namespace hlokit {
 
@@ -33,7 +34,8 @@ struct ParseOptions {
   int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
 };
 
-// Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default). Returns
+// Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default): HLO
+// text, JSON, or one of XLA's protocol buffers with a module, binary, as text or as JSON; whatever it holds. Returns
 // null after errors, which are in the sink. The module's context keeps `source` alive.
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                     DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
@@ -41,6 +43,12 @@ std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, 
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context = nullptr);
+
+// As ParseModulePart, with what the file says beyond the module, which writing the same format takes: see
+// module_formats.h. Takes several times as long for protocol buffers; `*parts` is null for other formats.
+std::unique_ptr<Module> ParseModuleAndParts(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                                            const ParseOptions& options, DiagnosticSink* sink,
+                                            std::unique_ptr<const ForeignParts>* parts);
 
 // Returns the module, or the first error. For tests and small programs.
 absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, const ParseOptions& options = {});

@@ -7,9 +7,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <string_view>
+
+#include "google/protobuf/io/gzip_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
+namespace {
+
+constexpr std::string_view kGzip = "\x1f\x8b";
+
+// Protocol buffers begin with their first field, maybe after a length; MLIR bytecode with its name.
+bool MayBeginModule(std::string_view text) {
+  constexpr size_t kLongestLength = 10;
+  return text.starts_with(kGzip) || text.starts_with("ML\xefR") ||
+         text.substr(0, kLongestLength + 1).find('\x0a') != std::string_view::npos;
+}
+
+absl::StatusOr<std::string> Decompress(const std::string& compressed, uint64_t max_bytes) {
+  if (compressed.size() > INT32_MAX) return absl::ResourceExhaustedError("gzip data of 2 GiB and more");
+  google::protobuf::io::ArrayInputStream bytes(compressed.data(), static_cast<int>(compressed.size()));
+  google::protobuf::io::GzipInputStream in(&bytes, google::protobuf::io::GzipInputStream::GZIP);
+  std::string out;
+  const void* data;
+  int size;
+  while (in.Next(&data, &size)) {
+    out.append(static_cast<const char*>(data), static_cast<size_t>(size));
+    if (out.size() > max_bytes) return absl::ResourceExhaustedError(StrCat("more than ", max_bytes, " bytes"));
+  }
+  constexpr int kStreamEnd = 1, kOk = 0, kBufError = -5;  // of zlib
+  const int code = in.ZlibErrorCode();
+  if (code != kStreamEnd && code != kOk && code != kBufError) {
+    return absl::DataLossError(StrCat("damaged gzip data", in.ZlibErrorMessage() == nullptr ? "" : ": ",
+                                      in.ZlibErrorMessage() == nullptr ? "" : in.ZlibErrorMessage()));
+  }
+  return out;
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
                                                              FileContents contents) {
@@ -44,7 +80,10 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& 
     }
     if (n == 0) break;
     used += static_cast<size_t>(n);
-    if (contents == FileContents::kText && used >= kBlock && memchr(text.data(), '\0', kFirstBytes) != nullptr) break;
+    if (contents == FileContents::kModule && used >= kBlock && memchr(text.data(), '\0', kFirstBytes) != nullptr &&
+        !MayBeginModule(text)) {
+      break;
+    }
     if (used > max_bytes) {
       status = absl::ResourceExhaustedError(StrCat(name, ": more than ", max_bytes, " bytes"));
       break;
@@ -53,6 +92,12 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& 
   if (!is_stdin) close(fd);
   if (!status.ok()) return status;
   text.resize(used);
+  if (contents == FileContents::kModule && text.starts_with(kGzip)) {
+    absl::StatusOr<std::string> plain = Decompress(text, max_bytes);
+    if (!plain.ok())
+      return absl::Status(plain.status().code(), StrCat(name, ": ", std::string(plain.status().message())));
+    text = *std::move(plain);
+  }
   return std::make_shared<const SourceBuffer>(name, std::move(text));
 }
 

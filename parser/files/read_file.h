@@ -12,10 +12,12 @@
 
 namespace hlokit {
 
-// kText: of a file with a NUL among its first bytes, only these are read, which is enough to tell what it is.
-enum class FileContents { kText, kAny };
+// kModule: of a file that begins as no module does, with a NUL among its first bytes, only these are read, which is
+// enough to tell what it is; a file compressed with gzip is decompressed.
+enum class FileContents { kModule, kAny };
 
-// Reads a file; "-" is standard input. Returns an error if it is not found, unreadable, or larger than `max_bytes`.
+// Reads a file; "-" is standard input. Returns an error if it is not found, unreadable, or larger than `max_bytes`,
+// also when decompressed.
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path,
                                                              uint64_t max_bytes = uint64_t{1} << 32,
                                                              FileContents contents = FileContents::kAny);

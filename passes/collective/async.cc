@@ -102,7 +102,7 @@ absl::Status WrapInAsyncPair(Module& module, InstructionId id) {
   return SplitIntoPair(module, id, {module.record(id).opcode, Opcode::kAsyncStart, Opcode::kAsyncDone});
 }
 
-absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module) {
+absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module, bool reduce_scatters) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
   int64_t made = 0;
   const CallGraph calls(module);
@@ -111,6 +111,7 @@ absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module) {
     if (!calls.IsSequential(c) || roles.async[c.id().value] != 0) continue;
     std::vector<InstructionId> work;
     for (Instruction i : c.instructions()) {
+      if (i.opcode() == Opcode::kReduceScatter && !reduce_scatters) continue;
       if (PairOf(i.opcode()) == nullptr || i.operand_count() == 0 || i.has(Attr::kSharding)) continue;
       if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kPermuteSliceSizes)) {
         continue;

@@ -73,8 +73,8 @@ struct WindowedEinsumCounts {
 absl::StatusOr<WindowedEinsumCounts> MakeWindowedEinsums(Module& module, const WindowedEinsumOptions& options);
 
 // Splits collectives into start and done: all-reduce, all-gather and collective-permute into their own opcodes, others
-// into async-start and async-done. Returns their number.
-absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module);
+// into async-start and async-done. Returns their number. `reduce_scatters`: reduce-scatters too.
+absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module, bool reduce_scatters);
 
 }  // namespace hlokit
 

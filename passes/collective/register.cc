@@ -38,6 +38,16 @@ class Counted : public Pass {
   }
 };
 
+class AsyncCollectiveCreator : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = MakeCollectivesAsync(module, options().Bool("reduce-scatters"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives changed", *count);
+    return *count > 0;
+  }
+};
+
 class AllReduceSimplifier : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
@@ -363,8 +373,13 @@ void RegisterCollectivePasses(PassRegistry* registry) {
        .doc = "all-reduce, all-gather and collective-permute become their own start and done opcodes, the others an "
               "async-start of a computation and an async-done. `schedule` overlaps other work with them.",
        .example = TwoAxes(),
+       .options = {{.name = "reduce-scatters",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "true",
+                    .doc =
+                        "reduce-scatters too; those of a TPU run on its core, which adds, so that `tpu` leaves them"}},
        .preconditions = kNoSchedule,
-       .create = MakePass<Counted<MakeCollectivesAsync>>});
+       .create = MakePass<AsyncCollectiveCreator>});
   RegisterDeviceAwarePasses(registry);
   RegisterMergingPasses(registry);
   RegisterRestructuringPasses(registry);

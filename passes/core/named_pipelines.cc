@@ -30,7 +30,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline(
       {.name = "tpu-simplify",
        .summary = "prepare an uncompiled program for the simulated TPU",
-       .text = "inline,batchnorm-expander,clean(algsimp,while-loop-invariant-code-motion,tuple-simplifier,"
+       .text = "inline,batchnorm-expander{one-pass},clean(algsimp,while-loop-invariant-code-motion,tuple-simplifier,"
                "while-loop-simplifier,conditional-simplifier,cse,dce)*"});
   registry->AddPipeline({.name = "licm",
                          .summary = "short for while-loop-invariant-code-motion",
@@ -49,9 +49,10 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline(
       {.name = "tpu",
        .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
-       .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
-               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
-               "rematerialization,memory-space-assignment",
+       .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,tuple-simplifier,dce,"
+               "fusion{reduction-epilogues},tuple-simplifier,dce,all-reduce-combiner,"
+               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false},"
+               "latency-hiding-scheduler,rematerialization,memory-space-assignment",
        .skip_if_scheduled = true});
 }
 

@@ -9,6 +9,8 @@ namespace hlokit {
 
 void AddDotDecomposerRules(RewritePatternSet* rules);
 void AddBatchNormExpanderRules(RewritePatternSet* rules);
+// Variances as E[x^2] - E[x]^2, from one read of the operand.
+void AddOnePassBatchNormExpanderRules(RewritePatternSet* rules);
 void AddLogisticExpanderRules(RewritePatternSet* rules);
 void AddTriangularSolveExpanderRules(RewritePatternSet* rules);
 void AddCholeskyExpanderRules(RewritePatternSet* rules);

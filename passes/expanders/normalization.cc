@@ -78,12 +78,21 @@ bool Inference(PatternRewriter& rewriter, Instruction i) {
   return rewriter.Replace(i, Normalized(norm, centered, inverse, i.operand(1).id(), i.operand(2).id()));
 }
 
+// `one_pass`: the variance is the mean square less the square of the mean, so that one read of the operand gives both.
+template <bool one_pass>
 bool Training(PatternRewriter& rewriter, Instruction i) {
   BatchNorm norm(rewriter, i);
   if (!norm.Applies()) return false;
   const InstructionId mean = norm.Mean(norm.operand());
   const InstructionId centered = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(mean));
-  const InstructionId variance = norm.Mean(norm.Binary(Opcode::kMultiply, centered, centered));
+  InstructionId variance;
+  if (one_pass) {
+    const InstructionId square = norm.Mean(norm.Binary(Opcode::kMultiply, norm.operand(), norm.operand()));
+    const InstructionId difference = norm.Binary(Opcode::kSubtract, square, norm.Binary(Opcode::kMultiply, mean, mean));
+    variance = norm.Binary(Opcode::kMaximum, difference, norm.Splat(difference, 0));  // not below 0 by rounding
+  } else {
+    variance = norm.Mean(norm.Binary(Opcode::kMultiply, centered, centered));
+  }
   const InstructionId inverse = norm.InverseDeviation(variance);
   const InstructionId result = Normalized(norm, centered, inverse, i.operand(1).id(), i.operand(2).id());
   return rewriter.Replace(i, norm.Tuple({result, mean, variance}));
@@ -125,7 +134,13 @@ bool Logistic(PatternRewriter& rewriter, Instruction i) {
 
 void AddBatchNormExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kBatchNormInference}, "batch-norm-inference expanded", Inference);
-  rules->Add({Opcode::kBatchNormTraining}, "batch-norm-training expanded", Training);
+  rules->Add({Opcode::kBatchNormTraining}, "batch-norm-training expanded", Training<false>);
+  rules->Add({Opcode::kBatchNormGrad}, "batch-norm-grad expanded", Gradient);
+}
+
+void AddOnePassBatchNormExpanderRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kBatchNormInference}, "batch-norm-inference expanded", Inference);
+  rules->Add({Opcode::kBatchNormTraining}, "batch-norm-training expanded", Training<true>);
   rules->Add({Opcode::kBatchNormGrad}, "batch-norm-grad expanded", Gradient);
 }
 

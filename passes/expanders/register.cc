@@ -7,6 +7,23 @@
 namespace hlokit {
 namespace {
 
+class BatchNormExpander : public RulePass {
+ protected:
+  const RewritePatternSet& rules() const override {
+    static const RewritePatternSet* const kTwoPasses = [] {
+      auto* rules = new RewritePatternSet();
+      AddBatchNormExpanderRules(rules);
+      return rules;
+    }();
+    static const RewritePatternSet* const kOnePass = [] {
+      auto* rules = new RewritePatternSet();
+      AddOnePassBatchNormExpanderRules(rules);
+      return rules;
+    }();
+    return options().Bool("one-pass") ? *kOnePass : *kTwoPasses;
+  }
+};
+
 struct Example {
   std::string_view pass;
   std::string_view text;
@@ -306,8 +323,13 @@ void RegisterExpanderPasses(PassRegistry* registry) {
                .summary = "expand batch normalizations",
                .doc = "Expands training, inference and gradient into sums, products and rsqrt over all dimensions "
                       "but the feature. Requires operands of one float type.",
+               .options = {{.name = "one-pass",
+                            .type = OptionInfo::Type::kBool,
+                            .default_text = "false",
+                            .doc = "compute a variance as the mean square less the square of the mean, from one read "
+                                   "of the operand, as compilers for TPUs do"}},
                .tolerance = 1e-4,
-               .create = MakePass<RulesOf<AddBatchNormExpanderRules>>});
+               .create = MakePass<BatchNormExpander>});
   const OptionInfo size = {"max-size", OptionInfo::Type::kInt, "32", "larger matrices stay"};
   const OptionInfo wide = {
       "wide", OptionInfo::Type::kBool, "true",

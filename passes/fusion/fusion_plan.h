@@ -7,7 +7,8 @@
 //   - It is one loop nest. Without a hero (kLoop) the loop runs over the elements of the results, which all have the
 //     same number of elements. With reductions as heroes (kInput) it runs over the operands of the reductions, which
 //     have the same dimensions and the same reduced dimensions; users of a reduction run over its results. With a dot
-//     or convolution as hero (kOutput) it runs over the hero's result.
+//     or convolution as hero (kOutput) it runs over the hero's result, which reductions may follow
+//     (reduction_epilogues).
 //   - Every instruction is computed in the loop: each element once or, if it is cheap (a few operations per element),
 //     once per use, up to a number of operations per loop element. Producers of a dot are computed as its operands are
 //     loaded. They are cheap unless operands are loaded once, as on a TPU, where a kernel holds a tile of an operand
@@ -38,6 +39,8 @@ struct FusionLimits {
   double operand_reload_factor = 4;  // number of loads of an element of a dot operand, for the cost of recomputation
   bool multi_output = true;
   bool output_fusion = true;  // around dots and convolutions
+  // Reductions of the result of a dot or convolution, as it is computed: on a TPU each core runs one kernel at a time.
+  bool reduction_epilogues = false;
 };
 
 // An instruction computed by a fusion.

@@ -170,6 +170,19 @@ bool FusionPlanner::HasCapacity(const Group& group, Node n) const {
   return inputs <= limits_.max_operands;
 }
 
+FusionPlanner::Node FusionPlanner::Narrowest(Node n) const {
+  constexpr int kMaxSteps = 4;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const FusionClass c = info_[n].fusion_class;
+    const bool converts = c == FusionClass::kCheap && module_.record(order_[n]).opcode == Opcode::kConvert;
+    if (!converts && c != FusionClass::kBroadcast) return n;
+    const Node operand = OperandsOf(n)[0];
+    if (info_[operand].bytes >= info_[n].bytes) return n;
+    n = operand;
+  }
+  return n;
+}
+
 int64_t FusionPlanner::CollectReads(Node n) {
   reads_.clear();
   int64_t bytes = 0;
@@ -179,7 +192,8 @@ int64_t FusionPlanner::CollectReads(Node n) {
     // A slice reads only its result, so it counts separately from other readers.
     const bool cut = o == operands.begin() && info_[n].fusion_class == FusionClass::kSlicing &&
                      info_[n].elements < info_[*o].elements;
-    reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].reads_independently});
+    const Node read = cut ? *o : Narrowest(*o);
+    reads_.push_back({read, info_[cut ? n : read].bytes, cut || info_[n].reads_independently});
     bytes = SaturatingAdd(bytes, reads_.back().bytes);
   }
   return bytes;
@@ -200,7 +214,7 @@ int64_t FusionPlanner::UnreadByGather(Node representative) const {
 }
 
 bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
-  if (x.single_result || y.single_result) return false;
+  if (x.single_result || y.single_result || (x.multiplies && y.multiplies)) return false;
   if (x.size_in_all() + y.size_in_all() > limits_.max_instructions) return false;
   if (x.hero != kNone && y.hero != kNone) {
     if (x.size != y.size || x.reduced_size != y.reduced_size || !SameReduction(x.hero, y.hero)) return false;
@@ -244,6 +258,7 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
     into.reduced_size = from.reduced_size;
   }
   into.recompute = std::max(into.recompute, from.recompute);
+  into.multiplies |= from.multiplies;
   into.results += from.results;
   into.members += from.members;
   for (const Copy& copy : from.copies) {
@@ -309,6 +324,7 @@ bool FusionPlanner::Absorb(Node n, Node group, const Role& role, double recomput
   Group& g = GroupOf(group);
   NodeInfo& info = info_[n];
   info.role = role;
+  if (g.hero != kNone && info.fusion_class == FusionClass::kContraction) g.multiplies = true;
   if (g.hero == kNone && IsHero(info.fusion_class)) {
     g.hero = n;
     if (info.fusion_class == FusionClass::kReduce) g.reduced_size = info_[OperandsOf(n)[0]].elements;
@@ -385,7 +401,9 @@ void FusionPlanner::Place(Node n) {
   for (const FusionCandidate& fit : fits_) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
-  if (vanishes) info.remains = false;
+  if (!vanishes) return;
+  info.remains = false;
+  group_order_.Dissolve(n);
 }
 
 void FusionPlanner::Finish(Node representative) {
@@ -422,7 +440,8 @@ void FusionPlanner::Finish(Node representative) {
   made.metadata_source = order_[entries_.back().node];
   if (group.hero != kNone) {
     made.metadata_source = order_[group.hero];
-    made.kind = info_[group.hero].fusion_class == FusionClass::kReduce ? FusionKind::kInput : FusionKind::kOutput;
+    made.kind = info_[group.hero].fusion_class == FusionClass::kReduce && !group.multiplies ? FusionKind::kInput
+                                                                                            : FusionKind::kOutput;
   }
   plan_.groups.push_back(made);
 }

@@ -49,6 +49,7 @@ class FusionPlanner {
     Node hero = kNone;
     bool single_result = false;  // the hero's result is a tuple, so the group has no other result
     bool planned = false;        // becomes a fusion
+    bool multiplies = false;     // the hero reduces the result of a dot or convolution of the group
     int64_t size = 0;            // elements of the results
     int64_t reduced_size = 0;    // elements of the operands of a hero that reduces
     double recompute = 0;        // recomputed operations per loop element
@@ -142,6 +143,9 @@ class FusionPlanner {
   void ReplaceInput(Group& group, Node n);
   // Returns the cost of duplicating the node into the group.
   double CopyCost(Node n, const Group& group) const;
+  // Returns the smaller value that a widening conversion or a broadcast reads, or the value itself: a fusion that reads
+  // the larger one may as well convert or broadcast.
+  Node Narrowest(Node n) const;
   // Sets reads_ to the reads of `n`. Returns their bytes.
   int64_t CollectReads(Node n);
   // Returns the bytes of reads_ that `group` does not read already.

@@ -103,9 +103,14 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerG
       if (g.hero != kNone && !SameReduction(n, g.hero)) return std::nullopt;
       break;
     case FusionClass::kContraction:
-      if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result || g.hero != kNone)
-        return std::nullopt;
-      if (info.elements != g.size) return std::nullopt;
+      if (!all_exact || !once || g.single_result || g.multiplies) return std::nullopt;
+      if (g.hero == kNone) {
+        if (role.zone != LoopRegion::kResult || info.elements != g.size) return std::nullopt;
+      } else {
+        const bool reduces = info_[g.hero].fusion_class == FusionClass::kReduce;
+        if (!limits_.reduction_epilogues || !reduces || role.zone != LoopRegion::kReduced) return std::nullopt;
+        if (info.elements != g.reduced_size) return std::nullopt;
+      }
       break;
     case FusionClass::kExpensive:
     case FusionClass::kGather:

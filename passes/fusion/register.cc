@@ -16,6 +16,7 @@ class Fusion : public Pass {
     limits.operand_reload_factor = static_cast<double>(options().Int("operand-loads"));
     limits.multi_output = options().Bool("multi-output");
     limits.output_fusion = options().Bool("output-fusion");
+    limits.reduction_epilogues = options().Bool("reduction-epilogues");
     const FusionCounts counts = FuseModule(module, limits);
     if (counts.fusions() == 0) return false;
     Count("loop fusions", counts.loop);
@@ -114,7 +115,11 @@ void RegisterFusionPasses(PassRegistry* registry) {
                    {.name = "output-fusion",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
-                    .doc = "create fusions around dots and convolutions"}},
+                    .doc = "create fusions around dots and convolutions"},
+                   {.name = "reduction-epilogues",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "reduce the result of a dot or convolution in its fusion, as TPUs do"}},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<Fusion>});
   registry->Add({.name = "defuse",

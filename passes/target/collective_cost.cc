@@ -2,6 +2,7 @@
 #include "passes/target/collective_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
@@ -25,28 +26,45 @@ CollectiveTime GatherCost(const DeviceDescription& machine, double bytes, const 
     time.latency = machine.ici_hop_latency * static_cast<double>(span.chips);
     return time;
   }
-  double bandwidth = 0;
+  // Without wrap-around, lines pass the bytes along one axis after the other, the last chip of each over one link.
+  // Rings run along all axes that wrap around at a time, a part of the bytes along each order of the axes, over both
+  // links.
+  double on_lines = 1, on_rings = 1;  // chips
+  double ring_links = 0;
+  double gap_of_lines = 1;
   for (const GroupSpan::Axis& axis : span.axes) {
     // Bytes of other groups also cross the gaps between the chips of the group.
     const double gap = std::max(1.0, static_cast<double>(axis.span) / static_cast<double>(axis.chips));
     const double n = static_cast<double>(axis.chips);
-    // A ring sends (n-1)/n of the bytes in both directions. On a line the last chip receives (n-1)/n of them over one
-    // link.
-    const double share = (n - 1) / n;
-    bandwidth += (axis.wraps ? 2 * rate : rate) / share / gap;
+    if (axis.wraps) {
+      on_rings *= n;
+      ring_links += 2 / gap;
+    } else {
+      on_lines *= n;
+      gap_of_lines = std::max(gap_of_lines, gap);
+    }
     time.latency += machine.ici_hop_latency *
                     (axis.wraps ? static_cast<double>(axis.span) / 2 : static_cast<double>(axis.span - 1));
   }
-  if (bandwidth > 0) time.ici = bytes / bandwidth;
+  // The lines come first, when each chip has the least.
+  time.ici = bytes / on_rings * (on_lines - 1) / on_lines * gap_of_lines / rate;
+  if (ring_links > 0) time.ici += bytes * (on_rings - 1) / on_rings / (ring_links * rate);
   return time;
 }
 
-void AddSlices(const DeviceDescription& machine, double bytes, const GroupSpan& span, CollectiveTime* time) {
+// `rounds`: 1 for a gather or scatter over the slices, 2 for both.
+void AddSlices(const DeviceDescription& machine, double bytes, double rounds, const GroupSpan& span,
+               CollectiveTime* time) {
   if (span.slices < 2) return;
   const double n = static_cast<double>(span.slices);
-  // Each chip exchanges its shard with the same chip of the other slices, through its host.
+  // Each chip exchanges its shard with the same chip of the other slices, over its share of its host's network.
   const double per_chip = machine.dcn_rate / machine.chips_per_host;
-  time->dcn = bytes / static_cast<double>(span.chips) * (n - 1) / n / per_chip + machine.dcn_latency;
+  const double shard = bytes / static_cast<double>(span.chips);
+  // Large messages go around a ring of the slices, a part at each of n - 1 steps. Small ones take fewer steps with more
+  // bytes each.
+  const double ring = shard * (n - 1) / n / per_chip + (n - 1) * machine.dcn_latency;
+  const double tree = std::ceil(std::log2(n)) * (shard / per_chip + machine.dcn_latency);
+  time->dcn = rounds * std::min(ring, tree);
 }
 
 std::vector<int64_t> GroupOf(const DeviceDescription& machine, const Topology& topology, Instruction instruction,
@@ -110,19 +128,19 @@ CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, dou
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kBroadcast:
       time = GatherCost(machine, bytes / static_cast<double>(span.slices), span);
-      AddSlices(machine, bytes, span, &time);
+      AddSlices(machine, bytes, 1, span, &time);
       break;
     case CollectiveKind::kAllReduce:
       time = GatherCost(machine, bytes, span);
       time.ici *= 2;
       time.latency *= 2;
-      AddSlices(machine, 2 * bytes, span, &time);
+      AddSlices(machine, bytes, 2, span, &time);
       break;
     case CollectiveKind::kAllToAll:
       // Half the bytes cross the middle of each axis, a quarter of what a gather moves.
       time = GatherCost(machine, bytes * static_cast<double>(span.chips), span);
-      time.ici /= 4;
-      AddSlices(machine, bytes * static_cast<double>(span.chips), span, &time);
+      time.ici = std::max(time.ici / 4, LowerBound(machine, kind, bytes, span) / machine.ici_efficiency);
+      AddSlices(machine, bytes * static_cast<double>(span.chips), 1, span, &time);
       break;
     case CollectiveKind::kPermute: {
       int64_t hops = 0;
@@ -133,12 +151,43 @@ CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, dou
       break;
     }
   }
-  // Cores of one chip that are separate devices exchange through its HBM.
-  if (span.devices > span.chips * span.slices && kind != CollectiveKind::kPermute) {
+  const double members = static_cast<double>(span.chips * span.slices);
+  if (static_cast<double>(span.devices) > members && kind != CollectiveKind::kPermute) {
+    // Cores of one chip that are separate devices exchange over the links between them, before or after the chips do.
+    const double cores = static_cast<double>(span.devices) / members;
+    const double there_and_back = kind == CollectiveKind::kAllReduce ? 2 : 1;
     time.latency += 2 * machine.hbm_latency;
-    time.ici = std::max(time.ici, 2 * bytes / (machine.hbm_rate * machine.hbm_efficiency));
+    time.ici += there_and_back * bytes * (cores - 1) / cores / (machine.core_link_rate * machine.ici_efficiency);
+  } else {
+    // Groups of the sibling cores run at the same time over the links of their chip, pairs of a permute too.
+    time.ici *= static_cast<double>(machine.devices_per_chip());
+    time.dcn *= static_cast<double>(machine.devices_per_chip());
   }
   return time;
+}
+
+double LowerBound(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
+  if (!span.regular || span.chips < 2) return 0;
+  double links = 0;
+  for (const GroupSpan::Axis& axis : span.axes) links += axis.wraps ? 2 : 1;
+  const double n = static_cast<double>(span.chips);
+  double received = bytes / static_cast<double>(span.slices) * (n - 1) / n;
+  switch (kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kBroadcast:
+      break;
+    case CollectiveKind::kAllReduce:  // each chip receives parts of the sums, then the other sums
+      received = 2 * bytes * (n - 1) / n;
+      break;
+    case CollectiveKind::kAllToAll:
+      received = bytes * (n - 1) / n;
+      break;
+    case CollectiveKind::kPermute:
+      received = bytes;
+      break;
+  }
+  return received / (links * machine.ici_rate);
 }
 
 Collective CollectiveOf(const DeviceDescription& machine, const Topology& topology, Instruction i) {

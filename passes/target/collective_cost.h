@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of collectives on the torus, after "How to Scale Your Model": rings over each axis of the group, bidirectional
-// if the axis wraps, and hop latencies that bound small messages; between slices over the data-center network.
+// Time of collectives on the torus, after "How to Scale Your Model": bidirectional rings over the axes of the group
+// that wrap around, all at a time, lines over the others one after the other, and hop latencies that bound small
+// messages; between slices over the data-center network. No time is below LowerBound().
 #ifndef HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 #define HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 
@@ -25,6 +26,10 @@ struct CollectiveTime {
 // for a reduce-scatter); for an all-to-all the bytes that one device holds; for a permute the bytes that one device
 // sends.
 CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
+
+// Returns the time that no schedule of a collective beats: the bytes that a chip has to receive over all its links
+// within the slice, those of a corner where axes do not wrap around, at their nominal rate.
+double LowerBound(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
 
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;

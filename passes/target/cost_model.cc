@@ -66,11 +66,12 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
     times[Index(Resource::kMxu)] += product_time.mxu;
     bytes += product_time.refetched_bytes;
   }
+  bytes += work.refetched_bytes;
   bytes *= scale_;
   const double used = std::min(placement.prefetched, prefetchable * scale_);
   const double hbm = (bytes - used) / (work.has_manual_pipeline ? machine.HbmRate() * machine.attention_hbm_efficiency
                                                                 : target_.HbmRate());
-  double compute = 0;
+  double compute = work.compute_seconds * scale_;
   for (double& t : times) {
     t *= scale_;
     compute = std::max(compute, t);

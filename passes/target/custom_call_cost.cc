@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ir/graph/attribute_views.h"
+#include "passes/target/attention_cost.h"
 #include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
@@ -28,18 +29,31 @@ const nlohmann::json* FindEstimate(const nlohmann::json& config) {
   return nullptr;
 }
 
+// Operations for each element of a kernel's arrays below which it has no matmuls worth the matrix unit.
+constexpr double kMaxVectorIntensity = 64;
 constexpr double kQueryBlock = 128;  // queries that a paged attention kernel processes at a time
 
 double Dim(Shape shape, int64_t i) { return shape.is_unbounded(i) ? 1 : static_cast<double>(shape.dim(i)); }
 
-// Operands are q, k, v of [batch, sequence, heads, depth].
-double AttentionFlops(Instruction call) {
-  if (call.operand_count() < 3) return 0;
-  const Shape q = call.operand(0).shape();
-  const Shape k = call.operand(1).shape();
-  if (!q.IsArray() || !k.IsArray() || q.rank() != 4 || k.rank() != 4) return 0;
-  // Two matmuls over all positions; a causal mask halves them, and these kernels skip masked blocks.
-  return 2 * 2 * Dim(q, 0) * Dim(q, 2) * Dim(q, 1) * Dim(k, 1) * Dim(q, 3) / 2;
+// Returns the elements of the operands and results of a call.
+double ElementsOfCall(Instruction call) {
+  double elements = 0;
+  for (Instruction operand : call.operands()) {
+    if (operand.shape().IsArray()) elements += static_cast<double>(ElementsOf(operand.shape()));
+  }
+  for (Shape leaf : Leaves(call.shape())) {
+    if (leaf.IsArray()) elements += static_cast<double>(ElementsOf(leaf));
+  }
+  return elements;
+}
+
+void AddAttention(const DeviceDescription& machine, const AttentionShape& shape, CustomCallWork* work) {
+  const AttentionTime time = TimeOf(machine, shape);
+  work->matrix_seconds = time.matrix;
+  work->vector_seconds = time.vector;
+  work->compute_seconds = time.total;
+  work->refetched_bytes = time.refetched_bytes;
+  work->own_pipeline = true;
 }
 
 }  // namespace
@@ -54,17 +68,23 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
       work.known = true;
       work.flops = NumberAt(*estimate, "flops");
       work.transcendentals = NumberAt(*estimate, "transcendentals");
-      work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_efficiency);
+      if (const auto shape = AttentionShapeOf(call, work.flops, work.transcendentals)) {
+        AddAttention(machine, *shape, &work);
+      } else if (work.flops > kMaxVectorIntensity * ElementsOfCall(call)) {
+        work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.mxu_efficiency);
+      } else {
+        work.vector_operations = work.flops;
+      }
       return work;
     }
   }
   if (target.find("fused_attn_forward") != std::string_view::npos ||
       target.find("fused_attn_backward") != std::string_view::npos) {
-    // The backward pass recomputes the scores and has four more matmuls.
     const bool backward = target.find("backward") != std::string_view::npos;
-    work.flops = AttentionFlops(call) * (backward ? 2.5 : 1);
+    // Kernels for training skip the blocks that a causal mask hides.
+    work.flops = AttentionFlops(call, /*causal=*/true, backward);
     work.known = work.flops > 0;
-    work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_efficiency);
+    if (const auto shape = AttentionShapeOf(call, work.flops, 0)) AddAttention(machine, *shape, &work);
     return work;
   }
   if (target.find("ragged_paged_attention") != std::string_view::npos && call.operand_count() > 0 &&

@@ -24,6 +24,12 @@ const DeviceDescriptionField* FindDeviceDescriptionField(std::string_view name) 
   return nullptr;
 }
 
+double DeviceDescription::ErrorOf(std::string_view figure) const {
+  const DeviceDescriptionField* field = FindDeviceDescriptionField(figure);
+  const size_t row = field == nullptr ? errors.size() : static_cast<size_t>(field - kFields);
+  return row < errors.size() ? errors[row] : 0;
+}
+
 double DeviceDescription::PeakFlops() const {
   return static_cast<double>(cores_per_device()) * mxu_count * 2 * mxu_size * mxu_size * clock * mxu_rows_per_cycle;
 }

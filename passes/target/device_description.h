@@ -4,8 +4,10 @@
 //   tpu v6e
 //     clock      1.75 GHz    # openxla/xprof, device capabilities
 //     hbm_rate   1638 GB/s   # Google Cloud TPU documentation, v6e
+//     vpu_efficiency  0.5 +-30%   # assumed
 //
-// with one parameter a line, its unit and, after '#', its source. `like NAME` as the first line of the body starts from
+// with one parameter a line, its unit, its error bar (a relative standard deviation) if it has one and, after '#', its
+// source. `like NAME` as the first line of the body starts from
 // a built-in description. The keys are the rows of device_description_fields.def; a description without `like` has them
 // all. Rates are decimal (GB/s = 1e9 bytes per second), sizes binary where the unit is (GiB).
 #ifndef HLOKIT_PASSES_TARGET_DEVICE_DESCRIPTION_H_
@@ -34,6 +36,10 @@ struct DeviceDescription {
 #define FIELD(name, unit, minimum, maximum, meaning) double name = 0;
 #include "passes/target/device_description_fields.def"
   std::vector<std::string> sources;  // by row; empty if the text has none
+  std::vector<double> errors;        // by row: relative standard deviation, 0 if the text has none
+
+  // Returns the relative error bar of a figure.
+  double ErrorOf(std::string_view figure) const;
 
   // Returns the devices per chip: devices are chips, or cores if cores are not joined (megacore).
   int64_t devices_per_chip() const { return megacore != 0 ? 1 : static_cast<int64_t>(cores_per_chip); }

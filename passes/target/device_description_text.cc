@@ -38,7 +38,6 @@ constexpr std::pair<std::string_view, std::string_view> kOldKeys[] = {
     {"attention_sequence", "attention_block_overhead"},
     {"ici_start", "ici_launch_overhead"},
     {"ici_hop", "ici_hop_latency"},
-    {"vpu_wide_elements", "vpu_half_rate_below_elements"},
     {"xlu_overhead", "xlu_drain_latency"},
     {"dispatch_blocking", "blocking_dispatch_latency"},
     {"dispatch_queued", "queued_dispatch_latency"},
@@ -86,6 +85,7 @@ class DeviceDescriptionReader {
 
   std::optional<DeviceDescription> Read() {
     machine_.sources.resize(DeviceDescriptionFields().size());
+    machine_.errors.resize(DeviceDescriptionFields().size());
     seen_.resize(DeviceDescriptionFields().size());
     size_t at = 0;
     while (at < text_.size() && !sink_.limit_reached()) {
@@ -209,6 +209,24 @@ class DeviceDescriptionReader {
     }
     machine_.*field->member = value;
     machine_.sources[row] = std::string(comment);
+    machine_.errors[row] = 0;
+    ReadErrorBar(row, line);
+  }
+
+  // Reads "+-5%" if it follows.
+  void ReadErrorBar(size_t row, std::string_view* line) {
+    std::string_view rest = *line;
+    const std::string_view bar = TakeWord(&rest);
+    if (bar.substr(0, 2) != "+-") return;
+    *line = rest;
+    double percent = 0;
+    const char* last = bar.data() + bar.size();
+    const auto [end, error] = std::from_chars(bar.data() + 2, last, percent);
+    if (error != std::errc() || end + 1 != last || *end != '%' || !(percent >= 0 && percent <= 1000)) {
+      sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(bar), "expected an error bar between +-0% and +-1000%");
+      return;
+    }
+    machine_.errors[row] = percent / 100;
   }
 
   const std::string_view text_;
@@ -260,6 +278,10 @@ std::string ToString(const DeviceDescription& machine) {
     std::string line = StrCat("  ", field.name);
     line.resize(std::max<size_t>(line.size() + 1, 32), ' ');
     line += ParameterText(machine.*field.member, field.unit);
+    if (i < machine.errors.size() && machine.errors[i] > 0) {
+      // Rounded, since the fraction of a percentage is rarely exact.
+      StrAppend(&line, " +-", FormatDouble(std::round(machine.errors[i] * 1e8) / 1e6), "%");
+    }
     if (i < machine.sources.size() && !machine.sources[i].empty()) {
       line.resize(std::max<size_t>(line.size() + 1, 49), ' ');
       StrAppend(&line, "# ", machine.sources[i]);

@@ -18,6 +18,9 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr int kMaxSteps = 64;  // from an operand to its source array
+// Share of a kernel's vector memory that a tile of one of its arrays takes: two operands, a result and an intermediate
+// value, each twice, since tiles are moved while others are computed.
+constexpr double kTileShare = 1.0 / 8;
 
 class WorkCounter {
  public:
@@ -69,8 +72,8 @@ class WorkCounter {
   }
 
   void Finish() {
-    // Fewer elements than fill the pipeline use every other slot.
-    if (machine_.vpu_half_rate_below_elements > 0 && largest_ < machine_.vpu_half_rate_below_elements) {
+    // A kernel whose arrays fit one tile moves it in, computes and moves it out; only several tiles overlap.
+    if (largest_bytes_ > 0 && largest_bytes_ <= machine_.vmem_scoped * kTileShare) {
       for (Resource r : {Resource::kVpu, Resource::kEup}) {
         work_.times[static_cast<size_t>(r)] *= 2;
       }
@@ -87,9 +90,9 @@ class WorkCounter {
   // Returns the elements with the padding of their registers.
   double Elements(Shape shape) {
     const double bits = static_cast<double>(StorageBits(shape));
-    const double elements = static_cast<double>(PaddedBytes(machine_, shape)) * 8 / bits;
-    largest_ = std::max(largest_, static_cast<double>(ElementsOf(shape)));
-    return elements;
+    const double bytes = static_cast<double>(PaddedBytes(machine_, shape));
+    largest_bytes_ = std::max(largest_bytes_, bytes);
+    return bytes * 8 / bits;
   }
   // Returns the 32-bit vector operations per operation of a type.
   double WidthOf(ElementType type) const {
@@ -323,6 +326,10 @@ class WorkCounter {
     Take(Resource::kMxu, known.matrix_seconds);
     // The matrix unit stalls at the start of each sequence.
     Take(known.matrix_seconds > 0 ? Resource::kMxu : Resource::kScalar, known.sequence_seconds);
+    Take(Resource::kVpu, known.vector_seconds);
+    Vector(known.vector_operations);
+    work_.compute_seconds = known.compute_seconds;
+    work_.refetched_bytes = known.refetched_bytes;
     work_.has_manual_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
     work_.flops += known.flops;
@@ -336,7 +343,7 @@ class WorkCounter {
   double vector_rate_ = 1;
   double transcendental_rate_ = 1;
   double cross_rate_ = 1;
-  double largest_ = 0;
+  double largest_bytes_ = 0;  // of the arrays that vector operations compute
   double narrow_ = 1;
 };
 

@@ -31,8 +31,10 @@ struct KernelCost {
   ResourceTimes times{};  // without kHbm, which depends on where the arrays are
   std::vector<MemoryAccess> reads;
   std::vector<MemoryAccess> writes;
-  double vmem_bytes = 0;  // streamed through vector memory
-  double flops = 0;       // of the program, without repeated passes
+  double compute_seconds = 0;  // at least, where units of a hand-written kernel wait for each other
+  double refetched_bytes = 0;  // that a hand-written kernel reads from HBM again
+  double vmem_bytes = 0;       // streamed through vector memory
+  double flops = 0;            // of the program, without repeated passes
   std::vector<MatmulShape> products;
   bool opaque = false;  // a custom call of unknown cost
   bool lane_reduce = false;

@@ -81,8 +81,9 @@ void ConvolutionSizes(Instruction i, MatmulShape* p) {
 double Cycles(const DeviceDescription& machine, double m, double k, double n, double batch, double units) {
   const double size = machine.mxu_size;
   const double tiles = std::ceil(k / size) * std::ceil(n / size);
-  // Weights are pushed while rows stream, so a pass takes at least as long as the push.
-  const double pass = std::max(RoundUpTo(m, machine.sublanes), size) / machine.mxu_rows_per_cycle;
+  // Weights are pushed while rows stream, so a pass takes at least as long as the push of its k rows.
+  const double push = std::min(RoundUpTo(k, machine.sublanes), size);
+  const double pass = std::max(RoundUpTo(m, machine.sublanes), push) / machine.mxu_rows_per_cycle;
   return std::ceil(tiles * batch / units) * pass;
 }
 
@@ -125,12 +126,14 @@ MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction i) {
   return p;
 }
 
+double MatmulCycles(const DeviceDescription& machine, const MatmulShape& p) {
+  const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
+  return std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
+}
+
 MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   MatmulTime time;
-  const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
-  // Either operand can be the stationary one.
-  const double cycles =
-      std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
+  const double cycles = MatmulCycles(machine, p);
   time.mxu = cycles / machine.clock / machine.mxu_efficiency * p.passes / p.speedup + machine.mxu_overhead +
              (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
   // Few rows or columns run on the vector unit if that is faster, for example depthwise convolutions.

@@ -21,13 +21,16 @@ struct MatmulShape {
   double passes = 1;   // through the matrix unit, for the operand precision
   double speedup = 1;  // of the operand type over bf16
   // Arrays outside the kernel from which the operands are computed; invalid if there are none.
-  InstructionId lhs_source;
-  InstructionId rhs_source;
+  InstructionId lhs_source = {};
+  InstructionId rhs_source = {};
 };
 
 // Returns the shape of a dot, ragged or scaled dot, or convolution. A convolution becomes a matmul over its window
 // (im2col) that counts the multiplications outside of padding and holes.
 MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction instruction);
+
+// Returns the cycles of the matrix units of a device, at their peak rate, with the better of the operands stationary.
+double MatmulCycles(const DeviceDescription& machine, const MatmulShape& product);
 
 struct MatmulTime {
   double mxu = 0;              // in seconds, including efficiency losses

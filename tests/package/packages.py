@@ -28,6 +28,7 @@ PACKAGES = ("hlokit", "libhlokit-dev", "hlokit-doc")
 COMMANDS = [
     "hlo-opt --passes=dce,cse example.hlo",
     "hlo-inspect hash example.hlo",
+    "hlo-diff example.hlo example.hlo",
     "hlo-run example.hlo --seed=1",
     "hlo-run example.hlo --device=v5e --timing-only --report=report",
     "ir-dump --model=mlp --emit=lazy",

@@ -3,6 +3,7 @@
 //   text      parse(print(x)) prints the same in the default, the short and the lossless form, and has the same
 //             fingerprint in the lossless form (constants in full, asynchronous operations without sugar)
 //   json      likewise parse(json(x)), with all options of the fingerprint
+//   proto     likewise XLA's protocol buffer, and writing what was read gives the same bytes
 //   names     renaming and reordering of independent instructions preserve the fingerprint, also through text
 //   verifier  diagnostics of x are those of parse(print(x))
 //   edits     changing an attribute, an opcode, an operand or a constant changes the fingerprint, unless the table
@@ -21,8 +22,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,12 +35,12 @@
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
+#include "parser/proto/proto_file.h"
 #include "tests/properties/hlo_files.h"
+#include "tests/properties/module_edits.h"
 
 namespace hlokit {
 namespace {
-
-using Random = std::mt19937_64;
 
 struct Outcome {
   int64_t held = 0;
@@ -67,6 +66,7 @@ class Checker {
     }
     if (Wanted("text")) CheckText(*module);
     if (Wanted("json")) CheckJson(*module);
+    if (Wanted("proto")) CheckProto(*module);
     if (Wanted("names")) CheckNames(*module);
     if (Wanted("verifier")) CheckVerifier(*module);
     if (Wanted("edits")) CheckEdits(module->Clone());
@@ -151,6 +151,31 @@ class Checker {
            "has another fingerprint");
   }
 
+  void CheckProto(const Module& original) {
+    // In a message channel 0 is none.
+    Module module = original.Clone();
+    for (const Computation c : module.computations()) {
+      for (const Instruction i : c.instructions()) {
+        if (i.int_attr(Attr::kChannelId, -1) == 0) module.RemoveAttr(i.id(), Attr::kChannelId);
+      }
+    }
+    const ProtoForm form = {MessageFor(module, nullptr), ProtoEncoding::kBinary};
+    const absl::StatusOr<std::string> bytes = WriteModuleAs(module, form);
+    if (!bytes.ok()) return Fail("proto", std::string(bytes.status().message()));
+    auto source = std::make_shared<const SourceBuffer>("written", *bytes);
+    DiagnosticSink sink;
+    std::unique_ptr<const ForeignParts> parts;
+    const std::unique_ptr<Module> again = ParseModuleAndParts(source, source->text(), {}, &sink, &parts);
+    if (again == nullptr) return Fail("proto", StrCat("does not read back:\n", RenderText(sink, *source)));
+    const auto* proto = dynamic_cast<const ProtoFileParts*>(parts.get());
+    Expect(proto != nullptr && WriteModuleAs(*again, form, proto).value_or("") == *bytes, "proto",
+           "is written otherwise the second time");
+    Expect(ToString(*again, PrintOptions::Lossless()) == ToString(module, PrintOptions::Lossless()), "proto",
+           "has another text");
+    Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), "proto",
+           "has another fingerprint");
+  }
+
   void CheckVerifier(const Module& module) {
     const auto kinds = [](const Module& m) {
       DiagnosticSink sink;
@@ -164,54 +189,13 @@ class Checker {
     if (again != nullptr) Expect(kinds(module) == kinds(*again), "verifier", "another verdict when read back");
   }
 
-  // Shuffles the instructions of each computation, keeping operands and control predecessors first.
-  void Shuffle(Module* module) {
-    std::vector<int> missing(module->instruction_id_bound());
-    std::vector<std::vector<InstructionId>> waiting(module->instruction_id_bound());
-    std::vector<ComputationId> order;
-    for (const Computation computation : module->computations()) {
-      order.push_back(computation.id());
-      std::vector<InstructionId> ready, sorted;
-      for (const Instruction instruction : computation.instructions()) {
-        int& count = missing[instruction.id().value];
-        const auto wait_for = [&](Instruction other) {
-          waiting[other.id().value].push_back(instruction.id());
-          ++count;
-        };
-        for (const Instruction operand : instruction.operands()) wait_for(operand);
-        for (const Instruction predecessor : instruction.control_predecessors()) wait_for(predecessor);
-        if (count == 0) ready.push_back(instruction.id());
-      }
-      while (!ready.empty()) {
-        std::swap(ready[random_() % ready.size()], ready.back());
-        const InstructionId id = ready.back();
-        ready.pop_back();
-        sorted.push_back(id);
-        for (const InstructionId user : waiting[id.value]) {
-          if (--missing[user.value] == 0) ready.push_back(user);
-        }
-      }
-      if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // cyclic operands
-      for (size_t i = sorted.size() - 1; i > 0; --i) module->MoveBefore(sorted[i - 1], sorted[i]);
-    }
-    std::shuffle(order.begin(), order.end(), random_);
-    module->SetComputationOrder(order);
-  }
-
   void CheckNames(const Module& module) {
     Module other = module.Clone();
     other.header().is_scheduled = false;
     const Digest before = Fingerprint(other);
-    StringPool& strings = other.context().strings;
-    int64_t number = 0;
-    for (const Computation computation : other.computations()) {
-      other.SetName(computation.id(), strings.Intern(StrCat("c", ++number)));
-      for (const Instruction instruction : computation.instructions()) {
-        other.SetName(instruction.id(), strings.Intern(StrCat("i", ++number)));
-      }
-    }
+    RenameAll(&other);
     Expect(Fingerprint(other) == before, "names", "renaming changes the fingerprint");
-    Shuffle(&other);
+    Shuffle(&other, random_);
     Expect(Fingerprint(other) == before, "names", "reordering changes the fingerprint");
   }
 

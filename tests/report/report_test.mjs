@@ -6,21 +6,11 @@
 // Exit code 77, with a line that says why, where there is no Chromium or no page was built.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-
-const flags = Object.fromEntries(process.argv.slice(2).map((argument) => argument.replace(/^--/, "").split("=", 2)));
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(77);
-};
-const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-if (!browserPath) skip("no Chromium here (tools/install-deps installs it)");
-if (!existsSync(join(flags.page, "node_modules/playwright-core"))) skip("playwright-core is not installed: the build had no npm");
-const { chromium } = createRequire(pathToFileURL(join(flags.page, "x.js")))("playwright-core");
+import { Tests, drawAll, flags, launch, violations } from "./browser.mjs";
 
 // Two devices, a loop, a collective, scopes, source lines, a name that would break careless HTML.
 const program = `HloModule two_layers, replica_count=4
@@ -49,19 +39,9 @@ ENTRY main {
 `;
 
 const scratch = mkdtempSync(join(tmpdir(), "hlokit-report-"));
-let browser;
-let failed = 0;
-let passed = 0;
-async function test(name, body) {
-  try {
-    await body();
-    passed += 1;
-    console.log(`ok      ${name}`);
-  } catch (error) {
-    failed += 1;
-    console.log(`FAILED  ${name}\n${String(error.stack ?? error).replace(/^/gm, "  ")}`);
-  }
-}
+const tests = new Tests();
+const test = (name, body) => tests.run(name, body);
+const { browser, axe } = await launch();
 
 try {
   const module = join(scratch, "module.hlo");
@@ -71,9 +51,6 @@ try {
     "--host=steps=8,trace=1ms,compile=400ms,transfer=4MB,input=2ms,fetch_every=1,fetch=200us"]);
   const report = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
 
-  // As root Chromium has no sandbox; without the rest it talks to the network on its own account.
-  browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const errors = [];
   const requests = [];
@@ -177,6 +154,103 @@ try {
     assert.equal(await page.evaluate(() => document.documentElement.lang), "en");
     assert.equal(await page.$$eval("h1", (list) => list.length), 1);
   });
+  await test("axe-core finds nothing", async () => {
+    assert.deepEqual(await violations(page, axe), []);
+  });
+  await test("the timeline shows the chosen step, window and search", async () => {
+    await page.selectOption("#choice-step", "3");
+    const step = report.host.activities.find((a) => a[0] === "device" && a[2] === 3);
+    const from = await page.inputValue("#device input.instant >> nth=0");
+    assert.ok(Math.abs(parseFloat(from) * 1000 - step[3]) < 1e-3 * step[3], from);
+    await page.fill("#device input[type=search] >> nth=0", "matmul");
+    assert.match(await page.textContent("#device .tools [role=status]"), /[1-9]\d* found/);
+    await page.click("#device .tools button:text('Next')");
+    assert.match(await page.textContent("#device .tools [role=status]"), /1 of/);
+    await page.fill("#device input.instant >> nth=0", "0");
+    await page.fill("#device input.instant >> nth=1", "0.1 ms");
+    await page.keyboard.press("Tab");
+    assert.match(await page.inputValue("#device input.instant >> nth=1"), /^100 µs|^0.1 ms/);
+  });
+  await test("no scope has more than the whole step", async () => {
+    const core = report.scopes.reduce((sum, scope) => sum + scope.time_us, 0);
+    assert.ok(core <= report.device_time_us * (1 + 1e-9));
+    const parts = await page.$$eval("#scopes tbody tr td:nth-child(3)", (cells) => cells.map((cell) => parseFloat(cell.textContent.replace("< ", ""))));
+    assert.ok(parts.length > 3 && parts.every((part) => part <= 100));
+  });
+  await test("memory is shown over the whole step, by operation, scope and source line", async () => {
+    const points = report.memory.timeline;
+    assert.equal(points[0][0], 0);
+    assert.ok(Math.abs(points.at(-1)[0] - report.device_time_us) < 1e-3);
+    assert.equal(Math.max(...points.map((point) => point[1])), report.memory.peak_bytes);
+    for (const [tab, heads] of [["Operations", ["allocation", "self", "size increase"]], ["By scope", ["allocation"]], ["By source line", ["allocation"]], ["Ways to fit", []]]) {
+      await page.click(`#memory [role=tab]:text-is('${tab}')`);
+      const text = await page.textContent("#memory [role=tabpanel]");
+      for (const head of heads) assert.ok(text.includes(head), `${tab}: ${head}`);
+    }
+  });
+  await test("flags that are named are those of the tool", async () => {
+    const text = await page.evaluate(() => document.querySelector("main").innerText);
+    const shown = [...text.matchAll(/--[a-z][a-z-]+/g)].map((match) => match[0]);
+    assert.ok(shown.length > 0);
+    assert.deepEqual(shown.filter((flag) => !report.flags.includes(flag)), []);
+  });
+  await test("categories and greys can be told apart in both colour schemes", async () => {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      const near = await page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement);
+        const lab = (name) => {
+          const hex = style.getPropertyValue(`--${name}`).trim();
+          const [r, g, b] = [1, 3, 5].map((at) => { const c = parseInt(hex.slice(at, at + 2), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
+          const f = (t) => (t > 0.008856 ? Math.cbrt(t) : 7.787 * t + 16 / 116);
+          const x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505), y = f(0.2126 * r + 0.7152 * g + 0.0722 * b), z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
+          return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+        };
+        const names = ["matmul", "convolution", "elementwise", "reduction", "movement", "update", "copy", "sort", "custom", "host", "all-reduce", "all-gather", "reduce-scatter",
+          "all-to-all", "permute", "straggler", "overhead", "scalar", "wait", "control", "unknown"];
+        const close = [];
+        for (let a = 0; a < names.length; ++a) {
+          for (let b = 0; b < a; ++b) {
+            const distance = Math.hypot(...lab(names[a]).map((v, k) => v - lab(names[b])[k]));
+            if (distance < 14) close.push(`${names[a]} and ${names[b]}: ${distance.toFixed(1)}`);
+          }
+        }
+        return close;
+      });
+      assert.deepEqual(near, [], colorScheme);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  });
+  await test("two reports are shown side by side", async () => {
+    const before = join(scratch, "before");
+    execFileSync(join(flags.bin, "hlo-run"), [module, "--device=v5e:2x2", "--timing-only", `--report=${before}`, "--report-output=/dev/null", "--straggler=2:2"]);
+    const both = join(scratch, "both");
+    const text = execFileSync(join(flags.bin, "hlo-profile"), ["compare", before, folder, `--report=${both}`], { encoding: "utf8" });
+    assert.match(text, /step time/);
+    const other = await browser.newPage();
+    await other.goto(pathToFileURL(join(both, "index.html")).href);
+    await other.waitForFunction(() => document.body.dataset.ready);
+    assert.match(await other.textContent("#parts"), /waiting for slower devices/);
+    assert.deepEqual(await violations(other, axe), []);
+    // A report reads another one itself.
+    await other.goto(pathToFileURL(join(folder, "index.html")).href);
+    await other.waitForFunction(() => document.body.dataset.ready);
+    await other.setInputFiles("#other", join(before, "report.json"));
+    await other.waitForSelector("#both");
+    await other.click("button:text('Back to the report')");
+    await other.waitForSelector("#roofline");
+    await other.close();
+  });
+  await test("all devices of a run with a slow one are shown", async () => {
+    const other = await browser.newPage();
+    const slow = JSON.parse(readFileSync(join(scratch, "before/report.json"), "utf8"));
+    assert.deepEqual(slow.timeline.devices.map((d) => d.straggler), [false, false, true, false]);
+    await other.goto(pathToFileURL(join(scratch, "before/index.html")).href);
+    await other.waitForFunction(() => document.body.dataset.ready);
+    assert.deepEqual(await other.$$eval("#choice-device option", (list) => list.map((o) => o.textContent)), ["all", "0", "1", "2 (slow)", "3"]);
+    await drawAll(other);
+    await other.close();
+  });
   await test("text can be read in both colour schemes", async () => {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
@@ -203,8 +277,7 @@ try {
     assert.deepEqual(requests.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
   });
 } finally {
-  await browser?.close();
+  await browser.close();
   rmSync(scratch, { recursive: true, force: true });
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+tests.finish();

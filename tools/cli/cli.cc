@@ -215,6 +215,15 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
   return std::nullopt;
 }
 
+std::vector<std::string> FlagNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 int UsageError(std::string_view tool, std::string_view message) {
   PrintError(StrCat(tool, ": error: ", message, "\n"));
   return kUsage;
@@ -264,7 +273,8 @@ std::string InputPart::label() const { return count > 1 ? StrCat(source->name(),
 
 std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
-  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(path, options_.max_bytes, FileContents::kText);
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
+      ReadFile(path, options_.max_bytes, FileContents::kModule);
   if (!source.ok()) {
     const bool large = absl::IsResourceExhausted(source.status());
     ShowError("", StrCat(std::string(source.status().message()), large ? " (--max-input-bytes)" : ""),
@@ -311,9 +321,19 @@ void WarnOfElided(const Module& module, DiagnosticSink* sink) {
 
 std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
   DiagnosticSink sink;
-  std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context));
-  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, &sink);
-  Show(sink, *part.source);
+  return Finish(part, &sink, ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context)));
+}
+
+std::unique_ptr<Module> DiagnosticReporter::ParseWithParts(const InputPart& part,
+                                                           std::unique_ptr<const ForeignParts>* parts) {
+  DiagnosticSink sink;
+  return Finish(part, &sink, ParseModuleAndParts(part.source, part.text, options_.parse, &sink, parts));
+}
+
+std::unique_ptr<Module> DiagnosticReporter::Finish(const InputPart& part, DiagnosticSink* sink,
+                                                   std::unique_ptr<Module> module) {
+  if (module != nullptr && options_.warn_of_elided) WarnOfElided(*module, sink);
+  Show(*sink, *part.source);
   if (module == nullptr) Fail(kRejected);
   return module;
 }

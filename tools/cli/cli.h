@@ -46,6 +46,9 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 // `-`. `kinds`: kinds of values that only this tool has, in addition to CommonValueKinds.
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
+// Returns the long names of the options with their dashes, sorted.
+std::vector<std::string> FlagNames(const CLI::App& app);
+
 // Prints "tool: error: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 
@@ -97,6 +100,8 @@ class DiagnosticReporter {
   // Returns the module of a chunk; null after errors. Prints errors and warnings. Modules with a shared context require
   // one thread, but compare faster.
   std::unique_ptr<Module> Parse(const InputPart& part, std::shared_ptr<Context> context = nullptr);
+  // As Parse, with what the file says beyond the module (ParseModuleAndParts).
+  std::unique_ptr<Module> ParseWithParts(const InputPart& part, std::unique_ptr<const ForeignParts>* parts);
   // Verifies a parsed module. Prints errors and warnings. Returns false after errors.
   bool Verify(const InputPart& part, const Module& module, const VerifierOptions& verifier = {});
   // Prints an engine's diagnostics for a module of `source`.
@@ -113,6 +118,7 @@ class DiagnosticReporter {
   void Finish();
 
  private:
+  std::unique_ptr<Module> Finish(const InputPart& part, DiagnosticSink* sink, std::unique_ptr<Module> module);
   void AppendJson(std::string_view objects);
 
   const InputOptions options_;

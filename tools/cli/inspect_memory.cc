@@ -11,6 +11,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/memory.h"
+#include "tools/cli/inspect_assignment.h"
 #include "tools/cli/inspect_cost.h"
 
 namespace hlokit::cli {
@@ -20,6 +21,7 @@ struct MemoryFlags : InspectFlags {
   CostKey by = CostKey::kInstruction;
   size_t top = 20;
   bool timeline = false;
+  bool assignment = false;
 };
 
 std::string_view NameOf(BufferKind kind) {
@@ -64,7 +66,7 @@ std::string_view PeakInstruction(const Module& module, const MemoryUse& use) {
 }
 
 void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& module, const MemoryAnalysis& memory,
-               JsonWriter* json) {
+               const AssignmentSummary* assignment, JsonWriter* json) {
   const MemoryUse& use = memory.OfModule();
   json->BeginObject();
   json->Member("file", part.source->name());
@@ -103,6 +105,7 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
     }
     json->EndArray();
   }
+  if (assignment != nullptr) WriteAssignmentJson(*assignment, json);
   json->EndObject();
 }
 
@@ -185,11 +188,17 @@ int Run(const MemoryFlags& flags) {
         diagnostics.ShowError(part.label(), std::string(memory.status().message()), kRejected);
         return;
       }
+      std::unique_ptr<AssignmentSummary> assignment;
+      if (flags.assignment) {
+        assignment = ReadAssignment(part, module, *memory, &diagnostics);
+        if (assignment == nullptr) return;
+      }
       if (flags.json) {
-        WriteJson(flags, part, module, *memory, &json);
+        WriteJson(flags, part, module, *memory, assignment.get(), &json);
       } else {
         out << (std::exchange(first, false) ? "" : "\n");
         WriteText(flags, module, *memory, &out);
+        if (assignment != nullptr) WriteAssignmentText(*assignment, memory->OfModule(), flags.top, &out);
       }
     });
     if (flags.json) json.EndArray();
@@ -207,6 +216,8 @@ InspectCommand AddMemoryCommand(CLI::App* app) {
   AddNumber(command, "--top", &flags->top, "limit on the rows; the JSON has all")->default_str("20");
   command->add_flag("--timeline", flags->timeline,
                     "print the live bytes at each instruction of the entry computation too");
+  command->add_flag("--assignment", flags->assignment,
+                    "show the buffer assignment of the dump, an HloProto, beside the estimate");
   command->footer(
       "Notes:\n"
       "  The order is that of the text of a scheduled module, otherwise post-order.\n"
@@ -214,6 +225,7 @@ InspectCommand AddMemoryCommand(CLI::App* app) {
       "Examples:\n"
       "  hlo-inspect memory module.hlo\n"
       "  hlo-inspect memory --by=scope module.hlo\n"
+      "  hlo-inspect memory --assignment module_0001.jit_f.hlo.pb\n"
       "  hlo-opt --passes=default,schedule module.hlo | hlo-inspect memory\n"
       "  hlo-inspect memory --json --timeline module.hlo | jq '.[0].timeline[].bytes'");
   return {command, [flags] { return Run(*flags); }};

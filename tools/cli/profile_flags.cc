@@ -30,12 +30,17 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
   const std::string chips = SplitDeviceFlag(flags.device).second;
   tpu::ProfileSimulation::Options options;
   options.replicas = flags.replicas;
+  options.times = flags.host_times == "measured" ? tpu::HostTimes::kMeasured : tpu::HostTimes::kModeled;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;
     simulation.machine = machine;
     absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(machine, chips, module, flags.device);
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
+    simulation.variation = flags.performance;
+    if (absl::Status s = CheckStragglers(simulation); !s.ok()) {
+      return absl::InvalidArgumentError(StrCat("--straggler: ", std::string(s.message())));
+    }
     return simulation;
   };
   return tpu::ProfileSimulation::Create(profile, options);
@@ -68,10 +73,27 @@ void ProfileFlags::AddTo(CLI::App* app) {
       ->type_name("DEVICE")
       ->capture_default_str()
       ->group(group);
+  app->add_option(
+         "--host-times", host_times,
+         "times of the host in --profile and --report: modeled, from the work that was counted, the same in every "
+         "run; or measured, CPU time of the threads")
+      ->check(CLI::IsMember({"modeled", "measured"}))
+      ->capture_default_str()
+      ->group(group);
   AddNumber(app, "--replicas,--num-replicas", &replicas,
             "number of simulated devices of --profile and --report that train together, each as this one does", 1,
             int64_t{1} << 20)
       ->group(group);
+  variation.AddTo(app, group);
+}
+
+bool ProfileFlags::Check(DiagnosticReporter* diagnostics) {
+  if (!variation.given()) return true;
+  if (!wanted() && port < 0) {
+    diagnostics->ShowError("--straggler, --jitter", "they require --profile or --report", kUsage);
+    return false;
+  }
+  return variation.Read(&performance, diagnostics);
 }
 
 std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
@@ -132,7 +154,12 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   }
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
+  document.title = flags.title;
   document.command = flags.command;
+  document.tool = "ir-dump";
+  document.flags = flags.names;
+  const tpu::RecordedRun run = (*simulated)->recorded_run();
+  document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

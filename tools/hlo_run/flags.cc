@@ -20,11 +20,18 @@ constexpr char kExamples[] =
   flattened in order:
     f32[2,2] { { 1, 2 }, { 3, 4 } }
 
+Snapshots:
+  An HloSnapshot runs with the arguments recorded in it, and its results are
+  compared with the recorded ones, within rel:0.001,abs:0.001 as XLA does, or
+  --tolerance; flags for arguments and expected results come first. Of an
+  HloUnoptimizedSnapshot --partitions=N takes the arguments of N partitions.
+
 Devices:
   With --replicas=R --partitions=P there are R * P devices, those of replica 0
   first. A file of arguments holds those of each device in turn, or those of one
   device, which all of them get; --seed generates different ones for each;
-  --args-npy looks for arguments of device N in deviceN/ first. Results are
+  --args-npy looks for arguments of device N in deviceN/ first, a .npz or
+  .safetensors file for arrays whose names begin with `deviceN.`. Results are
   printed device by device. Files of --host-io have the number of the device in
   their names, as in infeed.3.txt.
 
@@ -33,6 +40,8 @@ Examples:
   hlo-run module.hlo --seed=1               run on synthetic arguments and constants
   hlo-run module.hlo --args-npy=in --results-npy=out --no-print-results
                                             arguments from in/arg0.npy, ...; results to out/result0.npy, ...
+  hlo-run module.hlo --args=model.safetensors -o out.npz
+                                            arguments by the names of parameters; results in one file
   hlo-run module.hlo --args=inputs.txt --expect=outputs.txt --tolerance=ulp:2
                                             exit code 1 if a result is off by more than two units in the last place
   hlo-run before.hlo --seed=1 --compare=after.hlo --tolerance=rel:1e-5,abs:1e-8
@@ -55,7 +64,9 @@ std::string CheckPattern(const std::string& pattern) {
 
 void AddArgumentFlags(CLI::App* app, Flags* flags) {
   auto* args =
-      app->add_option("--args", flags->args, "file of arguments, as below; - is standard input")->type_name("FILE");
+      app->add_option("--args", flags->args,
+                      "file of arguments: text as below, - is standard input, or a .npy, .npz or .safetensors file")
+          ->type_name("FILE");
   auto* npy = app->add_option("--args-npy", flags->args_npy, "directory of arguments: arg0.npy, arg1.npy, ...")
                   ->type_name("DIR");
   auto* seed =
@@ -72,17 +83,23 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
-  app->add_option("-o,--output", flags->output, "output file of the results; - is standard output")
+  app->add_option("-o,--output", flags->output,
+                  "output file of the results; - is standard output; .npy, .npz and .safetensors files hold arrays")
       ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--results-npy", flags->results_npy,
                   "directory of the results, created if it does not exist: result0.npy, ...")
       ->type_name("DIR");
-  auto* expect = app->add_option("--expect", flags->expect, "file of expected results, as below")->type_name("FILE");
+  auto* expect =
+      app->add_option("--expect", flags->expect, "file of expected results, in any form of --args")->type_name("FILE");
   auto* compare = app->add_option("--compare", flags->compare,
                                   "another module that must return the same results for the same arguments")
                       ->type_name("FILE");
   expect->excludes(compare);
+  app->add_option("--dump-snapshot", flags->dump_snapshot,
+                  "write an HloSnapshot of the run: program, arguments and results; as text if FILE ends in .pbtxt, "
+                  ".textproto or .txtpb")
+      ->type_name("FILE");
   app->add_option(
          "--tolerance", *tolerance,
          "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; of several, separated by commas, any may hold")
@@ -181,6 +198,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->simulation.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
+  flags->simulation.names = cli::FlagNames(app);
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
     for (const CLI::Option* option : app.get_options()) {
@@ -197,12 +215,13 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return cli::UsageError("hlo-run", "standard input can be read only once");
   }
   if (!tolerance.empty()) {
-    if (flags->expect.empty() && flags->compare.empty()) {
-      return cli::UsageError("hlo-run", "--tolerance requires --expect or --compare");
-    }
     absl::StatusOr<interp::ErrorSpec> parsed = interp::ParseErrorSpec(tolerance);
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
+    flags->tolerance_given = true;
+  }
+  if (!flags->dump_snapshot.empty() && flags->options.num_replicas * flags->options.num_partitions != 1) {
+    return cli::UsageError("hlo-run", "--dump-snapshot: a snapshot is of a run on one device");
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
   // Without either, a run that needs the values reports an error.

@@ -34,7 +34,9 @@ struct Flags {
   std::string results_npy;
   std::string expect;
   std::string compare;
+  std::string dump_snapshot;
   interp::ErrorSpec tolerance;
+  bool tolerance_given = false;
 
   std::string host_io;
 

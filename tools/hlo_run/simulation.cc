@@ -74,6 +74,7 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
+  options.flags = flags.names;
   const std::string json = tpu::ReportDocument(input, plan, host, options);
   return cli::WriteReportPage(flags.page, json, diagnostics);
 }
@@ -107,7 +108,9 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->type_name("HOST")
       ->group(group);
   cli::AddNumber(app, "--top", &top, "rows of operations in the text report")->capture_default_str()->group(group);
-  app->add_flag("--memory", memory, "print live arrays at the peak of HBM by operation, scope and source line")
+  app->add_flag("--memory", memory,
+                "print live arrays at the peak of HBM by operation, scope and source line, and simulated changes that "
+                "lower it")
       ->group(group);
   app->add_option(
          "--scale", scale,
@@ -131,17 +134,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                  1, int64_t{1} << 20)
       ->capture_default_str()
       ->group(group);
-  app->add_option("--straggler", stragglers,
-                  "DEVICE:FACTOR: slow this device down by the factor; any:FACTOR: a random device; may be repeated")
-      ->type_name("STRAGGLER")
-      ->group(group);
-  cli::AddNumber(app, "--jitter", &jitter,
-                 "relative standard deviation of the time of each kernel on each device: 0.05 is 5 %", 0, 1)
-      ->capture_default_str()
-      ->group(group);
-  cli::AddNumber(app, "--variation-seed", &variation_seed, "seed of --jitter and --straggler=any")
-      ->capture_default_str()
-      ->group(group);
+  variation.AddTo(app, group);
   app->add_option(
          "--sweep", sweep,
          "WHAT=VALUE,VALUE,...: a table and a plot of step times for several targets (device=v5e,v6e:2x2), chips "
@@ -230,7 +223,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;
   if (flags.json) {
-    text = tpu::ReportJson(input);
+    text = tpu::ReportJson(input, flags.memory);
   } else {
     TextWriter writer(&text);
     tpu::PrintReport(input, flags.top, flags.memory, &writer);

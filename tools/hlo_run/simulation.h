@@ -13,6 +13,7 @@
 
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/variation_flags.h"
 
 namespace CLI {
 class App;
@@ -31,16 +32,15 @@ struct SimulationFlags {
   std::string xplane;    // profile directory; "": none
   size_t timeline_events = 200000;
   int64_t timeline_devices = 8;
-  double jitter = 0;
-  std::vector<std::string> stragglers;  // DEVICE:FACTOR or NUMBERx:FACTOR
-  uint64_t variation_seed = 1;
+  cli::VariationFlags variation;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
-  std::string page;              // directory of the report page; "": none
-  std::string host;              // host model, KEY=VALUE,...
-  std::string command;           // the command line, for the page
-  std::string pipeline = "tpu";  // runs first over modules without a schedule
-  std::string print_hlo;         // passes after which the module is printed; "": none
+  std::string page;                // directory of the report page; "": none
+  std::string host;                // host model, KEY=VALUE,...
+  std::string command;             // the command line, for the page
+  std::vector<std::string> names;  // of all flags, for the page
+  std::string pipeline = "tpu";    // runs first over modules without a schedule
+  std::string print_hlo;           // passes after which the module is printed; "": none
   int64_t default_trip_count = 1;
   double dispatch_us = -1;
   size_t top = 20;

@@ -8,10 +8,12 @@
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/values/arguments.h"
+#include "interp/values/array_file.h"
 #include "interp/values/npy.h"
 #include "interp/values/value_summary.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
+#include "tools/hlo_run/array_values.h"
 
 namespace hlokit::run {
 namespace {
@@ -24,14 +26,8 @@ std::optional<std::vector<Literal>> ReadNpyDirectory(const std::string& director
       values.push_back(Literal::Zeros(shapes[i]));
       continue;
     }
-    const std::string path = StrCat(directory, "/arg", i, ".npy");
-    const std::vector<cli::InputPart> parts = diagnostics->Read(path);
-    if (parts.empty()) return std::nullopt;
-    absl::StatusOr<Literal> value = interp::ReadNpy(parts[0].source->text(), shapes[i]);
-    if (!value.ok()) {
-      diagnostics->ShowError(path, std::string(value.status().message()), cli::kRejected);
-      return std::nullopt;
-    }
+    std::optional<Literal> value = ReadNpyFile(StrCat(directory, "/arg", i, ".npy"), shapes[i], diagnostics);
+    if (!value) return std::nullopt;
     values.push_back(*std::move(value));
   }
   return values;
@@ -53,8 +49,6 @@ bool WriteNpyDirectory(const std::string& directory, absl::Span<const Literal> r
   return true;
 }
 
-}  // namespace
-
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
                                                  const Module& module, std::string_view noun,
                                                  cli::DiagnosticReporter* diagnostics) {
@@ -66,8 +60,6 @@ std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::
   diagnostics->Show(sink, *parts[0].source);
   return values;
 }
-
-namespace {
 
 std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devices) {
   std::vector<Shape> all;
@@ -140,11 +132,22 @@ std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions
 
 }  // namespace
 
+std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path, absl::Span<const Shape> shapes,
+                                                        int64_t devices, const Module& module,
+                                                        cli::DiagnosticReporter* diagnostics) {
+  if (!interp::ArrayFormatOf(path)) return ReadTextFile(path, shapes, module, "result", diagnostics);
+  const absl::Span<const Shape> one = shapes.first(shapes.size() / static_cast<size_t>(devices));
+  return ReadArrayValues(path, ResultNames(one.size()), one, devices, "result", diagnostics);
+}
+
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const int64_t devices = evaluator.num_devices();
+  if (interp::ArrayFormatOf(flags.args)) {
+    return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
+  }
   if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
   if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, devices, diagnostics);
   if (flags.seed || shapes.empty()) return MakeArguments(options, module, devices, diagnostics);
@@ -160,6 +163,7 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Di
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;
+  if (interp::ArrayFormatOf(flags.output)) return WriteArrayValues(flags.output, results, devices, diagnostics);
   return cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) {
     for (int64_t d = 0; d < devices; ++d) {
       if (devices > 1) out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");

@@ -24,10 +24,10 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics);
 
-// Reads values of `shapes` from a text file ("-": standard input). `noun`: the word for a value in errors.
-std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
-                                                 const Module& module, std::string_view noun,
-                                                 cli::DiagnosticReporter* diagnostics);
+// Reads expected results of `shapes`, those of each device in turn, from text or a file of arrays.
+std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path, absl::Span<const Shape> shapes,
+                                                        int64_t devices, const Module& module,
+                                                        cli::DiagnosticReporter* diagnostics);
 
 // Prints the results and writes their files as the flags specify. Returns false after an error.
 bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics);

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tracer/models/model.h"
@@ -22,7 +23,8 @@ struct ModelRequest {
   lazy::nn::Initializer initializer;
   std::string expected;  // expected metrics; empty: none
   bool compare = false;
-  std::string load, save;  // files of parameters and buffers; empty: none
+  std::string load, save;           // files of parameters and buffers; empty: none
+  std::vector<std::string> inputs;  // files of examples; empty: the model's pseudo-random ones
 };
 
 class ModelFlags {
@@ -42,7 +44,7 @@ class ModelFlags {
   absl::Status CheckUse() const;
   bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
 
-  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_;
+  std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_, loader_;
   double gain_ = 6;
   int64_t seed_ = 0;
   const CLI::App* app_ = nullptr;

@@ -26,13 +26,13 @@ std::string_view FunctionName(std::string_view signature) {
 
 }  // namespace
 
-ScopedTrace::ScopedTrace(std::string_view name) {
+ScopedName::ScopedName(std::string_view name) {
   scopes.lengths.push_back(scopes.text.size());
   StrAppend(&scopes.text, scopes.text.empty() ? "" : "/", name, ".", ++scopes.pushes.back());
   scopes.pushes.push_back(0);
 }
 
-ScopedTrace::~ScopedTrace() {
+ScopedName::~ScopedName() {
   if (scopes.lengths.empty()) return;  // a step closed it
   scopes.text.resize(scopes.lengths.back());
   scopes.lengths.pop_back();

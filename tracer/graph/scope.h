@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "interp/runtime/observe/profiler.h"
 
 namespace hlokit::lazy {
 
@@ -23,12 +24,22 @@ struct SourceFrame {
 };
 
 // A scope ("A.1/B.2"), stored on nodes if the tracer's debug option is set.
+class ScopedName {
+ public:
+  explicit ScopedName(std::string_view name);
+  ~ScopedName();
+  ScopedName(const ScopedName&) = delete;
+  ScopedName& operator=(const ScopedName&) = delete;
+};
+
+// A scope that is also a span of profiles.
 class ScopedTrace {
  public:
-  explicit ScopedTrace(std::string_view name);
-  ~ScopedTrace();
-  ScopedTrace(const ScopedTrace&) = delete;
-  ScopedTrace& operator=(const ScopedTrace&) = delete;
+  explicit ScopedTrace(std::string_view name) : span_(name), scope_(name) {}
+
+ private:
+  runtime::AnnotationSpan span_;
+  ScopedName scope_;
 };
 
 // A line of the traced program.

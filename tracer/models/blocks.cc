@@ -84,14 +84,15 @@ Tensor SelfAttention::operator()(const Tensor& x, const AttentionOptions& option
   return o(MergeHeads(Attention(queries, keys, values, options)));
 }
 
-Tensor RandomTokens(Tracer& tracer, const ModelConfig& config, int64_t first) {
-  return tracer.FromGenerator(S64Shape({config.batch, config.seq}), [config, first](Literal* ids) {
-    const size_t before = static_cast<size_t>(first * config.seq);
+BatchArray RandomTokens(const ModelConfig& config) {
+  const auto fill = [seq = config.seq, vocab = config.vocab](int64_t first, Literal* ids) {
+    const size_t before = static_cast<size_t>(first * seq);
     const absl::Span<int64_t> values = ids->values<int64_t>();
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(config.vocab);
+      values[i] = HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(vocab);
     }
-  });
+  };
+  return {"input_ids", S64Shape({config.batch, config.seq}), config.vocab, fill};
 }
 
 std::pair<Tensor, Tensor> LanguageModel::Predictions(const Tensor& logits, const Batch& batch) const {
@@ -100,9 +101,6 @@ std::pair<Tensor, Tensor> LanguageModel::Predictions(const Tensor& logits, const
           Reshape(Slice(batch.labels, 1, 1, config_.seq), {config_.batch * t})};
 }
 
-Batch LanguageModel::MakeBatch(Tracer& tracer, int64_t first) const {
-  const Tensor tokens = RandomTokens(tracer, config_, first);
-  return {{tokens}, tokens};
-}
+std::vector<BatchArray> LanguageModel::BatchArrays() const { return {RandomTokens(config_)}; }
 
 }  // namespace hlokit::lazy::models

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "tracer/dispatch/functions.h"
 #include "tracer/models/model.h"
@@ -57,8 +58,8 @@ struct SelfAttention {
   Tensor operator()(const Tensor& x, const AttentionOptions& options) const;
 };
 
-// Returns pseudo-random tokens as [batch, seq], from example `first` on.
-Tensor RandomTokens(Tracer& tracer, const ModelConfig& config, int64_t first);
+// Returns pseudo-random tokens as [batch, seq].
+BatchArray RandomTokens(const ModelConfig& config);
 
 // Next-token prediction.
 class LanguageModel : public Model {
@@ -67,7 +68,7 @@ class LanguageModel : public Model {
 
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override;
   bool predicts_tokens() const override { return true; }
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override;
+  std::vector<BatchArray> BatchArrays() const override;
 
  protected:
   ModelConfig config_;

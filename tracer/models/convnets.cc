@@ -35,6 +35,7 @@ class Chain : public nn::Sequential {
     Append([=](const Tensor& x) { return nn::AdaptiveAvgPool(x, size); });
   }
   void AddDropout(double rate) {
+    if (rate == 0) return;
     Append([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
   }
   void AddFlatten() {
@@ -44,15 +45,21 @@ class Chain : public nn::Sequential {
 
 class Convnet : public Model {
  public:
-  Convnet(const ModelConfig& config, Chain chain) : config_(config), chain_(std::move(chain)) {}
+  Convnet(const ModelConfig& config, Chain chain) : config_(config), chain_(std::move(chain)) {
+    for (int64_t i = 0; i < chain_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        x[0] = chain_.Apply(i, x[0], training);
+        return x;
+      });
+    }
+  }
 
-  Tensor Logits(const Batch& batch, bool training) const override { return chain_(batch.inputs[0], training); }
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
     return {logits, batch.labels};
   }
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
-    if (config_.name == "mlp") return ImageBatch(tracer, config_, {config_.image * config_.image}, first);
-    return ImageBatch(tracer, config_, {config_.name == "lenet" ? 1 : 3, config_.image, config_.image}, first);
+  std::vector<BatchArray> BatchArrays() const override {
+    if (config_.name == "mlp") return ImageArrays(config_, {config_.image * config_.image});
+    return ImageArrays(config_, {config_.name == "lenet" ? 1 : 3, config_.image, config_.image});
   }
 
  private:

@@ -45,22 +45,26 @@ class Dlrm : public Model {
         for (int64_t j = 0; j < i; ++j) out->values<int64_t>()[static_cast<size_t>(n++)] = i * kVectors + j;
       }
     });
+    // The bottom layers take numbers and pass the categories on.
+    for (size_t i = 0; i < bottom_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool) {
+        x[0] = Relu(bottom_[i](x[0]));
+        return x;
+      });
+    }
+    AddStage([this](Tensors x, bool) {
+      x[0] = Interact(x[0], x[1]);
+      x.resize(1);
+      return x;
+    });
+    for (size_t i = 0; i < top_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool) {
+        x[0] = i + 1 < top_.size() ? Relu(top_[i](x[0])) : top_[i](x[0]);
+        return x;
+      });
+    }
   }
 
-  Tensor Logits(const Batch& batch, bool) const override {
-    Tensor dense = batch.inputs[0];
-    for (const Linear& layer : bottom_) dense = Relu(layer(dense));
-    Tensors vectors = {dense};
-    for (size_t i = 0; i < tables_.size(); ++i) {
-      vectors.push_back(tables_[i](Select(batch.inputs[1], 1, static_cast<int64_t>(i))));
-    }
-    // The products of all pairs of vectors.
-    const Tensor all = InvokeOp(Op::stack, std::move(vectors), 1);
-    const Tensor products = IndexSelect(Flatten(Matmul(all, Transpose(all, 1, 2)), 1), 1, pairs_);
-    Tensor x = Cat({dense, products}, 1);
-    for (size_t i = 0; i < top_.size(); ++i) x = i + 1 < top_.size() ? Relu(top_[i](x)) : top_[i](x);
-    return x;
-  }
   // A click, as the class 1, if the logit is positive.
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
     return {Cat({ZerosLike(logits), logits}, 1), batch.labels};
@@ -71,20 +75,32 @@ class Dlrm : public Model {
     return InvokeOp(Op::binary_cross_entropy_with_logits, logits, labels);
   }
 
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
-    const Batch numbers = ImageBatch(tracer, config_, {kNumbers}, first);
-    const Tensor categories =
-        tracer.FromGenerator(S64Shape({config_.batch, kCategories}), [config = config_, first](Literal* out) {
-          const absl::Span<int64_t> values = out->values<int64_t>();
-          for (size_t i = 0; i < values.size(); ++i) {
-            values[i] = HashWord(1001, static_cast<uint32_t>(first * kCategories) + static_cast<uint32_t>(i)) %
-                        static_cast<uint32_t>(config.vocab);
-          }
-        });
-    return {{numbers.inputs[0], categories}, numbers.labels};
+  std::vector<BatchArray> BatchArrays() const override {
+    std::vector<BatchArray> arrays = ImageArrays(config_, {kNumbers});
+    arrays[0].name = "numbers";
+    const auto fill = [vocab = config_.vocab](int64_t first, Literal* out) {
+      const absl::Span<int64_t> values = out->values<int64_t>();
+      for (size_t i = 0; i < values.size(); ++i) {
+        values[i] = HashWord(1001, static_cast<uint32_t>(first * kCategories) + static_cast<uint32_t>(i)) %
+                    static_cast<uint32_t>(vocab);
+      }
+    };
+    arrays.insert(arrays.begin() + 1, {"categories", S64Shape({config_.batch, kCategories}), config_.vocab, fill});
+    return arrays;
   }
 
  private:
+  // Returns the products of all pairs of vectors, after the first one.
+  Tensor Interact(const Tensor& dense, const Tensor& categories) const {
+    Tensors vectors = {dense};
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      vectors.push_back(tables_[i](Select(categories, 1, static_cast<int64_t>(i))));
+    }
+    const Tensor all = InvokeOp(Op::stack, std::move(vectors), 1);
+    const Tensor products = IndexSelect(Flatten(Matmul(all, Transpose(all, 1, 2)), 1), 1, pairs_);
+    return Cat({dense, products}, 1);
+  }
+
   ModelConfig config_;
   std::vector<Embedding> tables_;
   std::vector<Linear> bottom_, top_;

@@ -95,23 +95,20 @@ class Llama : public LanguageModel {
       sin_ = To(sin_, c.type);
     }
     above_ = Above(r, c.seq);
-  }
-
-  Tensor Logits(const Batch& batch, bool training) const override {
-    AttentionOptions attention;
-    attention.above = above_;
-    attention.dropout = config_.dropout;
-    attention.training = training;
-    Tensor x = tok_(batch.inputs[0]);
-    for (const Block& b : blocks_) {
-      const Tensor h = b.rms1(x);
-      const Tensor q = Rotate(SplitHeads(b.q(h), config_.heads), cos_, sin_);
-      const Tensor k = Rotate(SplitHeads(b.k(h), config_.kv_heads), cos_, sin_);
-      const Tensor v = SplitHeads(b.v(h), config_.kv_heads);
-      x = x + b.o(MergeHeads(Attention(q, Repeated(k), Repeated(v), attention)));
-      x = x + b.Wide(b.rms2(x));
+    AddStage([this](Tensors x, bool) {
+      x[0] = tok_(x[0]);
+      return x;
+    });
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        x[0] = Apply(blocks_[i], x[0], training);
+        return x;
+      });
     }
-    return lm_(rms_(x));
+    AddStage([this](Tensors x, bool) {
+      x[0] = lm_(rms_(x[0]));
+      return x;
+    });
   }
 
   // Returns the logits of tokens [batch, t] at `positions` [t], whose keys and values are added to the caches.
@@ -146,6 +143,18 @@ class Llama : public LanguageModel {
     Experts moe;
     Tensor Wide(const Tensor& x) const { return moe.experts.empty() ? ffn(x) : moe(x); }
   };
+  Tensor Apply(const Block& b, Tensor x, bool training) const {
+    AttentionOptions attention;
+    attention.above = above_;
+    attention.dropout = config_.dropout;
+    attention.training = training;
+    const Tensor h = b.rms1(x);
+    const Tensor q = Rotate(SplitHeads(b.q(h), config_.heads), cos_, sin_);
+    const Tensor k = Rotate(SplitHeads(b.k(h), config_.kv_heads), cos_, sin_);
+    const Tensor v = SplitHeads(b.v(h), config_.kv_heads);
+    x = x + b.o(MergeHeads(Attention(q, Repeated(k), Repeated(v), attention)));
+    return x + b.Wide(b.rms2(x));
+  }
   Tensor Repeated(const Tensor& x) const { return RepeatHeads(x, config_.heads / config_.kv_heads); }
 
   Embedding tok_;

@@ -60,27 +60,46 @@ Tensor Model::Loss(const Tensor& logits, const Batch& batch, double label_smooth
   return InvokeOp(Op::cross_entropy_loss, shown, labels, Tensor(), 1, -100, label_smoothing);
 }
 
-Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes, int64_t first) {
+Tensors Model::RunStages(size_t begin, size_t end, Tensors x, bool training) const {
+  for (size_t i = begin; i < end; ++i) x = stages_[i](std::move(x), training);
+  return x;
+}
+
+Batch Model::MakeBatch(Tracer& tracer, int64_t first) const {
+  Tensors arrays;
+  for (const BatchArray& array : BatchArrays()) {
+    arrays.push_back(tracer.FromGenerator(array.shape, [fill = array.fill, first](Literal* out) { fill(first, out); }));
+  }
+  return BatchOf(std::move(arrays));
+}
+
+Batch BatchOf(Tensors arrays) {
+  Batch batch;
+  batch.labels = arrays.back();
+  if (arrays.size() > 1) arrays.pop_back();
+  batch.inputs = std::move(arrays);
+  return batch;
+}
+
+std::vector<BatchArray> ImageArrays(const ModelConfig& config, Dims sizes) {
   DeviceState& device = *CurrentDevice();
   std::vector<int64_t> dims = {config.batch};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
   const Shape numbers = device.ArrayShape(ElementType::kF32, dims), shape = device.ArrayShape(config.type, dims);
-  const Tensor x = tracer.FromGenerator(shape, [numbers, shape, config, first](Literal* out) {
+  const auto fill_images = [numbers, shape, batch = config.batch](int64_t first, Literal* out) {
     Literal images = Literal::Zeros(numbers);
     const absl::Span<float> values = images.values<float>();
-    const size_t before = static_cast<size_t>(first) * (values.size() / static_cast<size_t>(config.batch));
+    const size_t before = static_cast<size_t>(first) * (values.size() / static_cast<size_t>(batch));
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(HashedValue(1000, static_cast<uint32_t>(before + i)));
     }
     *out = shape == numbers ? std::move(images) : Converted(images, shape);
-  });
-  const Tensor y =
-      tracer.FromGenerator(device.ArrayShape(ElementType::kS64, {config.batch}), [config, first](Literal* out) {
-        for (int64_t n = 0; n < config.batch; ++n) {
-          out->values<int64_t>()[n] = (7 * (first + n) + 3) % config.classes;
-        }
-      });
-  return {{x}, y};
+  };
+  const auto fill_labels = [batch = config.batch, classes = config.classes](int64_t first, Literal* out) {
+    for (int64_t n = 0; n < batch; ++n) out->values<int64_t>()[n] = (7 * (first + n) + 3) % classes;
+  };
+  const Shape labels = device.ArrayShape(ElementType::kS64, {config.batch});
+  return {{"images", shape, 0, fill_images}, {"labels", labels, config.classes, fill_labels}};
 }
 
 std::vector<std::string_view> ModelNames() {

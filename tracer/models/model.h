@@ -4,6 +4,7 @@
 #define HLOKIT_TRACER_MODELS_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "ir/types/element_type.h"
+#include "ir/types/literal.h"
+#include "ir/types/shape.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
 #include "tracer/nn/parameter_registry.h"
@@ -45,6 +48,16 @@ struct Batch {
   Tensor labels;
 };
 
+// An array of a batch: its shape, and the values of the model's pseudo-random examples.
+struct BatchArray {
+  std::string_view name;  // in files of inputs
+  Shape shape;            // [batch, ...]
+  int64_t limit = 0;      // of integers, which are less and not negative; 0: any
+  // Sets the elements, from zeros, of the batch whose first example has this number: the same values on every platform.
+  // Called in any thread.
+  std::function<void(int64_t first, Literal* out)> fill;
+};
+
 // Generates tokens one by one. Its graphs have the same shapes at every position.
 class Decoder {
  public:
@@ -57,10 +70,21 @@ class Decoder {
   virtual const Tensor& token() const = 0;
 };
 
+// The forward pass is a list of stages, between which it can be divided into several graphs.
 class Model {
  public:
+  Model() = default;
   virtual ~Model() = default;
-  virtual Tensor Logits(const Batch& batch, bool training) const = 0;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  Tensor Logits(const Batch& batch, bool training) const {
+    return RunStages(0, stage_count(), batch.inputs, training)[0];
+  }
+  // Runs the stages from `begin` to before `end` on the tensors that the stage before returned. The first stage takes
+  // the inputs of a batch, the last one returns the logits.
+  Tensors RunStages(size_t begin, size_t end, Tensors x, bool training) const;
+  size_t stage_count() const { return stages_.size(); }
   // Returns the logits that are compared with labels as [examples, classes], and their labels as [examples].
   virtual std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const = 0;
   // Returns a scalar: the cross entropy of the predictions, unless the model has another loss.
@@ -69,12 +93,25 @@ class Model {
   virtual bool predicts_tokens() const { return false; }
   // Returns nullptr if the model does not generate tokens.
   virtual std::unique_ptr<Decoder> MakeDecoder(Tracer&) const { return nullptr; }
-  // Returns deterministic pseudo-random inputs and labels from example `first` on, the same on every platform.
-  virtual Batch MakeBatch(Tracer& tracer, int64_t first = 0) const = 0;
+  // Returns the arrays of a batch, inputs in order and the labels last. A single array is the labels too. Requires:
+  // this thread has a current device.
+  virtual std::vector<BatchArray> BatchArrays() const = 0;
+  // Returns pseudo-random inputs and labels from example `first` on, which take no memory until something reads them.
+  Batch MakeBatch(Tracer& tracer, int64_t first = 0) const;
+
+ protected:
+  using Stage = std::function<Tensors(Tensors x, bool training)>;
+  void AddStage(Stage stage) { stages_.push_back(std::move(stage)); }
+
+ private:
+  std::vector<Stage> stages_;
 };
 
-// Returns deterministic pseudo-random images, each of `sizes`, and their labels.
-Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes, int64_t first);
+// Returns the batch of tensors for BatchArrays, in their order.
+Batch BatchOf(Tensors arrays);
+
+// Returns pseudo-random images, each of `sizes`, and their labels.
+std::vector<BatchArray> ImageArrays(const ModelConfig& config, Dims sizes);
 
 // Returns all names that MakeModel accepts.
 std::vector<std::string_view> ModelNames();

@@ -27,11 +27,18 @@ class LstmModel : public LanguageModel {
     options.dropout = c.dropout;
     rnn_.emplace(s["rnn"], c.hidden, c.hidden, options);
     decoder_ = Linear(s["decoder"], c.hidden, c.vocab);
-  }
-
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const Tensor x = Dropout(encoder_(batch.inputs[0]), config_.dropout, training);
-    return decoder_(Dropout((*rnn_)(x, training).output, config_.dropout, training));
+    AddStage([this](Tensors x, bool training) {
+      x[0] = Dropout(encoder_(x[0]), config_.dropout, training);
+      return x;
+    });
+    AddStage([this](Tensors x, bool training) {
+      x[0] = Dropout((*rnn_)(x[0], training).output, config_.dropout, training);
+      return x;
+    });
+    AddStage([this](Tensors x, bool) {
+      x[0] = decoder_(x[0]);
+      return x;
+    });
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,37 +96,50 @@ class T5 : public Model {
     above_ = Above(r, c.seq);
     both_ = Buckets(r, c.seq, true);
     before_ = Buckets(r, c.seq, false);
-  }
-
-  // Inputs: tokens of the source and those of the target, shifted by one.
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const auto dropped = [&](const Tensor& x) { return Dropout(x, config_.dropout, training); };
-    AttentionOptions attention;
-    attention.scale = 1;  // the initial weights take account of it
-    attention.dropout = config_.dropout;
-    attention.training = training;
-    const auto feed_forward = [&](const T5Block& b, const Tensor& x) {
-      return x + dropped(b.wo(dropped(Relu(b.wi(b.ffn_norm(x))))));
-    };
-    AttentionOptions within = attention;
-    within.bias = Bias(encoder_[0], both_);
-    Tensor memory = dropped(shared_(batch.inputs[0]));
-    for (const T5Block& b : encoder_) {
-      const Tensor h = b.self_norm(memory);
-      memory = feed_forward(b, memory + dropped(b.self(h, h, config_.heads, within)));
+    // Takes tokens of the source and those of the target, shifted by one. Between the encoder's blocks: hidden states,
+    // tokens of the target, bias of attention; between the decoder's: encoded source, hidden states, bias.
+    AddStage([this](Tensors x, bool training) {
+      x.push_back(Bias(encoder_[0], both_));
+      x[0] = Dropped(shared_(x[0]), training);
+      return x;
+    });
+    for (size_t i = 0; i < encoder_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        const T5Block& b = encoder_[i];
+        AttentionOptions within = Attending(training);
+        within.bias = x[2];
+        const Tensor h = b.self_norm(x[0]);
+        x[0] = FeedForward(b, x[0] + Dropped(b.self(h, h, config_.heads, within), training), training);
+        return x;
+      });
     }
-    memory = dropped(encoder_norm_(memory));
-    within.bias = Bias(decoder_[0], before_);
-    within.above = above_;
-    Tensor x = dropped(shared_(batch.inputs[1]));
-    for (const T5Block& b : decoder_) {
-      const Tensor h = b.self_norm(x);
-      x = x + dropped(b.self(h, h, config_.heads, within));
-      x = x + dropped(b.cross(b.cross_norm(x), memory, config_.heads, attention));
-      x = feed_forward(b, x);
+    AddStage([this](Tensors x, bool training) {
+      x[0] = Dropped(encoder_norm_(x[0]), training);
+      x[2] = Bias(decoder_[0], before_);
+      x[1] = Dropped(shared_(x[1]), training);
+      return x;
+    });
+    for (size_t i = 0; i < decoder_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        const T5Block& b = decoder_[i];
+        const AttentionOptions across = Attending(training);
+        AttentionOptions within = across;
+        within.bias = x[2];
+        within.above = above_;
+        const Tensor h = b.self_norm(x[1]);
+        x[1] = x[1] + Dropped(b.self(h, h, config_.heads, within), training);
+        x[1] = x[1] + Dropped(b.cross(b.cross_norm(x[1]), x[0], config_.heads, across), training);
+        x[1] = FeedForward(b, x[1], training);
+        return x;
+      });
     }
-    x = dropped(decoder_norm_(x)) * Scalar(std::pow(static_cast<double>(config_.hidden), -0.5));
-    return InvokeOp(Op::linear, x, shared_.weight);
+    AddStage([this](Tensors x, bool training) {
+      const double scale = std::pow(static_cast<double>(config_.hidden), -0.5);
+      const Tensor h = Dropped(decoder_norm_(x[1]), training) * Scalar(scale);
+      x[0] = InvokeOp(Op::linear, h, shared_.weight);
+      x.resize(1);
+      return x;
+    });
   }
 
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
@@ -134,23 +148,34 @@ class T5 : public Model {
   }
   bool predicts_tokens() const override { return true; }
 
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
+  std::vector<BatchArray> BatchArrays() const override {
     // The target's tokens, from the one before `from` on; before the first there is 0.
-    const auto target = [&](int64_t from) {
-      return tracer.FromGenerator(
-          S64Shape({config_.batch, config_.seq}), [config = config_, first, from](Literal* out) {
-            const absl::Span<int64_t> values = out->values<int64_t>();
-            for (size_t i = 0; i < values.size(); ++i) {
-              const int64_t t = static_cast<int64_t>(i) % config.seq - from;
-              const auto number = static_cast<uint32_t>(first * config.seq + static_cast<int64_t>(i) - from);
-              values[i] = t < 0 ? 0 : HashWord(1002, number) % static_cast<uint32_t>(config.vocab);
-            }
-          });
+    const auto target = [&](std::string_view name, int64_t from) -> BatchArray {
+      const auto fill = [seq = config_.seq, vocab = config_.vocab, from](int64_t first, Literal* out) {
+        const absl::Span<int64_t> values = out->values<int64_t>();
+        for (size_t i = 0; i < values.size(); ++i) {
+          const int64_t t = static_cast<int64_t>(i) % seq - from;
+          const auto number = static_cast<uint32_t>(first * seq + static_cast<int64_t>(i) - from);
+          values[i] = t < 0 ? 0 : HashWord(1002, number) % static_cast<uint32_t>(vocab);
+        }
+      };
+      return {name, S64Shape({config_.batch, config_.seq}), config_.vocab, fill};
     };
-    return {{RandomTokens(tracer, config_, first), target(1)}, target(0)};
+    return {RandomTokens(config_), target("decoder_input_ids", 1), target("labels", 0)};
   }
 
  private:
+  Tensor Dropped(const Tensor& x, bool training) const { return Dropout(x, config_.dropout, training); }
+  AttentionOptions Attending(bool training) const {
+    AttentionOptions attention;
+    attention.scale = 1;  // the initial weights take account of it
+    attention.dropout = config_.dropout;
+    attention.training = training;
+    return attention;
+  }
+  Tensor FeedForward(const T5Block& b, const Tensor& x, bool training) const {
+    return x + Dropped(b.wo(Dropped(Relu(b.wi(b.ffn_norm(x))), training)), training);
+  }
   // [query][key]
   static Tensor Buckets(nn::ParameterRegistry* registry, int64_t n, bool bidirectional) {
     return registry->Constant(S64Shape({n, n}), [n, bidirectional](Literal* out) {

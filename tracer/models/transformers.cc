@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tracer/graph/deterministic_init.h"
+#include "tracer/graph/literal_scalar.h"
 #include "tracer/models/blocks.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
@@ -36,24 +37,20 @@ class Gpt2 : public LanguageModel {
     ln_ = LayerNorm(s["ln"], c.hidden);
     positions_ = Positions(r, c.seq);
     above_ = Above(r, c.seq);
-  }
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const auto dropped = [&](const Tensor& x) { return Dropout(x, config_.dropout, training); };
-    AttentionOptions attention;
-    attention.above = above_;
-    attention.dropout = config_.dropout;
-    attention.training = training;
-    Tensor x = dropped(tok_(batch.inputs[0]) + pos_(positions_));
-    for (const Block& b : blocks_) {
-      const Outputs parts = InvokeOpMultiOutput(Op::split_Tensor, b.qkv(b.ln1(x)), config_.hidden, 2);
-      if (parts.size() != 3) return Tensor();
-      const Tensor q = SplitHeads(parts[0], config_.heads);
-      const Tensor k = SplitHeads(parts[1], config_.heads);
-      const Tensor v = SplitHeads(parts[2], config_.heads);
-      x = x + dropped(b.proj(MergeHeads(Attention(q, k, v, attention))));
-      x = x + dropped(b.fc2(Gelu(b.fc1(b.ln2(x)), "tanh")));
+    AddStage([this](Tensors x, bool training) {
+      x[0] = Dropout(tok_(x[0]) + pos_(positions_), config_.dropout, training);
+      return x;
+    });
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        x[0] = Apply(blocks_[i], x[0], training);
+        return x;
+      });
     }
-    return InvokeOp(Op::linear, ln_(x), tok_.weight);
+    AddStage([this](Tensors x, bool) {
+      x[0] = InvokeOp(Op::linear, ln_(x[0]), tok_.weight);
+      return x;
+    });
   }
 
  private:
@@ -63,6 +60,21 @@ class Gpt2 : public LanguageModel {
     LayerNorm ln2;
     Linear fc1, fc2;
   };
+  Tensor Apply(const Block& b, Tensor x, bool training) const {
+    const auto dropped = [&](const Tensor& y) { return Dropout(y, config_.dropout, training); };
+    AttentionOptions attention;
+    attention.above = above_;
+    attention.dropout = config_.dropout;
+    attention.training = training;
+    const Outputs parts = InvokeOpMultiOutput(Op::split_Tensor, b.qkv(b.ln1(x)), config_.hidden, 2);
+    if (parts.size() != 3) return Tensor();
+    const Tensor q = SplitHeads(parts[0], config_.heads);
+    const Tensor k = SplitHeads(parts[1], config_.heads);
+    const Tensor v = SplitHeads(parts[2], config_.heads);
+    x = x + dropped(b.proj(MergeHeads(Attention(q, k, v, attention))));
+    return x + dropped(b.fc2(Gelu(b.fc1(b.ln2(x)), "tanh")));
+  }
+
   Embedding tok_, pos_;
   std::vector<Block> blocks_;
   LayerNorm ln_;
@@ -88,41 +100,60 @@ class Bert : public Model {
     dense_ = Linear(s["dense"], c.hidden, c.hidden);
     head_ln_ = LayerNorm(s["head_ln"], c.hidden, 1e-12);
     positions_ = Positions(r, c.seq);
-  }
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const auto dropped = [&](const Tensor& x) { return Dropout(x, config_.dropout, training); };
-    AttentionOptions attention;
-    attention.bias = batch.inputs[2];
-    attention.dropout = config_.dropout;
-    attention.training = training;
-    Tensor x = dropped(ln_(tok_(batch.inputs[0]) + pos_(positions_) + typ_(batch.inputs[1])));
-    for (const Block& b : blocks_) {
-      x = b.ln1(x + dropped(b.attn(x, attention)));
-      x = b.ln2(x + dropped(b.fc2(Gelu(b.fc1(x)))));
+    // Takes tokens, their types and the bias of attention to them; blocks take the hidden states and the bias.
+    AddStage([this](Tensors x, bool training) {
+      const Tensor embedded = ln_(tok_(x[0]) + pos_(positions_) + typ_(x[1]));
+      x.erase(x.begin());
+      x[0] = Dropout(embedded, config_.dropout, training);
+      return x;
+    });
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        const auto dropped = [&](const Tensor& y) { return Dropout(y, config_.dropout, training); };
+        const Block& b = blocks_[i];
+        AttentionOptions attention;
+        attention.bias = x[1];
+        attention.dropout = config_.dropout;
+        attention.training = training;
+        x[0] = b.ln1(x[0] + dropped(b.attn(x[0], attention)));
+        x[0] = b.ln2(x[0] + dropped(b.fc2(Gelu(b.fc1(x[0])))));
+        return x;
+      });
     }
-    return lazy::Linear(head_ln_(Gelu(dense_(x))), tok_.weight, bias_);
+    AddStage([this](Tensors x, bool) {
+      x[0] = lazy::Linear(head_ln_(Gelu(dense_(x[0]))), tok_.weight, bias_);
+      return x;
+    });
   }
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
     const int64_t n = config_.batch * config_.seq;
     return {Reshape(logits, {n, config_.vocab}), Reshape(batch.labels, {n})};
   }
   bool predicts_tokens() const override { return true; }
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
-    const int64_t n = config_.batch, t = config_.seq;
-    const auto from_tokens = [&](Shape shape, auto&& element) {
-      return tracer.FromGenerator(shape, [config = config_, first, element](Literal* out) {
-        using Element = decltype(element(Token()));
-        for (int64_t i = 0; i < config.batch * config.seq; ++i) {
-          out->values<Element>()[i] = element(TokenAt(config, first + i / config.seq, i % config.seq));
-        }
-      });
+  std::vector<BatchArray> BatchArrays() const override {
+    const Shape tokens = S64Shape({config_.batch, config_.seq});
+    const Shape bias = F32Shape({config_.batch, 1, 1, config_.seq});
+    const auto from_tokens = [&](std::string_view name, Shape shape, int64_t limit, auto&& element) -> BatchArray {
+      return {name, shape, limit, [config = config_, element](int64_t first, Literal* out) {
+                using Element = decltype(element(Token()));
+                for (int64_t i = 0; i < config.batch * config.seq; ++i) {
+                  out->values<Element>()[i] = element(TokenAt(config, first + i / config.seq, i % config.seq));
+                }
+              }};
     };
-    const Tensor ids = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.id; });
-    const Tensor types = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.type; });
-    const Tensor labels = from_tokens(S64Shape({n, t}), [](const Token& token) { return token.label; });
-    Tensor bias = from_tokens(F32Shape({n, 1, 1, t}), [](const Token& token) { return token.bias; });
-    if (config_.type != ElementType::kF32) bias = To(bias, config_.type);
-    return {{ids, types, bias}, labels};
+    BatchArray attention = from_tokens("attention_bias", bias, 0, [](const Token& token) { return token.bias; });
+    if (config_.type != ElementType::kF32) {
+      attention.shape = CurrentDevice()->ArrayShape(config_.type, bias.dims());
+      attention.fill = [bias, shape = attention.shape, fill = attention.fill](int64_t first, Literal* out) {
+        Literal values = Literal::Zeros(bias);
+        fill(first, &values);
+        *out = Converted(values, shape);
+      };
+    }
+    return {from_tokens("input_ids", tokens, config_.vocab, [](const Token& token) { return token.id; }),
+            from_tokens("token_type_ids", tokens, 2, [](const Token& token) { return token.type; }),
+            std::move(attention),
+            from_tokens("labels", tokens, config_.vocab, [](const Token& token) { return token.label; })};
   }
 
  private:
@@ -172,25 +203,34 @@ class Vit : public Model {
     }
     ln_ = LayerNorm(s["ln"], c.hidden);
     head_ = Linear(s["head"], c.hidden, c.classes);
-  }
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const auto dropped = [&](const Tensor& x) { return Dropout(x, config_.dropout, training); };
-    AttentionOptions attention;
-    attention.dropout = config_.dropout;
-    attention.training = training;
-    const Tensor patches = Transpose(Flatten(patch_(batch.inputs[0]), 2), 1, 2);
-    Tensor x = dropped(Cat({Expand(cls_, {config_.batch, -1, -1}), patches}, 1) + pos_);
-    for (const Block& b : blocks_) {
-      x = x + dropped(b.attn(b.ln1(x), attention));
-      x = x + dropped(b.fc2(dropped(Gelu(b.fc1(b.ln2(x))))));
+    AddStage([this](Tensors x, bool training) {
+      const Tensor patches = Transpose(Flatten(patch_(x[0]), 2), 1, 2);
+      const Tensor all = Cat({Expand(cls_, {config_.batch, -1, -1}), patches}, 1);
+      x[0] = Dropout(all + pos_, config_.dropout, training);
+      return x;
+    });
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      AddStage([this, i](Tensors x, bool training) {
+        const auto dropped = [&](const Tensor& y) { return Dropout(y, config_.dropout, training); };
+        const Block& b = blocks_[i];
+        AttentionOptions attention;
+        attention.dropout = config_.dropout;
+        attention.training = training;
+        x[0] = x[0] + dropped(b.attn(b.ln1(x[0]), attention));
+        x[0] = x[0] + dropped(b.fc2(dropped(Gelu(b.fc1(b.ln2(x[0]))))));
+        return x;
+      });
     }
-    return head_(Select(ln_(x), 1, 0));
+    AddStage([this](Tensors x, bool) {
+      x[0] = head_(Select(ln_(x[0]), 1, 0));
+      return x;
+    });
   }
   std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const override {
     return {logits, batch.labels};
   }
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
-    return ImageBatch(tracer, config_, {3, config_.image, config_.image}, first);
+  std::vector<BatchArray> BatchArrays() const override {
+    return ImageArrays(config_, {3, config_.image, config_.image});
   }
 
  private:

@@ -132,49 +132,21 @@ class Unet : public Model {
         out->values<float>()[j] = static_cast<float>(std::pow(10000.0, -exponent));
       }
     });
+    AddStages();
   }
 
-  // Inputs: the noisy images and their time steps, as f32.
-  Tensor Logits(const Batch& batch, bool training) const override {
-    const Tensor angles = Unsqueeze(batch.inputs[1], 1) * frequencies_;
-    Tensor time = Cat({InvokeOp(Op::sin, angles), InvokeOp(Op::cos, angles)}, 1);
-    if (config_.type != time.dtype()) time = To(time, config_.type);
-    time = dense1_(Silu(dense0_(time)));
-    const auto apply = [&](const Level& level, size_t i, const Tensor& x) {
-      const Tensor y = level.blocks[i](x, time, config_.dropout, training);
-      return level.attention.empty() ? y : level.attention[i](y);
-    };
-    Tensors skipped = {conv_in_(batch.inputs[0])};
-    for (const Level& level : down_) {
-      for (size_t i = 0; i < level.blocks.size(); ++i) skipped.push_back(apply(level, i, skipped.back()));
-      if (level.resample.weight.defined()) skipped.push_back(level.resample(skipped.back()));
-    }
-    Tensor x = mid1_(skipped.back(), time, config_.dropout, training);
-    x = mid2_(mid_attention_(x), time, config_.dropout, training);
-    for (size_t at = up_.size(); at-- > 0;) {
-      const Level& level = up_[at];
-      for (size_t i = 0; i < level.blocks.size(); ++i) {
-        x = apply(level, i, Cat({x, skipped.back()}, 1));
-        skipped.pop_back();
-      }
-      if (!level.resample.weight.defined()) continue;
-      const IntList wide = {2 * x.size(2), 2 * x.size(3)};
-      x = level.resample(InvokeOp(Op::upsample_nearest2d, x, wide));
-    }
-    return conv_out_(Silu(norm_out_(x)));
-  }
   std::pair<Tensor, Tensor> Predictions(const Tensor&, const Batch&) const override { return {}; }
   Tensor Loss(const Tensor& logits, const Batch& batch, double) const override {
     return InvokeOp(Op::mse_loss, logits, batch.labels);
   }
 
   // Images with noise of the published schedule; the labels are the noise.
-  Batch MakeBatch(Tracer& tracer, int64_t first) const override {
+  std::vector<BatchArray> BatchArrays() const override {
     const Shape numbers = F32Shape({config_.batch, 3, config_.image, config_.image});
     const Shape shape = CurrentDevice()->ArrayShape(config_.type, numbers.dims());
     const int64_t each = 3 * config_.image * config_.image;
     const auto filled = [&](bool with_image) {
-      return tracer.FromGenerator(shape, [numbers, shape, first, each, with_image](Literal* out) {
+      return [numbers, shape, each, with_image](int64_t first, Literal* out) {
         Literal images = Literal::Zeros(numbers);
         const absl::Span<float> values = images.values<float>();
         double kept = 0;
@@ -187,18 +159,77 @@ class Unet : public Model {
           values[i] = static_cast<float>(std::sqrt(kept) * image + std::sqrt(1 - kept) * noise);
         }
         *out = shape == numbers ? std::move(images) : Converted(images, shape);
-      });
+      };
     };
-    const Tensor times = tracer.FromGenerator(F32Shape({config_.batch}), [first](Literal* out) {
+    const auto fill_times = [](int64_t first, Literal* out) {
       const absl::Span<float> values = out->values<float>();
       for (size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<float>(TimeOf(first + static_cast<int64_t>(i)));
       }
-    });
-    return {{filled(true), times}, filled(false)};
+    };
+    return {{"images", shape, 0, filled(true)},
+            {"times", F32Shape({config_.batch}), 0, fill_times},
+            {"labels", shape, 0, filled(false)}};
   }
 
  private:
+  // The first stage takes the noisy images and their time steps, as f32. Further ones take the embedded time, then the
+  // results of resolutions that are still to be read, then the one that the next layer takes.
+  void AddStages() {
+    AddStage([this](Tensors x, bool) {
+      const Tensor angles = Unsqueeze(x[1], 1) * frequencies_;
+      Tensor time = Cat({InvokeOp(Op::sin, angles), InvokeOp(Op::cos, angles)}, 1);
+      if (config_.type != time.dtype()) time = To(time, config_.type);
+      time = dense1_(Silu(dense0_(time)));
+      x[1] = conv_in_(x[0]);
+      x[0] = time;
+      return x;
+    });
+    for (const Level& level : down_) {
+      for (size_t i = 0; i < level.blocks.size(); ++i) {
+        AddStage([this, &level, i](Tensors x, bool training) {
+          x.push_back(Apply(level, i, x.back(), x[0], training));
+          return x;
+        });
+      }
+      if (!level.resample.weight.defined()) continue;
+      AddStage([&level](Tensors x, bool) {
+        x.push_back(level.resample(x.back()));
+        return x;
+      });
+    }
+    AddStage([this](Tensors x, bool training) {
+      const Tensor y = mid1_(x.back(), x[0], config_.dropout, training);
+      x.push_back(mid2_(mid_attention_(y), x[0], config_.dropout, training));
+      return x;
+    });
+    for (size_t at = up_.size(); at-- > 0;) {
+      const Level& level = up_[at];
+      for (size_t i = 0; i < level.blocks.size(); ++i) {
+        AddStage([this, &level, i](Tensors x, bool training) {
+          const Tensor y = x.back();
+          x.pop_back();
+          x.back() = Apply(level, i, Cat({y, x.back()}, 1), x[0], training);
+          return x;
+        });
+      }
+      if (!level.resample.weight.defined()) continue;
+      AddStage([&level](Tensors x, bool) {
+        const IntList wide = {2 * x.back().size(2), 2 * x.back().size(3)};
+        x.back() = level.resample(InvokeOp(Op::upsample_nearest2d, x.back(), wide));
+        return x;
+      });
+    }
+    AddStage([this](Tensors x, bool) {
+      x[0] = conv_out_(Silu(norm_out_(x.back())));
+      x.resize(1);
+      return x;
+    });
+  }
+  Tensor Apply(const Level& level, size_t i, const Tensor& x, const Tensor& time, bool training) const {
+    const Tensor y = level.blocks[i](x, time, config_.dropout, training);
+    return level.attention.empty() ? y : level.attention[i](y);
+  }
   static int64_t TimeOf(int64_t example) { return HashWord(1004, static_cast<uint32_t>(example)) % kTimeSteps; }
   // Returns the share of the image's variance that is left at a time step: betas rise linearly.
   static double KeptAt(int64_t time) {

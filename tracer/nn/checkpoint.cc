@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "interp/values/safetensors.h"
 #include "ir/core/str_cat.h"
-#include "tracer/nn/safetensors.h"
 #include "tracer/nn/state_dict.h"
 
 namespace hlokit::lazy::nn {
@@ -23,30 +23,31 @@ const std::vector<NamedTensor>& TensorsOf(const TrainingState& state, size_t dev
   return device == 0 ? state.registry->state() : state.registry->buffers();
 }
 
-absl::Status Append(absl::Span<const NamedTensor> tensors, std::string_view prefix, std::vector<NamedValue>* values) {
-  absl::StatusOr<std::vector<NamedValue>> fetched = FetchState(tensors);
+absl::Status Append(absl::Span<const NamedTensor> tensors, std::string_view prefix,
+                    std::vector<interp::NamedValue>* values) {
+  absl::StatusOr<std::vector<interp::NamedValue>> fetched = FetchState(tensors);
   if (!fetched.ok()) return fetched.status();
-  for (NamedValue& value : *fetched) values->push_back({StrCat(prefix, value.name), std::move(value.value)});
+  for (interp::NamedValue& value : *fetched) values->push_back({StrCat(prefix, value.name), std::move(value.value)});
   return absl::OkStatus();
 }
 
 // Returns the values whose names begin with the prefix, without it.
-std::vector<NamedValue> Part(const std::vector<NamedValue>& values, std::string_view prefix) {
-  std::vector<NamedValue> part;
-  for (const NamedValue& value : values) {
+std::vector<interp::NamedValue> Part(const std::vector<interp::NamedValue>& values, std::string_view prefix) {
+  std::vector<interp::NamedValue> part;
+  for (const interp::NamedValue& value : values) {
     if (value.name.starts_with(prefix)) part.push_back({value.name.substr(prefix.size()), value.value});
   }
   return part;
 }
 
-std::string_view Find(const SafetensorsFile& file, std::string_view name) {
+std::string_view Find(const interp::SafetensorsFile& file, std::string_view name) {
   for (const auto& [key, value] : file.metadata) {
     if (key == name) return value;
   }
   return {};
 }
 
-std::optional<int64_t> FindNumber(const SafetensorsFile& file, std::string_view name) {
+std::optional<int64_t> FindNumber(const interp::SafetensorsFile& file, std::string_view name) {
   const std::string_view text = Find(file, name);
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -58,7 +59,7 @@ std::optional<int64_t> FindNumber(const SafetensorsFile& file, std::string_view 
 
 absl::Status SaveCheckpoint(const std::string& path, std::string_view optimizer,
                             absl::Span<const TrainingState> devices) {
-  std::vector<NamedValue> values;
+  std::vector<interp::NamedValue> values;
   std::vector<std::pair<std::string, std::string>> metadata = {{"format", std::string(kFormat)},
                                                                {"optimizer", std::string(optimizer)},
                                                                {"steps", StrCat(devices[0].scheduler->steps())}};
@@ -71,13 +72,13 @@ absl::Status SaveCheckpoint(const std::string& path, std::string_view optimizer,
   }
   const DeviceGuard guard(devices[0].device);
   if (absl::Status s = Append(devices[0].optimizer->State(), kOptimizer, &values); !s.ok()) return s;
-  return WriteSafetensors(path, values, metadata);
+  return interp::WriteSafetensors(path, values, metadata);
 }
 
 absl::Status LoadCheckpoint(const std::string& path, std::string_view optimizer,
                             absl::Span<const TrainingState> devices) {
   Context context;
-  const absl::StatusOr<SafetensorsFile> file = ReadSafetensors(path, &context);
+  const absl::StatusOr<interp::SafetensorsFile> file = interp::ReadSafetensors(path, &context);
   if (!file.ok()) return file.status();
   const auto error = [&](const std::string& what) { return absl::InvalidArgumentError(StrCat(path, ": ", what)); };
   if (Find(*file, "format") != kFormat) return error("not a checkpoint of a training");
@@ -89,13 +90,13 @@ absl::Status LoadCheckpoint(const std::string& path, std::string_view optimizer,
   if (!FindNumber(*file, StrCat("seed.", devices.size() - 1)) || FindNumber(*file, StrCat("seed.", devices.size()))) {
     return error(StrCat("the checkpoint is not of ", devices.size(), devices.size() == 1 ? " device" : " devices"));
   }
-  const std::vector<NamedValue> model = Part(file->tensors, kModel), state = Part(file->tensors, kOptimizer);
+  const std::vector<interp::NamedValue> model = Part(file->tensors, kModel), state = Part(file->tensors, kOptimizer);
   for (size_t d = 0; d < devices.size(); ++d) {
     const TrainingState& to = devices[d];
     const DeviceGuard guard(to.device);
     if (absl::Status s = LoadState(to.registry->state(), model); !s.ok()) return error(std::string(s.message()));
     if (d > 0) {
-      const std::vector<NamedValue> own = Part(file->tensors, DevicePrefix(d));
+      const std::vector<interp::NamedValue> own = Part(file->tensors, DevicePrefix(d));
       if (absl::Status s = LoadState(to.registry->buffers(), own); !s.ok()) return error(std::string(s.message()));
     }
     if (absl::Status s = to.optimizer->LoadState(state); !s.ok()) return error(std::string(s.message()));

@@ -43,6 +43,8 @@ class Sequential {
     for (const auto& stage : stages_) x = stage(x, training);
     return x;
   }
+  // Applies module `i` alone.
+  Tensor Apply(int64_t i, const Tensor& x, bool training) const { return stages_[static_cast<size_t>(i)](x, training); }
   int64_t size() const { return static_cast<int64_t>(stages_.size()); }
 
  private:

@@ -4,14 +4,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "interp/runtime/observe/metrics.h"
+#include "interp/runtime/observe/profiler.h"
+#include "ir/core/str_cat.h"
 #include "tracer/graph/scope.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::nn {
 
 DeviceLoader::DeviceLoader(Tracer* tracer, DeviceState* device, Source source, const DeviceLoaderOptions& options)
-    : tracer_(tracer), device_(device), source_(std::move(source)), options_(options) {
-  threads_.emplace_back([this] { Load(); });
+    : tracer_(tracer),
+      device_(device),
+      source_(std::move(source)),
+      options_(options),
+      start_flow_(runtime::TraceMe::NewFlow()),
+      end_(options.batches) {
+  {
+    runtime::TraceMe start("StartLoader");
+    start.Produces(start_flow_);
+  }
+  for (int i = 0; i < std::max(options_.workers, 1); ++i) threads_.emplace_back([this, i] { Load(i); });
   for (int i = 0; i < std::max(options_.transfer_threads, 1); ++i) threads_.emplace_back([this] { Transfer(); });
 }
 
@@ -24,44 +36,63 @@ DeviceLoader::~DeviceLoader() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void DeviceLoader::Load() {
-  const size_t ahead = std::max<size_t>(options_.loader_prefetch, 1);
-  while (true) {
+int64_t DeviceLoader::FlowOf(int64_t number, BatchPoint point) const {
+  return start_flow_ << 40 | number << 2 | static_cast<int64_t>(point);
+}
+
+void DeviceLoader::Load(int worker) {
+  runtime::Profiler::SetThreadName(StrCat("loader.", worker));
+  const int64_t ahead = static_cast<int64_t>(std::max<size_t>(options_.loader_prefetch, 1));
+  const bool waits = !tracer_->client().options().defer_executions;
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (int64_t number = worker;; number += std::max(options_.workers, 1)) {
+    changed_.wait(lock, [&] { return stop_ || number >= end_ || number < next_given_ + ahead; });
+    if (stop_ || number >= end_) return;
+    lock.unlock();
+    absl::StatusOr<std::optional<std::vector<Literal>>> batch = std::optional<std::vector<Literal>>();
     {
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || made_.size() < ahead; });
-      if (stop_) return;
+      runtime::TraceMe span("cpu_loader.next");
+      span.Consumes(number < ahead ? start_flow_ : FlowOf(number - ahead, BatchPoint::kTaken));
+      span.Produces(FlowOf(number, BatchPoint::kMade));
+      span.Add("prefetch", ahead);
+      if (options_.batch_cost.count() > 0) span.SetCost(options_.batch_cost.count());
+      const runtime::TimedSection timed(&tracer_->metrics(), "LoaderBatchTime");
+      batch = source_(number);
+      lock.lock();
+      if (batch.ok() && *batch && waits) changed_.wait_for(lock, options_.batch_cost, [&] { return stop_; });
     }
-    absl::StatusOr<std::optional<std::vector<Literal>>> batch = source_();
-    std::lock_guard<std::mutex> lock(mutex_);
-    const bool last = !batch.ok() || !*batch;
     if (!batch.ok()) {
-      made_.emplace(next_made_++, batch.status());
+      made_.emplace(number, batch.status());
+      end_ = std::min(end_, number + 1);
     } else if (*batch) {
-      made_.emplace(next_made_++, **std::move(batch));
+      made_.emplace(number, **std::move(batch));
+    } else {
+      end_ = std::min(end_, number);
     }
-    made_all_ = last;
     changed_.notify_all();
-    if (last) return;
   }
 }
 
 void DeviceLoader::Transfer() {
+  runtime::Profiler::SetThreadName("transfer");
   const int64_t ahead = static_cast<int64_t>(std::max<size_t>(options_.device_prefetch, 1));
   const DeviceGuard guard(device_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     // Uploads start in order and may finish in another.
     changed_.wait(lock, [&] {
-      return stop_ || (made_all_ && made_.empty()) || (!made_.empty() && next_upload_ < next_given_ + ahead);
+      return stop_ || next_upload_ >= end_ || (made_.contains(next_upload_) && next_upload_ < next_given_ + ahead);
     });
-    if (stop_ || made_.empty()) return;
-    auto made = made_.extract(made_.begin());
-    ++next_upload_;
+    if (stop_ || next_upload_ >= end_) return;
+    auto made = made_.extract(next_upload_++);
     changed_.notify_all();
     lock.unlock();
     absl::StatusOr<Tensors> batch = Tensors();
     if (made.mapped().ok()) {
+      runtime::TraceMe span("cpu_data_to_xla_device");
+      span.Consumes(FlowOf(made.key(), BatchPoint::kMade));
+      if (made.key() >= ahead) span.Consumes(FlowOf(made.key() - ahead, BatchPoint::kTaken));
+      span.Produces(FlowOf(made.key(), BatchPoint::kSent));
       for (Literal& array : *made.mapped()) batch->push_back(tracer_->FromLiteral(std::move(array)));
     } else {
       batch = made.mapped().status();
@@ -72,7 +103,8 @@ void DeviceLoader::Transfer() {
   }
 }
 
-absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next() {
+absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next(const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   std::unique_lock<std::mutex> lock(mutex_);
   const int64_t number = next_given_;
   if (ended_) return std::optional<Tensors>();
@@ -87,7 +119,13 @@ absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next() {
   if (step) {
     if (absl::Status status = mark_step(); !status.ok()) return status;
   }
-  changed_.wait(lock, [&] { return uploaded_.contains(number) || (made_all_ && number >= next_made_); });
+  if (number < end_) {
+    runtime::TraceMe span("WaitForBatch");
+    span.Consumes(FlowOf(number, BatchPoint::kSent));
+    span.Produces(FlowOf(number, BatchPoint::kTaken));
+    const runtime::TimedSection timed(&tracer_->metrics(), "LoaderWaitTime");
+    changed_.wait(lock, [&] { return uploaded_.contains(number) || number >= end_; });
+  }
   const auto it = uploaded_.find(number);
   if (it == uploaded_.end()) {
     ended_ = true;

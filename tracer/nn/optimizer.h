@@ -12,10 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "interp/values/safetensors.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
 #include "tracer/nn/parameter_registry.h"
-#include "tracer/nn/safetensors.h"
 
 namespace hlokit::lazy::nn {
 
@@ -37,7 +37,7 @@ class Optimizer {
   // Returns the optimizer's state for a checkpoint: "NUMBER.momentum_buffer" and the like, with parameter numbers over
   // all groups. Empty before the first step. LoadState accepts the state of an optimizer of the same kind.
   std::vector<NamedTensor> State() const;
-  absl::Status LoadState(absl::Span<const NamedValue> values);
+  absl::Status LoadState(absl::Span<const interp::NamedValue> values);
 
   // Returns the parameters of all groups.
   const Tensors& parameters() const { return parameters_; }
@@ -58,6 +58,11 @@ class Optimizer {
   // Returns the sizes of tensor `k` of a parameter's state.
   virtual IntList StateSizes(size_t k, const Tensor& parameter) const;
   ParameterState& state(size_t i) { return states_[i]; }
+  // Adds a step to the count on the device, which replaces that of the host, so that a captured step is replayed.
+  // Requires: the host has counted this step. Returns the count, f32.
+  const Tensor& CountOnDevice(size_t i);
+  // Returns 1 - beta^step, without cancellation.
+  static Tensor BiasCorrection(const Tensor& step, double beta);
   size_t group_of(size_t i) const { return groups_[i]; }
 
  private:

@@ -22,8 +22,8 @@ std::string Quoted(const std::vector<std::string>& names) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedValue>> FetchState(absl::Span<const NamedTensor> tensors) {
-  std::vector<NamedValue> values;
+absl::StatusOr<std::vector<interp::NamedValue>> FetchState(absl::Span<const NamedTensor> tensors) {
+  std::vector<interp::NamedValue> values;
   if (tensors.empty()) return values;
   Tensors all;
   for (const NamedTensor& t : tensors) {
@@ -39,9 +39,10 @@ absl::StatusOr<std::vector<NamedValue>> FetchState(absl::Span<const NamedTensor>
   return values;
 }
 
-absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const NamedValue> values, bool strict) {
-  absl::flat_hash_map<std::string, const NamedValue*> by_name;
-  for (const NamedValue& value : values) by_name.emplace(value.name, &value);
+absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const interp::NamedValue> values,
+                       bool strict) {
+  absl::flat_hash_map<std::string, const interp::NamedValue*> by_name;
+  for (const interp::NamedValue& value : values) by_name.emplace(value.name, &value);
   std::vector<std::string> missing, unexpected, errors;
   for (const NamedTensor& t : tensors) {
     const auto it = by_name.find(t.name);
@@ -58,7 +59,7 @@ absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const N
   if (strict) {
     absl::flat_hash_map<std::string, bool> known;
     for (const NamedTensor& t : tensors) known.emplace(t.name, true);
-    for (const NamedValue& value : values) {
+    for (const interp::NamedValue& value : values) {
       if (!known.contains(value.name)) unexpected.push_back(value.name);
     }
     if (!unexpected.empty()) {
@@ -85,15 +86,15 @@ absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const N
 }
 
 absl::Status SaveState(const std::string& path, absl::Span<const NamedTensor> tensors, bool master_only) {
-  absl::StatusOr<std::vector<NamedValue>> values = FetchState(tensors);
+  absl::StatusOr<std::vector<interp::NamedValue>> values = FetchState(tensors);
   if (!values.ok()) return values.status();
   const bool master = tensors.empty() || tensors[0].tensor.device()->device()->ordinal() == 0;
-  return master || !master_only ? WriteSafetensors(path, *values) : absl::OkStatus();
+  return master || !master_only ? interp::WriteSafetensors(path, *values) : absl::OkStatus();
 }
 
 absl::Status LoadState(const std::string& path, absl::Span<const NamedTensor> tensors, bool strict) {
   Context context;
-  absl::StatusOr<SafetensorsFile> file = ReadSafetensors(path, &context);
+  absl::StatusOr<interp::SafetensorsFile> file = interp::ReadSafetensors(path, &context);
   if (!file.ok()) return file.status();
   return LoadState(tensors, file->tensors, strict);
 }

@@ -8,9 +8,7 @@
 namespace hlokit::lazy {
 
 StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : tracer_(tracer) {
-  span_.emplace(name);
-  span_->Add("step_num", step_num);
-  span_->Add("_r", 1);
+  span_.emplace(name, step_num);
   scope_.emplace(name);
 }
 

@@ -11,22 +11,33 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "interp/runtime/observe/profiler.h"
+#include "tracer/graph/scope.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 
 // A span of recording time, not device time. Requires: no step marker inside it.
-class Trace {
+using Trace = ScopedTrace;
+
+// The span of a step, which profiles number by `step_num`, without a scope or a marker.
+class StepSpan {
  public:
-  explicit Trace(std::string_view name) : span_(name), scope_(name) {}
+  using Stats = std::vector<std::pair<std::string, int64_t>>;
+  StepSpan(std::string_view name, int64_t step_num, Stats more = {}) : span_(name, With(step_num, std::move(more))) {}
 
  private:
-  runtime::TraceMe span_;
-  ScopedTrace scope_;
+  static Stats With(int64_t step_num, Stats more) {
+    more.emplace_back("step_num", step_num);
+    more.emplace_back("_r", 1);
+    return more;
+  }
+  runtime::AnnotationSpan span_;
 };
 
 // A step of a loop; ends with a step marker.
@@ -41,8 +52,8 @@ class StepTrace {
 
  private:
   Tracer* tracer_;
-  std::optional<runtime::TraceMe> span_;
-  std::optional<ScopedTrace> scope_;
+  std::optional<StepSpan> span_;
+  std::optional<ScopedName> scope_;
 };
 
 }  // namespace hlokit::lazy

@@ -142,6 +142,16 @@ std::vector<std::string> AutoAnalysis::AfterStep(const runtime::Metrics& metrics
     if (longest <= limit) return;
     give(StrCat(name, " slow"), StrCat(name, " too slow: longest instance took ", runtime::FormatTime(longest)));
   };
+  // The share of the time between batches that the program waits for them.
+  if (const std::optional<MetricData> m = metrics.metric("LoaderWaitTime"); m && steps > kWarmUpSteps) {
+    double waited = 0;
+    for (size_t i = 1; i < m->samples.size(); ++i) waited += m->samples[i].value;
+    const auto passed = static_cast<double>(m->samples.back().time_ns - m->samples.front().time_ns);
+    if (waited > kTooFrequent * passed) {
+      give("LoaderWaitTime", StrCat("LoaderWaitTime too long: ", runtime::FormatTime(m->accumulator),
+                                    " of waiting for batches during ", steps, " steps"));
+    }
+  }
   slow("CompileTime", kSlowCompileNs);
   slow("ExecuteTime", kSlowExecuteNs);
   std::string ops;

@@ -24,8 +24,8 @@ std::string AnalysisBlock(AnalysisKind kind, const ExecutionRecord& execution, i
 // Returns the block for a compiled program: a digest and its memory.
 std::string PostCompilationBlock(const Module& module);
 
-// Recommendations, each given once: for compilations or transfers in more than half of the steps, a very slow one, and
-// ops that ran on the host.
+// Recommendations, each given once: for compilations or transfers in more than half of the steps, a very slow one,
+// steps that mostly wait for their batches, and ops that ran on the host.
 class AutoAnalysis {
  public:
   std::vector<std::string> AfterStep(const runtime::Metrics& metrics, const ExecutionLog& log, int64_t steps);

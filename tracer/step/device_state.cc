@@ -57,6 +57,7 @@ absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<con
 }
 
 NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands) {
+  ++runtime::host_work.nodes;
   const size_t size = operands.size() + 1;
   if (key_.size() < size) key_.resize(size);
   uint64_t* const key = key_.data();

@@ -28,6 +28,9 @@ namespace {
 
 std::atomic<uint64_t> next_mark{1};
 
+// Larger graphs are not compared for profiles.
+constexpr int64_t kMaxExplainedNodes = 20000;
+
 // Incremented when lowerings or the serialized form of programs change.
 constexpr std::string_view kProgramVersion = "3";
 
@@ -91,6 +94,7 @@ PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* cons
   Graph& graph = device.graph();
   for (TensorData* data : tensors) slice.roots.push_back(device.ValueOf(data));
   slice.order = graph.PostOrder(slice.roots);
+  runtime::host_work.visited += static_cast<uint32_t>(slice.order.size());
   const uint64_t mark = next_mark.fetch_add(1, std::memory_order_relaxed);
   for (NodeId id : slice.order) {
     if (graph.node(id).op != Op::device_data) continue;
@@ -334,6 +338,7 @@ void Describe(DeviceState& device, const PendingSubgraph& slice, CompiledGraph* 
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
   runtime::Metrics& metrics = tracer.metrics();
+  ++runtime::host_work.syncs;
   metrics.AddSample("TensorsGraphSize", runtime::MetricKind::kValue, static_cast<double>(slice.order.size()));
   const absl::Span<const uint32_t> words = KeyOf(device, slice, options);
   if (std::shared_ptr<CompiledGraph> found = device.cache().Find(words)) {
@@ -351,7 +356,8 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   if (claim && claim->program() != nullptr) {
     metrics.Add("CachedCompile");
     result.how = ExecutionRecord::ProgramOrigin::kCached;
-    compiled.executable = tracer.client().DeserializeExecutable(Stored(*claim->program()));
+    compiled.executable = tracer.client().DeserializeExecutable(Stored(claim->program()->text));
+    compiled.executable->set_lowered(claim->program()->lowered);
     Describe(device, slice, &compiled);
     device.cache().Insert(result.graph);
     return result;
@@ -362,8 +368,16 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   std::string other_setting;
   if (disk != nullptr) {
     if (std::optional<runtime::SerializedExecutable> program = disk->Get(key)) {
-      if (claim) claim->Publish(std::string(program->text()));
+      std::string text = claim ? std::string(program->text()) : std::string();
       compiled.executable = tracer.client().DeserializeExecutable(*std::move(program));
+      // The stored program has no metadata.
+      if (tracer.options().client.keep_lowered) {
+        const runtime::TraceMe tool(runtime::kToolSpan);
+        absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, "SyncTensorsGraph");
+        if (!module.ok()) return module.status();
+        compiled.executable->set_lowered(*std::move(module));
+      }
+      if (claim) claim->Publish({std::move(text), compiled.executable->lowered()});
       result.how = ExecutionRecord::ProgramOrigin::kLoaded;
     } else {
       key.components = GraphKeyComponentsOf(device, slice, options);
@@ -376,18 +390,26 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
         device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;
     absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, name);
     if (!module.ok()) return module.status();
+    runtime::host_work.lowered += static_cast<uint32_t>(slice.order.size());
     absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
     if (!executable.ok()) return executable.status();
     compiled.executable = *std::move(executable);
     if (disk != nullptr || claim) {
       std::string program = tracer.client().Serialize(*compiled.executable);
       if (disk != nullptr) disk->Put(key, program);
-      if (claim) claim->Publish(std::move(program));
+      if (claim) claim->Publish({std::move(program), compiled.executable->lowered()});
     }
   }
   Describe(device, slice, &compiled);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
-  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
+  if (tracer.options().explain_recompiles || (runtime::Profiler::active() && compiled.nodes <= kMaxExplainedNodes)) {
+    const runtime::TraceMe tool(runtime::kToolSpan);
+    Explanation explanation = ExplainCompilation(device, slice, options, other_setting, &compiled);
+    runtime::Profiler::ExplainCompilation(compiled.executable.get(), explanation.difference);
+    if (tracer.options().explain_recompiles && !explanation.text.empty()) {
+      tracer.AddExplanation(std::move(explanation.text));
+    }
+  }
   device.cache().Insert(result.graph);
   return result;
 }
@@ -491,6 +513,17 @@ std::unique_lock<ReentrantMutex> LockToRun(DeviceState& device) {
   return std::unique_lock<ReentrantMutex>(device.mutex());
 }
 
+// A span that sets what a tool does for itself apart from the program.
+class ToolSpan {
+ public:
+  ToolSpan() {
+    if (CurrentSyncReason(SyncReason::kValue) == SyncReason::kTool) span_.emplace(runtime::kToolSpan);
+  }
+
+ private:
+  std::optional<runtime::TraceMe> span_;
+};
+
 // Copies a value to the host, for the program or for a tool.
 absl::StatusOr<Literal> ReadValue(DeviceState& device, const runtime::BufferUse& use) {
   if (CurrentSyncReason(SyncReason::kValue) == SyncReason::kTool) return runtime::Client::ReadBuffer(use);
@@ -521,6 +554,7 @@ absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait) {
 }
 
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait) {
+  const ToolSpan tool;
   {
     const std::unique_lock<ReentrantMutex> lock = LockToRun(device);
     std::vector<TensorData*> chosen;
@@ -536,6 +570,7 @@ absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, 
 }
 
 absl::Status ComputeTensor(const Tensor& t) {
+  const ToolSpan tool;
   DeviceState& device = *t.device();
   DeviceLock lock(device.mutex());
   TensorData* data = t.impl()->data.get();
@@ -549,6 +584,7 @@ absl::Status ComputeTensor(const Tensor& t) {
 }
 
 absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
+  const ToolSpan tool;
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;  // begins before another thread can donate the buffer
   {
@@ -560,6 +596,7 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
 }
 
 absl::StatusOr<Literal> FetchWithoutMaterializing(const Tensor& t) {
+  const ToolSpan tool;
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;
   {

@@ -15,7 +15,7 @@ SharedPrograms::Claim SharedPrograms::FindOrClaim(const std::string& contents) {
   }
 }
 
-void SharedPrograms::Release(const std::string& contents, std::shared_ptr<const std::string> program) {
+void SharedPrograms::Release(const std::string& contents, std::shared_ptr<const SharedProgram> program) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (program == nullptr) {
     programs_.erase(contents);

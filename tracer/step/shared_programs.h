@@ -12,7 +12,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/graph/module_fwd.h"
+
 namespace hlokit::lazy {
+
+struct SharedProgram {
+  std::string text;
+  std::shared_ptr<const Module> lowered;  // before compilation, if the client keeps it
+};
 
 class SharedPrograms {
  public:
@@ -22,7 +29,7 @@ class SharedPrograms {
   class Claim {
    public:
     Claim(SharedPrograms* owner, std::string contents) : owner_(owner), contents_(std::move(contents)) {}
-    explicit Claim(std::shared_ptr<const std::string> program) : program_(std::move(program)) {}
+    explicit Claim(std::shared_ptr<const SharedProgram> program) : program_(std::move(program)) {}
     Claim(Claim&& o) noexcept
         : owner_(std::exchange(o.owner_, nullptr)),
           contents_(std::move(o.contents_)),
@@ -32,27 +39,27 @@ class SharedPrograms {
       if (owner_ != nullptr) owner_->Release(contents_, nullptr);
     }
     // Null if the caller is to compile the graph.
-    const std::shared_ptr<const std::string>& program() const { return program_; }
-    void Publish(std::string program) {
-      std::exchange(owner_, nullptr)->Release(contents_, std::make_shared<const std::string>(std::move(program)));
+    const std::shared_ptr<const SharedProgram>& program() const { return program_; }
+    void Publish(SharedProgram program) {
+      std::exchange(owner_, nullptr)->Release(contents_, std::make_shared<const SharedProgram>(std::move(program)));
     }
 
    private:
     SharedPrograms* owner_ = nullptr;
     std::string contents_;
-    std::shared_ptr<const std::string> program_;
+    std::shared_ptr<const SharedProgram> program_;
   };
   // Waits if another device is compiling the graph.
   Claim FindOrClaim(const std::string& contents);
 
  private:
-  void Release(const std::string& contents, std::shared_ptr<const std::string> program);
+  void Release(const std::string& contents, std::shared_ptr<const SharedProgram> program);
 
   const size_t capacity_;  // programs kept
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_map<std::string, std::shared_ptr<const std::string>> programs_;  // null: being compiled
-  std::list<std::string> finished_;                                               // oldest first
+  std::unordered_map<std::string, std::shared_ptr<const SharedProgram>> programs_;  // null: being compiled
+  std::list<std::string> finished_;                                                 // oldest first
 };
 
 }  // namespace hlokit::lazy

@@ -24,8 +24,19 @@ DeviceState* CurrentDevice() { return current_device; }
 DeviceGuard::DeviceGuard(DeviceState* device) : previous_(std::exchange(current_device, device)) {}
 DeviceGuard::~DeviceGuard() { current_device = previous_; }
 
+namespace {
+
+// Returns the program's current line, for spans of profiles.
+std::string CurrentSourceLine() {
+  const SourceFrame* const frame = CurrentFrame();
+  return frame == nullptr ? std::string() : StrCat(frame->file, ":", frame->line);
+}
+
+}  // namespace
+
 Tracer::Tracer(const TracerOptions& options)
     : options_(options), metrics_(options.metrics), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
+  runtime::Profiler::SetSourceProvider(&CurrentSourceLine);
   client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
   if (!options_.persistent_cache.directory.empty()) {
     persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
@@ -71,7 +82,8 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::s
                                                    : *device();
   const ScopedSourceLocation site(location);
   if (absl::Status s = status(); !s.ok()) return s;
-  const runtime::TraceMe trace("StepMarker");
+  runtime::TraceMe trace("StepMarker");
+  trace.Add("step_num", state.steps);
   if (options_.step_log) Warn("torch_xla.torch_xla::sync");
   {
     DeviceLock lock(state.mutex());

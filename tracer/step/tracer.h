@@ -125,7 +125,10 @@ class Tracer {
   HostRendezvous& host_rendezvous() { return *host_rendezvous_; }
 
   // Increments the counter of an op.
-  void CountOp(Op op) { op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed); }
+  void CountOp(Op op) {
+    ++runtime::host_work.ops;
+    op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed);
+  }
   // Updates the counters of ops and of creations in metrics().
   void PublishCounters();
 

@@ -113,6 +113,8 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   metrics_->Add("CreateCompileHandles");
   auto executable = std::make_shared<Executable>();
   executable->module_ = std::move(module);
+  if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(executable->module_->Clone()));
+  const int64_t begun = ReadThreadCounters().cpu_ns;
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
   if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
@@ -120,8 +122,11 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   executable->options_ = options_.evaluator;
   executable->devices_ = devices_.size();
   // A program that is not needed may be larger than memory.
-  if (options_.defer_executions) return executable;
-  if (absl::Status s = executable->Prepare(); !s.ok()) return s;
+  if (!options_.defer_executions) {
+    if (absl::Status s = executable->Prepare(); !s.ok()) return s;
+  }
+  executable->compile_seconds_ = static_cast<double>(ReadThreadCounters().cpu_ns - begun) * 1e-9;
+  Profiler::RecordCompilation(executable);
   return executable;
 }
 
@@ -139,6 +144,11 @@ std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable p
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
+}
+
+void Executable::set_lowered(std::shared_ptr<const Module> lowered) {
+  lowered_collective_ = lowered != nullptr && HasCollectives(*lowered);
+  lowered_ = std::move(lowered);
 }
 
 absl::Status Executable::Prepare() {
@@ -274,6 +284,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated) {
   const TraceMe trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
+  ++host_work.calls;
+  host_work.buffers += static_cast<uint32_t>(arguments.size() + results.size());
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   auto taken = std::make_shared<Arguments>();
   std::optional<DeferredExecutions::PendingExecution> held;
@@ -328,7 +340,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     held->start = [device, work = std::move(work)]() mutable { device->Enqueue(std::move(work)); };
     deferred_->Defer(*std::move(held));
   }
-  Profiler::RecordExecution(called, device->ordinal());
+  const bool together = devices_.size() > 1 && (called->lowered_collective_ || called->collective_);
+  Profiler::RecordExecution(called, device->ordinal(), together);
 }
 
 void Client::StartDeferred() {
@@ -341,6 +354,8 @@ std::shared_ptr<DeviceBuffer> Client::TransferToDevice(Device* device, Literal v
   const TraceMe trace("PjRtComputationClient::TransferToDevice");
   metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
   metrics_->Add("CreateDataHandles");
+  ++host_work.transfers;
+  host_work.sent_bytes += value.size_bytes();
   return device->CreateBuffer(std::move(value), std::move(context));
 }
 
@@ -351,6 +366,8 @@ std::shared_ptr<DeviceBuffer> Client::TransferWhenRead(Device* device, Shape sha
     TimedSection timed(metrics_, "TransferToDeviceTime");
     const TraceMe trace("PjRtComputationClient::TransferToDevice");
     metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(ByteSize(shape)));
+    ++host_work.transfers;
+    host_work.sent_bytes += static_cast<uint64_t>(ByteSize(shape));
     return generate();
   };
   return device->CreateBuffer({ByteSize(shape), std::move(transfer)}, std::move(context));
@@ -361,6 +378,8 @@ absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {
   const TraceMe trace("PjRtComputationClient::TransferFromDevice");
   absl::StatusOr<Literal> value = ReadBuffer(use);
   if (value.ok()) {
+    ++host_work.fetches;
+    host_work.fetched_bytes += value->size_bytes();
     metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(value->size_bytes()));
   }
   return value;

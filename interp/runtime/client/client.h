@@ -42,6 +42,8 @@ struct ClientOptions {
   double collective_timeout_seconds = 60;
   // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
   bool defer_executions = false;
+  // Keeps each program as it was before the pipeline (Executable::lowered), for compilers of other targets.
+  bool keep_lowered = false;
 };
 
 // A compiled program. A deserialized one, and one of a client that defers executions, is prepared at its first use
@@ -53,6 +55,11 @@ class Executable {
   absl::Status Prepare();
   // Requires: Prepare returned OK. Other programs from Compile are prepared.
   const Module& module() const { return *module_; }
+  // Returns the program before the pipeline; null unless the client keeps it. Devices that share a program share it.
+  const std::shared_ptr<const Module>& lowered() const { return lowered_; }
+  void set_lowered(std::shared_ptr<const Module> lowered);
+  // Seconds of CPU time that compiling took here; 0 for programs that were loaded.
+  double compile_seconds() const { return compile_seconds_; }
   // Shapes of the parameters, and of the elements of the root tuple.
   const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
   const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
@@ -66,6 +73,9 @@ class Executable {
   interp::EvaluatorOptions options_;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
+  std::shared_ptr<const Module> lowered_;
+  bool lowered_collective_ = false;  // `lowered_` has collectives
+  double compile_seconds_ = 0;
   std::unique_ptr<interp::Evaluator> evaluator_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for all devices, which run it together

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "interp/runtime/observe/xplane.pb.h"
 #include "ir/core/double_text.h"
 #include "ir/core/json_writer.h"
@@ -29,6 +30,11 @@ std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
 
 // Significant digits of times and values: they keep a picosecond in an hour.
 constexpr int kDigits = 15;
+// Line of counters: each event sets a value. XProf's name.
+constexpr std::string_view kCounters = "_counters_";
+// Derived lines follow those of the file.
+constexpr int64_t kFrameworkLines = 100;
+constexpr size_t kMaxScopeDepth = 32;  // scopes inside of it are not shown
 
 class TraceWriter {
  public:
@@ -54,15 +60,112 @@ class TraceWriter {
         json_.Key("args").BeginObject().Member("name", line.name()).EndObject().EndObject();
         for (const proto::XEvent& event : line.events()) {
           const double start = StartOf(line, event);
-          if (start <= last_) WriteEvent(plane, process, line, event, start);
+          if (start > last_) continue;
+          if (line.name() == kCounters) {
+            WriteCounter(plane, process, event, start);
+          } else {
+            WriteEvent(plane, process, line, event, start);
+          }
         }
       }
+      WriteFrameworkLines(plane, process);
     }
     json_.EndArray("\n").EndObject();
     out_ << '\n';
   }
 
  private:
+  // An interval of a derived line.
+  struct Derived {
+    std::string name;
+    double start;
+    double end;
+  };
+
+  // Writes the lines that XProf derives from the operations of a device: the scopes of the program, nested, and its
+  // ops.
+  void WriteFrameworkLines(const proto::XPlane& plane, int64_t process) {
+    std::vector<Derived> scopes, ops;
+    for (const proto::XLine& line : plane.lines()) {
+      if (line.name() == "XLA Ops") DeriveFrameworkLines(plane, line, &scopes, &ops);
+    }
+    if (ops.empty()) return;
+    const std::pair<std::string_view, const std::vector<Derived>*> lines[] = {{"Framework Name Scope", &scopes},
+                                                                              {"Framework Ops", &ops}};
+    int64_t id = kFrameworkLines;
+    for (const auto& [name, events] : lines) {
+      BeginEvent("M").Member("pid", process).Member("tid", ++id).Member("name", "thread_name");
+      json_.Key("args").BeginObject().Member("name", name).EndObject().EndObject();
+      for (const Derived& e : *events) {
+        if (e.start > last_) continue;
+        BeginEvent("X").Member("pid", process).Member("tid", id).Key("ts").Rounded(e.start, kDigits);
+        json_.Key("dur").Rounded(e.end - e.start, kDigits).Member("name", e.name).EndObject();
+      }
+    }
+  }
+
+  // Splits the scopes of the operations that contain no others. Neighbors in one scope of one step share its event.
+  void DeriveFrameworkLines(const proto::XPlane& plane, const proto::XLine& line, std::vector<Derived>* scopes,
+                            std::vector<Derived>* ops) const {
+    std::vector<size_t> open;  // indices into *scopes, outermost first
+    std::string open_step;
+    for (int k = 0; k < line.events_size(); ++k) {
+      const proto::XEvent& event = line.events(k);
+      // Times in a file are arbitrary: sums of doubles do not overflow.
+      const bool contains = k + 1 < line.events_size() && line.events(k + 1).duration_ps() > 0 &&
+                            static_cast<double>(line.events(k + 1).offset_ps()) <
+                                static_cast<double>(event.offset_ps()) + static_cast<double>(event.duration_ps());
+      if (contains || event.duration_ps() == 0) continue;
+      const std::string path = StatText(plane, event, "tf_op");
+      if (path.empty()) continue;
+      const std::string step = StatText(plane, event, "group_id");
+      const double start = StartOf(line, event);
+      const double end = start + static_cast<double>(event.duration_ps()) * 1e-6;
+      std::vector<std::string> names = absl::StrSplit(path, '/');
+      ops->push_back({std::string(names.back()), start, end});
+      names.pop_back();
+      if (names.size() > kMaxScopeDepth) names.resize(kMaxScopeDepth);
+      if (step != open_step) open.clear();
+      open_step = step;
+      size_t same = 0;
+      while (same < open.size() && same < names.size() && (*scopes)[open[same]].name == names[same]) ++same;
+      open.resize(same);
+      for (size_t index : open) (*scopes)[index].end = std::max((*scopes)[index].end, end);
+      for (size_t depth = same; depth < names.size(); ++depth) {
+        open.push_back(scopes->size());
+        scopes->push_back({std::string(names[depth]), start, end});
+      }
+    }
+  }
+
+  // Returns a stat of an event or of its metadata as text, or "".
+  static std::string StatText(const proto::XPlane& plane, const proto::XEvent& event, std::string_view name) {
+    const auto text = [&](const auto& stats) -> std::string {
+      for (const proto::XStat& stat : stats) {
+        const auto found = plane.stat_metadata().find(stat.metadata_id());
+        if (found == plane.stat_metadata().end() || found->second.name() != name) continue;
+        if (stat.value_case() == proto::XStat::kStrValue) return stat.str_value();
+        if (stat.value_case() == proto::XStat::kInt64Value) return StrCat(stat.int64_value());
+      }
+      return "";
+    };
+    std::string own = text(event.stats());
+    if (!own.empty()) return own;
+    const auto found = plane.event_metadata().find(event.metadata_id());
+    return found == plane.event_metadata().end() ? own : text(found->second.stats());
+  }
+
+  void WriteCounter(const proto::XPlane& plane, int64_t process, const proto::XEvent& event, double start) {
+    BeginEvent("C").Member("pid", process).Key("ts").Rounded(start, kDigits);
+    json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
+    for (const proto::XStat& stat : event.stats()) {
+      json_.Key("value");
+      WriteValue(plane, stat);
+      break;
+    }
+    json_.EndObject().EndObject();
+  }
+
   void ComputeStart() {
     for (const proto::XPlane& plane : space_.planes()) {
       for (const proto::XLine& line : plane.lines()) {

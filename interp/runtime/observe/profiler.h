@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "interp/runtime/observe/host_work.h"
 
 namespace hlokit::runtime {
 
@@ -27,12 +28,17 @@ class Executable;
 // Returns nanoseconds of a monotonic clock shared by all threads.
 int64_t ProfileClock();
 
+// Name of spans in which a tool works for itself, such as reading values to print: they are no part of the program.
+inline constexpr std::string_view kToolSpan = "(tool)";
+
 struct TraceEvent {
   std::string name;
   uint32_t thread = 0;  // index of Profile::threads
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  std::vector<std::pair<std::string, int64_t>> stats;  // "step_num", "_r", "group_id"
+  std::vector<std::pair<std::string, int64_t>> stats;  // "step_num", "_r", "group_id", "cost_ns", "_p", "_c"
+  ThreadCounters at_start = {}, at_end = {};           // of its thread
+  std::string source = {};                             // "train.script:12"; empty: unknown
 };
 
 // A call of an executable.
@@ -41,6 +47,16 @@ struct ExecutionEvent {
   int device = 0;
   uint32_t thread = 0;    // the calling thread
   int64_t called_ns = 0;  // when the call returned, with the execution in the device's queue
+  ThreadCounters at_call = {};
+  bool collective = false;  // begins once all devices of the process have been called
+};
+
+// A compilation, within a span of its thread.
+struct CompilationEvent {
+  std::shared_ptr<Executable> executable;
+  uint32_t thread = 0;
+  int64_t time_ns = 0;
+  std::string reason = {};  // why no known program was used; "": not explained
 };
 
 struct Profile {
@@ -50,8 +66,9 @@ struct Profile {
   std::vector<std::string> threads;        // names by number
   std::vector<TraceEvent> events;          // in order of start; parents before children
   std::vector<ExecutionEvent> executions;  // in order of call
-  int64_t dropped = 0;                     // events beyond the limit
-  std::vector<int64_t> step_ends_ns;       // ascending; empty: steps end at their step markers
+  std::vector<CompilationEvent> compilations;
+  int64_t dropped = 0;                // events beyond the limit
+  std::vector<int64_t> step_ends_ns;  // ascending; empty: steps end at their step markers
 };
 
 struct ProfilerOptions {
@@ -66,9 +83,17 @@ class Profiler {
   static absl::StatusOr<Profile> Stop();
   static bool active();
   // Records a call if a profile is being recorded.
-  static void RecordExecution(std::shared_ptr<Executable> executable, int device);
-  // Sets the name of this thread in profiles.
+  static void RecordExecution(std::shared_ptr<Executable> executable, int device, bool collective = false);
+  // Records a compilation if a profile is being recorded.
+  static void RecordCompilation(std::shared_ptr<Executable> executable);
+  // Sets the reason of the last compilation of `executable`.
+  static void ExplainCompilation(const Executable* executable, std::string_view reason);
+  // Discards what was recorded since Start, so that the profile begins here: after a program has set up its parameters.
+  static void Restart();
+  // Sets the name of this thread in profiles. Threads with the same name share a line.
   static void SetThreadName(std::string_view name);
+  // Sets the function that returns the current source line of the program, for spans. Null: unknown.
+  static void SetSourceProvider(std::string (*provider)());
 };
 
 // A span of this thread, from construction to destruction. Recorded if a profile was being recorded at both ends.
@@ -79,12 +104,34 @@ class TraceMe {
   TraceMe(const TraceMe&) = delete;
   TraceMe& operator=(const TraceMe&) = delete;
   void Add(std::string_view stat, int64_t value);
+  // Declares the host time of the span, in place of the measured one: of work that a program pretends to do.
+  void SetCost(int64_t ns) { Add("cost_ns", ns); }
+  // Connects threads: a span that consumes a flow begins, or if it is a wait ends, no earlier than the span that
+  // produces it ends. Returned by NewFlow.
+  void Produces(int64_t flow) { Add("_p", flow); }
+  void Consumes(int64_t flow) { Add("_c", flow); }
+  static int64_t NewFlow();
 
  private:
   uint64_t session_;  // 0: not recorded
   int64_t start_ns_ = 0;
+  ThreadCounters at_start_;
   std::string name_;
+  std::string source_;
   std::vector<std::pair<std::string, int64_t>> stats_;
+};
+
+// A span that names a part of the user's program. One that is in progress when a profile starts or stops is in the
+// profile too, from its start or until its end.
+class AnnotationSpan {
+ public:
+  explicit AnnotationSpan(std::string_view name, std::vector<std::pair<std::string, int64_t>> stats = {});
+  ~AnnotationSpan();
+  AnnotationSpan(const AnnotationSpan&) = delete;
+  AnnotationSpan& operator=(const AnnotationSpan&) = delete;
+
+ private:
+  uint64_t id_;
 };
 
 }  // namespace hlokit::runtime

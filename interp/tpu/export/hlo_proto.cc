@@ -5,104 +5,48 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/export/hlo.pb.h"
-#include "interp/tpu/export/hlo_instruction_proto.h"
-#include "interp/tpu/export/shape_proto.h"
+#include "absl/container/flat_hash_map.h"
 #include "interp/tpu/memory/heap_simulator.h"
 #include "interp/tpu/report/ascii.h"
-#include "ir/graph/traversal.h"
+#include "parser/proto/hlo.pb.h"
+#include "parser/proto/module_writer.h"
+#include "parser/proto/serialize.h"
 
 namespace hlokit::tpu {
 
 namespace {
 
-void WriteProgramShape(Computation computation, xla::ProgramShapeProto* out) {
-  for (int64_t k = 0; k < computation.parameter_count(); ++k) {
-    WriteShape(computation.parameter(k).shape(), out->add_parameters());
-    out->add_parameter_names(Ascii(computation.parameter(k).name()));
-  }
-  WriteShape(computation.root().shape(), out->mutable_result());
-}
+// Constants with more elements are written without values; no viewer shows them.
+constexpr int64_t kMaxLiteralElements = 256;
 
-void WriteStackFrames(const Context& context, const StackFrames& frames, xla::StackFrameIndexProto* out) {
-  for (StringId name : frames.file_names) out->add_file_names(Ascii(context.str(name)));
-  for (StringId name : frames.function_names) out->add_function_names(Ascii(context.str(name)));
-  for (const FileLocation& location : frames.file_locations) {
-    xla::StackFrameIndexProto::FileLocation* to = out->add_file_locations();
-    to->set_file_name_id(location.file_name_id);
-    to->set_function_name_id(location.function_name_id);
-    to->set_line(location.line);
-    to->set_column(location.column);
-  }
-  for (const StackFrame& frame : frames.stack_frames) {
-    xla::StackFrameIndexProto::StackFrame* to = out->add_stack_frames();
-    to->set_file_location_id(frame.file_location_id);
-    to->set_parent_frame_id(frame.parent_frame_id);
-  }
-}
-
-void WriteHeader(const Module& module, xla::HloModuleProto* out) {
-  const ModuleHeader& header = module.header();
-  const Context& context = module.context();
-  for (const InputOutputAlias& alias : header.input_output_alias) {
-    xla::HloInputOutputAliasProto::Entry* entry = out->mutable_input_output_alias()->add_entries();
-    for (int64_t k : context.list(alias.output_index)) entry->add_output_shape_index(k);
-    entry->set_parameter_number(alias.parameter);
-    for (int64_t k : context.list(alias.parameter_index)) entry->add_parameter_shape_index(k);
-    entry->set_kind(alias.must_alias ? 2 : 1);
-  }
-  for (const BufferDonor& donor : header.buffer_donor) {
-    xla::HloBufferDonorProto::Entry* entry = out->mutable_buffer_donor()->add_entries();
-    entry->set_parameter_number(donor.parameter);
-    for (int64_t k : context.list(donor.parameter_index)) entry->add_parameter_shape_index(k);
-  }
-  if (header.frontend_attributes) {
-    WriteFrontendAttributes(context, header.frontend_attributes, out->mutable_frontend_attributes());
-  }
-  if (!header.stack_frames.empty()) {
-    WriteStackFrames(context, header.stack_frames, out->mutable_stack_frame_index());
-  }
+void WriteModule(const Module& module, const KernelPlan& plan, const ProtoIds& ids, int64_t program_id,
+                 xla::HloModuleProto* out) {
+  ProtoWriteOptions options;
+  options.max_literal_elements = kMaxLiteralElements;
+  // A module with a part that no message holds, such as a tuple of millions of elements, is left out.
+  if (!WriteModuleProto(module, options, out).ok()) out->Clear();
+  out->set_id(program_id);
   bool dynamic = false;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) dynamic |= i.shape().has_dynamic_dims();
   }
   out->set_is_dynamic(dynamic);
-}
-
-void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_id, xla::HloModuleProto* out) {
-  out->set_name(Ascii(module.name()));
-  out->set_id(program_id);
-  const ComputationRoles roles = RolesOf(module);
-  for (ComputationId id : ComputationPostOrder(module)) {
-    const Computation c = module.computation(id);
-    xla::HloComputationProto* computation = out->add_computations();
-    computation->set_name(Ascii(c.name()));
-    computation->set_id(IdOf(c.id()));
-    computation->set_root_id(IdOf(c.root().id()));
-    computation->set_is_fusion_computation(roles.fusion[id.value] != 0);
-    if (c.execution_thread() != "main") computation->set_execution_thread(Ascii(c.execution_thread()));
-    WriteProgramShape(c, computation->mutable_program_shape());
-    // Passes leave instructions in any order; readers expect operands first.
-    for (InstructionId at : PostOrder(c)) WriteInstruction(module.instruction(at), computation->add_instructions());
-  }
-  out->set_entry_computation_name(Ascii(module.entry().name()));
-  out->set_entry_computation_id(IdOf(module.entry().id()));
-  WriteProgramShape(module.entry(), out->mutable_host_program_shape());
-  WriteHeader(module, out);
+  out->clear_schedule();
   for (const ComputationPlan& computation : plan.computations()) {
     xla::HloScheduleProto::InstructionSequence& sequence =
-        (*out->mutable_schedule()->mutable_sequences())[IdOf(computation.computation)];
-    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(IdOf(step.root));
+        (*out->mutable_schedule()->mutable_sequences())[ids.of(computation.computation)];
+    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(ids.of(step.root));
   }
 }
 
 class Buffers {
  public:
-  Buffers(const ReportInput& input, const KernelPlan& plan, xla::BufferAssignmentProto* out)
-      : input_(input), module_(input.module), plan_(plan), memory_(input.memory), out_(*out) {}
+  Buffers(const ReportInput& input, const KernelPlan& plan, const ProtoIds& ids, xla::BufferAssignmentProto* out)
+      : input_(input), module_(input.module), plan_(plan), memory_(input.memory), ids_(ids), out_(*out) {}
 
   void Write() {
     const Computation entry = module_.entry();
+    absl::flat_hash_map<int64_t, int64_t> allocation_of;  // by parameter number
     for (const LiveRange& parameter : memory_.persistent) {
       const int64_t buffer = AddBuffer(parameter.value, parameter.bytes);
       xla::BufferAllocationProto* allocation = AddAllocation(buffer, parameter.bytes);
@@ -110,6 +54,17 @@ class Buffers {
       if (i.opcode() != Opcode::kParameter) continue;
       allocation->set_is_entry_computation_parameter(true);
       allocation->set_parameter_number(i.parameter_number());
+      allocation_of[i.parameter_number()] = allocation->index();
+    }
+    for (const AliasedResult& result : memory_.aliased) {
+      const auto found = allocation_of.find(result.parameter);
+      if (found == allocation_of.end()) continue;
+      const int64_t buffer = AddBuffer(result.value, result.bytes);
+      xla::BufferAllocationProto* allocation = out_.mutable_buffer_allocations(static_cast<int>(found->second));
+      xla::BufferAllocationProto::Assigned* assigned = allocation->add_assigned();
+      assigned->set_logical_buffer_id(buffer);
+      assigned->set_size(result.bytes);
+      allocation->set_maybe_live_out(true);
     }
     const int64_t at = plan_.PlanOf(entry.id());
     if (at < 0) return;
@@ -121,13 +76,13 @@ class Buffers {
     trace->set_whole_module_simulation(true);
     trace->set_buffer_allocation_index(heap_index);
     std::vector<int64_t> ids(memory_.live_ranges.size(), 0);
-    const int64_t size = SimulateHeap(memory_, steps.size(), [&](const HeapEvent& e) {
+    VisitHeap(memory_, steps.size(), [&](const HeapEvent& e) {
       const LiveRange& life = memory_.live_ranges[e.live_range];
       if (e.allocates) {
         ids[e.live_range] = AddBuffer(life.value, life.bytes);
         xla::BufferAllocationProto::Assigned* assigned = heap_allocation->add_assigned();
         assigned->set_logical_buffer_id(ids[e.live_range]);
-        assigned->set_offset(e.offset);
+        assigned->set_offset(life.offset);
         assigned->set_size(life.bytes);
         if (life.to >= steps.size()) heap_allocation->set_maybe_live_out(true);
       }
@@ -137,7 +92,7 @@ class Buffers {
       event->set_computation_name(Ascii(entry.name()));
       event->set_instruction_name(Ascii(module_.instruction(steps[e.step].root).name()));
     });
-    heap_allocation->set_size(size);
+    heap_allocation->set_size(memory_.heap_bytes);
     WriteVectorMemory(steps, input_.simulation.computations[at].vmem_arrays);
   }
 
@@ -202,7 +157,7 @@ class Buffers {
     buffer->set_id(static_cast<int64_t>(out_.logical_buffers_size()));
     buffer->set_size(bytes);
     buffer->mutable_defined_at()->set_instruction_name(Ascii(module_.instruction(value).name()));
-    buffer->mutable_defined_at()->set_instruction_id(IdOf(value));
+    buffer->mutable_defined_at()->set_instruction_id(ids_.of(value));
     return buffer->id();
   }
   xla::BufferAllocationProto* AddAllocation(int64_t buffer, int64_t bytes) {
@@ -221,16 +176,18 @@ class Buffers {
   const Module& module_;
   const KernelPlan& plan_;
   const MemoryPlan& memory_;
+  const ProtoIds& ids_;
   xla::BufferAssignmentProto& out_;
 };
 
 }  // namespace
 
 std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id) {
+  const ProtoIds ids = ProtoIdsOf(input.module);
   xla::HloProto proto;
-  WriteModule(input.module, plan, program_id, proto.mutable_hlo_module());
-  Buffers(input, plan, proto.mutable_buffer_assignment()).Write();
-  return proto.SerializeAsString();
+  WriteModule(input.module, plan, ids, program_id, proto.mutable_hlo_module());
+  Buffers(input, plan, ids, proto.mutable_buffer_assignment()).Write();
+  return SerializedMessage(proto);
 }
 
 }  // namespace hlokit::tpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module as an HloProto with the buffers of its memory plan, for XProf's graph viewer, memory viewer and op profile.
-// Literals, windows and dimension numbers are omitted; the viewers show names, shapes, operands, calls and metadata.
+// Large constants have no values.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_HLO_PROTO_H_
 #define HLOKIT_INTERP_TPU_EXPORT_HLO_PROTO_H_
 

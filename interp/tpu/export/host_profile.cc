@@ -12,6 +12,7 @@
 #include "interp/runtime/observe/profiler.h"
 #include "interp/runtime/observe/xplane.pb.h"
 #include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/span_names.h"
 
 namespace hlokit::tpu {
 
@@ -156,7 +157,10 @@ absl::StatusOr<HostModel> HostModelOfProfile(std::string_view xspace) {
   if (absl::Status s = reader.Read(xspace); !s.ok()) return s;
   const std::vector<size_t> program_of(reader.profile().executions.size(), 0);
   const double no_time[] = {0};
-  HostModel plan = ReplayProfile(reader.profile(), program_of, no_time).plan;
+  ReplayOptions options;
+  options.program_of = program_of;
+  options.seconds_of = no_time;
+  HostModel plan = ReplayProfile(reader.profile(), options).plan;
   if (plan.steps.empty()) return absl::NotFoundError("the profile has no steps");
   const double steps = static_cast<double>(plan.steps.size());
   const double input = SecondsElsewhere(reader, HostPhase::kInput) / steps;

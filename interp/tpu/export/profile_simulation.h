@@ -14,8 +14,10 @@
 #include "absl/status/statusor.h"
 #include "interp/runtime/observe/profiler.h"
 #include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/report_graphs.h"
 #include "interp/tpu/export/xplane.h"
 #include "interp/tpu/report/report.h"
+#include "interp/tpu/timing/compile_time.h"
 
 namespace hlokit::tpu {
 
@@ -23,7 +25,8 @@ class ProfileSimulation {
  public:
   struct Options {
     std::string pipeline = "tpu";  // runs first on programs without a schedule
-    int64_t replicas = 0;          // 0: as in the programs
+    int64_t replicas = 0;          // 0: as in the programs, or as many as devices ran
+    HostTimes times = HostTimes::kModeled;
     // Returns the simulation options for a program.
     std::function<absl::StatusOr<SimulationOptions>(const Module&)> machine;
   };
@@ -35,17 +38,26 @@ class ProfileSimulation {
   size_t program_count() const { return programs_.size(); }
   const ReportInput& input(size_t program) const { return programs_[program]->input; }
   const KernelPlan& plan(size_t program) const { return programs_[program]->plan; }
+  // Returns the modeled time of a TPU compiler, and the CPU seconds that compiling took in the recorded process.
+  const CompileTime& compile_time(size_t program) const { return programs_[program]->compile_time; }
+  double measured_compile_seconds(size_t program) const { return programs_[program]->measured_compile_seconds; }
+  // Returns all graphs, threads and one steady step for ReportDocument.
+  RecordedRun recorded_run() const;
   // Returns the space for XSpaceBytes.
   ProfileSpace ToSpace(int64_t devices, size_t max_events) const;
 
  private:
   struct Program {
-    Program(Module module, SimulationOptions options);
+    Program(Module source, Module module, SimulationOptions options, std::string_view pipeline);
+    const Module source;  // as it was lowered
     const Module module;
     const SimulationOptions options;
+    const std::string pipeline;
     const KernelPlan plan;
     const Simulation simulation;
     const MemoryPlan memory;
+    const CompileTime compile_time;
+    double measured_compile_seconds = 0;
     const ReportInput input;
   };
 

@@ -3,9 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "interp/tpu/export/host_plan_recorder.h"
+#include "interp/tpu/export/thread_points.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
@@ -15,348 +21,416 @@ namespace {
 using runtime::Profile;
 using runtime::TraceEvent;
 
-struct NamedPhase {
-  std::string_view text;
-  HostPhase phase;
-};
-// Phases by prefix of a span name.
-constexpr NamedPhase kPhases[] = {
-    {"PjRtComputationClient::Compile", HostPhase::kCompile},
-    {"PjRtComputationClient::TransferToDevice", HostPhase::kTransfer},
-    {"PjRtComputationClient::TransferFromDevice", HostPhase::kFetch},
-    {"PjRtComputationClient::Execute", HostPhase::kExecute},
-    {"TPUExecute", HostPhase::kExecute},
-    {"XLAGraphExecutor::Compile", HostPhase::kCompile},
-    {"WaitForDevice", HostPhase::kFetch},
-    {"WaitForQueue", HostPhase::kExecute},
-    {"WaitForBatch", HostPhase::kInput},
-    {"DeviceBarrier", HostPhase::kFetch},
-    {"cpu_loader.next", HostPhase::kInput},
-    {"get_batch_from_cpu_queue", HostPhase::kInput},
-    {"cpu_data_to_xla_device", HostPhase::kTransfer},
-    {kStepMarker, HostPhase::kMarker},
-    {"SyncLiveTensorsGraph", HostPhase::kMarker},
-    {"SyncTensorsGraph", HostPhase::kMarker},
-    {"CollectSyncTensors", HostPhase::kMarker},
-    {"RunPostOrder", HostPhase::kMarker},
-    {"ScheduleSyncTensorsGraph", HostPhase::kMarker},
-    {"SetTensorData", HostPhase::kMarker},
+constexpr double kUnknown = -1;
+
+// State of a thread's replay.
+struct Thread {
+  std::vector<ThreadPoint> points;
+  size_t next = 0;  // the next point
+  double now = 0;   // time of the previous point
+  bool begun = false;
+  size_t waiting = ThreadPoint::kNone;  // the outermost wait in progress
+  double wait_ends = 0;
 };
 
-// Phases by substring, for names without a known prefix: spans of PJRT clients, JAX and input pipelines. Earlier rows
-// take precedence.
-constexpr NamedPhase kPartsOfNames[] = {
-    {"BlockHostUntilReady", HostPhase::kFetch}, {"block_until_ready", HostPhase::kFetch},
-    {"::Compile", HostPhase::kCompile},         {"backend_compile", HostPhase::kCompile},
-    {"XlaCompile", HostPhase::kCompile},        {"compile_or_get_cached", HostPhase::kCompile},
-    {"::Execute", HostPhase::kExecute},         {"ExecuteReplicated", HostPhase::kExecute},
-    {"ExecuteSharded", HostPhase::kExecute},    {"TpuExecute", HostPhase::kExecute},
-    {"PjitFunction", HostPhase::kExecute},      {"BufferFromHost", HostPhase::kTransfer},
-    {"TransferToDevice", HostPhase::kTransfer}, {"TransferLiteralTo", HostPhase::kTransfer},
-    {"device_put", HostPhase::kTransfer},       {"TransferFromDevice", HostPhase::kFetch},
-    {"TransferLiteralFrom", HostPhase::kFetch}, {"ToLiteral", HostPhase::kFetch},
-    {"CopyToHost", HostPhase::kFetch},          {"Iterator::", HostPhase::kInput},
-    {"IteratorGetNext", HostPhase::kInput},
+// The executions of a device, in the order of their calls.
+struct Queue {
+  std::vector<size_t> executions;
+  size_t next = 0;
+  double free = 0;
 };
-constexpr std::string_view kDeviceWaits[] = {"WaitForDevice", "BlockHostUntilReady", "block_until_ready"};
-constexpr std::string_view kQueueWait = "WaitForQueue";
-constexpr std::string_view kBatchWait = "WaitForBatch";
-constexpr std::string_view kProgram = "program";  // work outside of any span
 
-// Maps recorded times of the program's thread to times with simulated waits.
-class TimeMap {
- public:
-  // Maps the recorded interval [from, to] so that it ends at `until`.
-  void Add(double from, double to, double until) { segments_.push_back({from, to, Map(from), until}); }
-  double Map(double t) const {
-    const auto after = std::upper_bound(segments_.begin(), segments_.end(), t,
-                                        [](double value, const Segment& segment) { return value < segment.from; });
-    if (after == segments_.begin()) return t;
-    const Segment& segment = *(after - 1);
-    if (t >= segment.to) return segment.new_to + (t - segment.to);
-    const double part = segment.to > segment.from ? (t - segment.from) / (segment.to - segment.from) : 1;
-    return segment.new_from + part * (segment.new_to - segment.new_from);
-  }
-
- private:
-  struct Segment {
-    double from, to, new_from, new_to;
+// Orders "replica 2" before "replica 10".
+bool NameBefore(std::string_view a, std::string_view b) {
+  const auto split = [](std::string_view name) {
+    size_t digits = name.size();
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+    return std::make_tuple(name.substr(0, digits), name.size() - digits, name.substr(digits));
   };
-  std::vector<Segment> segments_;  // ordered and disjoint
-};
+  return split(a) < split(b);
+}
 
 class Replayer {
  public:
-  Replayer(const Profile& profile, absl::Span<const size_t> program_of, absl::Span<const double> seconds_of)
-      : profile_(profile), program_of_(program_of), seconds_of_(seconds_of) {}
+  Replayer(const Profile& profile, const ReplayOptions& options)
+      : profile_(profile), options_(options), recorder_(profile) {}
 
   Replay Run() {
     IdentifyProgramThread();
-    SimulateDeviceQueue();
-    MakePlan();
+    ReadThreads();
+    Simulate();
+    for (const Thread& thread : threads_) result_.seconds = std::max(result_.seconds, thread.now);
+    for (const auto& [device, queue] : queues_) result_.seconds = std::max(result_.seconds, queue.free);
+    if (options_.times != HostTimes::kRecorded) FindLoader();
+    std::vector<double> on_device(options_.seconds_of.begin(), options_.seconds_of.end());
+    recorder_.Finish(on_device, &result_);
     MakeThreads();
     return std::move(result_);
   }
 
  private:
-  double Seconds(int64_t ns) const { return static_cast<double>(ns - profile_.start_ns) * 1e-9; }
-
-  // Selects the thread with step markers, else with calls, else with most spans.
+  // Selects the thread with steps, else with calls, else with most spans.
   void IdentifyProgramThread() {
     std::vector<int64_t> weight(std::max<size_t>(profile_.threads.size(), 1), 0);
-    for (const TraceEvent& e : profile_.events) weight[e.thread] += e.name == kStepMarker ? 1000000 : 1;
+    // Of threads with as many steps, the first.
+    for (const TraceEvent& e : profile_.events) {
+      roots_ |= StatOf(e, "_r", 0) != 0;
+      weight[e.thread] += e.name == kStepMarker || StatOf(e, "_r", 0) != 0 ? int64_t{1} << 30 : 1;
+    }
     for (const runtime::ExecutionEvent& e : profile_.executions) weight[e.thread] += 1000;
     main_ = static_cast<uint32_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
-    for (int64_t end : profile_.step_ends_ns) boundaries_.push_back(Seconds(end));
-    for (const TraceEvent& e : profile_.events) {
-      if (e.thread != main_) continue;
-      if (e.name == kStepMarker && profile_.step_ends_ns.empty()) boundaries_.push_back(Seconds(e.end_ns));
-      // Nested waits belong to the outermost one.
-      if (IsDeviceWait(e.name) && (waits_.empty() || Seconds(e.start_ns) >= waits_.back().second)) {
-        waits_.push_back({Seconds(e.start_ns), Seconds(e.end_ns)});
+    for (uint32_t t = 0; t < profile_.threads.size(); ++t) {
+      if (profile_.threads[t] == "main" && weight[t] >= int64_t{1} << 30) main_ = t;
+    }
+    roots_ = std::any_of(profile_.events.begin(), profile_.events.end(),
+                         [&](const TraceEvent& e) { return e.thread == main_ && StatOf(e, "_r", 0) != 0; });
+  }
+
+  void ReadThreads() {
+    const std::vector<ThreadRecord> records = RecordsOfThreads(profile_);
+    threads_.resize(records.size());
+    for (uint32_t t = 0; t < threads_.size(); ++t) {
+      const absl::Span<const int64_t> ends =
+          t == main_ ? absl::MakeConstSpan(profile_.step_ends_ns) : absl::Span<const int64_t>();
+      threads_[t].points = PointsOfThread(profile_, t, records[t], ends, options_);
+      step_ends_.emplace_back();
+      for (const ThreadPoint& p : threads_[t].points) {
+        if (p.kind == ThreadPoint::Kind::kCall && p.in_tool) of_tools_.push_back(p.index);
+        if (EndsStep(p)) step_ends_.back().push_back(p.ns);
       }
     }
-  }
-
-  int64_t StepAt(double t) const {
-    return std::lower_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
-  }
-
-  // Returns the step in progress at `t`; a step that ends at `t` is over.
-  int64_t StepFrom(double t) const {
-    return std::upper_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
-  }
-
-  // Devices of one process run alike: only the first is simulated.
-  void SimulateDeviceQueue() {
+    std::sort(of_tools_.begin(), of_tools_.end());
+    called_.assign(profile_.executions.size(), kUnknown);
+    ended_.assign(profile_.executions.size(), kUnknown);
     run_of_.assign(profile_.executions.size(), -1);
-    for (const runtime::ExecutionEvent& e : profile_.executions) device_ = std::min(device_, e.device);
-    double free = 0;
-    size_t next = 0;
-    const auto run_until = [&](double t) {
-      for (; next < profile_.executions.size() && Seconds(profile_.executions[next].called_ns) <= t; ++next) {
-        const runtime::ExecutionEvent& e = profile_.executions[next];
-        if (e.device != device_) continue;
-        run_of_[next] = static_cast<int64_t>(result_.runs.size());
-        const double called = Seconds(e.called_ns);
-        const double start = std::max(e.thread == main_ ? time_map_.Map(called) : called, free);
-        const size_t program = program_of_[next];
-        result_.runs.push_back({program, start, StepAt(called)});
-        free = start + seconds_of_[program];
-      }
-    };
-    for (const auto& [from, to] : waits_) {
-      run_until(from);
-      const double now = time_map_.Map(from);
-      time_map_.Add(from, to, std::max(now, free));
+    start_.assign(profile_.events.size(), 0);
+    end_.assign(profile_.events.size(), 0);
+    for (size_t e = 0; e < profile_.executions.size(); ++e) {
+      if (std::binary_search(of_tools_.begin(), of_tools_.end(), e)) continue;
+      queues_[profile_.executions[e].device].executions.push_back(e);
+      devices_of_[profile_.executions[e].thread].insert(profile_.executions[e].device);
     }
-    run_until(1e300);
-    result_.seconds = std::max(free, time_map_.Map(Seconds(profile_.stop_ns)));
+    for (size_t i = 0; i < profile_.events.size(); ++i) {
+      for (const auto& [name, value] : profile_.events[i].stats) {
+        if (name == "_p") produced_by_[value] = i;
+      }
+    }
+    done_.assign(profile_.events.size(), false);
   }
 
-  // Computes the seconds of each phase in each step by innermost span.
-  void MakePlan() {
-    HostModel& plan = result_.plan;
-    plan.source = "a profile";
-    plan.prefetch = 0;
-    plan.steps.resize(boundaries_.size());
-    for (HostStep& step : plan.steps) {
-      step.graphs = 0;
-      step.runs = 0;
+  void Simulate() {
+    for (;;) {
+      bool progress = false;
+      for (uint32_t t = 0; t < threads_.size(); ++t) {
+        while (Step(t, /*force=*/false)) progress = true;
+      }
+      if (progress) continue;
+      // Threads may begin later than the program's thread got so far. A profile whose waits cannot be satisfied was cut
+      // off: the first thread continues.
+      bool forced = false;
+      for (uint32_t t = 0; t < threads_.size() && !forced; ++t) {
+        forced = !threads_[t].begun && threads_[t].next < threads_[t].points.size() && Step(t, /*force=*/true);
+      }
+      for (uint32_t t = 0; t < threads_.size() && !forced; ++t) forced = Step(t, /*force=*/true);
+      if (!forced) break;
     }
-    std::vector<const TraceEvent*> open;
-    std::vector<std::string> scopes;
-    double at = 0;
-    // Attributes the time up to `t` to the open spans.
-    const auto spend = [&](double t) {
-      while (at < t) {
-        const int64_t k = StepFrom(at);
-        if (k >= static_cast<int64_t>(plan.steps.size())) return;
-        const double end = std::min(t, boundaries_[k]);
-        const HostPhase phase = open.empty() ? HostPhase::kOther : PhaseOfSpan(open.back()->name);
-        if (!open.empty() && IsWait(open.back()->name)) {
-          plan.steps[k].waits |= IsDeviceWait(open.back()->name);
-        } else {
-          *SecondsIn(phase, &plan.steps[k]) += end - at;
+  }
+
+  // Replays the next point of a thread. Returns false if there is none or it has to wait.
+  bool Step(uint32_t t, bool force) {
+    Thread& thread = threads_[t];
+    if (thread.next >= thread.points.size()) return false;
+    const ThreadPoint& p = thread.points[thread.next];
+    if (!thread.begun && !Begin(t, p, force)) return false;
+    const double at = thread.now + p.work;
+    double until = at;
+    switch (p.kind) {
+      case ThreadPoint::Kind::kBegin: {
+        const TraceEvent& e = profile_.events[p.index];
+        if (!p.in_tool && !AwaitFlows(e, force, &until)) return false;
+        const bool waits = !p.in_tool && IsWait(e.name) && thread.waiting == ThreadPoint::kNone;
+        if (waits && IsDeviceWait(e.name) && !AwaitDevice(t, e, force, &until)) return false;
+        if (t == main_) Record(p, at);
+        start_[p.index] = waits ? at : until;
+        if (waits) thread.waiting = p.index;
+        break;
+      }
+      case ThreadPoint::Kind::kEnd:
+        if (t == main_) Record(p, at);
+        if (thread.waiting == p.index) thread.waiting = ThreadPoint::kNone;
+        end_[p.index] = at;
+        done_[p.index] = true;
+        break;
+      case ThreadPoint::Kind::kCall:
+        if (t == main_) Record(p, at);
+        if (!p.in_tool) {
+          called_[p.index] = at;
+          RunQueues();
         }
-        at = end;
-      }
-    };
-    for (const TraceEvent& e : profile_.events) {
-      if (e.thread != main_) continue;
-      while (!open.empty() && open.back()->end_ns <= e.start_ns) {
-        spend(Seconds(open.back()->end_ns));
-        open.pop_back();
-        scopes.pop_back();
-      }
-      spend(Seconds(e.start_ns));
-      const bool scope = PhaseOfSpan(e.name) == HostPhase::kTrace;
-      std::string path = scopes.empty() ? std::string() : scopes.back();
-      if (scope) path = path.empty() ? e.name : StrCat(path, "/", e.name);
-      open.push_back(&e);
-      scopes.push_back(path);
-      const int64_t k = StepFrom(Seconds(e.start_ns));
-      if (scope && k < static_cast<int64_t>(plan.steps.size())) {
-        const double begin = k == 0 ? 0 : boundaries_[k - 1];
-        plan.steps[k].scopes.push_back({path, Seconds(e.start_ns) - begin, Seconds(e.end_ns) - Seconds(e.start_ns)});
-      }
-    }
-    while (!open.empty()) {
-      spend(Seconds(open.back()->end_ns));
-      open.pop_back();
-    }
-    if (!boundaries_.empty()) spend(boundaries_.back());
-    std::vector<double> totals(seconds_of_.size(), 0);
-    for (const ProgramExecution& run : result_.runs) totals[run.program] += seconds_of_[run.program];
-    if (!totals.empty()) {
-      result_.main_program = static_cast<size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
-    }
-    for (const ProgramExecution& run : result_.runs) {
-      if (run.step >= static_cast<int64_t>(plan.steps.size())) continue;
-      HostStep& step = plan.steps[run.step];
-      ++step.graphs;
-      if (run.program == result_.main_program) {
-        step.runs += 1;
-      } else {
-        step.other_device += seconds_of_[run.program];
-      }
-    }
-    for (HostStep& step : plan.steps) {
-      step.graphs = std::max<int64_t>(step.graphs, 1);
-      // HostStep::execute is the time of one call.
-      step.execute /= static_cast<double>(step.graphs);
-    }
-  }
-
-  static double* SecondsIn(HostPhase phase, HostStep* step) {
-    switch (phase) {
-      case HostPhase::kInput:
-        return &step->input;
-      case HostPhase::kTransfer:
-        return &step->transfer;
-      case HostPhase::kTrace:
-        return &step->trace;
-      case HostPhase::kMarker:
-        return &step->marker;
-      case HostPhase::kCompile:
-        return &step->compile;
-      case HostPhase::kExecute:
-        return &step->execute;
-      case HostPhase::kFetch:
-        return &step->fetch;
-      case HostPhase::kOther:
+        break;
+      case ThreadPoint::Kind::kStepEnd:
+        Record(p, at);
         break;
     }
-    return &step->other;
+    thread.now = until;
+    if (t == main_) reached_.emplace_back(p.ns, until);
+    ++thread.next;
+    return true;
+  }
+
+  // A thread begins when the program's thread is where it was when the thread was first seen.
+  bool Begin(uint32_t t, const ThreadPoint& first, bool force) {
+    Thread& thread = threads_[t];
+    const bool consumes = first.kind == ThreadPoint::Kind::kBegin && StatOf(profile_.events[first.index], "_c", 0) != 0;
+    if (t != main_ && !consumes) {
+      const Thread& main = threads_[main_];
+      const bool passed = main.next >= main.points.size() || main.points[main.next].ns >= first.ns;
+      if (!passed && !force) return false;
+      // Times of recordings count from the start of the profile on all threads.
+      if (options_.times != HostTimes::kRecorded) {
+        const auto after = std::upper_bound(reached_.begin(), reached_.end(), first.ns,
+                                            [](int64_t ns, const auto& point) { return ns < point.first; });
+        thread.now = after == reached_.begin() ? 0 : (after - 1)->second;
+      }
+    }
+    thread.begun = true;
+    return true;
+  }
+
+  // Sets `until` to the end of the flows that the span consumes. Returns false if one is not known yet.
+  bool AwaitFlows(const TraceEvent& e, bool force, double* until) const {
+    for (const auto& [name, value] : e.stats) {
+      if (name != "_c") continue;
+      const auto found = produced_by_.find(value);
+      if (found == produced_by_.end()) continue;
+      if (!done_[found->second] && !force) return false;
+      if (done_[found->second]) *until = std::max(*until, end_[found->second]);
+    }
+    return true;
+  }
+
+  // Sets `until` to the end of all executions that were called before the wait, on the devices of this thread.
+  bool AwaitDevice(uint32_t t, const TraceEvent& e, bool force, double* until) const {
+    const auto own = devices_of_.find(t);
+    for (const auto& [device, queue] : queues_) {
+      if (own != devices_of_.end() && !own->second.contains(device)) {
+        continue;
+      }
+      const auto after = std::partition_point(queue.executions.begin(), queue.executions.end(), [&](size_t execution) {
+        return profile_.executions[execution].called_ns <= e.start_ns;
+      });
+      if (after == queue.executions.begin()) continue;
+      const double end = ended_[*(after - 1)];
+      if (end == kUnknown && !force) return false;
+      *until = std::max(*until, end);
+    }
+    return true;
+  }
+
+  // Runs what can run on the devices.
+  void RunQueues() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (auto& [device, queue] : queues_) {
+        while (queue.next < queue.executions.size() && called_[queue.executions[queue.next]] != kUnknown) {
+          const size_t e = queue.executions[queue.next];
+          if (!(profile_.executions[e].collective ? RunTogether(options_.program_of[e]) : RunAlone(device, e))) break;
+          progress = true;
+        }
+      }
+    }
+  }
+
+  bool RunAlone(int device, size_t e) {
+    Queue& queue = queues_[device];
+    const double start = std::max(called_[e], queue.free);
+    Finish(device, e, start, queues_.size() > 1 ? device : -1);
+    return true;
+  }
+
+  // Runs a program with collectives on all devices that still have executions. Returns false if one is not there yet.
+  bool RunTogether(size_t program) {
+    double start = 0;
+    for (const auto& [device, queue] : queues_) {
+      if (queue.next >= queue.executions.size()) continue;
+      const size_t e = queue.executions[queue.next];
+      if (called_[e] == kUnknown || options_.program_of[e] != program || !profile_.executions[e].collective)
+        return false;
+      start = std::max({start, called_[e], queue.free});
+    }
+    const size_t run = result_.runs.size();
+    for (auto& [device, queue] : queues_) {
+      if (queue.next >= queue.executions.size()) continue;
+      const size_t e = queue.executions[queue.next];
+      Finish(device, e, start, -1);
+      // One execution on all devices.
+      result_.runs.resize(run + 1);
+      run_of_[e] = static_cast<int64_t>(run);
+    }
+    return true;
+  }
+
+  void Finish(int device, size_t e, double start, int on) {
+    Queue& queue = queues_[device];
+    const size_t program = options_.program_of[e];
+    run_of_[e] = static_cast<int64_t>(result_.runs.size());
+    result_.runs.push_back({program, start, StepOfCall(e), on});
+    started_[e] = start;
+    ended_[e] = queue.free = start + options_.seconds_of[program];
+    ++queue.next;
+    if (device == queues_.begin()->first) recorder_.AddRun(program, StepOfCall(e));
+  }
+
+  bool EndsStep(const ThreadPoint& p) const {
+    if (p.kind == ThreadPoint::Kind::kStepEnd) return true;
+    if (p.kind != ThreadPoint::Kind::kEnd || p.in_tool || !profile_.step_ends_ns.empty()) return false;
+    const TraceEvent& e = profile_.events[p.index];
+    return roots_ ? StatOf(e, "_r", 0) != 0 : e.name == kStepMarker;
+  }
+
+  void Record(const ThreadPoint& p, double at) { recorder_.Add(p, at, EndsStep(p)); }
+
+  // Returns the step of the plan to which a call belongs: that of its thread, or of the program's thread if its own has
+  // no steps.
+  int64_t StepOfCall(size_t execution) const {
+    const runtime::ExecutionEvent& e = profile_.executions[execution];
+    const std::vector<int64_t>& own = step_ends_[e.thread];
+    const std::vector<int64_t>& ends = own.empty() ? step_ends_[main_] : own;
+    return std::lower_bound(ends.begin(), ends.end(), e.called_ns) - ends.begin();
+  }
+
+  // Describes batches that other threads make: their mean times, divided among these threads.
+  void FindLoader() {
+    double input = 0;
+    double transfer = 0;
+    int64_t prefetch = 2;
+    for (const TraceEvent& e : profile_.events) prefetch = StatOf(e, "prefetch", prefetch);
+    size_t loaders = 0;
+    for (uint32_t t = 0; t < threads_.size(); ++t) {
+      if (t == main_ || !step_ends_[t].empty()) continue;
+      const double before = input;
+      for (const ThreadPoint& p : threads_[t].points) {
+        if (p.in == ThreadPoint::kNone) continue;
+        const HostPhase phase = PhaseOfSpan(profile_.events[p.in].name);
+        if (phase == HostPhase::kInput) input += p.work;
+        if (phase == HostPhase::kTransfer) transfer += p.work;
+      }
+      if (input > before) ++loaders;
+    }
+    const double steps = static_cast<double>(std::max<size_t>(step_ends_[main_].size(), 1));
+    if (input + transfer > 0) {
+      recorder_.SetLoader(input / steps / static_cast<double>(std::max<size_t>(loaders, 1)), transfer / steps,
+                          prefetch);
+    }
+  }
+
+  // ---- threads of the written profile ----
+
+  // Returns the program's number of a step of the plan.
+  int64_t NumberOf(int64_t step) const {
+    const std::vector<int64_t>& numbers = result_.step_numbers;
+    if (step >= 0 && step < static_cast<int64_t>(numbers.size())) return numbers[static_cast<size_t>(step)];
+    return numbers.empty() ? step : numbers.back() + 1 + (step - static_cast<int64_t>(numbers.size()));
   }
 
   void MakeThreads() {
     result_.threads.resize(profile_.threads.size());
     for (size_t t = 0; t < profile_.threads.size(); ++t) result_.threads[t].name = profile_.threads[t];
-    if (main_ < result_.threads.size()) {
+    std::vector<bool> of_tools(profile_.events.size(), false);
+    for (const Thread& thread : threads_) {
+      for (const ThreadPoint& p : thread.points) {
+        if (p.kind == ThreadPoint::Kind::kBegin) of_tools[p.index] = p.in_tool;
+      }
+    }
+    const size_t steps = result_.plan.steps.size();
+    if (!roots_ && main_ < result_.threads.size()) {
       double begin = 0;
-      for (size_t k = 0; k < boundaries_.size(); ++k) {
-        const double end = time_map_.Map(boundaries_[k]);
-        result_.threads[main_].spans.push_back({"train", begin, end - begin, static_cast<int64_t>(k), true, -1});
+      for (size_t k = 0; k < steps; ++k) {
+        const double end = recorder_.step_ends()[k];
+        result_.threads[main_].spans.push_back(
+            {"train", begin, end - begin, result_.step_numbers[k], true, -1, std::string()});
         begin = end;
       }
     }
-    size_t run = 0;
-    for (const TraceEvent& e : profile_.events) {
-      double start = Seconds(e.start_ns);
-      double end = Seconds(e.end_ns);
+    for (size_t i = 0; i < profile_.events.size(); ++i) {
+      const TraceEvent& e = profile_.events[i];
+      if (e.name == runtime::kToolSpan || of_tools[i]) continue;
       HostSpan span;
       span.name = e.name;
+      span.start = start_[i];
+      span.duration = std::max(end_[i] - start_[i], 0.0);
+      span.source = e.source;
+      span.root = StatOf(e, "_r", 0) != 0;
       if (e.thread == main_) {
-        span.step = StepFrom(start);
-        if (span.step >= static_cast<int64_t>(boundaries_.size())) span.step = -1;
-        // Associates a call with its execution.
-        while (run < profile_.executions.size() && profile_.executions[run].called_ns < e.start_ns) ++run;
-        if (PhaseOfSpan(e.name) == HostPhase::kExecute && run < profile_.executions.size() &&
-            profile_.executions[run].called_ns <= e.end_ns) {
-          span.run = run_of_[run];
-        }
-        start = time_map_.Map(start);
-        end = time_map_.Map(end);
+        const int64_t step = recorder_.StepAt(start_[i]);
+        if (step < static_cast<int64_t>(steps) || span.root) span.step = NumberOf(step);
       }
-      span.start = start;
-      span.duration = end - start;
-      const bool calls = span.run >= 0;
-      HostSpan call = span;
-      if (calls) span.run = -1;
-      result_.threads[e.thread].spans.push_back(std::move(span));
-      if (!calls) continue;
-      // The span name of the TPU runtime.
-      call.name = "TPUExecute";
-      result_.threads[e.thread].spans.push_back(std::move(call));
+      if (const int64_t number = StatOf(e, "step_num", -1); span.root && number >= 0) span.step = number;
+      std::vector<HostSpan>& spans = result_.threads[e.thread].spans;
+      spans.push_back(span);
+      if (e.name != kTransferSpan) continue;
+      span.name = std::string(kTransferToServer);
+      spans.push_back(std::move(span));
     }
     for (HostThread& thread : result_.threads) {
       std::stable_sort(thread.spans.begin(), thread.spans.end(), [](const HostSpan& a, const HostSpan& b) {
         return a.start != b.start ? a.start < b.start : a.duration > b.duration;
       });
     }
+    // The order in which threads were first seen differs between runs.
+    if (main_ < result_.threads.size()) std::swap(result_.threads[0], result_.threads[main_]);
+    std::stable_sort(result_.threads.begin() + (result_.threads.empty() ? 0 : 1), result_.threads.end(),
+                     [](const HostThread& a, const HostThread& b) { return NameBefore(a.name, b.name); });
+    for (const auto& [device, queue] : queues_) AddRuntimeThread(device, queue);
+    for (ProgramExecution& run : result_.runs) run.step = NumberOf(run.step);
+  }
+
+  // Adds the runtime's thread of a device: each program from its call, or the end of the one before, until it has run.
+  void AddRuntimeThread(int device, const Queue& queue) {
+    HostThread thread;
+    thread.name = StrCat("TPU:", device, " runtime");
+    double free = 0;
+    for (size_t e : queue.executions) {
+      if (ended_[e] == kUnknown) continue;
+      HostSpan span;
+      span.name = std::string(kRunExecutable);
+      span.start = std::max(called_[e], free);
+      span.duration = ended_[e] - span.start;
+      span.step = NumberOf(StepOfCall(e));
+      thread.spans.push_back(span);
+      HostSpan call = span;
+      call.name = std::string(kTpuExecute);
+      call.duration = std::max(started_[e] - span.start, 0.0);
+      call.run = run_of_[e];
+      thread.spans.push_back(std::move(call));
+      free = ended_[e];
+    }
+    result_.threads.push_back(std::move(thread));
   }
 
   const Profile& profile_;
-  const absl::Span<const size_t> program_of_;
-  const absl::Span<const double> seconds_of_;
+  const ReplayOptions& options_;
+  HostPlanRecorder recorder_;
   uint32_t main_ = 0;
-  std::vector<double> boundaries_;                // recorded ends of steps
-  std::vector<std::pair<double, double>> waits_;  // recorded waits of the program's thread
-  int device_ = std::numeric_limits<int>::max();
-  std::vector<int64_t> run_of_;  // by execution: index into result_.runs, negative for other devices
-  TimeMap time_map_;
+  bool roots_ = false;  // the program's thread has spans of steps
+  std::vector<Thread> threads_;
+  std::vector<std::vector<int64_t>> step_ends_;  // by thread, as recorded
+  std::vector<std::pair<int64_t, double>>
+      reached_;                                   // recorded and replayed time of the program's thread, at its points
+  std::map<int, Queue> queues_;                   // by device
+  std::map<uint32_t, std::set<int>> devices_of_;  // by thread: of its calls
+  std::map<int64_t, size_t> produced_by_;         // by flow: the event
+  std::vector<bool> done_;                        // by event: its end is known
+  std::vector<double> start_, end_;               // by event
+  std::vector<double> called_, ended_;            // by execution
+  std::map<size_t, double> started_;              // by execution
+  std::vector<int64_t> run_of_;                   // by execution: index into result_.runs
+  std::vector<size_t> of_tools_;                  // executions within spans of tools
   Replay result_;
 };
 
 }  // namespace
 
-HostPhase PhaseOfSpan(std::string_view name) {
-  // Python functions, as JAX's profiler records them.
-  if (name == kProgram || (name.substr(0, 1) == "$" && !IsDeviceWait(name))) return HostPhase::kOther;
-  for (const NamedPhase& p : kPhases) {
-    if (name.substr(0, p.text.size()) == p.text) return p.phase;
-  }
-  for (const NamedPhase& p : kPartsOfNames) {
-    if (name.find(p.text) != std::string_view::npos) return p.phase;
-  }
-  return HostPhase::kTrace;
-}
-
-bool IsDeviceWait(std::string_view name) {
-  return std::any_of(std::begin(kDeviceWaits), std::end(kDeviceWaits),
-                     [name](std::string_view wait) { return name.find(wait) != std::string_view::npos; });
-}
-
-bool IsWait(std::string_view name) { return name == kQueueWait || name == kBatchWait || IsDeviceWait(name); }
-
-std::string_view SpanNameOf(HostPhase phase, bool wait) {
-  if (wait) {
-    return phase == HostPhase::kFetch ? kDeviceWaits[0] : phase == HostPhase::kExecute ? kQueueWait : kBatchWait;
-  }
-  switch (phase) {
-    case HostPhase::kInput:
-      return "cpu_loader.next";
-    case HostPhase::kTransfer:
-      return "PjRtComputationClient::TransferToDevice";
-    case HostPhase::kTrace:
-      return "IR generation";
-    case HostPhase::kMarker:
-      return kStepMarker;
-    case HostPhase::kCompile:
-      return "XLAGraphExecutor::Compile";
-    case HostPhase::kExecute:
-      return "TPUExecute";
-    case HostPhase::kFetch:
-      return "PjRtComputationClient::TransferFromDevice";
-    case HostPhase::kOther:
-      return kProgram;
-  }
-  return "";
-}
-
-Replay ReplayProfile(const Profile& profile, absl::Span<const size_t> program_of, absl::Span<const double> seconds_of) {
-  return Replayer(profile, program_of, seconds_of).Run();
-}
+Replay ReplayProfile(const Profile& profile, const ReplayOptions& options) { return Replayer(profile, options).Run(); }
 
 }  // namespace hlokit::tpu

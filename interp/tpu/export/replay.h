@@ -1,48 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a profile of a traced program with the simulated TPU: host work takes its recorded time, waits for the device
-// take the simulated time.
+// Replays a profile of a traced program with the simulated TPU: each thread's work takes the host's time, waits for the
+// device take the simulated time, and threads wait for each other as they did.
 //
-// The thread that marks steps is the program's. Span names are those of PyTorch/XLA, JAX and this program. Each span
-// named WaitForDevice is replaced by the time until the simulated device has run all previous calls. Executions begin
-// once their call has returned and the device is free. Host times are those of the recording machine.
+// The thread that marks steps is the program's. Span names are those of PyTorch/XLA, JAX and this program. Spans in
+// which a thread waits for the device end when the simulated device has run all calls before them; spans in which a
+// tool works for itself are omitted. Executions begin once their call has returned and the device is free, those with
+// collectives once this holds on all devices.
 #ifndef HLOKIT_INTERP_TPU_EXPORT_REPLAY_H_
 #define HLOKIT_INTERP_TPU_EXPORT_REPLAY_H_
 
 #include <cstddef>
-#include <string_view>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "interp/runtime/observe/profiler.h"
+#include "interp/tpu/export/host_costs.h"
+#include "interp/tpu/export/span_names.h"
 #include "interp/tpu/export/xplane.h"
 #include "interp/tpu/timing/host.h"
 
 namespace hlokit::tpu {
 
-// Name of the span that ends a step.
-inline constexpr std::string_view kStepMarker = "StepMarker";
+// What the work of a thread takes.
+enum class HostTimes : uint8_t {
+  kModeled,   // the costs of the counted work; of the user's own work, CPU time that this cannot explain
+  kMeasured,  // CPU time of the thread
+  kRecorded,  // wall-clock time
+};
 
-// Returns the phase of a host span: kTrace for scopes of the program, kOther for Python functions.
-HostPhase PhaseOfSpan(std::string_view name);
-// Returns true for waits for results of the device.
-bool IsDeviceWait(std::string_view name);
-// Returns true for any wait: for the device, for a slot in its queue, for a batch.
-bool IsWait(std::string_view name);
-
-// Returns the span name of a host phase, or of its wait, in written profiles.
-std::string_view SpanNameOf(HostPhase phase, bool wait);
+struct ReplayOptions {
+  HostTimes times = HostTimes::kRecorded;
+  HostCosts costs;
+  absl::Span<const size_t> program_of;           // by execution
+  absl::Span<const double> seconds_of;           // by program: on the device
+  absl::Span<const size_t> compiled_program_of;  // by compilation
+  absl::Span<const double> compile_seconds_of;   // by program; empty: as recorded
+};
 
 struct Replay {
   HostModel plan;                   // seconds by phase and step, and the recorded scopes
-  std::vector<HostThread> threads;  // with simulated waits
+  std::vector<HostThread> threads;  // with simulated waits; after the recorded ones, the runtime's for each device
   std::vector<ProgramExecution> runs;
-  size_t main_program = 0;  // the program with most device time, which the plan describes
+  std::vector<int64_t> step_numbers;  // by step of the plan: the program's number of it
+  std::vector<double> runs_per_step;  // by program: mean of the steady state on the first device
+  size_t main_program = 0;            // the program with most device time, which the plan describes
   double seconds = 0;
+  double cpu_seconds = 0;  // of the program's thread in the steps, as measured; 0: unknown
 };
 
-// Replays a profile. `program_of`: program of each execution; `seconds_of`: device time of each program.
-Replay ReplayProfile(const runtime::Profile& profile, absl::Span<const size_t> program_of,
-                     absl::Span<const double> seconds_of);
+Replay ReplayProfile(const runtime::Profile& profile, const ReplayOptions& options);
 
 }  // namespace hlokit::tpu
 

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/export/timeline.h"
+#include "interp/tpu/export/report_timeline.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/number_text.h"
@@ -26,8 +25,6 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedGaps = 200;
 constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
-constexpr size_t kMemoryPoints = 1500;
-constexpr size_t kDepths = 4;  // nesting depth of loops and calls on the timeline
 
 std::string_view ToString(TimeKind kind) {
   switch (kind) {
@@ -74,6 +71,24 @@ Json GapParts(const DeviceGap& gap) {
   return parts;
 }
 
+// Returns the recorded scopes on the host's timeline. Each begins with the recording of its step.
+Json SpansJson(const HostModel& plan, const HostTimeline& time) {
+  std::map<int64_t, double> recording;
+  for (const TimelineSpan& a : time.spans) {
+    if (a.track == Track::kProgram && !a.wait && a.phase == HostPhase::kTrace) recording.try_emplace(a.step, a.start);
+  }
+  Json spans = Json::array();
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
+    const auto begin = recording.find(static_cast<int64_t>(k));
+    for (const HostScope& scope : plan.steps[k].scopes) {
+      if (begin == recording.end() || spans.size() >= kListedActivities) break;
+      spans.push_back(
+          {Ascii(scope.name), k, ToMicroseconds(begin->second + scope.start), ToMicroseconds(scope.duration)});
+    }
+  }
+  return spans;
+}
+
 Json HostJson(const HostModel& plan, const HostTimeline& time) {
   Json host = Json::object();
   host["source"] = Ascii(plan.source);
@@ -106,6 +121,8 @@ Json HostJson(const HostModel& plan, const HostTimeline& time) {
          activity.track == Track::kDevice ? std::string("step") : std::string(ToString(activity.phase)), activity.step,
          ToMicroseconds(activity.start), ToMicroseconds(activity.end - activity.start), activity.wait ? 1 : 0});
   }
+  host["spans"] = SpansJson(plan, time);
+  host["span_columns"] = {"scope", "step", "start_us", "time_us"};
   host["activity_columns"] = {"lane", "phase", "step", "start_us", "time_us", "is_wait"};
   host["activities"] = std::move(activities);
   Json scopes = Json::array();
@@ -144,9 +161,26 @@ Json GapsJson(const HostTimeline& time) {
   return gaps;
 }
 
-Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostTimeline& time) {
+Json BreakdownJson(const std::vector<ReportGraph>& graphs, const HostTimeline& time) {
+  std::vector<TimeShare> shares;
+  for (const ReportGraph& graph : graphs) {
+    for (TimeShare share : DeviceBreakdown(*graph.input, *graph.plan)) {
+      share.seconds *= graph.runs_per_step;
+      const auto same =
+          std::find_if(shares.begin(), shares.end(), [&](const TimeShare& s) { return s.name == share.name; });
+      if (same == shares.end()) {
+        if (share.seconds > 0) shares.push_back(std::move(share));
+      } else {
+        same->seconds += share.seconds;
+      }
+    }
+  }
+  if (graphs.size() > 1) {
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const TimeShare& a, const TimeShare& b) { return a.seconds > b.seconds; });
+  }
   Json parts = Json::array();
-  for (const TimeShare& share : DeviceBreakdown(input, plan)) {
+  for (const TimeShare& share : shares) {
     parts.push_back({{"name", Ascii(share.name)},
                      {"kind", std::string(ToString(share.kind))},
                      {"time_us", ToMicroseconds(share.seconds)}});
@@ -161,123 +195,53 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   return parts;
 }
 
-// Merges events of one line and depth that are too short to be visible.
-class TimelineLines {
- public:
-  TimelineLines(const ReportInput& input, double whole, size_t shown)
-      : input_(input), least_(whole / static_cast<double>(std::max<size_t>(shown, 1))) {}
-
-  void Add(const TimelineEvent& e) {
-    if (e.line != TimelineLine::kOps && e.line != TimelineLine::kAsyncOps && e.line != TimelineLine::kWaits) return;
-    const size_t line = static_cast<size_t>(e.line);
-    // Loops and calls enclose the events of their bodies.
-    std::vector<double>& open = open_[line];
-    while (!open.empty() && e.start >= open.back() - 1e-15) open.pop_back();
-    const size_t depth = e.line == TimelineLine::kOps ? open.size() : 0;
-    if (e.line == TimelineLine::kOps) open.push_back(e.start + e.duration);
-    if (depth >= kDepths) return;
-    Bucket& bucket = buckets_[{line, depth}];
-    if (bucket.count > 0 && e.start + e.duration - bucket.start > least_) Flush(line, depth, &bucket);
-    if (bucket.count == 0) bucket.start = e.start;
-    ++bucket.count;
-    bucket.end = std::max(bucket.end, e.start + e.duration);
-    if (e.duration >= bucket.longest) {
-      bucket.longest = e.duration;
-      bucket.event = e;
-    }
-    if (e.duration > least_) Flush(line, depth, &bucket);
-  }
-
-  Json Take() {
-    for (auto& [place, bucket] : buckets_) {
-      if (bucket.count > 0) Flush(place.first, place.second, &bucket);
-    }
-    return std::move(rows_);
-  }
-
- private:
-  struct Bucket {
-    double start = 0;
-    double end = 0;
-    double longest = -1;
-    int64_t count = 0;
-    TimelineEvent event;
-  };
-
-  void Flush(size_t line, size_t depth, Bucket* bucket) {
-    const TimelineEvent& e = bucket->event;
-    std::string name;
-    if (e.skipped_iterations > 0) {
-      name = StrCat(e.skipped_iterations, " more iterations");
-    } else if (e.line == TimelineLine::kWaits) {
-      name = "wait";
-      if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
-    } else if (e.name.valid()) {
-      name = std::string(input_.module.instruction(e.name).name());
-    }
-    std::string bound;
-    if (e.step != nullptr) bound = std::string(tpu::ToString(e.step->bound));
-    rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, ToMicroseconds(bucket->start),
-                     ToMicroseconds(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
-    *bucket = Bucket();
-  }
-
-  const ReportInput& input_;
-  const double least_;
-  std::map<size_t, std::vector<double>> open_;
-  std::map<std::pair<size_t, size_t>, Bucket> buckets_;
-  Json rows_ = Json::array();
-};
-
-Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const ReportDocumentOptions& options) {
-  TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
-  VisitTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
-  Json timeline = Json::object();
-  timeline["lines"] = {std::string(ToString(TimelineLine::kOps)), std::string(ToString(TimelineLine::kAsyncOps)),
-                       std::string(ToString(TimelineLine::kWaits))};
-  timeline["columns"] = {"line", "depth", "start_us", "time_us", "name", "bound_by", "events"};
-  timeline["events"] = lines.Take();
-  return timeline;
-}
-
-Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
+Json WaitsJson(const std::vector<ReportGraph>& graphs) {
   Json list = Json::array();
-  const std::vector<CoreStall> waits = CoreStalls(input, plan);
-  for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
-    const CoreStall& wait = waits[w];
-    Json row = {{"time_us", ToMicroseconds(wait.seconds)}, {"runs", wait.runs}};
-    row["stalled"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
-    row["waiting_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
-    if (wait.waited_for.valid()) {
-      const Instruction i = input.module.instruction(wait.waited_for);
-      row["opcode"] = Ascii(i.opcode_text());
-      row["scope"] = Ascii(ScopeOf(i));
-      row["source"] = Ascii(SourceOf(i));
+  for (const ReportGraph& graph : graphs) {
+    if (graph.runs_per_step <= 0) continue;
+    const Module& module = graph.input->module;
+    const std::vector<CoreStall> waits = CoreStalls(*graph.input, *graph.plan);
+    for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
+      const CoreStall& wait = waits[w];
+      Json row = {{"time_us", ToMicroseconds(wait.seconds * graph.runs_per_step)},
+                  {"runs", wait.runs * graph.runs_per_step}};
+      row["stalled"] = wait.waiting.valid() ? Ascii(module.instruction(wait.waiting).name()) : "end of computation";
+      row["waiting_for"] = wait.waited_for.valid() ? Ascii(module.instruction(wait.waited_for).name()) : "links";
+      if (wait.waited_for.valid()) {
+        const Instruction i = module.instruction(wait.waited_for);
+        row["opcode"] = Ascii(i.opcode_text());
+        row["scope"] = Ascii(ScopeOf(i));
+        row["source"] = Ascii(SourceOf(i));
+      }
+      list.push_back(std::move(row));
     }
-    list.push_back(std::move(row));
   }
+  std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
   return list;
 }
 
-Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
-  Json points = Json::array();
-  const int64_t entry = plan.PlanOf(input.module.entry().id());
-  if (entry < 0) return points;
-  const std::vector<StepTime>& steps = input.simulation.computations[entry].steps;
-  const std::vector<int64_t>& bytes = input.memory.timeline;
-  std::vector<uint32_t> order(std::min(steps.size(), bytes.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return steps[a].start < steps[b].start; });
-  const size_t bucket = std::max<size_t>(1, (order.size() + kMemoryPoints - 1) / kMemoryPoints);
-  for (size_t first = 0; first < order.size(); first += bucket) {
-    uint32_t most = order[first];
-    for (size_t k = first; k < std::min(order.size(), first + bucket); ++k) {
-      if (bytes[order[k]] > bytes[most]) most = order[k];
+Json ScopesJson(const std::vector<ReportGraph>& graphs) {
+  std::map<std::string, ScopeTime> by_name;
+  for (const ReportGraph& graph : graphs) {
+    for (const ScopeTime& scope : ScopeTimes(*graph.input, *graph.plan)) {
+      ScopeTime& sum = by_name[scope.scope];
+      sum.seconds += scope.seconds * graph.runs_per_step;
+      sum.concurrent_seconds += scope.concurrent_seconds * graph.runs_per_step;
+      sum.kernels += scope.kernels;
+      sum.mixed_kernel_seconds += scope.mixed_kernel_seconds * graph.runs_per_step;
     }
-    points.push_back({ToMicroseconds(steps[most].start), bytes[most],
-                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].root).name())});
   }
-  return points;
+  Json scopes = Json::array();
+  for (const auto& [name, scope] : by_name) {
+    scopes.push_back({{"scope", Ascii(name)},
+                      {"time_us", ToMicroseconds(scope.seconds)},
+                      {"concurrent_us", ToMicroseconds(scope.concurrent_seconds)},
+                      {"kernels", scope.kernels},
+                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  }
+  std::stable_sort(scopes.begin(), scopes.end(),
+                   [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
+  return scopes;
 }
 
 Json DeviceDescriptionJson(const DeviceDescription& machine) {
@@ -293,7 +257,7 @@ Json DeviceDescriptionJson(const DeviceDescription& machine) {
   return rows;
 }
 
-Json RecommendationsJson(const ReportInput& input, const HostModel& host) {
+Json RecommendationsJson(const ReportInput& input, const HostModel& host, const ReportDocumentOptions& options) {
   Json list = Json::array();
   for (const Recommendation& advice : Recommend(input, host)) {
     Json row = {{"title", advice.title},
@@ -302,9 +266,13 @@ Json RecommendationsJson(const ReportInput& input, const HostModel& host) {
                 {"simulated", advice.changed},
                 {"before_us", ToMicroseconds(advice.before)},
                 {"after_us", ToMicroseconds(advice.after)}};
+    if (std::find(options.flags.begin(), options.flags.end(), advice.flag) != options.flags.end()) {
+      row["flag"] = StrCat(options.tool, " ", advice.flag);
+    }
     if (advice.bytes_before > 0) {
       row["peak_bytes_before"] = advice.bytes_before;
       row["peak_bytes_after"] = advice.bytes_after;
+      row["fits_after"] = advice.fits_after;
     }
     list.push_back(std::move(row));
   }
@@ -317,40 +285,63 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                            const ReportDocumentOptions& options) {
   const HostTimeline time = SimulateHost(host, input.simulation.device_seconds);
   const DeviceDescription& machine = input.options.machine;
-  const Simulation& s = input.simulation;
   Json json = Json::object();
-  json["format"] = "hlokit report 2";
+  json["format"] = "hlokit report 3";
+  json["title"] = Ascii(options.title.empty() ? std::string(input.module.name()) : options.title);
   json["command"] = Ascii(options.command);
+  json["tool"] = options.tool;
+  json["flags"] = Json::array();
+  for (const std::string& flag : options.flags) json["flags"].push_back(flag);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
+  const Module& source = input.source != nullptr ? *input.source : input.module;
+  std::vector<ReportGraph> graphs = {{&input, &plan, 1, EstimateCompileTime(source, plan), 0}};
+  std::vector<StepExecution> step = {{&input, &plan, 0}};
+  if (options.run != nullptr) {
+    graphs = options.run->graphs;
+    if (!options.run->step.empty()) step = options.run->step;
+    MergeGraphs(graphs, input, &json);
+  }
+  json["graphs"] = GraphsJson(graphs);
   // Uses the given host model rather than the calls alone.
   json["step_time_us"] = ToMicroseconds(time.step_seconds);
-  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
+  double device_seconds = 0, core_busy = 0, flops = 0, hbm_bytes = 0;
+  ResourceTimes busy{};
+  for (const ReportGraph& graph : graphs) {
+    const Simulation& own = graph.input->simulation;
+    device_seconds += own.device_seconds * graph.runs_per_step;
+    core_busy += own.core_busy * graph.runs_per_step;
+    flops += own.flops * graph.runs_per_step;
+    hbm_bytes += own.hbm_bytes * graph.runs_per_step;
+    AddTimes(own.busy, graph.runs_per_step, &busy);
+  }
+  if (time.step_seconds > device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
   Json& use = json["utilization"];
-  use["duty_cycle"] = Share(s.core_busy, time.step_seconds);
-  use["mxu_busy"] = Share(s.busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
-  use["hbm_busy"] = Share(s.busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
-  use["ici_busy"] = Share(s.busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
-  use["flops_of_peak"] = Share(s.flops / machine.PeakFlops(), time.step_seconds);
-  use["hbm_bandwidth_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
+  use["duty_cycle"] = Share(core_busy, time.step_seconds);
+  // As profilers define it: the part of the step in which the device executes a program, stalled or not.
+  use["duty_cycle_executing"] = Share(device_seconds, time.step_seconds);
+  use["mxu_busy"] = Share(busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
+  use["hbm_busy"] = Share(busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
+  use["ici_busy"] = Share(busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
+  use["flops_of_peak"] = Share(flops / machine.PeakFlops(), time.step_seconds);
+  use["hbm_bandwidth_of_peak"] = Share(hbm_bytes / machine.HbmRate(), time.step_seconds);
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
-  json["breakdown"] = BreakdownJson(input, plan, time);
-  json["recommendations"] = RecommendationsJson(input, host);
+  json["breakdown"] = BreakdownJson(graphs, time);
+  json["recommendations"] = RecommendationsJson(input, host, options);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
-  json["core_stalls"] = WaitsJson(input, plan);
-  json["timeline"] = TimelineJson(input, plan, options);
-  Json scopes = Json::array();
-  for (const ScopeTime& scope : ScopeTimes(input, plan)) {
-    scopes.push_back({{"scope", Ascii(scope.scope)},
-                      {"time_us", ToMicroseconds(scope.seconds)},
-                      {"kernels", scope.kernels},
-                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  if (options.run != nullptr) {
+    json["host"]["step_numbers"] = options.run->step_numbers;
+    json["host"]["thread_columns"] = {"name", "start_us", "time_us", "step", "is_user", "source"};
+    json["host"]["threads"] = ThreadsJson(*options.run);
   }
-  json["scopes"] = std::move(scopes);
+  json["core_stalls"] = WaitsJson(graphs);
+  ReportTimelines timelines = BuildReportTimelines(input, plan, step, options);
+  json["timeline"] = std::move(timelines.devices);
+  json["scopes"] = ScopesJson(graphs);
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
-  json["memory"]["timeline"] = MemoryTimeline(input, plan);
+  json["memory"]["timeline"] = std::move(timelines.memory);
   Json faster = Json::array();
   for (const Sensitivity& change : SensitivityAnalysis(input, host)) {
     faster.push_back({{"resource", change.resource},
@@ -369,6 +360,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   }
   json["other_targets"] = std::move(machines);
   json["target"] = DeviceDescriptionJson(machine);
+  CheckParts(&json);
   return json.dump() + "\n";
 }
 

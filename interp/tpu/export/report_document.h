@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "interp/tpu/export/report_graphs.h"
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
@@ -16,8 +18,12 @@ namespace hlokit::tpu {
 
 struct ReportDocumentOptions {
   size_t max_events = 200000;  // events of one execution that are examined
-  size_t shown_events = 4000;  // events per line of the timeline; shorter neighbors are merged
+  size_t shown_events = 4000;  // events per line of the timeline, over all devices; shorter neighbors are merged
+  std::string title;           // of the page; "": the module's name
   std::string command;         // the command line, for the reader
+  std::string tool = "hlo-run";
+  std::vector<std::string> flags;    // of the tool; the page names no others
+  const RecordedRun* run = nullptr;  // of a recorded program: all its graphs and threads
 };
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,

@@ -13,7 +13,8 @@
 #include "interp/runtime/observe/xplane.pb.h"
 #include "interp/tpu/export/hlo_proto.h"
 #include "interp/tpu/export/plane_writer.h"
-#include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/span_names.h"
+#include "interp/tpu/export/utilization.h"
 #include "interp/tpu/export/xplane_memory.h"
 #include "interp/tpu/report/ascii.h"
 #include "ir/core/str_cat.h"
@@ -28,6 +29,8 @@ namespace proto = ::tensorflow::profiler;
 // Metadata ids: steps, then for each program its module, the rest of a loop, its instructions.
 constexpr int64_t kFirstStep = 1;
 constexpr int64_t kFirstProgram = int64_t{1} << 33;
+constexpr int64_t kFirstCounter = kFirstProgram - kUtilizationCounters - 1;
+constexpr int64_t kCounterLine = 20;
 // Ids of planes other than devices; XProf uses 1 to 500 for devices.
 constexpr int64_t kHostPlane = 1001;
 constexpr int64_t kMetadataPlane = 1002;
@@ -86,23 +89,56 @@ class DevicePlanes {
       writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.start_unix_ns);
     }
     // A step extends from its first execution to the end of its last.
-    for (size_t first = 0; first < space_.runs.size();) {
+    std::vector<size_t> runs;
+    for (size_t run = 0; run < space_.runs.size(); ++run) {
+      if (space_.runs[run].device < 0 || space_.runs[run].device == device) runs.push_back(run);
+    }
+    for (size_t first = 0; first < runs.size();) {
+      const ProgramExecution& begin = space_.runs[runs[first]];
       size_t end = first + 1;
-      while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
-      const ProgramExecution& last = space_.runs[end - 1];
+      while (end < runs.size() && space_.runs[runs[end]].step == begin.step) ++end;
+      const ProgramExecution& last = space_.runs[runs[end - 1]];
       const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
-      proto::XEvent* event = AddEvent(TimelineLine::kSteps, StepMetadata(space_.runs[first].step, &writer),
-                                      space_.runs[first].start, stop - space_.runs[first].start, &writer);
-      writer.Stat(event, "group_id", space_.runs[first].step);
+      proto::XEvent* event =
+          AddEvent(TimelineLine::kSteps, StepMetadata(begin.step, &writer), begin.start, stop - begin.start, &writer);
+      writer.Stat(event, "group_id", begin.step);
       first = end;
     }
-    for (size_t run = 0; run < space_.runs.size(); ++run) {
+    for (size_t run : runs) {
       const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
       // Homogeneous devices share the events of the first.
       auto found = events.find(device);
       if (found == events.end()) found = events.find(0);
       if (found == events.end()) continue;
       for (const TimelineEvent& e : found->second) WriteEvent(e, run, &writer);
+    }
+    WriteCounters(device, runs, &writer);
+  }
+
+  // Writes the utilization as counters, percentages that hold until the next event of their name.
+  void WriteCounters(int64_t device, const std::vector<size_t>& runs, PlaneWriter* writer) {
+    std::vector<std::vector<Utilization::Change>> changes(space_.programs.size());
+    for (size_t p = 0; p < changes.size(); ++p) {
+      auto found = events_[p].find(device);
+      if (found == events_[p].end()) found = events_[p].find(0);
+      if (found == events_[p].end()) continue;
+      Utilization utilization(*space_.programs[p].input);
+      for (const TimelineEvent& e : found->second) utilization.Add(e);
+      changes[p] = utilization.Changes();
+    }
+    proto::XLine* line = writer->Line(kCounterLine, "_counters_");
+    line->set_timestamp_ns(space_.start_unix_ns);
+    for (size_t run : runs) {
+      const ProgramExecution& r = space_.runs[run];
+      for (const Utilization::Change& change : changes[r.program]) {
+        proto::XEvent* event = line->add_events();
+        const int64_t id = kFirstCounter + static_cast<int64_t>(change.counter);
+        proto::XEventMetadata* metadata = nullptr;
+        writer->Event(id, StrCat(ToString(change.counter), " (%)"), &metadata);
+        event->set_metadata_id(id);
+        event->set_offset_ps(Picoseconds(r.start + change.time));
+        writer->Stat(event, "counter_value", 100 * change.value);
+      }
     }
   }
 
@@ -152,10 +188,32 @@ class DevicePlanes {
   }
 
   void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
-    // Gaps between operations show the stalls.
-    if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
+    if (e.line == TimelineLine::kSteps) return;
     const ProgramExecution& r = space_.runs[run];
-    proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    if (e.line == TimelineLine::kAsyncOps && e.issued >= 0 && StartsAsync(e, r.program)) {
+      // The core starts the operation, which takes it no time.
+      TimelineEvent start = e;
+      start.line = TimelineLine::kOps;
+      start.start = e.issued;
+      start.duration = 0;
+      WriteEvent(start, run, writer);
+    }
+    TimelineLine line = e.line;
+    if (e.line == TimelineLine::kWaits) {
+      // The core waits inside of the operation that completes an asynchronous one, or of a synchronous collective.
+      // Other stalls are gaps.
+      if (!e.name.valid() || !HoldsCore(e, r.program)) return;
+      line = TimelineLine::kOps;
+    }
+    proto::XEvent* event = AddEvent(line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    if (e.line == TimelineLine::kWaits) {
+      if (e.waited_for.valid()) {
+        const Module& module = space_.programs[r.program].input->module;
+        writer->Stat(event, "waited_for", Ascii(module.instruction(e.waited_for).name()));
+      }
+      if (e.sync > 0) writer->Stat(event, "sync_wait_ps", Picoseconds(e.sync));
+      if (e.slowest >= 0) writer->Stat(event, "waited_for_device", e.slowest);
+    }
     writer->Stat(event, "group_id", r.step);
     writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
     if (e.line == TimelineLine::kModules) {
@@ -170,6 +228,16 @@ class DevicePlanes {
     }
   }
 
+  bool StartsAsync(const TimelineEvent& e, size_t program) const {
+    return e.name.valid() &&
+           HasTrait(space_.programs[program].input->module.instruction(e.name).opcode(), kStartsAsync);
+  }
+  // Returns true for waits at the end of an asynchronous operation and in synchronous ones.
+  bool HoldsCore(const TimelineEvent& e, size_t program) const {
+    const Opcode opcode = space_.programs[program].input->module.instruction(e.name).opcode();
+    return HasTrait(opcode, kEndsAsync) || HasTrait(opcode, kCollective) || e.name == e.waited_for;
+  }
+
   int64_t MetadataFor(const TimelineEvent& e, size_t program, PlaneWriter* writer) const {
     const ReportInput& input = *space_.programs[program].input;
     const int64_t base = kFirstProgram * static_cast<int64_t>(program + 1);
@@ -178,7 +246,7 @@ class DevicePlanes {
       writer->Event(base, StrCat(Ascii(input.module.name()), "(", ProgramId(program), ")"), &metadata);
       return base;
     }
-    if (e.step == nullptr) {
+    if (e.step == nullptr && !e.name.valid()) {
       writer->Event(base + 1, "more iterations", &metadata);
       return base + 1;
     }
@@ -194,9 +262,10 @@ class DevicePlanes {
                                                              : std::string(CategoryOf(input.module, *row->second));
     writer->Stat(metadata, "hlo_category", ProfilerCategory(category));
     writer->Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
-    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
-    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
-    const int64_t bytes = static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
+    const double flops = e.step == nullptr ? 0 : e.step->flops;
+    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(flops, 9e18)));
+    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(flops, 9e18)));
+    const int64_t bytes = e.step == nullptr ? 0 : static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
     writer->Stat(metadata, "bytes_accessed", bytes);
     proto::MemoryAccessBreakdown breakdown;
     proto::MemoryAccessBreakdown::MemoryAccessed* accessed = breakdown.add_memory_accessed();
@@ -239,6 +308,7 @@ void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
         host.Stat(event, "_pt", kExecuteContext);
         host.Stat(event, "_p", span.run + 1);
       }
+      if (!span.source.empty()) host.Stat(event, "source", Ascii(span.source));
     }
   }
   WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);
@@ -288,16 +358,27 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
   space.max_events = max_events;
   space.seconds = time.seconds;
   static constexpr Track kTracks[] = {Track::kProgram, Track::kLoader, Track::kLink};
-  static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
-  space.threads.resize(std::size(kTracks));
-  for (size_t l = 0; l < std::size(kTracks); ++l) space.threads[l].name = std::string(kNames[l]);
+  static constexpr std::string_view kNames[] = {"main", "loader", "transfer", "TPU:0 runtime"};
+  space.threads.resize(std::size(kNames));
+  for (size_t l = 0; l < std::size(kNames); ++l) space.threads[l].name = std::string(kNames[l]);
   // Steps enclose the activities of the program's thread.
   std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
-  int64_t runs = 0;
+  std::vector<HostSpan>& runtime = space.threads.back().spans;
   for (const TimelineSpan& a : time.spans) {
     if (a.track == Track::kDevice) {
       // One execution represents all graphs of a step.
       if (!space.runs.empty() && space.runs.back().step == a.step) continue;
+      // The runtime's thread has the program from its call, or the end of the one before, until it has run.
+      const double called = a.after >= 0 ? time.spans[static_cast<size_t>(a.after)].end : a.start;
+      const double free =
+          runtime.empty() ? 0 : runtime[runtime.size() - 2].start + runtime[runtime.size() - 2].duration;
+      HostSpan span{std::string(kRunExecutable), std::max(std::min(called, a.start), free), 0, a.step, false, -1, ""};
+      span.duration = a.end - span.start;
+      runtime.push_back(span);
+      span.name = std::string(kTpuExecute);
+      span.duration = a.start - span.start;
+      span.run = static_cast<int64_t>(space.runs.size());
+      runtime.push_back(std::move(span));
       space.runs.push_back({0, a.start, a.step});
       continue;
     }
@@ -306,16 +387,19 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
       if (step.first < 0) step.first = a.start;
       step.second = std::max(step.second, a.end);
     }
-    HostSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
-    if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
+    const HostSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1, ""};
     for (size_t l = 0; l < std::size(kTracks); ++l) {
-      if (kTracks[l] == a.track) space.threads[l].spans.push_back(std::move(span));
+      if (kTracks[l] != a.track) continue;
+      space.threads[l].spans.push_back(span);
+      if (span.name != kTransferSpan) continue;
+      space.threads[l].spans.push_back(span);
+      space.threads[l].spans.back().name = std::string(kTransferToServer);
     }
   }
   std::vector<HostSpan> roots;
   for (size_t k = 0; k < steps.size(); ++k) {
     if (steps[k].first < 0) continue;
-    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1});
+    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1, ""});
   }
   std::vector<HostSpan>& main = space.threads[0].spans;
   main.insert(main.begin(), roots.begin(), roots.end());

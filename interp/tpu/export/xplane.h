@@ -20,11 +20,12 @@ struct ProfileProgram {
   const KernelPlan* plan = nullptr;
 };
 
-// One execution of a program, on all devices.
+// One execution of a program.
 struct ProgramExecution {
   size_t program = 0;
   double start = 0;  // seconds
   int64_t step = 0;
+  int64_t device = -1;  // negative: all devices
 };
 
 // An interval on a host thread.
@@ -32,9 +33,10 @@ struct HostSpan {
   std::string name;
   double start = 0;
   double duration = 0;
-  int64_t step = -1;  // its step; negative: none
-  bool root = false;  // the step itself
-  int64_t run = -1;   // the execution that it calls, index into ProfileSpace::runs
+  int64_t step = -1;   // its step; negative: none
+  bool root = false;   // the step itself
+  int64_t run = -1;    // the execution that it calls, index into ProfileSpace::runs
+  std::string source;  // "train.script:12"; "": unknown
 };
 struct HostThread {
   std::string name;

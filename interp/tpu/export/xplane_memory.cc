@@ -2,7 +2,6 @@
 #include "interp/tpu/export/xplane_memory.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +30,19 @@ int64_t DataType(ElementType type) {
   return 0;
 }
 
+constexpr int64_t kWhole = -1;  // all leaves of a parameter in one block
+
+// Returns the shape of a leaf, or of the whole.
+Shape LeafOf(Shape shape, int64_t leaf) {
+  while (shape.IsTuple() && leaf >= 0) {
+    int64_t k = 0;
+    while (k < shape.tuple_size() && leaf >= shape.element(k).leaf_count()) leaf -= shape.element(k++).leaf_count();
+    if (k == shape.tuple_size()) break;
+    shape = shape.element(k);
+  }
+  return shape;
+}
+
 class Allocator {
  public:
   Allocator(const ProfileSpace& space, int64_t line, PlaneWriter* host) : space_(space), host_(*host) {
@@ -46,6 +58,8 @@ class Allocator {
       const size_t program = space_.runs[run].program;
       events += 2 * space_.programs[program].input->memory.live_ranges.size();
       if (run > 0 && events > space_.max_events) return;
+      // Results are freed when the next execution begins, arguments when another program runs.
+      Free(&results_, space_.runs[run], "output");
       Load(program, space_.runs[run]);
       Execute(program, space_.runs[run]);
     }
@@ -55,35 +69,43 @@ class Allocator {
   struct Block {
     const ReportInput* input;
     InstructionId value;
+    int64_t leaf;  // or kWhole
     int64_t bytes;
     int64_t address;
     bool reserved;  // temporary of the execution
   };
 
-  // Allocates the arguments of a program at its first run.
+  void Free(std::vector<Block>* blocks, const ProgramExecution& run, const std::string& region) {
+    for (const Block& block : *blocks) Note(false, block, run.start, run.step, region);
+    blocks->clear();
+  }
+
+  // Allocates the arguments of the program.
   void Load(size_t program, const ProgramExecution& run) {
-    if (!loaded_.insert(program).second) return;
+    if (loaded_ == static_cast<int64_t>(program)) return;
+    loaded_ = static_cast<int64_t>(program);
+    Free(&arguments_, run, "parameter");
     const ReportInput& input = *space_.programs[program].input;
     for (const LiveRange& life : input.memory.persistent) {
       if (life.bytes <= 0) continue;
-      Note(true, {&input, life.value, life.bytes, standing_, false}, run.start, run.step, "parameter");
-      standing_ += life.bytes;
+      const Block block{&input, life.value, kWhole, life.bytes, life.offset, false};
+      Note(true, block, run.start, run.step, "parameter");
+      arguments_.push_back(block);
     }
   }
 
   void Execute(size_t program, const ProgramExecution& run) {
     const ReportInput& input = *space_.programs[program].input;
     const KernelPlan& plan = *space_.programs[program].plan;
-    for (const Block& block : results_) Note(false, block, run.start, run.step, "output");
-    results_.clear();
     const int64_t entry = plan.PlanOf(input.module.entry().id());
     if (entry < 0) return;
     const std::vector<StepTime>& times = input.simulation.computations[entry].steps;
-    SimulateHeap(input.memory, times.size(), [&](const HeapEvent& e) {
+    VisitHeap(input.memory, times.size(), [&](const HeapEvent& e) {
       const LiveRange& life = input.memory.live_ranges[e.live_range];
       const StepTime& time = times[e.step];
       const bool result = life.to >= times.size();
-      const Block block{&input, life.value, life.bytes, standing_ + e.offset, !result};
+      const int64_t address = input.memory.parameter_bytes + life.offset;
+      const Block block{&input, life.value, life.leaf, life.bytes, address, !result};
       Note(e.allocates, block, run.start + time.start + (e.allocates ? 0 : time.duration), run.step,
            result ? "output" : "temp");
       if (e.allocates && result) results_.push_back(block);
@@ -114,17 +136,18 @@ class Allocator {
     host_.Stat(event, "tf_op", Ascii(ScopeOf(i).empty() ? i.name() : ScopeOf(i)));
     host_.Stat(event, "group_id", step);
     host_.Stat(event, "region_type", region);
-    host_.Stat(event, "data_type", DataType(i.shape().element_type()));
-    host_.Stat(event, "shape", ToString(i.shape(), /*with_layout=*/false));
+    const Shape shape = LeafOf(i.shape(), block.leaf);
+    host_.Stat(event, "data_type", shape.IsArray() ? DataType(shape.element_type()) : 0);
+    host_.Stat(event, "shape", ToString(shape, /*with_layout=*/false));
   }
 
   const ProfileSpace& space_;
   PlaneWriter& host_;
   int line_ = 0;
   int64_t limit_ = 0;
-  std::set<size_t> loaded_;     // programs
+  int64_t loaded_ = -1;  // the program whose arguments are allocated
+  std::vector<Block> arguments_;
   std::vector<Block> results_;  // of the previous execution
-  int64_t standing_ = 0;
   int64_t reserved_ = 0;
   int64_t allocated_ = 0;
   int64_t peak_ = 0;

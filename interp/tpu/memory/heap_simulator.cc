@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/memory/heap_simulator.h"
 
+#include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "ir/core/saturating.h"
@@ -47,30 +49,81 @@ void HeapAllocator::Free(int64_t offset, int64_t bytes) {
   free_[offset] = bytes;
 }
 
-int64_t SimulateHeap(const MemoryPlan& memory, size_t steps, const std::function<void(const HeapEvent&)>& event) {
-  HeapAllocator heap;
+namespace {
+
+constexpr size_t kMaxBySize = 4096;  // more buffers are assigned by time only
+
+// Calls `visit(allocates, range)` in the order of the steps: what a step allocates, then what dies with it.
+template <typename Visit>
+void InOrder(const std::vector<LiveRange>& ranges, size_t steps, const Visit& visit) {
   std::vector<std::vector<size_t>> dies(steps);
-  std::vector<int64_t> offsets(memory.live_ranges.size(), 0);
   size_t next = 0;
   for (size_t s = 0; s < steps; ++s) {
-    const auto free_dead = [&] {
-      for (size_t life : dies[s]) {
-        event({false, life, s, offsets[life]});
-        heap.Free(offsets[life], memory.live_ranges[life].bytes);
-      }
-      dies[s].clear();
-    };
-    for (; next < memory.live_ranges.size() && memory.live_ranges[next].from == s; ++next) {
-      const LiveRange& life = memory.live_ranges[next];
-      if (life.bytes <= 0) continue;
-      if (life.in_place) free_dead();
-      offsets[next] = heap.Allocate(life.bytes);
-      event({true, next, s, offsets[next]});
-      if (life.to < steps) dies[life.to].push_back(next);
+    for (; next < ranges.size() && ranges[next].from == s; ++next) {
+      if (ranges[next].bytes <= 0) continue;
+      visit(true, next, s);
+      if (ranges[next].to < steps) dies[ranges[next].to].push_back(next);
     }
-    free_dead();
+    for (size_t range : dies[s]) visit(false, range, s);
   }
+}
+
+int64_t OffsetsByTime(size_t steps, std::vector<LiveRange>* ranges) {
+  HeapAllocator heap;
+  InOrder(*ranges, steps, [&](bool allocates, size_t k, size_t) {
+    LiveRange& range = (*ranges)[k];
+    if (allocates) {
+      range.offset = heap.Allocate(range.bytes);
+    } else {
+      heap.Free(range.offset, range.bytes);
+    }
+  });
   return heap.size();
+}
+
+int64_t OffsetsBySize(std::vector<LiveRange>* ranges) {
+  std::vector<size_t> order;
+  for (size_t k = 0; k < ranges->size(); ++k) {
+    if ((*ranges)[k].bytes > 0) order.push_back(k);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return (*ranges)[a].bytes > (*ranges)[b].bytes; });
+  std::vector<size_t> by_offset;  // assigned ranges
+  int64_t size = 0;
+  for (size_t k : order) {
+    LiveRange& range = (*ranges)[k];
+    int64_t offset = 0;
+    for (size_t other : by_offset) {
+      const LiveRange& placed = (*ranges)[other];
+      if (placed.to < range.from || range.to < placed.from) continue;
+      if (placed.offset >= SaturatingAdd(offset, range.bytes)) break;
+      offset = std::max(offset, SaturatingAdd(placed.offset, placed.bytes));
+    }
+    range.offset = offset;
+    size = std::max(size, SaturatingAdd(offset, range.bytes));
+    by_offset.insert(std::upper_bound(by_offset.begin(), by_offset.end(), offset,
+                                      [&](int64_t at, size_t other) { return at < (*ranges)[other].offset; }),
+                     k);
+  }
+  return size;
+}
+
+}  // namespace
+
+int64_t AssignOffsets(size_t steps, int64_t peak, std::vector<LiveRange>* ranges) {
+  const int64_t by_time = OffsetsByTime(steps, ranges);
+  if (by_time <= peak || ranges->size() > kMaxBySize) return by_time;
+  std::vector<LiveRange> other = *ranges;
+  const int64_t by_size = OffsetsBySize(&other);
+  if (by_size >= by_time) return by_time;
+  *ranges = std::move(other);
+  return by_size;
+}
+
+void VisitHeap(const MemoryPlan& memory, size_t steps, const std::function<void(const HeapEvent&)>& event) {
+  InOrder(memory.live_ranges, steps, [&](bool allocates, size_t range, size_t step) {
+    event({allocates, range, step});
+  });
 }
 
 }  // namespace hlokit::tpu

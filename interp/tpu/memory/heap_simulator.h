@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates a first-fit heap in HBM: each buffer takes the first free block that is large enough and returns it after
-// its last use. Heap bytes in excess of the peak of live bytes are fragmentation.
+// Assigns addresses in a heap in HBM: first by time, each buffer in the first free block that is large enough, returned
+// after its last use; if that needs more than the peak of live bytes, by size, largest first, each at the lowest
+// address that is free during its live range. Heap bytes in excess of the peak of live bytes are fragmentation.
 #ifndef HLOKIT_INTERP_TPU_MEMORY_HEAP_SIMULATOR_H_
 #define HLOKIT_INTERP_TPU_MEMORY_HEAP_SIMULATOR_H_
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "interp/tpu/memory/memory_plan.h"
 
@@ -30,11 +32,14 @@ struct HeapEvent {
   bool allocates = true;  // false: frees
   size_t live_range = 0;  // index into MemoryPlan::live_ranges
   size_t step = 0;        // index into the entry's plan
-  int64_t offset = 0;
 };
 
-// Calls `event` for each allocation and free of `memory` in the order of its `steps` steps. Returns the heap size.
-int64_t SimulateHeap(const MemoryPlan& memory, size_t steps, const std::function<void(const HeapEvent&)>& event);
+// Sets the offsets of `ranges`, sorted by `from`, in a heap. `peak`: their peak of live bytes. Returns the heap size.
+int64_t AssignOffsets(size_t steps, int64_t peak, std::vector<LiveRange>* ranges);
+
+// Calls `event` for each allocation and free of the heap in the order of its `steps` steps. Buffers without bytes have
+// none.
+void VisitHeap(const MemoryPlan& memory, size_t steps, const std::function<void(const HeapEvent&)>& event);
 
 }  // namespace hlokit::tpu
 

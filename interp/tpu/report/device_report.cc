@@ -108,6 +108,12 @@ void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
                     {"idle_us", ToMicroseconds(share.idle)},
                     {"communication_us", ToMicroseconds(share.communication)},
                     {"hidden_communication_us", ToMicroseconds(share.hidden())}});
+    if (share.sync_for.empty()) continue;
+    Json waited = Json::array();
+    for (const auto& [device, seconds] : share.sync_for) {
+      waited.push_back({{"device", device}, {"time_us", ToMicroseconds(seconds)}});
+    }
+    rows.back()["waited_for"] = std::move(waited);
   }
   workers["devices"] = std::move(rows);
   (*json)["workers"] = std::move(workers);

@@ -2,12 +2,12 @@
 #include "interp/tpu/report/memory_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "interp/tpu/report/ascii.h"
+#include "interp/tpu/report/memory_advice.h"
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedArrays = 12;
 constexpr size_t kListedGroups = 6;
 constexpr size_t kListedInJson = 50;
+constexpr size_t kListedCalleeOps = 2000;
 
 template <typename NameOf>
 std::vector<LiveBytesGroup> GroupLive(const Module& module, const MemoryPlan& memory, const NameOf& name_of) {
@@ -69,6 +70,36 @@ Json GroupsJson(const std::vector<LiveBytesGroup>& groups) {
   return json;
 }
 
+Json OpJson(const ReportInput& input, const OpMemory& op) {
+  const Instruction i = input.module.instruction(op.name);
+  return {{"name", Ascii(i.name())},           {"scope", Ascii(ScopeOf(i))},         {"source", Ascii(SourceOf(i))},
+          {"allocation_bytes", op.allocation}, {"size_increase_bytes", op.increase}, {"self_bytes", op.self}};
+}
+
+// Returns the rows of the entry computation, then those of called computations that change memory.
+Json OpsJson(const ReportInput& input) {
+  const MemoryPlan& plan = input.memory;
+  const std::vector<double>& vmem = input.simulation.vmem_timeline;
+  Json ops = Json::array();
+  for (size_t s = 0; s < plan.ops.size(); ++s) {
+    Json row = OpJson(input, plan.ops[s]);
+    row["live_bytes"] = plan.timeline[s];
+    row["vmem_bytes"] = s < vmem.size() ? vmem[s] : 0.0;
+    ops.push_back(std::move(row));
+  }
+  size_t listed = 0;
+  for (const CalleeMemory& callee : plan.callees) {
+    for (const OpMemory& op : callee.ops) {
+      if ((op.allocation == 0 && op.increase == 0) || listed == kListedCalleeOps) continue;
+      Json row = OpJson(input, op);
+      row["computation"] = Ascii(input.module.instruction(op.name).parent().name());
+      ops.push_back(std::move(row));
+      ++listed;
+    }
+  }
+  return ops;
+}
+
 }  // namespace
 
 std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& memory) {
@@ -77,64 +108,6 @@ std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& 
 
 std::vector<LiveBytesGroup> LiveBySource(const Module& module, const MemoryPlan& memory) {
   return GroupLive(module, memory, [](Instruction i) { return SourceOf(i); });
-}
-
-std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
-  std::vector<std::string> ways;
-  const MemoryPlan& memory = input.memory;
-  if (memory.fits()) return ways;
-  const double limit = memory.limit_bytes;
-  const double peak = static_cast<double>(memory.peak_bytes);
-  const double parameters = static_cast<double>(memory.parameter_bytes);
-  const double short_of = peak - limit;
-  const double between = peak - parameters;
-  const double devices = static_cast<double>(input.options.topology.Chips() * input.options.machine.devices_per_chip());
-  const bool donates = !input.module.header().input_output_alias.empty() || !input.module.header().buffer_donor.empty();
-  if (!donates && static_cast<double>(memory.result_bytes) > 0.01 * short_of) {
-    const double results = static_cast<double>(memory.result_bytes);
-    ways.push_back(StrCat("Results take ", FormatBytes(results),
-                          " in addition to the parameters: donating the parameters they replace ",
-                          results >= short_of ? "would make it fit." : "helps, but is not enough."));
-  }
-  if (parameters > limit) {
-    ways.push_back(StrCat("The parameters alone do not fit: shard them over more devices (",
-                          FormatFixed(devices * parameters / limit, 0), " or more instead of ", FormatFixed(devices, 0),
-                          "), or use narrower types."));
-    return ways;
-  }
-  // Arrays with a long interval between definition and last use are candidates for rematerialization.
-  const LiveArray* largest = nullptr;
-  double kept = 0;
-  for (const LiveArray& array : memory.live) {
-    if (array.parameter) continue;
-    if (largest == nullptr) largest = &array;
-    kept += static_cast<double>(array.bytes);
-  }
-  if (largest != nullptr) {
-    const std::vector<LiveBytesGroup> scopes = LiveByScope(input.module, memory);
-    std::string way =
-        StrCat("Rematerialize arrays instead of keeping ", FormatBytes(kept), " until the peak; ",
-               FormatBytes(short_of), " too much. The largest is ", input.module.instruction(largest->value).name(),
-               ", ", FormatBytes(static_cast<double>(largest->bytes)));
-    for (const LiveBytesGroup& scope : scopes) {
-      if (scope.name.empty()) continue;
-      StrAppend(&way, "; the scope with the most is ", scope.name, ", ", FormatBytes(static_cast<double>(scope.bytes)));
-      break;
-    }
-    ways.push_back(way + ".");
-  }
-  if (between > 0) {
-    ways.push_back(StrCat("If everything except parameters scales with the batch, a batch of ",
-                          FormatFixed(100 * (limit - parameters) / between, 0), " % of this one fits."));
-  }
-  ways.push_back(StrCat("Sharded evenly over ", FormatFixed(std::ceil(devices * peak / limit), 0),
-                        " devices instead of ", FormatFixed(devices, 0), " it fits."));
-  if (static_cast<double>(memory.padding_bytes) > 0.05 * peak) {
-    ways.push_back(StrCat(FormatBytes(static_cast<double>(memory.padding_bytes)),
-                          " at the peak are padding: minor dimensions that are multiples of ",
-                          FormatFixed(input.options.machine.lanes, 0), " have none."));
-  }
-  return ways;
 }
 
 void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
@@ -157,16 +130,33 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
-    *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << i.name()
+    *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << ArrayText(i, array.leaf)
          << (array.parameter ? " (parameter)" : "");
     if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
     *out << "\n";
   }
   PrintGroups("scope", LiveByScope(input.module, memory), memory.peak_bytes, out);
   PrintGroups("source line", LiveBySource(input.module, memory), memory.peak_bytes, out);
-  if (memory.fits()) return;
-  *out << "  " << FormatBytes(static_cast<double>(memory.peak_bytes) - memory.limit_bytes) << " too much:\n";
-  for (const std::string& way : OutOfMemorySuggestions(input)) *out << "    " << way << "\n";
+  if (!memory.fits()) {
+    const double excess = static_cast<double>(memory.peak_bytes) - memory.limit_bytes;
+    *out << "  " << FormatBytes(excess) << " too much";
+    if (static_cast<double>(memory.parameter_bytes) > memory.limit_bytes) *out << "; the parameters alone do not fit";
+    *out << "\n";
+  }
+  if (!details) {
+    *out << "  --memory simulates changes that make it fit\n";
+    return;
+  }
+  const std::vector<MemoryAdvice> advices = MemoryAdvices(input);
+  if (advices.empty() && memory.fits()) return;
+  *out << (memory.fits() ? "lower peak, simulated\n" : "ways to fit, simulated\n");
+  if (advices.empty())
+    *out << "  none of: donation, rematerialization, smaller batch, bf16, partitions, other targets\n";
+  for (const MemoryAdvice& advice : advices) {
+    *out << "  " << advice.title << ": peak " << FormatBytes(static_cast<double>(advice.peak_bytes)) << " of "
+         << FormatBytes(advice.limit_bytes) << (advice.fits() ? "" : ", does not fit") << ", device time "
+         << FormatSeconds(advice.device_seconds) << "\n";
+  }
 }
 
 nlohmann::ordered_json MemoryJson(const ReportInput& input) {
@@ -185,7 +175,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   for (size_t k = 0; k < std::min(plan.live.size(), kListedInJson); ++k) {
     const LiveArray& array = plan.live[k];
     const Instruction i = input.module.instruction(array.value);
-    live.push_back({{"name", Ascii(i.name())},
+    live.push_back({{"name", Ascii(ArrayText(i, array.leaf))},
                     {"bytes", array.bytes},
                     {"unpadded_bytes", array.unpadded_bytes},
                     {"scope", Ascii(ScopeOf(i))},
@@ -194,20 +184,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   memory["live_at_peak"] = std::move(live);
   memory["live_by_scope"] = GroupsJson(LiveByScope(input.module, plan));
   memory["live_by_source"] = GroupsJson(LiveBySource(input.module, plan));
-  Json ops = Json::array();
-  for (size_t s = 0; s < plan.ops.size(); ++s) {
-    const OpMemory& op = plan.ops[s];
-    ops.push_back(
-        {{"name", Ascii(input.module.instruction(op.name).name())},
-         {"allocation_bytes", op.allocation},
-         {"size_increase_bytes", op.increase},
-         {"self_bytes", op.self},
-         {"live_bytes", plan.timeline[s]},
-         {"vmem_bytes", s < input.simulation.vmem_timeline.size() ? input.simulation.vmem_timeline[s] : 0.0}});
-  }
-  memory["ops"] = std::move(ops);
-  memory["oom_suggestions"] = Json::array();
-  for (const std::string& way : OutOfMemorySuggestions(input)) memory["oom_suggestions"].push_back(Ascii(way));
+  memory["ops"] = OpsJson(input);
   const Simulation& s = input.simulation;
   Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.OnChipBytes()}};
   if (s.vmem_peak_at.valid()) vmem["peak_at"] = Ascii(input.module.instruction(s.vmem_peak_at).name());
@@ -219,6 +196,21 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   vmem["live_at_peak"] = std::move(resident);
   memory["vmem"] = std::move(vmem);
   return memory;
+}
+
+nlohmann::ordered_json WaysToFitJson(const ReportInput& input) {
+  Json ways = Json::array();
+  for (const MemoryAdvice& advice : MemoryAdvices(input)) {
+    ways.push_back({{"title", Ascii(advice.title)},
+                    {"evidence", Ascii(advice.evidence)},
+                    {"action", Ascii(advice.action)},
+                    {"simulated", Ascii(advice.changed)},
+                    {"peak_bytes", advice.peak_bytes},
+                    {"limit_bytes", advice.limit_bytes},
+                    {"fits", advice.fits()},
+                    {"device_time_us", ToMicroseconds(advice.device_seconds)}});
+  }
+  return ways;
 }
 
 }  // namespace hlokit::tpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory in the reports: live arrays at the peak by operation, scope and source line, heap fragmentation, vector
-// memory, and suggestions for programs that run out of memory.
+// memory, operations, and changes that lower the peak.
 #ifndef HLOKIT_INTERP_TPU_REPORT_MEMORY_REPORT_H_
 #define HLOKIT_INTERP_TPU_REPORT_MEMORY_REPORT_H_
 
@@ -24,13 +24,13 @@ struct LiveBytesGroup {
 std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& memory);
 std::vector<LiveBytesGroup> LiveBySource(const Module& module, const MemoryPlan& memory);
 
-// Returns changes that would make the program fit, each with its numbers. Empty if it fits.
-std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input);
-
-// Prints the memory section. `details`: lists live arrays at the peak also if the program fits.
+// Prints the memory section. `details`: lists live arrays at the peak also if the program fits, and changes that lower
+// the peak, which takes a simulation each.
 void PrintMemory(const ReportInput& input, bool details, TextWriter* out);
 // Returns the value of the key `memory`.
 nlohmann::ordered_json MemoryJson(const ReportInput& input);
+// Returns the value of the key `memory.ways_to_fit`: the changes of MemoryAdvices.
+nlohmann::ordered_json WaysToFitJson(const ReportInput& input);
 
 }  // namespace hlokit::tpu
 

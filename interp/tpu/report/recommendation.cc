@@ -7,14 +7,14 @@
 #include <optional>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "interp/tpu/report/breakdown.h"
+#include "interp/tpu/report/changed_program.h"
+#include "interp/tpu/report/memory_advice.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
-#include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
 #include "passes/rewrite/type_conversion.h"
 #include "passes/target/matrix_cost.h"
@@ -43,29 +43,13 @@ double StepOf(const Simulation& simulation, const HostModel& host) {
   return SimulateHost(host, simulation.device_seconds).step_seconds;
 }
 
-bool Fits(const MemoryPlan& memory) { return memory.fits(); }
-
-const Module& SourceOf(const ReportInput& input) { return input.source != nullptr ? *input.source : input.module; }
-
-// Compiles the changed program like the report's program and simulates it.
-Simulation Run(const ReportInput& input, Module changed, const SimulationOptions& options,
-               MemoryPlan* memory = nullptr) {
-  // Passes leave a module that they cannot compile unchanged.
-  Compile(options, input.pipeline, &changed).IgnoreError();
-  const KernelPlan plan(changed);
-  Simulation simulation = Simulate(changed, plan, options);
-  if (memory != nullptr) *memory = PlanMemory(options.machine, changed, plan, simulation.implicit_partitions);
-  return simulation;
-}
-
 class Recommender {
  public:
   Recommender(const ReportInput& input, const HostModel& host)
       : input_(input), host_(host), now_(SimulateHost(host, input.simulation.device_seconds)) {}
 
   std::vector<Recommendation> Collect() {
-    Donate();
-    TryMorePartitions();
+    Memory();
     LowerPrecision();
     TryBf16();
     TryTileMultiples();
@@ -73,10 +57,10 @@ class Recommender {
     AvoidStragglers();
     HostPhases();
     std::stable_sort(result_.begin(), result_.end(), [](const Recommendation& a, const Recommendation& b) {
-      const bool fits_a = a.bytes_before > 0;
-      const bool fits_b = b.bytes_before > 0;
-      if (fits_a != fits_b) return fits_a;
-      return a.before - a.after > b.before - b.after;
+      const bool memory_a = a.bytes_before > 0;
+      const bool memory_b = b.bytes_before > 0;
+      if (memory_a != memory_b) return memory_a;
+      return !memory_a && a.before - a.after > b.before - b.after;
     });
     return std::move(result_);
   }
@@ -89,77 +73,25 @@ class Recommender {
   }
 
   // Returns the program that recommendations change: the source before compilation, if known.
-  const Module& source() const { return SourceOf(input_); }
+  const Module& source() const { return SourceModuleOf(input_); }
   double SimulateChanged(Module changed) const {
-    return StepOf(Run(input_, std::move(changed), input_.options), host_);
+    return StepOf(CompileAndSimulate(input_, std::move(changed), input_.options).simulation, host_);
   }
 
-  // Donates parameters to results of the same shape.
-  void Donate() {
-    const Module& module = source();
-    const ModuleHeader& header = module.header();
-    if (!header.input_output_alias.empty() || !header.buffer_donor.empty() || input_.memory.result_bytes == 0) return;
-    absl::flat_hash_map<uint32_t, int64_t> wanted;  // number of results by shape
-    std::vector<Shape> results;
-    const Shape root = module.entry().root().shape();
-    if (root.IsTuple()) {
-      for (Shape element : root.elements()) results.push_back(element);
-    } else {
-      results.push_back(root);
-    }
-    for (Shape shape : results) ++wanted[shape.WithoutLayout().id().value];
-    Module changed = module.Clone();
-    int64_t donated = 0;
-    for (int64_t number = 0; number < module.entry().parameter_count(); ++number) {
-      const Instruction parameter = module.entry().parameter(number);
-      const auto found = wanted.find(parameter.shape().WithoutLayout().id().value);
-      if (parameter.shape().IsArray() && found != wanted.end() && found->second-- > 0) {
-        changed.header().buffer_donor.push_back({number, changed.context().lists.Intern({})});
-        ++donated;
-      }
-    }
-    if (donated == 0) return;
-    MemoryPlan memory;
-    Run(input_, std::move(changed), input_.options, &memory);
-    if (static_cast<double>(memory.peak_bytes) > 0.99 * static_cast<double>(input_.memory.peak_bytes)) return;
-    Recommendation advice;
-    advice.title = Fits(input_.memory) ? "Donate parameters that results replace" : "Make it fit: donate parameters";
-    advice.evidence = StrCat(
-        donated, Plural(donated, " result has the shape of a parameter", " results have the shapes of parameters"),
-        ", and the program donates none: both are in HBM at once.");
-    advice.action = "Donate the old values (donate_argnums in JAX; a full step in PyTorch/XLA does it by itself).";
-    advice.changed = StrCat("the program with ", donated, Plural(donated, " parameter", " parameters"), " donated");
-    advice.before = advice.after = now_.step_seconds;
-    advice.bytes_before = input_.memory.peak_bytes;
-    advice.bytes_after = memory.peak_bytes;
-    result_.push_back(std::move(advice));
-  }
-
-  // Shards an unpartitioned program over more devices.
-  void TryMorePartitions() {
-    if (Fits(input_.memory) || input_.simulation.implicit_partitions <= 1) return;
-    const SimulationOptions& now = input_.options;
-    for (int64_t factor = 2; factor <= 1024; factor *= 2) {
-      const int64_t chips = now.topology.Chips() * factor;
-      if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
-      Module changed = source().Clone();
-      changed.header().num_partitions *= factor;
-      SimulationOptions options = now;
-      options.topology = TopologyFor(now.machine, chips);
-      MemoryPlan memory;
-      const Simulation simulation = Run(input_, std::move(changed), options, &memory);
-      if (!Fits(memory)) continue;
+  // Adds the changes that lower the peak of HBM.
+  void Memory() {
+    for (MemoryAdvice& memory : MemoryAdvices(input_)) {
       Recommendation advice;
-      advice.title = StrCat("Make it fit: partition it over ", chips, " chips");
-      advice.evidence = "The arrays of the program are divided among its devices, and are too large for so few.";
-      advice.action = "Shard parameters, optimizer state and activations over more devices.";
-      advice.changed = StrCat("the program on ", ToString(options.topology), " chips");
+      advice.title = std::move(memory.title);
+      advice.evidence = std::move(memory.evidence);
+      advice.action = std::move(memory.action);
+      advice.changed = std::move(memory.changed);
       advice.before = now_.step_seconds;
-      advice.after = StepOf(simulation, host_);
+      advice.after = SimulateHost(host_, memory.device_seconds).step_seconds;
       advice.bytes_before = input_.memory.peak_bytes;
       advice.bytes_after = memory.peak_bytes;
+      advice.fits_after = memory.fits();
       result_.push_back(std::move(advice));
-      return;
     }
   }
 
@@ -257,9 +189,7 @@ class Recommender {
       const int64_t below = size / tile * tile;
       Module changed = source().Clone();
       ReplaceDimensionSizes(&changed, size, below);
-      DiagnosticSink sink(1);
-      VerifyModule(changed, VerifierOptions(), &sink);
-      if (sink.has_errors()) continue;
+      if (!IsValid(changed)) continue;
       const double less = static_cast<double>(size - below) / static_cast<double>(size);
       Recommendation advice;
       advice.title = StrCat("Choose ", below, " instead of ", size);
@@ -331,6 +261,27 @@ class Recommender {
     return count;
   }
 
+  // Returns what the steady steps did in a phase, and where: " Most of it: forward at model.script:12.", or "".
+  std::string Places(HostPhase phase) const {
+    std::map<std::pair<std::string, std::string>, std::pair<double, int64_t>> places;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) {
+      for (const HostCause& cause : host_.steps[k].causes) {
+        if (cause.phase != phase || (cause.what.empty() && cause.source.empty())) continue;
+        std::pair<double, int64_t>& sum = places[{cause.what, cause.source}];
+        sum.first += cause.seconds;
+        sum.second += cause.count;
+      }
+    }
+    if (places.empty()) return "";
+    const auto most = std::max_element(places.begin(), places.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto& [what, source] = most->first;
+    const std::string_view verb =
+        phase == HostPhase::kCompile ? " It differs from the graph before in: " : " Most of it: ";
+    return StrCat(what.empty() ? "" : verb, what, what.empty() ? " It is" : ",", source.empty() ? "" : " at ", source,
+                  ".");
+  }
+
   // Tries the host model with one change.
   void Host(HostPhase phase, std::string title, std::string action, std::string changed,
             const std::function<void(HostModel*)>& change) {
@@ -341,8 +292,9 @@ class Recommender {
     Recommendation advice;
     advice.title = std::move(title);
     advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", FormatPercent(gap, now_.step_seconds),
-                             "), waiting for: ", ToString(phase), ".");
+                             "), waiting for: ", ToString(phase), ".", Places(phase));
     advice.action = std::move(action);
+    if (phase == HostPhase::kCompile) advice.flag = "--explain-recompiles";
     advice.changed = std::move(changed);
     advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
     Add(std::move(advice));
@@ -370,9 +322,46 @@ class Recommender {
     advice.evidence =
         StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
                " steps wait for a value: the device is idle for ", Time(now_.SteadyGap(HostPhase::kFetch)),
-               " a step while it is copied, and the host cannot prepare the next step in the meantime.");
+               " a step while it is copied, and the host cannot prepare the next step in the meantime.",
+               Places(HostPhase::kFetch));
     advice.action = "Log the loss every tenth step, or with a step of delay.";
     advice.changed = "the host that waits for a value in every tenth step only";
+    advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
+  // Tries the host without the waits of ops that have no lowering: they fetch their arguments, compute on the host and
+  // send the results back, and end the graph.
+  void AvoidFallbacks() {
+    std::map<std::pair<std::string, std::string>, int64_t> ops;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) {
+      for (const HostCause& cause : host_.steps[k].causes) {
+        if (cause.phase == HostPhase::kFetch && !cause.what.empty()) ops[{cause.what, cause.source}] += cause.count;
+      }
+    }
+    if (ops.empty()) return;
+    HostModel plan = host_;
+    for (HostStep& step : plan.steps) {
+      bool others = false;
+      for (const HostCause& cause : step.causes) others |= cause.phase == HostPhase::kFetch && cause.what.empty();
+      if (!others) {
+        step.waits = false;
+        step.fetch = 0;
+        step.graphs = 1;
+      }
+    }
+    std::string places;
+    for (const auto& [place, count] : ops) {
+      StrAppend(&places, places.empty() ? "" : ", ", place.first, place.second.empty() ? "" : " at ", place.second);
+    }
+    Recommendation advice;
+    advice.title = "Avoid ops without a lowering";
+    advice.evidence = StrCat("In each step the program waits for arguments of ops that run on the host: ", places,
+                             ". Each ends the graph, and the device is idle until the result is sent back.");
+    advice.action =
+        "Use ops with static shapes (masks and where instead of nonzero and masked_select), or move them out of "
+        "the loop.";
+    advice.changed = "the host that runs the step as one graph and does not wait for these arguments";
     advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
     Add(std::move(advice));
   }
@@ -389,8 +378,7 @@ class Recommender {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
          });
     Host(HostPhase::kCompile, "Stop compiling in the loop",
-         "Find what changes from step to step (ir-dump --explain-recompiles): shapes, numbers in the graph, extra "
-         "fetches.",
+         "Find what changes from step to step: shapes, numbers in the graph, extra fetches.",
          "the host with all graphs known after the first step", [](HostModel* plan) {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
          });
@@ -407,6 +395,7 @@ class Recommender {
       Host(HostPhase::kTransfer, "Send fewer bytes", "Send narrower types and expand them on the device.",
            "the host with half the bytes to send", each([](HostStep* step) { step->transfer /= 2; }));
     }
+    AvoidFallbacks();
     TryFewerFetches();
     int64_t graphs = 1;
     for (const HostStep& step : host_.steps) graphs = std::max(graphs, step.graphs);
@@ -453,7 +442,7 @@ std::vector<Sensitivity> SensitivityAnalysis(const ReportInput& input, const Hos
   for (const Change& change : kChanges) {
     SimulationOptions options = input.options;
     options.machine.*change.member *= change.factor;
-    const Simulation simulation = Run(input, SourceOf(input).Clone(), options);
+    const Simulation simulation = CompileAndSimulate(input, SourceModuleOf(input).Clone(), options).simulation;
     const HostTimeline time = SimulateHost(host, simulation.device_seconds);
     result.push_back({std::string(change.resource), time.step_seconds, BoundOfStep(simulation, time)});
   }
@@ -479,8 +468,7 @@ std::vector<TargetComparison> CompareTargets(const ReportInput& input, const Hos
     const int64_t per_chip = machine->devices_per_chip();
     options.topology = TopologyFor(*machine, (devices + per_chip - 1) / per_chip);
     options.machine = *std::move(machine);
-    MemoryPlan memory;
-    const Simulation simulation = Run(input, SourceOf(input).Clone(), options, &memory);
+    const auto [simulation, memory] = CompileAndSimulate(input, SourceModuleOf(input).Clone(), options);
     const HostTimeline time = SimulateHost(host, simulation.device_seconds);
     result.push_back({std::string(name), ToString(options.topology), time.step_seconds, BoundOfStep(simulation, time),
                       memory.peak_bytes, memory.limit_bytes});

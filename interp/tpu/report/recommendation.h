@@ -17,13 +17,15 @@ struct Recommendation {
   std::string title;
   std::string evidence;  // the observation
   std::string action;    // the change to make
+  std::string flag;      // a flag of ir-dump that shows more about it; "": none
   std::string changed;   // the difference in the second simulation
   double before = 0;     // seconds per step
   double after = 0;
   int64_t bytes_before = 0;  // HBM peak; 0 for recommendations without a memory effect
   int64_t bytes_after = 0;
+  bool fits_after = true;  // the changed program fits, on its target
 };
-// Returns the recommendations, largest gain first; those that make a program fit come first.
+// Returns the recommendations, largest gain first; those for memory come first, in the order of MemoryAdvices.
 std::vector<Recommendation> Recommend(const ReportInput& input, const HostModel& host);
 
 // Step time with one resource twice as fast: the bounds before and after.

@@ -9,6 +9,7 @@
 #include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/uncertainty.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -139,13 +140,40 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   return "elementwise";
 }
 
+namespace {
+
+// Prints the largest contributions to the uncertainty.
+void PrintUncertainty(const Uncertainty& uncertainty, TextWriter* out) {
+  constexpr size_t kMaxSources = 3;
+  constexpr double kMinContribution = 0.01;
+  *out << "uncertain by model " << FormatFixed(100 * kModelError, 0) << " %";
+  for (size_t k = 0; k < std::min(uncertainty.sources.size(), kMaxSources); ++k) {
+    const UncertaintySource& source = uncertainty.sources[k];
+    if (source.error * source.share < kMinContribution) break;
+    *out << ", " << source.figure << " " << FormatFixed(100 * source.error * source.share, 0) << " %";
+  }
+  *out << "\n";
+}
+
+Json UncertaintyJson(const Uncertainty& uncertainty) {
+  Json sources = Json::array();
+  for (const UncertaintySource& source : uncertainty.sources) {
+    sources.push_back({{"figure", std::string(source.figure)}, {"error", source.error}, {"time_share", source.share}});
+  }
+  return {{"relative", uncertainty.relative}, {"model", kModelError}, {"figures", std::move(sources)}};
+}
+
+}  // namespace
+
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceToString(input) << "\n\n";
   *out << "step time    " << FormatSeconds(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
-  *out << "device time  " << FormatSeconds(s.device_seconds) << ": core busy " << FormatSeconds(s.core_busy)
-       << ", stalled " << FormatSeconds(s.stall) << "\n";
+  const Uncertainty uncertainty = UncertaintyOf(machine, s);
+  *out << "device time  " << FormatSeconds(s.device_seconds) << " \u00b1 " << FormatFixed(100 * uncertainty.relative, 0)
+       << " %: core busy " << FormatSeconds(s.core_busy) << ", stalled " << FormatSeconds(s.stall) << "\n";
+  PrintUncertainty(uncertainty, out);
   *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
        << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
        << FormatFixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
@@ -202,7 +230,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   }
 }
 
-std::string ReportJson(const ReportInput& input) {
+std::string ReportJson(const ReportInput& input, bool memory_details) {
   const Simulation& s = input.simulation;
   const DeviceDescription& machine = input.options.machine;
   Json json = Json::object();
@@ -214,6 +242,7 @@ std::string ReportJson(const ReportInput& input) {
   json["step_time_us"] = ToMicroseconds(s.step_seconds);
   json["device_time_us"] = ToMicroseconds(s.device_seconds);
   json["bound_by"] = std::string(ToString(s.bound));
+  json["uncertainty"] = UncertaintyJson(UncertaintyOf(machine, s));
   json["core_busy_us"] = ToMicroseconds(s.core_busy);
   json["core_stall_us"] = ToMicroseconds(s.stall);
   json["flops"] = s.flops;
@@ -227,6 +256,7 @@ std::string ReportJson(const ReportInput& input) {
                          {"peak_hbm", Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds)}};
   json["busy_us"] = ResourceJson(s.busy);
   json["memory"] = MemoryJson(input);
+  if (memory_details) json["memory"]["ways_to_fit"] = WaysToFitJson(input);
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
   for (const auto& [what, count] : s.unmodeled) missing.push_back({{"what", Ascii(what)}, {"count", count}});

@@ -25,10 +25,10 @@ struct ReportInput {
 };
 
 // Prints the step time and its breakdown, memory, and the `top` longest rows. `memory_details`: lists live arrays at
-// the peak also if the program fits.
+// the peak also if the program fits, and changes that lower it.
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out);
-// Returns one JSON object with all rows.
-std::string ReportJson(const ReportInput& input);
+// Returns one JSON object with all rows. `memory_details`: with changes that lower the peak of memory, simulated.
+std::string ReportJson(const ReportInput& input, bool memory_details = false);
 
 // Returns the kind of work of a row: "fusion", "matmul", "all-reduce", ... Fusions with a matmul or reduction have its
 // category.

@@ -58,9 +58,9 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
       for (const auto& [scope, weight] : weights) {
         ScopeTime& t = scopes[std::string(scope)];
         const double part = seconds * weight / sum;
-        t.seconds += part;
+        (time.steps[s].on_core ? t.seconds : t.concurrent_seconds) += part;
         t.kernels += time.runs;
-        if (weights.size() > 1) t.mixed_kernel_seconds += part;
+        if (weights.size() > 1 && time.steps[s].on_core) t.mixed_kernel_seconds += part;
       }
     }
   }

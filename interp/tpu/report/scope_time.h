@@ -14,7 +14,8 @@ namespace hlokit::tpu {
 
 struct ScopeTime {
   std::string scope;                // "train/forward/linear"; empty: instructions without a scope
-  double seconds = 0;               // device time in one step
+  double seconds = 0;               // core time in one step
+  double concurrent_seconds = 0;    // time of collectives and copies, which run beside the core or stall it
   double kernels = 0;               // number of kernels with instructions of the scope
   double mixed_kernel_seconds = 0;  // seconds in kernels that contain other scopes too
 };

@@ -24,6 +24,10 @@ void Extrapolate(const DeviceTimeBreakdown& before, double more, DeviceTimeBreak
         &DeviceTimeBreakdown::other, &DeviceTimeBreakdown::communication}) {
     now->*part += (now->*part - before.*part) * more;
   }
+  for (auto& [device, seconds] : now->sync_for) {
+    const auto found = before.sync_for.find(device);
+    seconds += (seconds - (found == before.sync_for.end() ? 0 : found->second)) * more;
+  }
 }
 
 void Extrapolate(const CollectiveTotals& before, double more, CollectiveTotals* now) {

@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_TPU_TIMING_DEVICE_TIMELINES_H_
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -25,11 +26,12 @@ struct PerformanceVariation {
 // Seconds of one execution. The first five add up to the time at which the last device finishes.
 struct DeviceTimeBreakdown {
   double compute = 0;
-  double exposed = 0;        // stalled on bytes in transit
-  double sync = 0;           // stalled until other devices enter a collective
-  double other = 0;          // stalled on copies and the host
-  double idle = 0;           // finished before the last device
-  double communication = 0;  // duration of its collectives, overlapped with compute or not
+  double exposed = 0;                  // stalled on bytes in transit
+  double sync = 0;                     // stalled until other devices enter a collective
+  double other = 0;                    // stalled on copies and the host
+  double idle = 0;                     // finished before the last device
+  double communication = 0;            // duration of its collectives, overlapped with compute or not
+  std::map<int64_t, double> sync_for;  // `sync` by the device that entered last; empty for runs of many devices
   double hidden() const { return communication > exposed ? communication - exposed : 0; }
 };
 

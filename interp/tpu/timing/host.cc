@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kMaxHostSteps = 100000;
 constexpr int64_t kMaxExecutions = 1000000;
+constexpr size_t kWarmUpSteps = 3;  // steps that may compile before the steady state
 
 struct Quantity {
   double value = 0;
@@ -221,11 +222,11 @@ class Host {
     }
   }
 
-  // Computes the steady state: the second half of the steps, after the pipeline has filled and the first compilations.
+  // Computes the steady state, after the pipeline has filled and the first compilations.
   void Summarize() {
     result_.steps = ends_.size();
     if (ends_.empty()) return;
-    result_.steady_from = ends_.size() == 1 ? 0 : std::max<size_t>(1, ends_.size() / 2);
+    result_.steady_from = std::min(SteadyFrom(plan_), ends_.size() - 1);
     const double before = result_.steady_from == 0 ? 0 : ends_[result_.steady_from - 1];
     result_.step_seconds = (ends_.back() - before) / static_cast<double>(ends_.size() - result_.steady_from);
   }
@@ -330,6 +331,15 @@ absl::StatusOr<HostModel> ParseHostModel(std::string_view text, double call, dou
     plan.steps.push_back(std::move(step));
   }
   return plan;
+}
+
+size_t SteadyFrom(const HostModel& plan) {
+  const size_t steps = plan.steps.size();
+  if (steps <= 1) return 0;
+  size_t from = std::max<size_t>(1, steps / 2);
+  // A second compilation follows where the optimizer's state becomes an input.
+  while (from < kWarmUpSteps && from + 1 < steps && plan.steps[from].compile > 0) ++from;
+  return from;
 }
 
 HostTimeline SimulateHost(const HostModel& plan, double device_seconds) { return Host(plan, device_seconds).Run(); }

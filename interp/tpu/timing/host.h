@@ -31,6 +31,15 @@ struct HostScope {
   double duration = 0;
 };
 
+// What a phase of a step was spent for, or why a step waited.
+struct HostCause {
+  HostPhase phase = HostPhase::kOther;
+  std::string what;    // the scope, or the op without a lowering; "": nothing in particular
+  std::string source;  // "train.script:12"; "": unknown
+  double seconds = 0;  // of host work; 0 for waits
+  int64_t count = 0;
+};
+
 // Host seconds of one step, by phase.
 struct HostStep {
   double input = 0;     // producing the batch
@@ -46,6 +55,7 @@ struct HostStep {
   double runs = 1;          // executions of the program that SimulateHost times
   double other_device = 0;  // device seconds of other programs
   std::vector<HostScope> scopes;
+  std::vector<HostCause> causes;
 };
 
 struct HostModel {
@@ -106,6 +116,10 @@ struct HostTimeline {
   size_t steady_from = 0;                   // first step of the steady state
   size_t steps = 0;
 };
+
+// Returns the first step of the steady state: the second half of the steps, without the compilations of the first
+// three.
+size_t SteadyFrom(const HostModel& plan);
 
 // Simulates the host. `device_seconds`: duration of one execution of the program.
 HostTimeline SimulateHost(const HostModel& plan, double device_seconds);

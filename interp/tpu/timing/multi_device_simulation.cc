@@ -20,12 +20,14 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffffu;
+constexpr size_t kMaxDevicesWithWaits = 1024;  // up to which each device's waits are kept by device
 
 // State of an off-core step on each device, until its last use.
 struct AsyncState {
   std::vector<double> issue;   // the step's inputs are ready on the device
   std::vector<double> arrive;  // the step's inputs are ready on all devices of its group
   std::vector<double> end;     // its results are ready
+  std::vector<uint32_t> last;  // the device of the group that arrives last
 };
 
 // Properties shared by all runs of a computation.
@@ -271,11 +273,19 @@ class MultiDeviceSimulator {
       share.other += until - from;
       return;
     }
-    const double sync = std::clamp(off->arrive[d] - std::max(from, off->issue[d]), 0.0, until - from);
+    const double sync = SyncPart(*off, d, from, until);
     share.sync += sync;
+    if (sync > 0 && off->last[d] != kNone && off->last[d] != d && n_ <= kMaxDevicesWithWaits) {
+      share.sync_for[off->last[d]] += sync;
+    }
     share.exposed += until - from - sync;
     sums_.kinds[kind].sync += sync;
     sums_.kinds[kind].exposed += until - from - sync;
+  }
+
+  // Returns the part of a stall of device `d` in which it waits for other devices to enter the collective.
+  static double SyncPart(const AsyncState& off, size_t d, double from, double until) {
+    return std::clamp(off.arrive[d] - std::max(from, off.issue[d]), 0.0, until - from);
   }
 
   // Returns the kind of the collective that `s` is or waits for, or kNone.
@@ -380,6 +390,7 @@ class MultiDeviceSimulator {
     }
     off.arrive = off.issue;
     off.end = off.issue;
+    off.last.assign(n_, kNone);
     switch (step.kind) {
       case ScheduleUnitKind::kCollective:
         Meet(frame, s, time, &off);
@@ -391,7 +402,7 @@ class MultiDeviceSimulator {
           const double start = std::max(off.issue[d], frame->copy_free[d]);
           off.end[d] = start + time.duration;
           frame->copy_free[d] = off.end[d];
-          ShowStep(d, *frame, s, start, time.duration);
+          ShowStep(d, *frame, s, start, time.duration, off.issue[d]);
         }
         break;
       case ScheduleUnitKind::kCall:
@@ -406,6 +417,7 @@ class MultiDeviceSimulator {
         const AsyncState& started = *frame->off[step.inputs[0]];
         off.issue = started.issue;
         off.arrive = started.arrive;
+        off.last = started.last;
         break;
       }
       case ScheduleUnitKind::kKernel:
@@ -463,7 +475,11 @@ class MultiDeviceSimulator {
   void SynchronizeGroup(const Frame& frame, uint32_t s, const StepTime& time, const uint32_t* members, size_t count,
                         double part, AsyncState* off, std::vector<double>* busy_until) {
     double arrive = 0;
-    for (size_t k = 0; k < count; ++k) arrive = std::max(arrive, off->issue[members[k]]);
+    uint32_t last = members[0];
+    for (size_t k = 0; k < count; ++k) {
+      if (off->issue[members[k]] > off->issue[last]) last = members[k];
+    }
+    arrive = std::max(arrive, off->issue[last]);
     double start = arrive;
     for (size_t link = 0; link < kLinkGroups; ++link) {
       if (!(time.link_mask >> link & 1)) continue;
@@ -472,12 +488,13 @@ class MultiDeviceSimulator {
     const double done = start + time.duration;
     for (size_t k = 0; k < count; ++k) {
       const size_t d = members[k];
+      if (off->last[d] == kNone || arrive > off->arrive[d]) off->last[d] = last;
       off->arrive[d] = std::max(off->arrive[d], arrive);
       off->end[d] = std::max(off->end[d], done);
       (*busy_until)[d] = done;
       sums_.shares[d].communication += time.duration * part;
       // For a permute shows the receiving device only.
-      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration);
+      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration, off->issue[d]);
     }
   }
 
@@ -514,25 +531,35 @@ class MultiDeviceSimulator {
     Show(d, {.line = TimelineLine::kModules, .duration = device});
   }
 
-  void ShowStep(size_t d, const Frame& frame, uint32_t s, double start, double duration) {
+  void ShowStep(size_t d, const Frame& frame, uint32_t s, double start, double duration, double issued = -1) {
     if (d >= shown_ || duration <= 0) return;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
     Show(d, {.line = time.on_core ? TimelineLine::kOps : TimelineLine::kAsyncOps,
              .start = start,
              .duration = duration,
              .step = &time,
-             .name = plan_.computations()[frame.plan].steps[s].root});
+             .name = plan_.computations()[frame.plan].steps[s].root,
+             .issued = issued});
   }
 
   void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
     if (d >= shown_) return;
     const std::vector<ScheduleUnit>& steps = plan_.computations()[frame.plan].steps;
+    const AsyncState* off = last == kNone ? nullptr : frame.off[last].get();
+    double sync = 0;
+    int64_t slowest = -1;
+    if (off != nullptr && off->last[d] != kNone && CauseOf(frame, last) != kNone) {
+      sync = SyncPart(*off, d, start, start + duration);
+      if (sync > 0 && off->last[d] != d) slowest = off->last[d];
+    }
     if (last == s && steps[s].kind == ScheduleUnitKind::kDone && !steps[s].inputs.empty()) last = steps[s].inputs[0];
     Show(d, {.line = TimelineLine::kWaits,
              .start = start,
              .duration = duration,
              .name = steps[s].root,
-             .waited_for = last == kNone ? InstructionId() : steps[last].root});
+             .waited_for = last == kNone ? InstructionId() : steps[last].root,
+             .sync = sync,
+             .slowest = slowest});
   }
 
   const Module& module_;

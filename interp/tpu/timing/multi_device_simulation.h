@@ -29,6 +29,9 @@ struct TimelineEvent {
   InstructionId waited_for = {};   // for waits: the operation that ended last
   int64_t skipped_iterations = 0;  // iterations of a loop that exceed the event limit
   int64_t device = 0;
+  double issued = -1;    // of asynchronous operations: when the core started them; negative: unknown
+  double sync = 0;       // of waits: the part that ends when other devices enter the collective
+  int64_t slowest = -1;  // the device that enters it last; negative: none
 };
 
 struct MultiDeviceOptions {

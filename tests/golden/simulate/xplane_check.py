@@ -143,22 +143,22 @@ def check_program(plane, report):
     stats = plane.stats(metadata, 5)
     proto = group(stats["Hlo Proto"])
     module = group(one(proto, 1))
-    check(one(module, 1).decode() == report["module"] and one(module, 6), "the program is there, by name and entry")
+    check(one(module, 1).decode() == report["module"] and one(module, 2), "the program is there, by name and entry")
     instructions = {}
     entry = None
     for computation in module[3]:
         computation = group(computation)
-        if one(computation, 5) == one(module, 6):
+        if one(computation, 5, 0) == one(module, 6, 0):
             entry = computation
         for instruction in computation[2]:
             instruction = group(instruction)
             operands = list(numbers(instruction, 36))
             assert all(operand in instructions for operand in operands), "operands come first"
-            instructions[one(instruction, 35)] = one(instruction, 1).decode()
-    check(one(entry, 6) in instructions, "operands before users, and a root")
+            instructions[one(instruction, 35, 0)] = one(instruction, 1).decode()
+    check(one(entry, 6, 0) in instructions, "operands before users, and a root")
     buffers = group(one(proto, 3))
     sizes = {one(group(b), 1): one(group(b), 2, 0) for b in buffers[1]}
-    places = [one(group(one(group(b), 3)), 4) for b in buffers[1]]
+    places = [one(group(one(group(b), 3)), 4, 0) for b in buffers[1]]
     check(all(place in instructions for place in places), "buffers are defined by instructions")
     allocations = [group(a) for a in buffers[3]]
     trace = group(one(buffers, 4))

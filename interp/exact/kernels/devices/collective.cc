@@ -257,7 +257,7 @@ void PrepareAllGather(CompiledComputationBuilder& b) {
     if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *plan, size)) return;
     plan->parts.push_back(BlocksOf(part, dims[0]));
   }
-  const std::vector<View> gathered = b.EmitCollective(std::move(plan), views, results);
+  const ViewList gathered = b.EmitCollective(std::move(plan), views, results);
   if (starts) {
     SetStartResults(b, views, gathered);
   } else {

@@ -190,7 +190,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
   }
   const std::vector<Shape> results = plan->outputs;
   const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
-  const std::vector<View> moved = b.EmitCollective(std::move(plan), views, results);
+  const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, shown, moved);
 }
 
@@ -210,7 +210,7 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     results.push_back(v.shape);
     plan->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
   }
-  const std::vector<View> moved = b.EmitCollective(std::move(plan), views, results);
+  const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, views, moved);
 }
 

@@ -124,7 +124,7 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
     }
     plan->parts.push_back(part);
   }
-  std::vector<View> reduced = b.EmitCollective(std::move(plan), views, results);
+  ViewList reduced = b.EmitCollective(std::move(plan), views, results);
   for (size_t k = 0; k < reduced.size(); ++k) {
     if (reduced[k].type() == declared[k].element_type()) continue;
     const std::optional<View> converted =

@@ -184,7 +184,7 @@ std::vector<Shape> ArrayLeaves(Shape shape) {
   return leaves;
 }
 
-void SetWithToken(CompiledComputationBuilder& b, std::vector<View> arrays) {
+void SetWithToken(CompiledComputationBuilder& b, absl::Span<const View> arrays) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);
   size_t next = 0;

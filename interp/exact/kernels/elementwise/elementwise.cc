@@ -59,7 +59,7 @@ void RunElementwise(const ThunkParams* plan, const std::byte* const* in, std::by
 
 std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode, const AttrReader& attrs,
                                     absl::Span<const View> operands, Shape shape) {
-  std::vector<ElementType> types;
+  absl::InlinedVector<ElementType, ElementOp::kMaxOperands> types;
   for (const View& v : operands) types.push_back(v.type());
   std::string error;
   std::optional<ElementOp> op = ElementOp::Create(opcode, attrs, types, shape.element_type(), &error);
@@ -76,7 +76,7 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
   plan->op = *op;
   plan->arity = op->arity();
   plan->out_bytes = BytesOf(shape.element_type());
-  std::vector<Dims> strides = {DenseStrides(shape.dims())};
+  absl::InlinedVector<Dims, ElementOp::kMaxOperands + 1> strides = {DenseStrides(shape.dims())};
   for (size_t i = 0; i < operands.size(); ++i) {
     plan->in_bytes[i] = BytesOf(types[i]);
     if (operands[i].shape.rank() == 0 && shape.rank() != 0) {
@@ -99,7 +99,7 @@ std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode
 
 void PrepareElementwise(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  std::vector<View> views;
+  ViewList views;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {
     if (b.leaves(instruction.operand(i)).size() != 1 || !b.operand(i).shape.IsArray() || !b.shape().IsArray()) {
       b.Fail("expected array operands of an elementwise instruction");

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <string_view>
+#include <vector>
 
 #include "ir/graph/module.h"
 
@@ -50,7 +52,7 @@ TEST(CollectiveCostTest, WrappingHalvesAndAxesAdd) {
   const double ring = TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOf(machine, wide, row)).ici;
   const double all =
       TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOfAll(machine, *ParseTopology(machine, "16x16"))).ici;
-  EXPECT_NEAR(ring / all, 2, 1e-9);
+  EXPECT_NEAR(ring / all, 2 * (15.0 / 16) / (255.0 / 256), 1e-9);
   row.resize(8);
   const double line =
       TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOf(machine, *ParseTopology(machine, "8x8"), row)).ici;
@@ -65,8 +67,58 @@ TEST(CollectiveCostTest, SlicesAreFarApart) {
   // Each chip sends half of its 256th to the other slice and receives as much; 8 chips share the 25 GB/s of a host.
   const double gather = 1e9 / 256 / 2 / (25e9 / 8) + 20e-6;
   EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 1e9, two).dcn, gather, 1e-9);
-  // Twice the bytes, after one latency.
-  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, two).dcn, 2 * gather - 20e-6, 1e-9);
+  // There and back.
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, two).dcn, 2 * gather, 1e-9);
+  // Around 32 slices: 31 of 32 parts of a large message and as many latencies, five steps of a small one.
+  const GroupSpan many = SpanOfAll(machine, *ParseTopology(machine, "32*16x16"));
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 1e9, many).dcn, 1e9 / 256 * 31 / 32 / (25e9 / 8) + 31 * 20e-6,
+              1e-9);
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 256, many).dcn, 5 * 20e-6, 1e-8);
+}
+
+TEST(CollectiveCostTest, SquaresOfFourAreLinesOneAfterTheOther) {
+  // 402 MB over the four chips of a v5p host: two of three quarters arrive over the link of the second axis, after the
+  // first quarter over that of the first.
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5p");
+  const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "2x2x1"));
+  const double rate = machine.ici_rate * machine.ici_efficiency;
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 402e6, span).ici, 0.75 * 402e6 / rate, 1e-9);
+}
+
+TEST(CollectiveCostTest, SiblingCoresShareTheLinksOfTheirChip) {
+  // All-gathers of the even and of the odd cores of two chips take as long as one of both together at least.
+  const DeviceDescription machine = *BuiltinDeviceDescription("v7x");
+  const Topology topology = *ParseTopology(machine, "2x1x1");
+  const int64_t even[] = {0, 2};
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOf(machine, topology, even)).ici,
+              2 * 0.5e9 / (machine.ici_rate * machine.ici_efficiency), 1e-9);
+}
+
+TEST(CollectiveCostTest, NoneIsFasterThanTheLinksOfItsChips) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
+    const DeviceDescription machine = *BuiltinDeviceDescription(name);
+    for (const char* text : {"2x1", "2x2", "4x2", "4x4", "8x4", "16x2", "16x16", "2x2x1", "2x2x2", "4x4x4", "4x8x4"}) {
+      const absl::StatusOr<Topology> topology = ParseTopology(machine, text);
+      if (!topology.ok()) continue;
+      const int64_t per_chip = machine.devices_per_chip();
+      // All devices, and rows, columns and every second device of them.
+      for (int64_t stride : {int64_t{1}, per_chip, 2 * per_chip, topology->axes[0] * per_chip}) {
+        for (int64_t size : {2, 4, 8, 16, 64}) {
+          std::vector<int64_t> group;
+          for (int64_t k = 0; k < size; ++k) group.push_back(k * stride);
+          if (group.back() >= topology->Chips() * per_chip) continue;
+          const GroupSpan span = SpanOf(machine, *topology, group);
+          for (CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+                                      CollectiveKind::kAllReduce, CollectiveKind::kAllToAll}) {
+            for (double bytes : {1e3, 1e6, 1e9}) {
+              EXPECT_GE(TimeOf(machine, kind, bytes, span).total(), LowerBound(machine, kind, bytes, span) * (1 - 1e-9))
+                  << name << " " << text << " stride " << stride << " size " << size;
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(CollectiveCostTest, NonsenseGroupsHaveATime) {

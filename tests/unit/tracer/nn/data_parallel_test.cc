@@ -3,6 +3,7 @@
 #include "tracer/nn/data_parallel.h"
 
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "tests/unit/temporary_folder.h"
@@ -163,7 +164,7 @@ class DataParallelTest : public ::testing::Test {
   };
 
   // Returns the parameters of device 0 after four steps on a number of devices, each in a separate thread or in turn.
-  static std::vector<nn::NamedValue> Train(int devices, bool threads, Context* context) {
+  static std::vector<interp::NamedValue> Train(int devices, bool threads, Context* context) {
     Tracer tracer(Devices(devices));
     std::vector<std::unique_ptr<Replica>> replicas;
     for (int d = 0; d < devices; ++d) {
@@ -187,24 +188,24 @@ class DataParallelTest : public ::testing::Test {
     const absl::Status done = tracer.Wait();
     EXPECT_TRUE(done.ok()) << done.message();
     // Replicas stay equal, bit by bit.
-    const std::vector<nn::NamedValue> first = *nn::FetchState(replicas[0]->registry.state());
+    const std::vector<interp::NamedValue> first = *nn::FetchState(replicas[0]->registry.state());
     for (int d = 1; d < devices; ++d) {
-      const std::vector<nn::NamedValue> other = *nn::FetchState(replicas[d]->registry.state());
+      const std::vector<interp::NamedValue> other = *nn::FetchState(replicas[d]->registry.state());
       for (size_t i = 0; i < first.size(); ++i) {
         EXPECT_EQ(std::memcmp(first[i].value.data(), other[i].value.data(), first[i].value.size_bytes()), 0);
       }
     }
-    absl::StatusOr<nn::SafetensorsFile> own = nn::DecodeSafetensors(*nn::EncodeSafetensors(first), context);
+    absl::StatusOr<interp::SafetensorsFile> own = interp::DecodeSafetensors(*interp::EncodeSafetensors(first), context);
     return std::move(own->tensors);
   }
 };
 
 TEST_F(DataParallelTest, TrainingOnSeveralDevicesIsTrainingOnTheWholeBatch) {
   Context context;
-  const std::vector<nn::NamedValue> one = Train(1, false, &context);
+  const std::vector<interp::NamedValue> one = Train(1, false, &context);
   for (int devices : {2, 4}) {
     for (bool threads : {false, true}) {
-      const std::vector<nn::NamedValue> many = Train(devices, threads, &context);
+      const std::vector<interp::NamedValue> many = Train(devices, threads, &context);
       ASSERT_EQ(one.size(), many.size());
       for (size_t i = 0; i < one.size(); ++i) {
         for (size_t k = 0; k < one[i].value.values<float>().size(); ++k) {
@@ -253,23 +254,25 @@ class DeviceLoaderTest : public TracingTest {
  protected:
   // Returns batches of one number, 0 to count - 1; then, with `fails`, an error.
   nn::DeviceLoader::Source Count(int count, bool fails = false) {
-    return [this, count, fails, next = 0]() mutable -> absl::StatusOr<std::optional<std::vector<Literal>>> {
-      made_ = next + 1;
-      if (next == count && fails) return absl::DataLossError("batch 3 is damaged");
-      if (next == count) return std::optional<std::vector<Literal>>();
+    return [this, count, fails](int64_t number) -> absl::StatusOr<std::optional<std::vector<Literal>>> {
+      ++made_;
+      if (number == count && fails) return absl::DataLossError("batch 3 is damaged");
+      if (number >= count) return std::optional<std::vector<Literal>>();
       std::vector<Literal> batch;
-      batch.push_back(FilledLiteral(context_.shapes.Array(ElementType::kF32, {1}), next++));
+      std::lock_guard<std::mutex> lock(mutex_);
+      batch.push_back(FilledLiteral(context_.shapes.Array(ElementType::kF32, {1}), static_cast<double>(number)));
       return std::optional<std::vector<Literal>>(std::move(batch));
     };
   }
 
   Context context_;
+  std::mutex mutex_;
   std::atomic<int> made_{0};
 };
 
 TEST_F(DeviceLoaderTest, BatchesComeInOrderAndEachIsAStep) {
   for (int threads : {1, 3}) {
-    nn::DeviceLoader loader(&tracer, tracer.device(), Count(10), {.transfer_threads = threads});
+    nn::DeviceLoader loader(&tracer, tracer.device(), Count(10), {.workers = threads, .transfer_threads = threads});
     Tensor sum = Vector({0});
     int count = 0;
     const int64_t steps = Counter("MarkStep");
@@ -316,10 +319,11 @@ TEST_F(DeviceLoaderTest, UploadAndTracingGoOnWhileTheDeviceIsBusy) {
 }
 
 TEST_F(DeviceLoaderTest, ItMakesOnlySoManyBatchesAhead) {
-  nn::DeviceLoader loader(&tracer, tracer.device(), Count(100), {.loader_prefetch = 2, .device_prefetch = 3});
+  nn::DeviceLoader loader(&tracer, tracer.device(), Count(100),
+                          {.workers = 2, .loader_prefetch = 5, .device_prefetch = 3});
   ASSERT_TRUE(loader.Next().ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_LE(made_, 1 + 3 + 2 + 1);  // returned, uploaded, loaded, loading
+  EXPECT_EQ(made_, 1 + 5);          // returned, ahead
   ASSERT_TRUE(loader.Next().ok());  // destroying the loader stops it midway
 }
 

@@ -251,7 +251,7 @@ TEST_F(StateTest, WhatDoesNotFitIsSaidAsTorchSaysIt) {
   ParameterRegistry registry = Start(6);
   Make("mlp", &registry);
   Context context;
-  std::vector<NamedValue> values = *FetchState(registry.state());
+  std::vector<interp::NamedValue> values = *FetchState(registry.state());
   values[1].value = Literal::Zeros(context.shapes.Array(ElementType::kF32, {7}));
   values[2].name = "fc9.weight";
   const std::vector<double> before = Values(registry.parameters()[0].tensor);
@@ -276,7 +276,7 @@ TEST_F(TrainingTest, AnOptimizerGoesOnFromItsState) {
     SetUp();
     std::unique_ptr<Optimizer> first = make();
     Run(first.get(), 3);
-    const std::vector<NamedValue> state = *FetchState(first->State());
+    const std::vector<interp::NamedValue> state = *FetchState(first->State());
     EXPECT_EQ(state.size(), use_adam ? 6 : 2);
     std::unique_ptr<Optimizer> second = make();
     ASSERT_TRUE(second->LoadState(state).ok());
@@ -284,7 +284,8 @@ TEST_F(TrainingTest, AnOptimizerGoesOnFromItsState) {
     EXPECT_EQ(Values(b_), expected);
     Context context;
     EXPECT_EQ(
-        second->LoadState({NamedValue{"0.speed", Literal::Zeros(context.shapes.Scalar(ElementType::kF32))}}).message(),
+        second->LoadState({interp::NamedValue{"0.speed", Literal::Zeros(context.shapes.Scalar(ElementType::kF32))}})
+            .message(),
         "the optimizer has no state named 0.speed");
   }
 }

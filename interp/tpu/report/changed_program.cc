@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/report/changed_program.h"
+
+#include "interp/tpu/timing/compile.h"
+#include "ir/verify/verifier.h"
+
+namespace hlokit::tpu {
+
+ChangedProgram CompileAndSimulate(const ReportInput& input, Module changed, const SimulationOptions& options) {
+  // Passes leave a module that they cannot compile unchanged.
+  Compile(options, input.pipeline, &changed).IgnoreError();
+  const KernelPlan plan(changed);
+  ChangedProgram result;
+  result.simulation = Simulate(changed, plan, options);
+  result.memory = PlanMemory(options.machine, changed, plan, result.simulation.implicit_partitions);
+  return result;
+}
+
+bool IsValid(const Module& module) {
+  DiagnosticSink sink(1);
+  VerifyModule(module, VerifierOptions(), &sink);
+  return !sink.has_errors();
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/proto/header_proto.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
+#include "ir/text/original_value.h"
+#include "ir/text/printer.h"
+#include "parser/proto/annotation_proto.h"
+#include "parser/proto/module_reader.h"
+#include "parser/proto/module_writer.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int64_t kDebugRecordFields = 4;  // mode, callback, partitioned, op
+
+ListId ReadIndex(const google::protobuf::RepeatedField<int64_t>& index, Context* context) {
+  return context->lists.Intern({index.data(), static_cast<size_t>(index.size())});
+}
+
+bool IndexBefore(const Context& context, ListId a, ListId b) {
+  const auto x = context.list(a), y = context.list(b);
+  return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+}
+
+absl::Status ReadAliases(const xla::HloModuleProto& proto, Context* context, ModuleHeader* header) {
+  for (const xla::HloInputOutputAliasProto::AliasEntryProto& entry : proto.input_output_alias().entries()) {
+    header->input_output_alias.push_back({ReadIndex(entry.output_shape_index(), context), entry.parameter_number(),
+                                          ReadIndex(entry.parameter_shape_index(), context),
+                                          entry.kind() == xla::MUST_ALIAS});
+  }
+  std::vector<InputOutputAlias>& aliases = header->input_output_alias;
+  std::stable_sort(aliases.begin(), aliases.end(), [context](const InputOutputAlias& a, const InputOutputAlias& b) {
+    return IndexBefore(*context, a.output_index, b.output_index);
+  });
+  const auto same = [](const InputOutputAlias& a, const InputOutputAlias& b) {
+    return a.output_index == b.output_index;
+  };
+  if (std::adjacent_find(aliases.begin(), aliases.end(), same) != aliases.end()) {
+    return absl::InvalidArgumentError("input_output_alias: duplicate alias of an output");
+  }
+  for (const xla::HloBufferDonorProto::BufferDonorEntryProto& entry : proto.buffer_donor().entries()) {
+    header->buffer_donor.push_back({entry.parameter_number(), ReadIndex(entry.parameter_shape_index(), context)});
+  }
+  std::stable_sort(header->buffer_donor.begin(), header->buffer_donor.end(),
+                   [context](const BufferDonor& a, const BufferDonor& b) {
+                     if (a.parameter != b.parameter) return a.parameter < b.parameter;
+                     return IndexBefore(*context, a.parameter_index, b.parameter_index);
+                   });
+  return absl::OkStatus();
+}
+
+absl::Status ReadLayouts(const xla::HloModuleProto& proto, Module* module) {
+  EntryLayout layout;
+  if (!proto.has_host_program_shape()) {
+    const Computation entry = module->entry();
+    for (int64_t k = 0; k < entry.parameter_count(); ++k) layout.parameters.push_back(entry.parameter(k).shape());
+    layout.result = entry.root().shape();
+    module->header().entry_layout = std::move(layout);
+    return absl::OkStatus();
+  }
+  for (const xla::ShapeProto& parameter : proto.host_program_shape().parameters()) {
+    const absl::StatusOr<Shape> shape = ReadShape(parameter, &module->context());
+    if (!shape.ok()) return shape.status();
+    layout.parameters.push_back(*shape);
+  }
+  const absl::StatusOr<Shape> result = ReadShape(proto.host_program_shape().result(), &module->context());
+  if (!result.ok()) return result.status();
+  layout.result = *result;
+  module->header().entry_layout = std::move(layout);
+  return absl::OkStatus();
+}
+
+// A recovery module is stored as its text, and its own table is not looked into.
+absl::Status ReadRecoveryTable(const xla::HloModuleProto& proto, const ParseOptions& options, Module* module) {
+  Context& context = module->context();
+  std::vector<OriginRecoveryEntry>& table = module->header().origin_recovery_table;
+  if (options.quoted_module) return absl::OkStatus();
+  for (const xla::OriginalValueRecoveryTableProto::Entry& entry : proto.original_value_recovery_table().entries()) {
+    OriginRecoveryEntry to;
+    to.removed = ReadOriginalArray(entry.old_original_array(), &context);
+    to.replacement = ReadOriginalArray(entry.new_original_array(), &context);
+    if (entry.has_recovery_module()) {
+      ParseOptions nested_options = options;
+      nested_options.quoted_module = true;
+      DiagnosticSink sink;
+      const std::unique_ptr<Module> nested = ReadModuleProto(entry.recovery_module(), nullptr, nested_options, &sink);
+      if (nested == nullptr) {
+        return absl::InvalidArgumentError(
+            StrCat("invalid recovery module: ", sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message));
+      }
+      to.module_text = context.strings.Intern(ToString(*nested));
+    }
+    table.push_back(to);
+  }
+  SortOriginRecoveryTable(context, &table);
+  return absl::OkStatus();
+}
+
+void ReadDebugAttributes(const xla::HloModuleProto& proto, Module* module) {
+  Context& context = module->context();
+  for (const xla::DebugAttributeTableEntryProto& entry : proto.debug_attributes()) {
+    std::vector<int64_t> records;
+    for (const xla::DebugAttributesProto& record : entry.debug_attributes()) {
+      // Modes that HLO text has no word for are not set.
+      const bool known = record.log_mode() >= 0 && record.log_mode() <= static_cast<int>(DebugLogMode::kFusionDebugger);
+      records.insert(records.end(), {known ? static_cast<int64_t>(record.log_mode()) : 0, record.callback_id(),
+                                     record.partitioned() ? 1 : 0, record.op_id()});
+    }
+    module->header().debug_attributes.push_back(
+        {ReadOriginalArray(entry.original_array(), &context), context.lists.Intern(records)});
+  }
+  SortDebugAttributes(&context, &module->header().debug_attributes);
+}
+
+ListId ReadBools(const google::protobuf::RepeatedField<bool>& field, Context* context) {
+  if (field.empty()) return ListId();
+  return context->lists.Intern(std::vector<int64_t>(field.begin(), field.end()));
+}
+
+absl::Status WriteRecoveryTable(const Module& module, xla::OriginalValueRecoveryTableProto* out) {
+  const Context& context = module.context();
+  for (const OriginRecoveryEntry& entry : module.header().origin_recovery_table) {
+    xla::OriginalValueRecoveryTableProto::Entry* to = out->add_entries();
+    WriteOriginalArray(context, entry.removed, to->mutable_old_original_array());
+    WriteOriginalArray(context, entry.replacement, to->mutable_new_original_array());
+    if (!entry.module_text.valid()) continue;
+    ParseOptions options;
+    options.quoted_module = true;
+    absl::StatusOr<std::unique_ptr<Module>> nested = ParseModuleText(context.str(entry.module_text), options);
+    if (!nested.ok()) return nested.status();
+    (*nested)->header().origin_recovery_table.clear();  // of a module that is itself quoted
+    if (absl::Status status = WriteModuleProto(**nested, {}, to->mutable_recovery_module()); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadHeaderProto(const xla::HloModuleProto& proto, const xla::HloModuleConfigProto* config,
+                             const ParseOptions& options, Module* module) {
+  Context& context = module->context();
+  ModuleHeader& header = module->header();
+  if (absl::Status status = ReadAliases(proto, &context, &header); !status.ok()) return status;
+  if (absl::Status status = ReadLayouts(proto, module); !status.ok()) return status;
+  if (proto.frontend_attributes().map_size() != 0) {
+    header.frontend_attributes = ReadFrontendAttributes(proto.frontend_attributes(), &context);
+  }
+  if (absl::Status status = ReadRecoveryTable(proto, options, module); !status.ok()) return status;
+  ReadDebugAttributes(proto, module);
+  if (config == nullptr) return absl::OkStatus();
+  header.replica_count = std::max<int64_t>(config->replica_count(), 1);
+  header.num_partitions = std::max<int64_t>(config->num_partitions(), 1);
+  header.alias_passthrough_params = config->alias_passthrough_params();
+  header.allow_spmd_sharding_propagation_to_parameters =
+      ReadBools(config->allow_spmd_sharding_propagation_to_parameters(), &context);
+  header.allow_spmd_sharding_propagation_to_output =
+      ReadBools(config->allow_spmd_sharding_propagation_to_output(), &context);
+  return absl::OkStatus();
+}
+
+absl::Status WriteHeaderProto(const Module& module, ShapeWriter* shapes, xla::HloModuleProto* out) {
+  const Context& context = module.context();
+  const ModuleHeader& header = module.header();
+  if (header.entry_layout) {
+    xla::ProgramShapeProto* layout = out->mutable_host_program_shape();
+    for (size_t k = 0; k < header.entry_layout->parameters.size(); ++k) {
+      absl::Status status = shapes->Write(header.entry_layout->parameters[k], layout->add_parameters());
+      if (!status.ok()) return status;
+      layout->add_parameter_names(StrCat("p", k));
+    }
+    absl::Status status = shapes->Write(header.entry_layout->result, layout->mutable_result());
+    if (!status.ok()) return status;
+  }
+  xla::HloInputOutputAliasProto* aliases = out->mutable_input_output_alias();
+  for (const InputOutputAlias& alias : header.input_output_alias) {
+    xla::HloInputOutputAliasProto::AliasEntryProto* entry = aliases->add_entries();
+    for (int64_t k : context.list(alias.output_index)) entry->add_output_shape_index(k);
+    entry->set_parameter_number(alias.parameter);
+    for (int64_t k : context.list(alias.parameter_index)) entry->add_parameter_shape_index(k);
+    entry->set_kind(alias.must_alias ? xla::MUST_ALIAS : xla::MAY_ALIAS);
+  }
+  xla::HloBufferDonorProto* donors = out->mutable_buffer_donor();
+  for (const BufferDonor& donor : header.buffer_donor) {
+    xla::HloBufferDonorProto::BufferDonorEntryProto* entry = donors->add_entries();
+    entry->set_parameter_number(donor.parameter);
+    for (int64_t k : context.list(donor.parameter_index)) entry->add_parameter_shape_index(k);
+  }
+  out->mutable_frontend_attributes();
+  if (header.frontend_attributes) {
+    WriteFrontendAttributes(context, header.frontend_attributes, out->mutable_frontend_attributes());
+  }
+  if (!header.stack_frames.empty()) {
+    WriteStackFrames(context, header.stack_frames, out->mutable_stack_frame_index());
+  }
+  if (!header.origin_recovery_table.empty()) {
+    absl::Status status = WriteRecoveryTable(module, out->mutable_original_value_recovery_table());
+    if (!status.ok()) return status;
+  }
+  for (const DebugAttribute& attribute : header.debug_attributes) {
+    xla::DebugAttributeTableEntryProto* entry = out->add_debug_attributes();
+    WriteOriginalArray(context, attribute.array, entry->mutable_original_array());
+    const absl::Span<const int64_t> records = context.list(attribute.records);
+    for (size_t at = 0; at + kDebugRecordFields <= records.size(); at += kDebugRecordFields) {
+      xla::DebugAttributesProto* to = entry->add_debug_attributes();
+      to->set_log_mode(static_cast<xla::DebugAttributesProto::DebugLogModeProto>(records[at]));
+      to->set_callback_id(records[at + 1]);
+      to->set_partitioned(records[at + 2] != 0);
+      to->set_op_id(records[at + 3]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool NeedsConfig(const ModuleHeader& header) {
+  return header.replica_count != 1 || header.num_partitions != 1 || header.alias_passthrough_params ||
+         header.allow_spmd_sharding_propagation_to_parameters.valid() ||
+         header.allow_spmd_sharding_propagation_to_output.valid();
+}
+
+void WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out) {
+  const ModuleHeader& header = module.header();
+  // A count of 0 is 1.
+  if (std::max<int64_t>(out->replica_count(), 1) != header.replica_count) out->set_replica_count(header.replica_count);
+  if (std::max<int64_t>(out->num_partitions(), 1) != header.num_partitions) {
+    out->set_num_partitions(header.num_partitions);
+  }
+  out->set_alias_passthrough_params(header.alias_passthrough_params);
+  const auto bools = [&module](ListId id, google::protobuf::RepeatedField<bool>* field) {
+    field->Clear();
+    for (int64_t value : module.context().list(id)) field->Add(value != 0);
+  };
+  bools(header.allow_spmd_sharding_propagation_to_parameters,
+        out->mutable_allow_spmd_sharding_propagation_to_parameters());
+  bools(header.allow_spmd_sharding_propagation_to_output, out->mutable_allow_spmd_sharding_propagation_to_output());
+}
+
+}  // namespace hlokit

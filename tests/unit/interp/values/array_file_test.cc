@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/values/array_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "ir/graph/context.h"
+#include "ir/graph/literal_fill.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace hlokit::interp {
+namespace {
+
+std::string BytesOf(const Literal& value) {
+  return std::string(reinterpret_cast<const char*>(value.data()), value.size_bytes());
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+class ArrayFileTest : public testing::Test {
+ protected:
+  Literal Random(ElementType type, const std::vector<int64_t>& dims) {
+    return FillElided(context_.shapes.Array(type, dims), FillKind::kRandom, 7);
+  }
+  // Reads every array with the type that the file says. Returns false after an error.
+  bool ReadsAll(const std::string& bytes, ArrayFormat format) {
+    const absl::StatusOr<ArrayFile> file = ArrayFile::OpenSource(ByteSource::OfMemory(bytes), format);
+    if (!file.ok()) return false;
+    for (size_t i = 0; i < file->names().size(); ++i) {
+      const absl::StatusOr<StoredArray> array = file->Array(i);
+      if (!array.ok() || array->dims.size() > 8) return false;
+      const ElementType type = array->type.value_or(ElementType::kU8);
+      if (!BytesOfDims(array->dims, array->element_bytes)) return false;
+      if (!ReadArray(*array, context_.shapes.Array(type, array->dims)).ok()) return false;
+    }
+    return true;
+  }
+
+  Context context_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(ArrayFileTest, EveryTypeReadsBackByName) {
+  std::vector<NamedValue> values;
+  for (size_t t = 0; t < kElementTypeCount; ++t) {
+    const auto type = static_cast<ElementType>(t);
+    if (!IsArrayType(type)) continue;
+    for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {5}, {2, 3}, {2, 0, 4}}) {
+      values.push_back({"layer." + std::to_string(values.size()), Random(type, dims)});
+    }
+  }
+  const std::string path = folder_.path().string() + "/all.npz";
+  ASSERT_TRUE(WriteArrayFile(path, values).ok());
+  const absl::StatusOr<ArrayFile> file = ArrayFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ(file->names().size(), values.size());
+  for (const NamedValue& value : values) {
+    const absl::StatusOr<StoredArray> array = file->Array(file->Find(value.name).value());
+    ASSERT_TRUE(array.ok());
+    const absl::StatusOr<Literal> back = ReadArray(*array, value.value.shape());
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(BytesOf(*back), BytesOf(value.value)) << value.name;
+  }
+}
+
+TEST_F(ArrayFileTest, NamesOfSafetensorsAreInTheOrderOfTheirNumbers) {
+  std::vector<NamedValue> values;
+  for (const char* name : {"x10", "x2", "x02", "a", "x2.b", "x"}) {
+    values.push_back({name, Random(ElementType::kF32, {})});
+  }
+  const std::string path = folder_.path().string() + "/order.safetensors";
+  ASSERT_TRUE(WriteArrayFile(path, values).ok());
+  EXPECT_EQ(ArrayFile::Open(path)->names(), (std::vector<std::string>{"a", "x", "x02", "x2", "x2.b", "x10"}));
+}
+
+TEST_F(ArrayFileTest, RowsAreReadAlone) {
+  const Literal value = Random(ElementType::kBF16, {7, 3});
+  const std::string path = folder_.path().string() + "/rows.npy";
+  ASSERT_TRUE(WriteArrayFile(path, {{"", value}}).ok());
+  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0);
+  ASSERT_TRUE(array.ok());
+  Literal rows = Literal::Zeros(context_.shapes.Array(ElementType::kBF16, {2, 3}));
+  ASSERT_TRUE(ReadRows(*array, 4, &rows).ok());
+  EXPECT_EQ(BytesOf(rows), BytesOf(value).substr(4 * 6, 2 * 6));
+}
+
+TEST_F(ArrayFileTest, AFileThatIsCutOffWhileItIsOpenIsAnError) {
+  const std::string path = folder_.path().string() + "/cut.npy";
+  const Literal value = Random(ElementType::kF32, {1000});
+  ASSERT_TRUE(WriteArrayFile(path, {{"", value}}).ok());
+  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0);
+  std::ofstream(path, std::ios::trunc) << "";
+  EXPECT_EQ(ReadArray(*array, value.shape()).status().message(), path + ": the file ends early");
+}
+
+TEST_F(ArrayFileTest, EveryTruncationIsAnErrorAndNoDamageIsFatal) {
+  const std::vector<NamedValue> values = {{"a", Random(ElementType::kF32, {2, 2})},
+                                          {"b", Random(ElementType::kPred, {3})}};
+  for (const auto& [name, format] :
+       {std::pair("x.npz", ArrayFormat::kNpz), std::pair("x.safetensors", ArrayFormat::kSafetensors)}) {
+    const std::string path = folder_.path().string() + "/" + name;
+    ASSERT_TRUE(WriteArrayFile(path, values).ok());
+    const std::string bytes = Contents(path);
+    EXPECT_TRUE(ReadsAll(bytes, format));
+    for (size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(ReadsAll(bytes.substr(0, size), format)) << size;
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      for (char value : {'\0', '\x7f', '\xff'}) {
+        std::string damaged = bytes;
+        damaged[at] = value;
+        (void)ReadsAll(damaged, format);
+      }
+    }
+  }
+}
+
+TEST_F(ArrayFileTest, WritersNameWhatAFormatLacks) {
+  const std::vector<NamedValue> twice = {{"a", Random(ElementType::kF32, {})}, {"a", Random(ElementType::kF32, {})}};
+  EXPECT_EQ(WriteArrayFile(folder_.path().string() + "/x.npz", twice).message(), "two arrays named a");
+  EXPECT_EQ(WriteArrayFile(folder_.path().string() + "/x.safetensors", twice).message(), "two tensors named a");
+  EXPECT_FALSE(WriteArrayFile(folder_.path().string() + "/x.npy", twice).ok());
+  EXPECT_FALSE(WriteArrayFile(folder_.path().string() + "/none/x.npz", {twice[0]}).ok());
+}
+
+}  // namespace
+}  // namespace hlokit::interp

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/inspect_assignment.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/core/saturating.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/module_statistics.h"
+#include "parser/proto/proto_file.h"
+
+namespace hlokit::cli {
+namespace {
+
+std::string KindOf(const xla::BufferAllocationProto& block) {
+  if (block.is_thread_local()) return "thread-local";
+  if (block.is_entry_computation_parameter()) return StrCat("parameter ", block.parameter_number());
+  if (block.is_constant()) return "constant";
+  return block.maybe_live_out() ? "result" : "temporary";
+}
+
+std::string ValueName(std::string_view instruction, absl::Span<const int64_t> index) {
+  std::string name(instruction);
+  if (index.empty()) return name;
+  name += " {";
+  for (size_t k = 0; k < index.size(); ++k) StrAppend(&name, k == 0 ? "" : ",", index[k]);
+  return name + "}";
+}
+
+// Returns the index of a leaf of a shape by its number in depth-first order.
+std::vector<int64_t> LeafIndex(Shape shape, int64_t leaf) {
+  std::vector<int64_t> index;
+  while (shape.IsTuple()) {
+    int64_t k = 0;
+    while (k + 1 < shape.tuple_size() && leaf >= std::max<int64_t>(shape.element(k).leaf_count(), 1)) {
+      leaf -= std::max<int64_t>(shape.element(k++).leaf_count(), 1);
+    }
+    index.push_back(k);
+    if (k >= shape.tuple_size()) break;
+    shape = shape.element(k);
+  }
+  return index;
+}
+
+// Replays the events of a heap: the most bytes that are alive at once.
+int64_t PeakOf(const xla::HeapSimulatorTrace& trace, const absl::flat_hash_map<int64_t, int64_t>& size_of) {
+  absl::flat_hash_map<int64_t, int64_t> alive;
+  int64_t bytes = 0, peak = 0;
+  for (const xla::HeapSimulatorTrace::Event& event : trace.events()) {
+    const auto size = size_of.find(event.buffer_id());
+    if (size == size_of.end()) continue;
+    if (event.kind() == xla::HeapSimulatorTrace::Event::ALLOC) {
+      if (alive.insert({event.buffer_id(), size->second}).second) bytes = SaturatingAdd(bytes, size->second);
+    } else if (event.kind() == xla::HeapSimulatorTrace::Event::FREE) {
+      const auto found = alive.find(event.buffer_id());
+      if (found == alive.end()) continue;
+      bytes -= found->second;
+      alive.erase(found);
+    }
+    peak = std::max(peak, bytes);
+  }
+  return peak;
+}
+
+void AddBlocks(const xla::BufferAssignmentProto& proto, AssignmentSummary* summary) {
+  absl::flat_hash_map<int64_t, int64_t> size_of, peak_of;
+  for (const xla::LogicalBufferProto& buffer : proto.logical_buffers()) size_of.insert({buffer.id(), buffer.size()});
+  for (const xla::HeapSimulatorTrace& trace : proto.heap_simulator_traces()) {
+    int64_t& peak = peak_of[trace.buffer_allocation_index()];
+    peak = std::max(peak, PeakOf(trace, size_of));
+  }
+  for (const xla::BufferAllocationProto& from : proto.buffer_allocations()) {
+    AssignedBlock& block = summary->blocks.emplace_back();
+    block.index = from.index();
+    block.bytes = std::max<int64_t>(from.size(), 0);
+    block.color = from.color();
+    block.kind = KindOf(from);
+    block.values = from.assigned_size();
+    for (const xla::BufferAllocationProto::Assigned& value : from.assigned()) {
+      block.value_bytes = SaturatingAdd(block.value_bytes, std::max<int64_t>(value.size(), 0));
+    }
+    if (const auto peak = peak_of.find(from.index()); peak != peak_of.end()) block.peak_bytes = peak->second;
+    if (from.is_thread_local()) continue;
+    const auto add = [&block](int64_t* total) { *total = SaturatingAdd(*total, block.bytes); };
+    add(&summary->total_bytes);
+    if (from.is_entry_computation_parameter()) {
+      add(&summary->parameter_bytes);
+    } else if (from.is_constant()) {
+      add(&summary->constant_bytes);
+    } else if (from.maybe_live_out()) {
+      add(&summary->result_bytes);
+    } else {
+      add(&summary->temporary_bytes);
+      const int64_t used = block.peak_bytes >= 0 ? block.peak_bytes : std::min(block.bytes, block.value_bytes);
+      summary->temporary_peak_bytes = SaturatingAdd(summary->temporary_peak_bytes, used);
+    }
+  }
+  std::stable_sort(summary->blocks.begin(), summary->blocks.end(),
+                   [](const AssignedBlock& a, const AssignedBlock& b) { return a.bytes > b.bytes; });
+}
+
+// Values of the estimate that the assignment does not have, or with another size.
+void AddDifferences(const xla::BufferAssignmentProto& proto, const xla::HloModuleProto& module_proto,
+                    const Module& module, const MemoryAnalysis& memory, AssignmentSummary* summary) {
+  absl::flat_hash_map<int64_t, std::string_view> name_of;
+  for (const xla::HloComputationProto& computation : module_proto.computations()) {
+    for (const xla::HloInstructionProto& i : computation.instructions()) name_of.insert({i.id(), i.name()});
+  }
+  std::map<std::string, int64_t> assigned;
+  for (const xla::LogicalBufferProto& buffer : proto.logical_buffers()) {
+    std::string_view name = buffer.defined_at().instruction_name();
+    if (const auto found = name_of.find(buffer.defined_at().instruction_id()); name.empty() && found != name_of.end()) {
+      name = found->second;
+    }
+    const auto& index = buffer.defined_at().shape_index();
+    assigned[ValueName(name, {index.data(), static_cast<size_t>(index.size())})] = buffer.size();
+  }
+  std::map<std::string, int64_t> estimated;
+  for (Computation c : module.computations()) {
+    for (const LiveBuffer& buffer : memory.Of(c).buffers) {
+      const Instruction i = module.instruction(buffer.defining_instruction);
+      estimated[ValueName(i.name(), LeafIndex(i.shape(), buffer.leaf))] = buffer.bytes;
+    }
+  }
+  for (const auto& [name, bytes] : estimated) {
+    const auto found = assigned.find(name);
+    const int64_t there = found == assigned.end() ? -1 : found->second;
+    if (there != bytes) summary->differences.push_back({name, there, bytes});
+  }
+}
+
+void Cell(std::string_view text, size_t width, TextWriter* out) {
+  for (size_t n = text.size(); n < width; ++n) *out << ' ';
+  *out << text << "  ";
+}
+
+std::string Bytes(int64_t bytes) { return bytes < 0 ? "-" : std::to_string(bytes); }
+
+}  // namespace
+
+std::unique_ptr<AssignmentSummary> ReadAssignment(const InputPart& part, const Module& module,
+                                                  const MemoryAnalysis& memory, DiagnosticReporter* diagnostics) {
+  const std::optional<ProtoForm> form = DetectProto(part.text);
+  std::unique_ptr<ProtoFile> file;
+  if (form) {
+    DiagnosticSink sink;
+    file = ProtoFile::Read(*part.source, part.text, *form, &sink);
+    diagnostics->Show(sink, *part.source);
+    if (file == nullptr) return nullptr;
+  }
+  if (file == nullptr || file->buffer_assignment() == nullptr) {
+    diagnostics->ShowError(part.label(),
+                           "no buffer assignment: an HloProto of a dump after optimization has one "
+                           "(--xla_dump_hlo_as_proto)",
+                           kRejected);
+    return nullptr;
+  }
+  auto summary = std::make_unique<AssignmentSummary>();
+  AddBlocks(*file->buffer_assignment(), summary.get());
+  AddDifferences(*file->buffer_assignment(), *file->module(), module, memory, summary.get());
+  return summary;
+}
+
+void WriteAssignmentText(const AssignmentSummary& summary, const MemoryUse& estimate, size_t top, TextWriter* out) {
+  *out << "\n";
+  for (std::string_view head : {"assigned", "estimate"}) Cell(head, 14, out);
+  *out << "\n";
+  const auto row = [out](std::string_view what, int64_t assigned, int64_t estimated) {
+    Cell(Bytes(assigned), 14, out);
+    Cell(Bytes(estimated), 14, out);
+    *out << what << "\n";
+  };
+  row("parameters", summary.parameter_bytes, estimate.argument_bytes);
+  row("results", summary.result_bytes, estimate.result_bytes);
+  row("constants", summary.constant_bytes, estimate.constant_bytes);
+  row("temporary blocks", summary.temporary_bytes, -1);
+  row("temporary values at the peak", summary.temporary_peak_bytes,
+      std::max<int64_t>(estimate.peak_bytes_beyond_arguments - estimate.result_bytes, 0));
+  row("peak, without constants", summary.total_bytes - summary.constant_bytes, estimate.peak_bytes);
+  const int64_t lost = summary.temporary_bytes - summary.temporary_peak_bytes;
+  *out << "fragmentation  " << HumanBytes(lost);
+  if (summary.temporary_bytes > 0) {
+    const int64_t tenths =
+        static_cast<int64_t>(static_cast<double>(lost) * 1000 / static_cast<double>(summary.temporary_bytes) + 0.5);
+    *out << "  " << tenths / 10 << "." << tenths % 10 << " % of the temporary blocks";
+  }
+  *out << "\n\n";
+  for (std::string_view head : {"block bytes", "alive at once"}) Cell(head, 14, out);
+  Cell("values", 7, out);
+  Cell("space", 5, out);
+  *out << "block\n";
+  for (size_t k = 0; k < std::min(summary.blocks.size(), top); ++k) {
+    const AssignedBlock& block = summary.blocks[k];
+    Cell(Bytes(block.bytes), 14, out);
+    Cell(Bytes(block.peak_bytes), 14, out);
+    Cell(std::to_string(block.values), 7, out);
+    Cell(std::to_string(block.color), 5, out);
+    *out << block.index << "  " << block.kind << "\n";
+  }
+  if (summary.blocks.size() > top) *out << "... " << static_cast<int64_t>(summary.blocks.size() - top) << " more\n";
+  *out << "\n" << static_cast<int64_t>(summary.differences.size()) << " of the estimate's values differ\n";
+  if (summary.differences.empty()) return;
+  for (std::string_view head : {"assigned", "estimate"}) Cell(head, 14, out);
+  *out << "value\n";
+  for (size_t k = 0; k < std::min(summary.differences.size(), top); ++k) {
+    row(summary.differences[k].value, summary.differences[k].assigned_bytes, summary.differences[k].estimated_bytes);
+  }
+  if (summary.differences.size() > top) {
+    *out << "... " << static_cast<int64_t>(summary.differences.size() - top) << " more\n";
+  }
+}
+
+void WriteAssignmentJson(const AssignmentSummary& summary, JsonWriter* json) {
+  json->Key("assignment").BeginObject();
+  json->Member("total_bytes", summary.total_bytes).Member("parameter_bytes", summary.parameter_bytes);
+  json->Member("result_bytes", summary.result_bytes).Member("constant_bytes", summary.constant_bytes);
+  json->Member("temporary_bytes", summary.temporary_bytes);
+  json->Member("temporary_peak_bytes", summary.temporary_peak_bytes);
+  json->Key("blocks").BeginArray();
+  for (const AssignedBlock& block : summary.blocks) {
+    json->BeginObject().Member("index", block.index).Member("bytes", block.bytes).Member("kind", block.kind);
+    json->Member("memory_space", block.color).Member("values", block.values);
+    json->Member("value_bytes", block.value_bytes).Member("peak_bytes", block.peak_bytes).EndObject();
+  }
+  json->EndArray().Key("differences").BeginArray();
+  for (const AssignmentSummary::Difference& d : summary.differences) {
+    json->BeginObject().Member("value", d.value).Member("assigned_bytes", d.assigned_bytes);
+    json->Member("estimated_bytes", d.estimated_bytes).EndObject();
+  }
+  json->EndArray().EndObject();
+}
+
+}  // namespace hlokit::cli

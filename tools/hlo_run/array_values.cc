@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_run/array_values.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/graph/context.h"
+#include "ir/text/printer.h"
+
+namespace hlokit::run {
+namespace {
+
+// Appends "NAME.1.0" for each leaf of a tuple, in depth-first order; the name alone for an array.
+void AppendLeafNames(Shape shape, const std::string& name, std::vector<std::string>* names) {
+  std::vector<std::pair<Shape, std::string>> open = {{shape, name}};
+  while (!open.empty()) {
+    const auto [at, path] = std::move(open.back());
+    open.pop_back();
+    if (!at.IsTuple()) {
+      names->push_back(path);
+      continue;
+    }
+    for (int64_t i = at.tuple_size(); i-- > 0;) open.emplace_back(at.element(i), StrCat(path, ".", i));
+  }
+}
+
+// Files that cannot be opened are usage errors, as for other inputs.
+void ShowFileError(const absl::Status& status, const std::string& path, cli::DiagnosticReporter* diagnostics) {
+  std::string message(status.message());
+  if (message.starts_with(path + ": ")) message.erase(0, path.size() + 2);
+  const bool unreadable = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  diagnostics->ShowError(path, message, unreadable ? cli::kUsage : cli::kRejected);
+}
+
+absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape) {
+  absl::StatusOr<interp::StoredArray> array = file.Array(number);
+  if (!array.ok()) return array.status();
+  return interp::ReadArray(*array, shape);
+}
+
+// Returns the number of the array of each leaf of all devices; leaves without elements have 0.
+absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file, absl::Span<const LeafNames> names,
+                                                   absl::Span<const Shape> shapes, int64_t devices,
+                                                   std::string_view noun) {
+  std::vector<size_t> arrays;
+  std::optional<size_t> missing;
+  bool any = false;
+  for (int64_t d = 0; d < devices; ++d) {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      std::optional<size_t> found;
+      for (const std::string& name : names[i]) {
+        if (!found && devices > 1) found = file.Find(StrCat("device", d, ".", name));
+        if (!found) found = file.Find(name);
+      }
+      if (!found && shapes[i].IsArray() && !missing) missing = i;
+      any |= found.has_value();
+      arrays.push_back(found.value_or(0));
+    }
+  }
+  if (!missing) return arrays;
+  if (any) {
+    return absl::InvalidArgumentError(StrCat("there is no array `", names[*missing][0], "` for ", noun, " ", *missing,
+                                             ", ", ToString(shapes[*missing], /*with_layout=*/false),
+                                             "; others are found by their names"));
+  }
+  const auto each = static_cast<size_t>(
+      std::count_if(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.IsArray(); }));
+  const size_t all = each * static_cast<size_t>(devices), count = file.names().size();
+  if (count != each && count != all) {
+    return absl::InvalidArgumentError(StrCat("the file has ", count, count == 1 ? " array" : " arrays",
+                                             ", none with the name of a leaf, such as `", names[*missing][0],
+                                             "`; the program has ", each, " ", noun, "s"));
+  }
+  size_t next = 0;
+  for (size_t k = 0; k < arrays.size(); ++k) {
+    if (shapes[k % shapes.size()].IsArray()) arrays[k] = next++ % count;
+  }
+  return arrays;
+}
+
+}  // namespace
+
+std::vector<LeafNames> ArgumentNames(const Module& module) {
+  std::vector<LeafNames> leaves;
+  const Computation entry = module.entry();
+  for (int64_t p = 0; p < entry.parameter_count(); ++p) {
+    const Instruction parameter = entry.parameter(p);
+    std::vector<std::string> names, scopes;
+    AppendLeafNames(parameter.shape(), std::string(parameter.name()), &names);
+    const std::string_view scope = module.context().str(parameter.metadata().op_name);
+    if (!scope.empty()) AppendLeafNames(parameter.shape(), std::string(scope), &scopes);
+    for (size_t i = 0; i < names.size(); ++i) {
+      LeafNames leaf = {std::move(names[i])};
+      if (!scopes.empty()) leaf.push_back(std::move(scopes[i]));
+      leaf.push_back(StrCat("arg", leaves.size()));
+      leaves.push_back(std::move(leaf));
+    }
+  }
+  return leaves;
+}
+
+std::vector<LeafNames> ResultNames(size_t count) {
+  std::vector<LeafNames> leaves;
+  for (size_t i = 0; i < count; ++i) leaves.push_back({StrCat("result", i)});
+  return leaves;
+}
+
+std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
+                                                    absl::Span<const Shape> shapes, int64_t devices,
+                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics) {
+  absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
+  if (!file.ok()) {
+    ShowFileError(file.status(), path, diagnostics);
+    return std::nullopt;
+  }
+  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun);
+  if (!arrays.ok()) {
+    ShowFileError(arrays.status(), path, diagnostics);
+    return std::nullopt;
+  }
+  std::vector<Literal> values;
+  for (size_t k = 0; k < arrays->size(); ++k) {
+    const size_t leaf = k % shapes.size();
+    if (!shapes[leaf].IsArray()) {
+      values.push_back(Literal::Zeros(shapes[leaf]));
+      continue;
+    }
+    // Devices share an array.
+    const size_t before = k - shapes.size();
+    if (k >= shapes.size() && (*arrays)[k] == (*arrays)[before]) {
+      values.push_back(Literal(values[before]));
+      continue;
+    }
+    absl::StatusOr<Literal> value = ReadFrom(*file, (*arrays)[k], shapes[leaf]);
+    if (!value.ok()) {
+      const std::string& name = file->names()[(*arrays)[k]];
+      ShowFileError(value.status(), name.empty() ? path : StrCat(path, ": ", name), diagnostics);
+      return std::nullopt;
+    }
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics) {
+  absl::StatusOr<Literal> value = absl::NotFoundError("");
+  if (absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path); file.ok()) {
+    value = ReadFrom(*file, 0, shape);
+  } else {
+    value = file.status();
+  }
+  if (value.ok()) return *std::move(value);
+  ShowFileError(value.status(), path, diagnostics);
+  return std::nullopt;
+}
+
+bool WriteArrayValues(const std::string& path, absl::Span<const Literal> results, int64_t devices,
+                      cli::DiagnosticReporter* diagnostics) {
+  const size_t each = results.size() / static_cast<size_t>(devices);
+  const std::vector<LeafNames> names = ResultNames(each);
+  std::vector<interp::NamedValue> arrays;
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (!results[k].shape().IsArray()) continue;
+    const std::string& name = names[k % each][0];
+    arrays.push_back({devices > 1 ? StrCat("device", k / each, ".", name) : name, results[k]});
+  }
+  const absl::Status written = interp::WriteArrayFile(path, arrays);
+  if (!written.ok()) diagnostics->ShowOutputError(written);
+  return written.ok();
+}
+
+}  // namespace hlokit::run

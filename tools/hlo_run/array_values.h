@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments and results of a run in files of arrays: .npy, .npz and .safetensors.
+#ifndef HLOKIT_TOOLS_HLO_RUN_ARRAY_VALUES_H_
+#define HLOKIT_TOOLS_HLO_RUN_ARRAY_VALUES_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/values/array_file.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
+#include "tools/cli/cli.h"
+
+namespace hlokit::run {
+
+// Names that the array of a leaf may have in a file, the preferred one first.
+using LeafNames = std::vector<std::string>;
+// Returns the names of the leaves of the entry's parameters: the parameter's, its op_name, and argN; with .I appended
+// for element I of a tuple.
+std::vector<LeafNames> ArgumentNames(const Module& module);
+// Returns resultN for each of `count` leaves.
+std::vector<LeafNames> ResultNames(size_t count);
+
+// Reads one array for each of the shapes, those of each device in turn. If a name is in the file, arrays are found by
+// their names, with `deviceN.` before them or for all devices; otherwise the file has an array for each leaf, in order,
+// of one device or of all. Reads no other arrays. `noun`: the word for a value in errors. Returns nullopt after an
+// error, which is printed.
+std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
+                                                    absl::Span<const Shape> shapes, int64_t devices,
+                                                    std::string_view noun, cli::DiagnosticReporter* diagnostics);
+// Reads the array of a .npy file. Returns nullopt after an error, which is printed.
+std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics);
+
+// Writes the results of each device in turn under the names of ResultNames. Returns false after an error, which is
+// printed.
+bool WriteArrayValues(const std::string& path, absl::Span<const Literal> results, int64_t devices,
+                      cli::DiagnosticReporter* diagnostics);
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_ARRAY_VALUES_H_
