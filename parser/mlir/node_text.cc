@@ -72,7 +72,11 @@ void AppendFloatElement(T value, std::string* out) {
     std::snprintf(text, sizeof(text), "%.6e", wide);
     double back = 0;
     std::from_chars(text, text + std::strlen(text), back);
-    if (static_cast<double>(static_cast<T>(back)) == wide) {
+    // A value that rounds up to the next power of ten is printed with all digits.
+    char precise[64];
+    std::snprintf(precise, sizeof(precise), "%.17e", wide);
+    const bool carried = std::strcmp(std::strchr(text, 'e'), std::strchr(precise, 'e')) != 0;
+    if (!carried && static_cast<double>(static_cast<T>(back)) == wide) {
       out->append(text);
       return;
     }

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and attributes of dialects: `!stablehlo.token`, `#stablehlo.dot<...>`, aliases; and locations.
+#include <charconv>
+
+#include "parser/mlir/node_parser.h"
+
+namespace hlokit::mlir {
+
+namespace {
+
+// Returns the parameters of a quantized type with its numbers as they are printed, so that equal types have equal
+// texts.
+std::string WithPrintedFloats(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const bool starts = (text[i] >= '0' && text[i] <= '9') && (out.empty() || (out.back() != 'i' && out.back() != 'f'));
+    size_t end = i;
+    while (starts && end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    double number = 0;
+    if (starts && end < text.size() && text[end] == '.') {
+      const auto [stop, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
+      if (error == std::errc()) {
+        AppendFloat(number, "f64", &out);
+        i = static_cast<size_t>(stop - text.data());
+        continue;
+      }
+    }
+    if (end == i) ++end;
+    const std::string_view piece = text.substr(i, end - i);
+    if (piece != "\n") out.append(piece);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
+  const uint32_t start = in_.Here();
+  in_.TryConsume('!');
+  const std::string name(in_.SuffixName());
+  if (name.empty()) return Fail("expected type name after '!'");
+  const bool has_body = *in_.at() == '<';
+  if (name.find('.') == std::string::npos && !has_body) {
+    const auto found = type_aliases_.find(name);
+    if (found == type_aliases_.end()) {
+      in_.Error(DiagnosticKind::kUnknownType, {start, in_.Here() - start},
+                StrCat("undefined symbol alias id '", name, "'"));
+      return Step::kError;
+    }
+    *value = found->second;
+    return Step::kValue;
+  }
+  if (has_body && (name == "stablehlo.future" || name == "mhlo.async_bundle")) {
+    in_.TryConsume('<');
+    Push(FrameKind::kFuture);
+    if (in_.TryConsume('>')) return Close(NodeKind::kFutureType, "", value);
+    *goal = Goal::kType;
+    return Step::kMore;
+  }
+  std::string text = name;
+  if (has_body) {
+    in_.TryConsume('<');
+    std::string_view body;
+    if (!in_.Balanced('>', &body)) return Step::kError;
+    StrAppend(&text, "<", name.starts_with("quant.") ? WithPrintedFloats(body) : std::string(body), ">");
+  }
+  *value = nodes_.Make(NodeKind::kDialectType, text, {}, {});
+  return Step::kValue;
+}
+
+NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
+  in_.Skip();
+  const char* const begin = in_.at();
+  const uint32_t start = in_.Here();
+  in_.TryConsume('#');
+  const std::string name(in_.SuffixName());
+  if (name.empty()) return Fail("expected attribute name after '#'");
+  const size_t dot = name.find('.');
+  const bool has_body = *in_.at() == '<';
+  if (dot == std::string::npos && !has_body) {
+    const NodeId found = FindAttributeAlias(name);
+    if (!found.valid()) {
+      in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start},
+                StrCat("undefined symbol alias id '", name, "'"));
+      return Step::kError;
+    }
+    *value = found;
+    return Step::kValue;
+  }
+  const std::string_view dialect = std::string_view(name).substr(0, dot);
+  if (has_body && (name == "stablehlo.bounds" || name == "stablehlo.type_extensions")) {
+    // Both forms are the short one: #stablehlo.bounds<3, ?>.
+    in_.TryConsume('<');
+    std::string_view body;
+    if (!in_.Balanced('>', &body)) return Step::kError;
+    if (name == "stablehlo.type_extensions") {
+      const size_t open = body.find('['), close = body.find(']');
+      if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+        return Fail("expected bounds = [...] in type_extensions");
+      }
+      body = body.substr(open + 1, close - open - 1);
+    }
+    std::string text = "#stablehlo.bounds<";
+    for (char c : body) {
+      if (c != ' ' && c != '\n' && c != '\t') text.push_back(c);
+      if (c == ',') text.push_back(' ');
+    }
+    *value = nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {});
+    return Step::kValue;
+  }
+  if (has_body && (dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo")) {
+    in_.TryConsume('<');
+    const char* const body = in_.at();
+    const std::string word(in_.Word());
+    if (dot == std::string::npos) {
+      // #stablehlo<precision HIGH>, or #stablehlo<fields ...>
+      const std::string second(in_.Word());
+      if (!word.empty() && !second.empty() && in_.TryConsume('>')) {
+        *value = nodes_.Enum(StrCat(dialect, ".", word), second);
+        return Step::kValue;
+      }
+      if (!word.empty() && second.empty() && in_.TryConsume('<')) {
+        Push(FrameKind::kFields).text = StrCat(dialect, ".", word);
+        frames_.back().parenthesized = true;  // two closing brackets
+        return NextEntry(goal, value);
+      }
+    } else if (word == "raw" && name.ends_with(".conv")) {
+      Push(FrameKind::kFields).text = name;
+      return NextEntry(goal, value);
+    } else if (!word.empty()) {
+      if (in_.TryConsume('>')) {
+        *value = nodes_.Enum(name, word);
+        return Step::kValue;
+      }
+      if (in_.TryConsume('=')) {
+        in_.set_at(body);
+        Push(FrameKind::kFields).text = name;
+        return NextEntry(goal, value);
+      }
+    } else if (in_.TryConsume('>')) {
+      *value = nodes_.Make(NodeKind::kFields, name, {}, {});
+      return Step::kValue;
+    }
+    in_.set_at(body);
+    std::string_view text;
+    if (!in_.Balanced('>', &text)) return Step::kError;
+    *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+    return Step::kValue;
+  }
+  if (has_body) {
+    in_.TryConsume('<');
+    std::string_view text;
+    if (!in_.Balanced('>', &text)) return Step::kError;
+  }
+  *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+  return Step::kValue;
+}
+
+// ---- locations ----
+
+NodeParser::Step NodeParser::StartLocation(Goal* goal, NodeId* value) {
+  in_.Skip();
+  if (*in_.at() == '#') {
+    in_.TryConsume('#');
+    const std::string name(in_.SuffixName());
+    const NodeId found = FindAttributeAlias(name);
+    *value = found.valid() ? found : nodes_.Make(NodeKind::kAlias, name, {}, {});
+    return Step::kValue;
+  }
+  if (*in_.at() == '"') {
+    std::string text;
+    if (!in_.String(&text)) return Step::kError;
+    if (in_.TryConsume(':')) {
+      int64_t at[4] = {};
+      if (!in_.Integer(&at[0]) || !in_.Expect(':', "in location") || !in_.Integer(&at[1])) return Step::kError;
+      at[2] = at[0];
+      at[3] = at[1];
+      if (in_.TryConsumeWord("to")) {
+        if (in_.Peek() != ':' && !in_.Integer(&at[2])) return Step::kError;
+        if (!in_.Expect(':', "in location") || !in_.Integer(&at[3])) return Step::kError;
+      }
+      *value = nodes_.Make(NodeKind::kFileLocation, text, at, {});
+      return Step::kValue;
+    }
+    Frame& frame = Push(FrameKind::kNameLocation);
+    frame.text = std::move(text);
+    if (in_.TryConsume('(')) return Step::kMore;
+    const std::string name = std::move(frame.text);
+    return Close(NodeKind::kNameLocation, name, value);
+  }
+  const std::string_view word = in_.Word();
+  if (word == "unknown") {
+    *value = nodes_.Make(NodeKind::kUnknownLocation);
+    return Step::kValue;
+  }
+  if (word == "callsite") {
+    if (!in_.Expect('(', "in callsite location")) return Step::kError;
+    Push(FrameKind::kCallSite);
+    return Step::kMore;
+  }
+  if (word == "fused") {
+    Frame& frame = Push(FrameKind::kFused);
+    frame.is_float = in_.TryConsume('<');
+    ints_.push_back(frame.is_float);
+    if (frame.is_float) {
+      *goal = Goal::kAttribute;
+      return Step::kMore;
+    }
+    if (!in_.Expect('[', "in fused location")) return Step::kError;
+    if (in_.TryConsume(']')) return Close(NodeKind::kFusedLocation, "", value);
+    return Step::kMore;
+  }
+  return Fail(StrCat("expected location instance, found ", in_.DescribeNext()));
+}
+
+}  // namespace hlokit::mlir
