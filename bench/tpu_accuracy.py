@@ -73,6 +73,8 @@ def main():
     arguments = parser.parse_args()
     bench = Bench(arguments)
     rows = table.all_rows(arguments.data, arguments.rows)
+    if not rows:
+        parser.error(f"no row matches {arguments.rows}")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         predicted = dict(zip(rows, pool.map(lambda r: bench.simulate(r, {}), rows)))
     left_out = {}

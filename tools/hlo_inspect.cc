@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-inspect: inspects HLO modules without changing them. `hash` fingerprints them and explains differences of
-// fingerprints; `stats` counts their contents; `cost` counts operations and bytes; `memory` reports live arrays.
+// fingerprints; `stats` counts their contents; `cost` counts operations and bytes; `memory` reports live arrays;
+// `shardings` propagates and explains shardings.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "tools/cli/inspect_dump_dir.h"
 #include "tools/cli/inspect_memory.h"
 #include "tools/cli/inspect_ops.h"
+#include "tools/cli/inspect_shardings.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit {
@@ -334,8 +336,8 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
   const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
-                                          cli::AddMemoryCommand(&app), cli::AddOpsCommand(&app),
-                                          cli::AddDumpDirCommand(&app)};
+                                          cli::AddMemoryCommand(&app),      cli::AddOpsCommand(&app),
+                                          cli::AddShardingsCommand(&app),   cli::AddDumpDirCommand(&app)};
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {
                                  std::vector<std::string_view> names = {"all"};

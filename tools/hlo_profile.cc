@@ -12,6 +12,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/report_comparison.h"
 
 namespace hlokit {
 namespace {
@@ -25,7 +26,9 @@ constexpr char kExamples[] = R"(Examples:
   hlo-profile show log/plugins/profile/*/*.xplane.pb
                                             planes, lines, what takes longest
   hlo-profile trace FILE.xplane.pb -o trace.json
-                                            for ui.perfetto.dev and chrome://tracing)";
+                                            for ui.perfetto.dev and chrome://tracing
+  hlo-profile compare before after --report=comparison
+                                            two directories of --report, as text and as a page side by side)";
 
 struct Flags {
   runtime::ProfileCaptureOptions capture;
@@ -33,6 +36,7 @@ struct Flags {
   std::string file;
   std::string output = "-";
   size_t top = 10;
+  cli::ReportComparisonOptions comparison;
 };
 
 // Returns the exit code for an error of the profiler.
@@ -74,6 +78,7 @@ int Run(int argc, char** argv) {
   CLI::App* monitor = app.add_subcommand("monitor", "summarize what that program does");
   CLI::App* show = app.add_subcommand("show", "print a profile as text");
   CLI::App* trace = app.add_subcommand("trace", "convert a profile to JSON for Perfetto and chrome://tracing");
+  CLI::App* compare = app.add_subcommand("compare", "compare two reports of --report");
   app.require_subcommand(1);
   for (CLI::App* sub : {capture, monitor}) {
     sub->add_option("--address", flags.capture.address,
@@ -95,7 +100,16 @@ int Run(int argc, char** argv) {
     sub->add_option("file", flags.file, "an .xplane.pb file")->type_name("FILE")->required();
   }
   cli::AddNumber(show, "--top", &flags.top, "limit on the events of each line")->capture_default_str();
-  for (CLI::App* sub : {capture, monitor, show, trace}) {
+  compare->add_option("before", flags.comparison.before, "a report.json, or the directory with it")
+      ->type_name("REPORT")
+      ->required();
+  compare->add_option("after", flags.comparison.after, "the report to compare with it")
+      ->type_name("REPORT")
+      ->required();
+  compare->add_option("--report", flags.comparison.page, "also write a page with both to this directory")
+      ->type_name("DIR");
+  cli::AddNumber(compare, "--top", &flags.comparison.top, "limit on the rows of each table")->capture_default_str();
+  for (CLI::App* sub : {capture, monitor, show, trace, compare}) {
     sub->add_option("-o,--output", flags.output, "output file; - is standard output")
         ->type_name("FILE")
         ->capture_default_str();
@@ -104,6 +118,7 @@ int Run(int argc, char** argv) {
   capture->footer("Examples:\n  hlo-profile capture --address=localhost:9012 --logdir=log --duration-ms=2000");
   monitor->footer("Examples:\n  hlo-profile monitor --address=localhost:9012 --duration-ms=500");
   show->footer("Examples:\n  hlo-profile show --top=20 log/plugins/profile/*/*.xplane.pb");
+  compare->footer("Examples:\n  hlo-profile compare before after --report=comparison");
   trace->footer("Examples:\n  hlo-profile trace host.xplane.pb -o trace.json");
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 
@@ -117,6 +132,7 @@ int Run(int argc, char** argv) {
   if (capture->parsed()) Capture(flags, &diagnostics, &out);
   if (monitor->parsed()) Monitor(flags, &diagnostics, &out);
   if (show->parsed()) Convert(flags, /*trace=*/false, &diagnostics, &out);
+  if (compare->parsed()) cli::CompareReports(flags.comparison, &diagnostics, &out);
   if (trace->parsed()) Convert(flags, /*trace=*/true, &diagnostics, &out);
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {

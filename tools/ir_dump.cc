@@ -83,7 +83,7 @@ int Run(int argc, char** argv) {
       ->expected(1)
       ->needs(op_option);
   app.add_option("--program,--script", program,
-                 "a script of ops, one statement a line (docs/tracer.md); - is standard input")
+                 "a script of ops, modules and functions, one statement a line (docs/tracer.md); - is standard input")
       ->type_name("FILE");
   CLI::Option* const input_option =
       app.add_option("--input", form.path,
@@ -167,6 +167,12 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (absl::Status s = model_flags.Check(); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   ModelRequest& model = model_flags.request;
+  if (!model.inputs.empty() && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--inputs requires --model or --program");
+  }
+  if (model.devices > 1 && model.config.name.empty() && program.empty()) {
+    return cli::UsageError("ir-dump", "--devices requires --program, or --model and --step=train");
+  }
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
@@ -210,6 +216,10 @@ int Run(int argc, char** argv) {
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
   if (profile.wanted() && profile.port >= 0) {
     return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");
+  }
+  if (!profile.Check(&diagnostics)) return diagnostics.exit_code();
+  if (profile.replicas > 0 && model.devices > 1) {
+    return cli::UsageError("ir-dump", "--replicas cannot be used with --devices: as many devices are simulated as run");
   }
   std::unique_ptr<runtime::ProfilerServer> server;
   if (profile.port >= 0) {
@@ -280,7 +290,7 @@ int Run(int argc, char** argv) {
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
-    session.RunScriptFile(*parts[0].source);
+    session.RunScriptFile(*parts[0].source, model.inputs);
   } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, total
     int passed = 0;

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 
 class Tools:
@@ -19,6 +20,14 @@ class Tools:
     def dump(self, model, *flags):
         """HLO of a model's training step, as the tracer lowers it."""
         return self._run("ir-dump", [f"--model={model}", "--step=train", "--emit=hlo", *flags])
+
+    def captured(self, model, capture, *flags):
+        """HLO of the graphs of a captured training step after the first, in their order."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "graphs.ir")
+            self._run("ir-dump", [f"--model={model}", f"--capture={capture}", "--steps=2", "--emit=graphs", f"--save-graphs={path}", *flags])
+            count = len(self._run("ir-dump", [f"--input={path}", "--as=list"]).splitlines())
+            return [self._run("ir-dump", [f"--input={path}", f"--graph={g}", "--emit=hlo"]) for g in range(count // 2 + 1, count + 1)]
 
     def nodes(self, model, *flags):
         """Nodes of the lazy graph of a training step."""

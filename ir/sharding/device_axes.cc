@@ -153,6 +153,9 @@ std::optional<AxisList> AxesOfPositions(absl::Span<const int64_t> positions) {
     }
     if (position != positions[i]) return std::nullopt;
   }
+  // Of each position 0 … n-1.
+  const std::optional<AxisList> rest = Complement({&axes}, static_cast<int64_t>(positions.size()));
+  if (!rest || !rest->empty()) return std::nullopt;
   return axes;
 }
 

@@ -57,7 +57,8 @@ std::optional<AxisList> Complement(absl::Span<const AxisList* const> lists, int6
 // Returns the parts of `axes` that share nothing with `used`. Returns nullopt unless all belong to one factorization.
 std::optional<AxisList> Subtract(const AxisList& axes, absl::Span<const DeviceAxis> used, int64_t count);
 
-// Returns the axes whose digits, major first, count through `positions`; nullopt if there are none.
+// Returns the axes whose digits, major first, count through `positions`, a permutation of 0, 1, …; nullopt if there are
+// none.
 std::optional<AxisList> AxesOfPositions(absl::Span<const int64_t> positions);
 
 }  // namespace hlokit

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -71,10 +72,20 @@ bool SetTiles(const ShardingLeaf& leaf, Tiling* tiling) {
       SetLists(*std::move(lists), leaf.subgroups, tiling);
       return true;
     }
-  } else if (std::optional<AxisList> axes = AxesOfPositions(tiles.devices)) {
-    if (std::optional<std::vector<AxisList>> lists = AxesOfDims(*std::move(axes), tiles.dims)) {
-      SetLists(*std::move(lists), leaf.subgroups, tiling);
-      return true;
+  } else {
+    // Often the devices in ascending order have a pattern, also if they are not all devices.
+    std::vector<int64_t> sorted = tiles.devices;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<int64_t> ranks;
+    for (int64_t device : tiles.devices) {
+      ranks.push_back(std::lower_bound(sorted.begin(), sorted.end(), device) - sorted.begin());
+    }
+    if (std::optional<AxisList> axes = AxesOfPositions(ranks)) {
+      if (std::optional<std::vector<AxisList>> lists = AxesOfDims(*std::move(axes), tiles.dims)) {
+        SetLists(*std::move(lists), leaf.subgroups, tiling);
+        if (sorted.front() != 0 || sorted.back() + 1 != static_cast<int64_t>(sorted.size())) tiling->order = sorted;
+        return true;
+      }
     }
   }
   // An order of devices of its own.
@@ -150,13 +161,14 @@ std::vector<const AxisList*> ListsOf(const Tiling& tiling) {
 // that have equal parts; and the axes there.
 std::optional<Tiling> Rebase(const Tiling& tiling, absl::Span<const int64_t> order) {
   if (tiling.device_count > kMaxExpandedDevices) return std::nullopt;
-  std::vector<int64_t> position(ToSize(tiling.device_count));
-  for (size_t i = 0; i < position.size(); ++i) position[order.empty() ? i : ToSize(order[i])] = static_cast<int64_t>(i);
+  absl::flat_hash_map<int64_t, int64_t> position;
+  for (int64_t i = 0; i < tiling.device_count; ++i) position[order.empty() ? i : order[ToSize(i)]] = i;
   ShardingLeaf leaf = LeafOf(tiling);
   if (leaf.kind != ShardingKind::kTiled || !leaf.tiles.Expand(kMaxExpandedDevices)) return std::nullopt;
   for (int64_t& device : leaf.tiles.devices) {
-    if (device < 0 || device >= tiling.device_count) return std::nullopt;
-    device = position[ToSize(device)];
+    const auto found = position.find(device);
+    if (found == position.end()) return std::nullopt;
+    device = found->second;
   }
   if (!leaf.subgroups.empty() && leaf.subgroups.back() == SubgroupType::kReplicated) {
     if (!leaf.tiles.SortLastDim(kMaxExpandedDevices)) return std::nullopt;
@@ -173,16 +185,6 @@ std::optional<Tiling> Rebase(const Tiling& tiling, absl::Span<const int64_t> ord
   rebased.replicated.clear();
   SetLists(*std::move(lists), leaf.subgroups, &rebased);
   return rebased;
-}
-
-bool IsPermutation(const Tiling& tiling) {
-  if (tiling.order.empty()) return true;
-  std::vector<bool> seen(tiling.order.size());
-  for (int64_t device : tiling.order) {
-    if (device < 0 || device >= tiling.device_count || seen[ToSize(device)]) return false;
-    seen[ToSize(device)] = true;
-  }
-  return true;
 }
 
 }  // namespace
@@ -347,10 +349,32 @@ ShardingLeaf NamedLeafOf(Context* context, const Tiling& tiling) {
   return *NamedLeafOf(tiling, mesh);
 }
 
+bool SameSharding(const Context& context, ListId a, ListId b) {
+  if (a == b) return true;
+  const Sharding x = DecodeSharding(context, a), y = DecodeSharding(context, b);
+  if (x.runs.empty() || y.runs.empty()) return x.runs.empty() == y.runs.empty();
+  if (x.is_tuple == y.is_tuple && x.leaf_count() != y.leaf_count()) return false;
+  const auto same = [](const ShardingLeaf& p, const ShardingLeaf& q) {
+    const std::optional<Tiling> s = TilingOf(p, std::max(p.data_rank(), q.data_rank()));
+    const std::optional<Tiling> t = TilingOf(q, std::max(p.data_rank(), q.data_rank()));
+    return s && t && *s == *t;
+  };
+  // Run by run; a single leaf has no end.
+  size_t i = 0, j = 0;
+  int64_t rest_x = x.runs[0].count, rest_y = y.runs[0].count;
+  while (i < x.runs.size() && j < y.runs.size()) {
+    if (!same(x.runs[i].leaf, y.runs[j].leaf)) return false;
+    if (!x.is_tuple && !y.is_tuple) return true;
+    const int64_t both = !x.is_tuple ? rest_y : !y.is_tuple ? rest_x : std::min(rest_x, rest_y);
+    if (x.is_tuple && (rest_x -= both) == 0 && ++i < x.runs.size()) rest_x = x.runs[i].count;
+    if (y.is_tuple && (rest_y -= both) == 0 && ++j < y.runs.size()) rest_y = y.runs[j].count;
+  }
+  return true;
+}
+
 std::optional<std::pair<Tiling, Tiling>> InOneOrder(const Tiling& a, const Tiling& b) {
   if (a.device_count != b.device_count) return std::nullopt;
   if (a.order == b.order) return std::pair(a, b);
-  if (!IsPermutation(a) || !IsPermutation(b)) return std::nullopt;
   if (std::optional<Tiling> moved = Rebase(b, a.order)) return std::pair(a, *std::move(moved));
   if (std::optional<Tiling> moved = Rebase(a, b.order)) return std::pair(*std::move(moved), b);
   return std::nullopt;

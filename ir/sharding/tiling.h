@@ -68,6 +68,10 @@ std::optional<ShardingLeaf> NamedLeafOf(const Tiling& tiling, const Mesh& mesh);
 // Returns the leaf over a mesh made of the axes of the tiling, 'axis_0', 'axis_1', …, major first.
 ShardingLeaf NamedLeafOf(Context* context, const Tiling& tiling);
 
+// Returns true if both shardings put the same parts on the same devices, whatever their spelling and metadata. A leaf
+// that is no tuple holds for all.
+bool SameSharding(const Context& context, ListId a, ListId b);
+
 // Returns both tilings with axes of one order of devices; nullopt if none is known in which both have axes. Requires:
 // both are tiled.
 std::optional<std::pair<Tiling, Tiling>> InOneOrder(const Tiling& a, const Tiling& b);

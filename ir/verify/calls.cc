@@ -5,6 +5,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/side_effects.h"
+#include "ir/sharding/tiling.h"
 #include "ir/verify/context.h"
 
 namespace hlokit::verify_internal {
@@ -23,7 +24,8 @@ class SameSharding {
     if (!first_.valid()) {
       first_ = i;
       sharding_ = *sharding;
-    } else if (*sharding != sharding_ && !reported_) {
+    } else if (*sharding != sharding_ && !reported_ &&
+               !hlokit::SameSharding(v_.module.context(), ListId(*sharding), ListId(sharding_))) {
       reported_ = true;
       v_.Report(caller_, DiagnosticKind::kSharding,
                 StrCat("`", first_.name(), "` and `", i.name(), "` have the same operand with different shardings"));

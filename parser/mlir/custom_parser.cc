@@ -157,8 +157,8 @@ NodeId OperationParser::ParseKeywordEnum(std::string_view mnemonic) {
   return m_.nodes.Enum(StrCat(op().definition->dialect, ".", mnemonic), word);
 }
 
-// `max {"x"}`, `[{"x"}, {}]`, `<@mesh, [{"x"}]>`
-NodeId OperationParser::ParseVerbatimAxes() {
+// The value of an attribute: `max {"x"}`, `[{"x"}, {}]`, `<@mesh, [{"x"}]>`
+NodeId OperationParser::ParseVerbatimAxes(std::string_view name) {
   in_.Skip();
   const char* const begin = in_.at();
   in_.Word();
@@ -171,7 +171,15 @@ NodeId OperationParser::ParseVerbatimAxes() {
   }
   in_.TryConsume(open);
   if (!in_.Balanced(close, &body)) return {};
-  return m_.nodes.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+  // As in the generic form: #sdy.sharding<@mesh, ...>, #sdy.axes<[{"x"}]>.
+  const std::string_view text(begin, static_cast<size_t>(in_.at() - begin));
+  const std::string_view mnemonic = name == "mesh" || name == "manual_axes" ? name
+                                    : name.ends_with("_shardings")          ? "sharding_per_value"
+                                    : name.ends_with("sharding")            ? "sharding"
+                                                                            : "axes";
+  const bool bracketed = text.starts_with('<');
+  return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy.", mnemonic, bracketed ? "" : "<", text, bracketed ? "" : ">"),
+                       {}, {});
 }
 
 bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) {
@@ -202,6 +210,12 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
       std::vector<int64_t> list;
       if (!IntegerList(&list)) return false;
       value = nodes.DenseArray(list, attribute.kind == AttributeKind::kBools ? 1 : 64);
+      break;
+    }
+    case AttributeKind::kString: {
+      std::string text;
+      if (!in_.String(&text)) return false;
+      value = nodes.String(text);
       break;
     }
     case AttributeKind::kEnum:
@@ -247,7 +261,7 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
       break;
     }
     case AttributeKind::kAxes:
-      value = ParseVerbatimAxes();
+      value = ParseVerbatimAxes(attribute.name);
       break;
     default:
       value = nodes_.ParseAttribute();

@@ -61,7 +61,7 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       std::string name;
       if (!SymbolName(&name) || !AddAttribute("sym_name", nodes.String(name), true)) return Flow::kError;
       if (!in_.Expect('=', "before a mesh")) return Flow::kError;
-      return flow(AddAttribute("mesh", ParseVerbatimAxes(), true));
+      return flow(AddAttribute("mesh", ParseVerbatimAxes("mesh"), true));
     }
     case Custom::kDirection: {
       if (!in_.TryConsumeWord("allowed_direction") || !in_.Expect('=')) {
@@ -126,6 +126,22 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return CustomWhile();
     case Custom::kScan:
       return CustomScan();
+    case Custom::kIndirect: {
+      if (!in_.Expect(':', "and a function type")) return Flow::kError;
+      const NodeId type = nodes_.ParseType();
+      if (!type.valid() || nodes.kind(type) != NodeKind::kFunctionType)
+        return flow(type.valid() && ErrorCustom("expected function type"));
+      operand_types_.push_back(type);
+      return flow(SetFunctionType(type));
+    }
+    case Custom::kRegions:
+      if (op().state == 0) {
+        if (!in_.TryConsume('(')) return Flow::kDone;
+      } else if (!in_.TryConsume(',')) {
+        return flow(in_.Expect(')', "after regions"));
+      }
+      op().state = 1;
+      return in_.Expect('{', "to begin a region") && OpenRegionHere() ? Flow::kRegion : Flow::kError;
   }
   return Flow::kError;
 }
@@ -591,7 +607,7 @@ OperationParser::Flow OperationParser::CustomManual(bool named) {
         ErrorCustom(StrCat("expected '", name, "='"));
         return Flow::kError;
       }
-      if (!in_.Expect('=') || !AddAttribute(name, ParseVerbatimAxes(), true)) return Flow::kError;
+      if (!in_.Expect('=') || !AddAttribute(name, ParseVerbatimAxes(name), true)) return Flow::kError;
     }
     if (!in_.Expect('(', "before the arguments of a region")) return Flow::kError;
     if (!in_.TryConsume(')')) {

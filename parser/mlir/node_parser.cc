@@ -221,6 +221,35 @@ NodeParser::Step NodeParser::AcceptFunction(Goal* goal, NodeId* value) {
   return Close(NodeKind::kFunctionType, "", value);
 }
 
+namespace {
+
+// Returns the parameters of a quantized type with its numbers as they are printed, so that equal types have equal
+// texts.
+std::string WithPrintedFloats(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const bool starts = (text[i] >= '0' && text[i] <= '9') && (out.empty() || (out.back() != 'i' && out.back() != 'f'));
+    size_t end = i;
+    while (starts && end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    double number = 0;
+    if (starts && end < text.size() && text[end] == '.') {
+      const auto [stop, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
+      if (error == std::errc()) {
+        AppendFloat(number, "f64", &out);
+        i = static_cast<size_t>(stop - text.data());
+        continue;
+      }
+    }
+    if (end == i) ++end;
+    const std::string_view piece = text.substr(i, end - i);
+    if (piece != "\n") out.append(piece);
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace
+
 NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
   const uint32_t start = in_.Here();
   in_.TryConsume('!');
@@ -249,7 +278,7 @@ NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
     in_.TryConsume('<');
     std::string_view body;
     if (!in_.Balanced('>', &body)) return Step::kError;
-    StrAppend(&text, "<", body, ">");
+    StrAppend(&text, "<", name.starts_with("quant.") ? WithPrintedFloats(body) : std::string(body), ">");
   }
   *value = nodes_.Make(NodeKind::kDialectType, text, {}, {});
   return Step::kValue;
@@ -511,6 +540,26 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
     return Step::kValue;
   }
   const std::string_view dialect = std::string_view(name).substr(0, dot);
+  if (has_body && (name == "stablehlo.bounds" || name == "stablehlo.type_extensions")) {
+    // Both forms are the short one: #stablehlo.bounds<3, ?>.
+    in_.TryConsume('<');
+    std::string_view body;
+    if (!in_.Balanced('>', &body)) return Step::kError;
+    if (name == "stablehlo.type_extensions") {
+      const size_t open = body.find('['), close = body.find(']');
+      if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+        return Fail("expected bounds = [...] in type_extensions");
+      }
+      body = body.substr(open + 1, close - open - 1);
+    }
+    std::string text = "#stablehlo.bounds<";
+    for (char c : body) {
+      if (c != ' ' && c != '\n' && c != '\t') text.push_back(c);
+      if (c == ',') text.push_back(' ');
+    }
+    *value = nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {});
+    return Step::kValue;
+  }
   if (has_body && (dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo")) {
     in_.TryConsume('<');
     const char* const body = in_.at();
@@ -527,6 +576,9 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
         frames_.back().parenthesized = true;  // two closing brackets
         return NextEntry(goal, value);
       }
+    } else if (word == "raw" && name.ends_with(".conv")) {
+      Push(FrameKind::kFields).text = name;
+      return NextEntry(goal, value);
     } else if (!word.empty()) {
       if (in_.TryConsume('>')) {
         *value = nodes_.Enum(name, word);
@@ -567,6 +619,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
       return Close(fields ? NodeKind::kFields : NodeKind::kDictionary, text, value);
     }
     if (!first && !in_.Expect(',', fields ? "between parameters" : "between attributes")) return Step::kError;
+    if (!first && fields && in_.Peek() == '>') continue;  // a comma at the end
     if (fields && in_.Peek() == '(') {
       // (1)2: the sub-axis of size 2 after a major part of size 1.
       return Fail("unexpected '('");
@@ -583,6 +636,18 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
     }
     ints_.push_back(id);
     if (in_.TryConsume('=')) {
+      if (fields && in_.Peek() == '[') {
+        // A list with `?`, which is no attribute.
+        const char* const begin = in_.at();
+        std::string_view body;
+        in_.TryConsume('[');
+        if (!in_.Balanced(']', &body)) return Step::kError;
+        if (body.find('?') != std::string_view::npos) {
+          values_.push_back(nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {}));
+          continue;
+        }
+        in_.set_at(begin);
+      }
       if (fields && (in_.Peek() == '(' || in_.Peek() == '<')) {
         // Values in a form of their own: up to the next comma or the end.
         const char* const begin = in_.at();

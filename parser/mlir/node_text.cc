@@ -160,7 +160,7 @@ class NodePrinter {
       if (item.nested) {
         VisitLocation(item.node);
       } else if (item.node.valid()) {
-        Visit(item.node);
+        Visit(item.node, item.bare);
       } else {
         out_.append(item.text);
       }
@@ -172,10 +172,12 @@ class NodePrinter {
     std::string text;
     NodeId node;
     bool nested = false;  // a location in a location, which has no `loc(`
+    bool bare = false;    // a number in parameters, which has no type
   };
   void Push(NodeId node) { pending_.push_back({"", node}); }
   void Push(std::string text) { pending_.push_back({std::move(text), {}}); }
   void PushNested(NodeId location) { pending_.push_back({"", location, true}); }
+  void PushBare(NodeId node) { pending_.push_back({"", node, false, true}); }
   // Pushes children from `first` to before `last`, separated by commas.
   void PushList(NodeId id, size_t first, size_t last) {
     for (size_t i = last; i-- > first;) {
@@ -207,7 +209,11 @@ class NodePrinter {
       }
       const NodeId value = nodes_.child(id, i);
       if (!units || nodes_.kind(value) != NodeKind::kUnit) {
-        Push(value);
+        if (units) {
+          Push(value);
+        } else {
+          PushBare(value);
+        }
         text += " = ";
       }
       Push(std::move(text));
@@ -215,7 +221,7 @@ class NodePrinter {
     }
   }
 
-  void Visit(NodeId id);
+  void Visit(NodeId id, bool bare);
   void VisitLocation(NodeId id);
 
   const NodeTable& nodes_;
@@ -223,7 +229,7 @@ class NodePrinter {
   std::vector<Item> pending_;
 };
 
-void NodePrinter::Visit(NodeId id) {
+void NodePrinter::Visit(NodeId id, bool bare) {
   switch (nodes_.kind(id)) {
     case NodeKind::kIntegerType: {
       const auto sign = static_cast<Signedness>(nodes_.ints(id)[1]);
@@ -296,6 +302,10 @@ void NodePrinter::Visit(NodeId id) {
         out_.append(nodes_.ints(id)[0] != 0 ? "true" : "false");
         return;
       }
+      if (bare) {
+        StrAppend(&out_, nodes_.ints(id)[0]);
+        return;
+      }
       if (nodes_.kind(type) == NodeKind::kIntegerType &&
           nodes_.ints(type)[1] == static_cast<int64_t>(Signedness::kUnsigned)) {
         StrAppend(&out_, static_cast<uint64_t>(nodes_.ints(id)[0]), " : ");
@@ -308,7 +318,7 @@ void NodePrinter::Visit(NodeId id) {
     case NodeKind::kFloat: {
       const NodeId type = nodes_.child(id, 0);
       AppendFloat(std::bit_cast<double>(nodes_.ints(id)[0]), nodes_.text(type), &out_);
-      if (nodes_.text(type) != "f64") {
+      if (!bare && nodes_.text(type) != "f64") {
         out_.append(" : ");
         Push(type);
       }
@@ -324,7 +334,14 @@ void NodePrinter::Visit(NodeId id) {
     case NodeKind::kArray:
       out_.push_back('[');
       Push("]");
-      PushAll(id);
+      for (size_t i = nodes_.child_count(id); i-- > 0;) {
+        if (bare) {
+          PushBare(nodes_.child(id, i));
+        } else {
+          Push(nodes_.child(id, i));
+        }
+        if (i != 0) Push(", ");
+      }
       return;
     case NodeKind::kDictionary:
       out_.push_back('{');
@@ -332,7 +349,8 @@ void NodePrinter::Visit(NodeId id) {
       PushEntries(id, /*units=*/true);
       return;
     case NodeKind::kFields:
-      StrAppend(&out_, "#", nodes_.text(id), "<");
+      // Convolutions have a short form too, without names.
+      StrAppend(&out_, "#", nodes_.text(id), nodes_.text(id).ends_with(".conv") ? "<raw " : "<");
       Push(">");
       PushEntries(id, /*units=*/false);
       return;

@@ -119,7 +119,7 @@ class OperationParser {
   bool ParseArrowTypes();
   bool IntegerList(std::vector<int64_t>* values);
   NodeId ParseKeywordEnum(std::string_view mnemonic);
-  NodeId ParseVerbatimAxes();
+  NodeId ParseVerbatimAxes(std::string_view name);
 
   // ---- custom_syntax.cc ----
   Flow RunCustom(Custom custom);

@@ -68,6 +68,8 @@ class OperationPrinter {
   bool IsShortReducer(const Operation& op, std::string_view* inner) const;
   void CustomWindow(const Operation& op);
   void CustomDotDims(const Operation& op);
+  // #sdy.sharding<...> as in custom forms, where others are without the outer brackets.
+  void Axes(NodeId value);
   // How many operands a name of the definition stands for.
   size_t OperandCount(const Operation& op, size_t index) const;
 

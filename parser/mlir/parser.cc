@@ -214,7 +214,7 @@ OperationParser::Flow OperationParser::StartOperation() {
     }
     name = word;
     if (name == "module") name = "builtin.module";
-    if (name == "return" || name == "call" || name == "constant") name = "func." + name;
+    if (name == "return" || name == "call" || name == "call_indirect" || name == "constant") name = "func." + name;
   }
   current.name = m_.nodes.strings().Intern(name);
   current.definition = FindDefinition(name);

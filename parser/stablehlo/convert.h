@@ -21,6 +21,10 @@ struct ConvertOptions {
 std::unique_ptr<Module> ConvertToHlo(const mlir::Module& program, const ConvertOptions& options, DiagnosticSink* sink,
                                      std::shared_ptr<Context> context = nullptr);
 
+// Reports operations with static shapes whose operands, attributes and results disagree by the rules of HLO, in all
+// functions. Operations that HLO has no place for are not checked.
+void CheckByInference(const mlir::Module& program, DiagnosticSink* sink);
+
 }  // namespace hlokit::stablehlo
 
 #endif  // HLOKIT_PARSER_STABLEHLO_CONVERT_H_

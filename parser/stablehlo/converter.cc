@@ -378,14 +378,14 @@ absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
 }
 
 absl::Status Converter::SetResult(const Op& op, Result id, size_t i) {
-  if (!id.ok()) return Error(op, StrCat("has no HLO form: ", MessageOf(id.status())));
+  if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   Bind(program_.result(op, i), *id);
   return i == 0 ? Annotate(op, *id) : absl::OkStatus();
 }
 
 absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (op.result_count == 1 && !always_tuple) return SetResult(op, id);
-  if (!id.ok()) return Error(op, StrCat("has no HLO form: ", MessageOf(id.status())));
+  if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
     Bind(program_.result(op, i), b().MakeElement(*id, static_cast<int64_t>(i)));

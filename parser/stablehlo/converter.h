@@ -23,6 +23,9 @@
 
 namespace hlokit::stablehlo {
 
+// Begins the messages of operations that HLO has, but not with these operands and attributes.
+inline constexpr std::string_view kInferenceError = "failed to infer returned types: ";
+
 class Converter {
  public:
   using Op = mlir::Operation;
@@ -35,6 +38,8 @@ class Converter {
             std::shared_ptr<Context> context);
 
   std::unique_ptr<Module> Run();
+  // Converts every function only for the errors of inference.
+  void Check();
 
  private:
   enum class FrameKind : uint8_t {
@@ -54,6 +59,13 @@ class Converter {
     std::vector<std::pair<mlir::ValueId, InstructionId>> saved;  // values to restore at the end
     bool is_body = true;                                         // of a loop: returns the state
   };
+
+  // ---- check.cc ----
+  void OpenForCheck(mlir::OperationId function);
+  void CheckStep();
+  // Gives the results of an operation that is not converted values of their types.
+  void MakeUnknown(const Op& op);
+  bool CanCheck(const Op& op);
 
   // ---- converter.cc ----
   bool FindFunctions();

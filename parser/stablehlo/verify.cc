@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "parser/stablehlo/convert.h"
 #include "parser/stablehlo/verify_rules.h"
 
 namespace hlokit::stablehlo {
@@ -18,6 +19,45 @@ namespace {
 
 bool IsQuantized(const mlir::NodeTable& n, NodeId element) {
   return n.kind(element) == NodeKind::kDialectType && n.text(element).starts_with("quant.uniform");
+}
+
+// Quantized with a scale for each index of a dimension.
+bool IsPerAxis(const mlir::NodeTable& n, NodeId element) {
+  return IsQuantized(n, element) && n.text(element).find('{') != std::string_view::npos;
+}
+
+// Operations that take values with a scale for each index of a dimension.
+bool TakesPerAxis(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"stablehlo.add",
+                                                "stablehlo.broadcast_in_dim",
+                                                "stablehlo.dynamic_broadcast_in_dim",
+                                                "stablehlo.constant",
+                                                "stablehlo.convolution",
+                                                "stablehlo.dynamic_conv",
+                                                "stablehlo.custom_call",
+                                                "stablehlo.dot_general",
+                                                "stablehlo.dot",
+                                                "stablehlo.reshape",
+                                                "stablehlo.dynamic_reshape",
+                                                "stablehlo.transpose",
+                                                "stablehlo.uniform_quantize",
+                                                "stablehlo.uniform_dequantize",
+                                                "stablehlo.return",
+                                                "stablehlo.composite",
+                                                "stablehlo.while",
+                                                "stablehlo.tuple",
+                                                "stablehlo.get_tuple_element",
+                                                "stablehlo.convert",
+                                                "stablehlo.if",
+                                                "stablehlo.case",
+                                                "stablehlo.bitcast_convert",
+                                                "stablehlo.get_dimension_size",
+                                                "stablehlo.outfeed",
+                                                "stablehlo.send",
+                                                "stablehlo.infeed",
+                                                "stablehlo.recv",
+                                                "stablehlo.case"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 bool IsIntegerType(const mlir::NodeTable& n, NodeId element) {
@@ -146,6 +186,8 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
       return is_float;
     case TypeConstraint::kFloat1:
       return is_float && sizes.size() == 1;
+    case TypeConstraint::kFloat1Q:
+      return (is_float || quantized) && sizes.size() == 1;
     case TypeConstraint::kFloat32Or64:
       return is_float && (n.text(e) == "f32" || n.text(e) == "f64");
     case TypeConstraint::kFloatQ:
@@ -200,7 +242,10 @@ bool Rules::CheckValues(const std::vector<mlir::ValueDefinition>& definitions, a
       at = singles == 0 ? 0 : i == values.size() / 2 && values.size() % 2 == 1 ? definitions.size() / 2 : 0;
     }
     const mlir::ValueDefinition& d = definitions[at];
-    if (!values[i].valid() || Satisfies(n, d.constraint, m.type(values[i]))) continue;
+    if (!values[i].valid()) continue;
+    const NodeId type = m.type(values[i]);
+    const bool per_axis = n.kind(type) == NodeKind::kTensorType && IsPerAxis(n, n.child(type, 0));
+    if (Satisfies(n, d.constraint, type) && (!per_axis || TakesPerAxis(n.str(op.name)))) continue;
     good = Fail(StrCat(what, " #", i, " must be ", d.variadic ? "variadic of " : "", mlir::Describe(d.constraint),
                        ", but got '", mlir::ToText(n, m.type(values[i])), "'"));
   }
@@ -237,6 +282,7 @@ void VerifyProgram(const mlir::Module& program, DiagnosticSink* sink) {
     Rules rules(program, op, sink);
     if (rules.CheckTable()) rules.CheckOperation();
   }
+  if (!sink->has_errors()) CheckByInference(program, sink);
 }
 
 }  // namespace hlokit::stablehlo

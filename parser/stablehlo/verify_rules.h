@@ -70,9 +70,37 @@ class Rules {
     return n.IntegerValue(m.attribute(op, name)).value_or(absent);
   }
 
-  // ---- rules: verify_elementwise.cc, verify_movement.cc, ... ----
-  bool Elementwise();
-  bool Movement(std::string_view name);
+  // ---- verify_regions.cc: reductions, windows, scatter ----
+  // The region of a reduction of `inputs` with accumulators of the types of `inits`.
+  bool CheckReducer(size_t region, const std::vector<mlir::NodeId>& inputs, const std::vector<mlir::NodeId>& inits);
+  bool CheckReduce();
+  bool CheckReduceWindow();
+  bool CheckSelectAndScatter();
+  bool CheckScatter();
+  // Window attributes: those given have as many entries as `count`, and positive ones.
+  bool CheckWindow(size_t count, const Ints& sizes, std::string_view base, std::string_view dilation);
+  bool CheckPaddingShape();
+  bool CheckWhile();
+
+  // ---- verify_contractions.cc ----
+  bool CheckPrecision();
+  bool CheckDotGeneral();
+  bool CheckConvolution();
+  bool CheckAccuracy();
+
+  // ---- verify_devices.cc ----
+  bool CheckGroups();
+  bool CheckCollective();
+  bool CheckPermute();
+  bool CheckChannelType();
+  bool CheckAllGather();
+  bool CheckReduceScatter();
+
+  // ---- verify_movement.cc ----
+  bool CheckBroadcastInDim();
+  bool CheckBitcastConvert();
+  bool CheckReshape();
+  bool CheckReverse();
 
   const mlir::Module& m;
   const mlir::NodeTable& n;

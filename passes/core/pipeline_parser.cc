@@ -66,6 +66,14 @@ class PipelineParser {
     while (!word.empty() && std::isspace(static_cast<unsigned char>(word.back()))) word.remove_suffix(1);
     return word;
   }
+  // The value of an option: a word, or a list in brackets.
+  std::string_view Value() {
+    SkipWhitespace();
+    if (AtEnd() || text()[at()] != '[') return Word(",{}");
+    const size_t begin = at();
+    at() = std::min(text().find(']', begin), text().size() - 1) + 1;
+    return text().substr(begin, at() - begin);
+  }
   template <typename... Pieces>
   absl::Status Error(const Pieces&... pieces) {
     return absl::InvalidArgumentError(StrCat("pipeline, column ", at() + 1, ": ", pieces...));
@@ -130,7 +138,7 @@ class PipelineParser {
       }
       given.push_back(name);
       std::string_view value = "true";
-      if (Eat('=')) value = Word(",{}");
+      if (Eat('=')) value = Value();
       if (absl::Status status = set(name, value); !status.ok()) return status;
     } while (Eat(','));
     return Eat('}') ? absl::OkStatus() : Error("expected `}` after the options of `", owner, "`");

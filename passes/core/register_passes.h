@@ -12,6 +12,7 @@ void RegisterSimplifyPasses(PassRegistry* registry);
 void RegisterExpanderPasses(PassRegistry* registry);
 void RegisterFusionPasses(PassRegistry* registry);
 void RegisterCollectivePasses(PassRegistry* registry);
+void RegisterShardingPasses(PassRegistry* registry);
 void RegisterLayoutPasses(PassRegistry* registry);
 void RegisterSchedulePasses(PassRegistry* registry);
 void RegisterNamedPipelines(PassRegistry* registry);

@@ -68,6 +68,7 @@ const PassRegistry& PassRegistry::Get() {
     RegisterExpanderPasses(made);
     RegisterFusionPasses(made);
     RegisterCollectivePasses(made);
+    RegisterShardingPasses(made);
     RegisterLayoutPasses(made);
     RegisterSchedulePasses(made);
     RegisterNamedPipelines(made);

@@ -401,7 +401,9 @@ void FusionPlanner::Place(Node n) {
   for (const FusionCandidate& fit : fits_) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
-  if (vanishes) info.remains = false;
+  if (!vanishes) return;
+  info.remains = false;
+  group_order_.Dissolve(n);
 }
 
 void FusionPlanner::Finish(Node representative) {

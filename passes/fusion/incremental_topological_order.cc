@@ -31,7 +31,8 @@ void IncrementalTopologicalOrder::Begin(absl::Span<const uint32_t> user_begin, a
                  .mark = 0,
                  .abandoned_at = 0,
                  .abandoned_end = 0,
-                 .label = static_cast<int64_t>(i) << label_bits_};
+                 .label = static_cast<int64_t>(i) << label_bits_,
+                 .dissolved = false};
   }
   last_group_ = n == 0 ? kEnd : n - 1;
 }
@@ -54,9 +55,16 @@ bool IncrementalTopologicalOrder::Reach(uint32_t from, uint32_t limit, bool dire
   size_t edges = 0, next = 0;
   uint32_t at = from;
   while (true) {
-    for (uint32_t node = nodes[at].first; node != kEnd; node = nodes[node].next) {
+    dissolved_.clear();
+    for (uint32_t member = nodes[at].first, node = member; node != kEnd;) {
       for (const uint32_t *u = users + user_begin[node], *last = users + user_begin[node + 1]; u != last; ++u) {
         if (++edges > limits_.edges) return give_up();
+        if (nodes[*u].dissolved) {
+          // Direct users of `from` are to be told from others, so that marks do not count for them.
+          if (at != from && std::exchange(nodes[*u].mark, search_) == search_) continue;
+          dissolved_.push_back(*u);
+          continue;
+        }
         const uint32_t group = Find(*u);
         if (group == limit) {
           if (at == from && direct) continue;
@@ -67,6 +75,13 @@ bool IncrementalTopologicalOrder::Reach(uint32_t from, uint32_t limit, bool dire
         g.mark = search_;
         found_.push_back(group);
         if (found_.size() > limits_.groups) return give_up();
+      }
+      // The users of dissolved nodes follow those of the group's own.
+      if (member != kEnd) member = nodes[member].next;
+      node = member;
+      if (member == kEnd && !dissolved_.empty()) {
+        node = dissolved_.back();
+        dissolved_.pop_back();
       }
     }
     if (next == found_.size()) return found_.empty() || relabels_ < kMaxRelabels;

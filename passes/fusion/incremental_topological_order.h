@@ -42,6 +42,12 @@ class IncrementalTopologicalOrder {
   // merged group is that of Find(a).
   bool Join(uint32_t a, uint32_t b);
 
+  // Removes a node that is a group of its own: its users depend on what it depends on.
+  void Dissolve(uint32_t node) {
+    nodes_[node].dissolved = true;
+    ++changes_;
+  }
+
   // Visits the nodes of a group, in no particular order.
   template <typename Visit>
   void ForEachNode(uint32_t group, Visit visit) const {
@@ -62,6 +68,7 @@ class IncrementalTopologicalOrder {
     uint32_t abandoned_at;   // value of changes_ when a search from the group was abandoned
     int64_t abandoned_end;   // and the limit of that search
     int64_t label;           // ascending in the order
+    bool dissolved;          // not in the order: its users stand for it
   };
 
   // Collects into found_ the groups before `limit` that are reachable from the users of the nodes of `from`. Returns
@@ -79,11 +86,12 @@ class IncrementalTopologicalOrder {
   absl::Span<const uint32_t> users_;
   std::vector<Node> nodes_;
   uint32_t search_ = 0;
-  uint32_t changes_ = 0;  // number of merges
+  uint32_t changes_ = 0;  // number of merges and dissolved nodes
   uint32_t last_group_ = kEnd;
   int label_bits_ = 0;  // log of the gap between neighbors after numbering
   int relabels_ = 0;
   std::vector<uint32_t> found_;
+  std::vector<uint32_t> dissolved_;  // dissolved users of the group in hand
 };
 
 }  // namespace hlokit

@@ -114,6 +114,7 @@ class Assigner {
   std::vector<int64_t> free_bytes_;                   // by position: free bytes of VMEM
   std::vector<uint8_t> closed_;                       // by position: runs a loop, with which no copy overlaps
   std::vector<double> idle_seconds_;                  // by position: seconds in which HBM is idle
+  std::vector<double> elapsed_seconds_;               // by position: of the instruction
   std::vector<std::optional<tpu::KernelCost>> work_;  // by position, computed on demand
   std::vector<CandidateInterval> intervals_;
   std::vector<LoopVariantElement> pinned_;  // elements of the loop's state
@@ -375,8 +376,7 @@ void Assigner::AllocatePinned() {
 }
 
 double Assigner::TransferOf(Shape array) const {
-  return static_cast<double>(PaddedBytes(array)) / (shared_.target.HbmRate() * shared_.target.parts) +
-         shared_.target.machine.hbm_latency;
+  return static_cast<double>(PaddedBytes(array)) / (shared_.target.HbmRate() * shared_.target.parts);
 }
 
 void Assigner::ReserveBandwidth(int32_t from, int32_t to, double seconds) {
@@ -395,13 +395,15 @@ void Assigner::CollectEvictions() {
     const double needed = TransferOf(value.shape());
     const int32_t start = PositionOf(interval.value) + 1;
     const int32_t latest = std::min(interval.first_hbm_use, interval.from + kMaxLiveRange);
-    double found = 0;
+    const double copied = needed + shared_.target.machine.hbm_latency;
+    double found = 0, elapsed = 0;
     int32_t end = start;
-    while (end < latest && found < needed && closed_[static_cast<size_t>(end)] == 0) {
-      found += idle_seconds_[static_cast<size_t>(end++)];
+    while (end < latest && (found < needed || elapsed < copied) && closed_[static_cast<size_t>(end)] == 0) {
+      found += idle_seconds_[static_cast<size_t>(end)];
+      elapsed += elapsed_seconds_[static_cast<size_t>(end++)];
     }
     const int32_t last = std::min(std::max(interval.to, end), static_cast<int32_t>(order_.size()) - 1);
-    if (found < needed || !Fits(interval.from, last, interval.bytes)) continue;
+    if (found < needed || elapsed < copied || !Fits(interval.from, last, interval.bytes)) continue;
     ReserveBandwidth(start, end, needed);
     Hold(interval.from, last, interval.bytes);
     interval.copied = end;
@@ -411,12 +413,15 @@ void Assigner::CollectEvictions() {
   }
 }
 
-// Computes how long each instruction leaves HBM idle, without arrays in VMEM.
+// Computes how long each instruction takes and leaves HBM idle, without arrays in VMEM.
 void Assigner::ComputeIdleBandwidth() {
   idle_seconds_.assign(order_.size(), 0);
+  elapsed_seconds_.assign(order_.size(), 0);
   for (size_t position = 0; position < order_.size(); ++position) {
     const Times times = TimesOf(static_cast<int32_t>(position));
     idle_seconds_[position] = std::max(0.0, times.compute - times.transfer);
+    elapsed_seconds_[position] = std::max(times.compute, times.transfer);
+    if (times.transfer > 0) elapsed_seconds_[position] += shared_.target.machine.hbm_latency;
   }
 }
 
@@ -451,13 +456,15 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       // Start the prefetch early enough that the idle time suffices.
       const double needed = TransferOf(source.shape());
       const int32_t earliest = std::max(PositionOf(source.id()) + 1, use - kMaxPrefetchInterval);
-      double found = 0;
+      const double copied = needed + shared_.target.machine.hbm_latency;
+      double found = 0, elapsed = 0;
       int32_t start = use;
-      while (start > earliest && found < needed && closed_[static_cast<size_t>(start - 1)] == 0 &&
+      while (start > earliest && (found < needed || elapsed < copied) && closed_[static_cast<size_t>(start - 1)] == 0 &&
              free_bytes_[static_cast<size_t>(start - 1)] >= bytes) {
         found += idle_seconds_[static_cast<size_t>(--start)];
+        elapsed += elapsed_seconds_[static_cast<size_t>(start)];
       }
-      if (found < needed) continue;
+      if (found < needed || elapsed < copied) continue;
       ReserveBandwidth(start, use, needed);
       Hold(start, last, bytes);
       Prefetch prefetch{source.id(), start, use, {}};

@@ -14,6 +14,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr int64_t kMaxSlices = 4096;
+constexpr size_t kMaxAxes = 3;  // of any target
 
 bool TakeNumber(std::string_view* text, int64_t* value) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *value);
@@ -77,18 +78,27 @@ absl::StatusOr<Topology> ParseTopology(const DeviceDescription& machine, std::st
   while (true) {
     int64_t n = 0;
     if (!TakeNumber(&rest, &n)) return Bad(text, "expected numbers of chips, as in 4x4");
-    if (static_cast<double>(n) > machine.max_chips || static_cast<double>(chips * n) > machine.max_chips) {
-      return Bad(text, StrCat("a slice of ", machine.name, " has at most ", static_cast<int64_t>(machine.max_chips),
-                              " chips"));
-    }
-    chips *= n;
+    // A product beyond the limit of every target need not be exact.
+    constexpr int64_t kTooMany = int64_t{1} << 30;
+    chips = n > kTooMany / chips ? kTooMany : chips * n;
     result.axes.push_back(n);
-    if (rest.empty()) break;
+    if (rest.empty() || result.axes.size() > kMaxAxes) break;
     if (rest.front() != 'x') return Bad(text, "expected `x` between the axes");
     rest.remove_prefix(1);
   }
   if (static_cast<double>(result.axes.size()) > machine.ici_axes) {
-    return Bad(text, StrCat("expected at most ", static_cast<int64_t>(machine.ici_axes), " axes for ", machine.name));
+    // The first of too many axes may be meant as a number of slices.
+    const Topology rest_of_axes{{result.axes.begin() + 1, result.axes.end()}, result.axes[0]};
+    const bool slices = result.slices == 1 && result.axes[0] <= kMaxSlices &&
+                        static_cast<double>(rest_of_axes.axes.size()) <= machine.ici_axes;
+    return Bad(text,
+               StrCat("expected at most ", static_cast<int64_t>(machine.ici_axes), " axes for ", machine.name,
+                      slices ? StrCat("; did you mean `", ToString(rest_of_axes), "`, ", result.axes[0], " slices?")
+                             : std::string()));
+  }
+  if (static_cast<double>(chips) > machine.max_chips) {
+    return Bad(text,
+               StrCat("a slice of ", machine.name, " has at most ", static_cast<int64_t>(machine.max_chips), " chips"));
   }
   if (result.axes.size() == 1) {
     const int64_t slices = result.slices;

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/graph/context.h"
 #include "interp/values/safetensors.h"
+#include "ir/graph/context.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

@@ -52,6 +52,8 @@ STRUCTURAL = {
         '  return absl::OkStatus();\n'
         '}\n\n')],
     'passes/analysis/opcode_costs.def': [('OPCODE_COST(Domain,', 'OPCODE_COST(Decimate, Plain)\n')],
+    'passes/sharding/opcode_sharding_rules.def': [
+        ('OPCODE_SHARDING_RULE(Domain,', 'OPCODE_SHARDING_RULE(Decimate, Slice)\n')],
     'passes/target/opcode_work.def': [('OPCODE_WORK(Divide,', 'OPCODE_WORK(Decimate, Movement, 1, 0)\n')],
     'interp/reference/ops.h': [('void Reverse(Op& op);', 'void Decimate(Op& op);\n')],
     'interp/reference/data_movement.cc': [(

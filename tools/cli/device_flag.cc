@@ -8,13 +8,32 @@
 
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 
 namespace hlokit::cli {
+
+namespace {
+
+// Returns the built-in target of the same generation with the nearest name, or "".
+std::string_view NearestDevice(std::string_view name) {
+  constexpr size_t kGeneration = 2;  // characters: "v5"
+  std::vector<std::string_view> same;
+  for (std::string_view known : tpu::BuiltinDeviceDescriptions()) {
+    if (known.substr(0, kGeneration) == name.substr(0, kGeneration)) same.push_back(known);
+  }
+  return FindNearest(name, same);
+}
+
+}  // namespace
 
 std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics) {
   if (std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name)) return machine;
   if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
-    std::string message = StrCat("unknown target `", name, "`; expected one of");
+    std::string message = StrCat("unknown target `", name, "`");
+    if (const std::string_view near = NearestDevice(name); !near.empty()) {
+      StrAppend(&message, "; did you mean `", near, "`?");
+    }
+    StrAppend(&message, "; expected one of");
     for (std::string_view known : tpu::BuiltinDeviceDescriptions()) StrAppend(&message, " ", known);
     diagnostics->ShowError("--device", StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);
     return std::nullopt;

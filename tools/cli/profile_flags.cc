@@ -37,6 +37,10 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
     absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(machine, chips, module, flags.device);
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
+    simulation.variation = flags.performance;
+    if (absl::Status s = CheckStragglers(simulation); !s.ok()) {
+      return absl::InvalidArgumentError(StrCat("--straggler: ", std::string(s.message())));
+    }
     return simulation;
   };
   return tpu::ProfileSimulation::Create(profile, options);
@@ -80,6 +84,16 @@ void ProfileFlags::AddTo(CLI::App* app) {
             "number of simulated devices of --profile and --report that train together, each as this one does", 1,
             int64_t{1} << 20)
       ->group(group);
+  variation.AddTo(app, group);
+}
+
+bool ProfileFlags::Check(DiagnosticReporter* diagnostics) {
+  if (!variation.given()) return true;
+  if (!wanted() && port < 0) {
+    diagnostics->ShowError("--straggler, --jitter", "they require --profile or --report", kUsage);
+    return false;
+  }
+  return variation.Read(&performance, diagnostics);
 }
 
 std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
@@ -144,6 +158,8 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   document.command = flags.command;
   document.tool = "ir-dump";
   document.flags = flags.names;
+  const tpu::RecordedRun run = (*simulated)->recorded_run();
+  document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
   const std::filesystem::path directory(flags.report);

@@ -12,6 +12,7 @@
 #include "interp/runtime/observe/profiler.h"
 #include "interp/runtime/observe/profiler_server.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/variation_flags.h"
 
 namespace CLI {
 class App;
@@ -25,6 +26,8 @@ struct ProfileFlags {
   std::string device = "v4";           // simulated device
   int64_t replicas = 0;                // 0: as in the programs
   std::string host_times = "modeled";  // or measured
+  VariationFlags variation;
+  tpu::PerformanceVariation performance;  // set by Check
   size_t events = 200000;
   int port = -1;                   // of the profiler's server; negative: none
   std::string command;             // the command line, for the page
@@ -32,6 +35,8 @@ struct ProfileFlags {
   std::vector<std::string> names;  // of all flags, for the page
 
   void AddTo(CLI::App* app);
+  // Reads the flags. Returns false after an error, which is printed.
+  bool Check(DiagnosticReporter* diagnostics);
   bool wanted() const { return !profile.empty() || !report.empty(); }
 };
 

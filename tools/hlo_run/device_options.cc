@@ -56,44 +56,6 @@ bool ApplyScale(const std::string& text, tpu::DeviceDescription* machine, cli::D
   return true;
 }
 
-// Parses "3:1.5" or "any:1.5".
-bool ReadStraggler(const std::string& text, tpu::PerformanceVariation* variation,
-                   cli::DiagnosticReporter* diagnostics) {
-  tpu::Straggler straggler;
-  const size_t colon = std::min(text.find(':'), text.size());
-  const char* end = text.data() + text.size();
-  bool good = colon < text.size();
-  if (text.substr(0, colon) == "any") {
-    straggler.device = -1;
-  } else {
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + colon, straggler.device);
-    good = good && error == std::errc() && rest == text.data() + colon && straggler.device >= 0;
-  }
-  if (good) {
-    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, straggler.factor);
-    good = error == std::errc() && rest == end && straggler.factor >= 0.01 && straggler.factor <= 1e6;
-  }
-  if (!good) {
-    diagnostics->ShowError(
-        "--straggler", StrCat("expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5, found `", text, "`"), cli::kUsage);
-    return false;
-  }
-  variation->stragglers.push_back(straggler);
-  return true;
-}
-
-std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions options,
-                                                      cli::DiagnosticReporter* diagnostics) {
-  const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
-  for (const tpu::Straggler& s : options.variation.stragglers) {
-    if (s.device < devices) continue;
-    diagnostics->ShowError("--straggler", StrCat("device ", s.device, " is out of range: there are ", devices),
-                           cli::kUsage);
-    return std::nullopt;
-  }
-  return options;
-}
-
 }  // namespace
 
 std::vector<std::string_view> ScalableParameters() {
@@ -114,11 +76,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   tpu::SimulationOptions options;
   options.machine = *std::move(machine);
   options.default_trip_count = flags.default_trip_count;
-  options.variation.jitter = flags.jitter;
-  options.variation.seed = flags.variation_seed;
-  for (const std::string& straggler : flags.stragglers) {
-    if (!ReadStraggler(straggler, &options.variation, diagnostics)) return std::nullopt;
-  }
+  if (!flags.variation.Read(&options.variation, diagnostics)) return std::nullopt;
   options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
   absl::StatusOr<tpu::Topology> chips = cli::TopologyOfFlag(options.machine, topology, module, flags.device);
   if (!chips.ok()) {
@@ -127,7 +85,11 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
     return std::nullopt;
   }
   options.topology = *std::move(chips);
-  return CheckStragglers(std::move(options), diagnostics);
+  if (absl::Status s = cli::CheckStragglers(options); !s.ok()) {
+    diagnostics->ShowError("--straggler", std::string(s.message()), cli::kUsage);
+    return std::nullopt;
+  }
+  return options;
 }
 
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,

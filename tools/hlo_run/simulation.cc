@@ -134,17 +134,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                  1, int64_t{1} << 20)
       ->capture_default_str()
       ->group(group);
-  app->add_option("--straggler", stragglers,
-                  "DEVICE:FACTOR: slow this device down by the factor; any:FACTOR: a random device; may be repeated")
-      ->type_name("STRAGGLER")
-      ->group(group);
-  cli::AddNumber(app, "--jitter", &jitter,
-                 "relative standard deviation of the time of each kernel on each device: 0.05 is 5 %", 0, 1)
-      ->capture_default_str()
-      ->group(group);
-  cli::AddNumber(app, "--variation-seed", &variation_seed, "seed of --jitter and --straggler=any")
-      ->capture_default_str()
-      ->group(group);
+  variation.AddTo(app, group);
   app->add_option(
          "--sweep", sweep,
          "WHAT=VALUE,VALUE,...: a table and a plot of step times for several targets (device=v5e,v6e:2x2), chips "

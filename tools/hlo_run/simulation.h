@@ -13,6 +13,7 @@
 
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/variation_flags.h"
 
 namespace CLI {
 class App;
@@ -31,9 +32,7 @@ struct SimulationFlags {
   std::string xplane;    // profile directory; "": none
   size_t timeline_events = 200000;
   int64_t timeline_devices = 8;
-  double jitter = 0;
-  std::vector<std::string> stragglers;  // DEVICE:FACTOR or NUMBERx:FACTOR
-  uint64_t variation_seed = 1;
+  cli::VariationFlags variation;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
   std::string page;                // directory of the report page; "": none

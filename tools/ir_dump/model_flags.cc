@@ -18,7 +18,9 @@ void ModelFlags::AddTo(CLI::App* app) {
          "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
          "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama, mixtral, t5, lstm, dlrm, unet")
       ->type_name("MODEL");
-  cli::AddNumber(app, "--batch", &request.config.batch, "examples in a batch", 1)->capture_default_str();
+  cli::AddNumber(app, "--batch", &request.config.batch,
+                 "examples in a batch, those of all devices together: divisible by --devices", 1)
+      ->capture_default_str();
   cli::AddNumber(app, "--seq", &request.config.seq, "tokens in a sequence", 1);
   cli::AddNumber(app, "--image", &request.config.image, "height and width of an image", 1);
   cli::AddNumber(app, "--classes", &request.config.classes, "classes of an image model", 1);
@@ -42,21 +44,23 @@ void ModelFlags::AddTo(CLI::App* app) {
       ->type_name("RATE");
   app->add_option("--autocast", autocast_, "compute the forward pass as under torch.autocast: bf16 or f16")
       ->check(CLI::IsMember({"bf16", "f16"}));
-  app->add_option("--capture", capture_,
-                  "capture training steps and replay them: full (one graph) or fwd-bwd (forward, backward and update); "
-                  "--emit=graphs prints what was captured")
-      ->check(CLI::IsMember({"full", "fwd-bwd"}));
+  app->add_option(
+         "--capture", capture_,
+         "capture training steps and replay them: full (one graph), fwd-bwd (forward, backward and update), or "
+         "breaks:N (N graph breaks between stages of the model: N + 1 graphs forward, as many backward, and the "
+         "update); --emit=graphs prints what was captured")
+      ->type_name("CAPTURE");
   cli::AddNumber(app, "--label-smoothing", &request.training.label_smoothing,
                  "share of each label that is spread over all classes");
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
                  "batches whose gradients are averaged for an update", 1, 1 << 20);
   cli::AddNumber(app, "--warmup", &request.training.warmup, "updates in which the learning rate rises from 0", 0);
-  devices_ =
-      cli::AddNumber(app, "--devices,--num-devices", &request.devices,
-                     "number of devices in this process that train a model, each on a shard of the batch; gradients "
-                     "are summed over them",
-                     1, 1024)
-          ->capture_default_str();
+  devices_ = cli::AddNumber(app, "--devices,--num-devices", &request.devices,
+                            "number of devices in this process: they train a model, each on a shard of the batch with "
+                            "gradients summed over them, or each runs the script; at most 1024 run, and all of the "
+                            "largest slice of any TPU are emitted",
+                            1, 18432)
+                 ->capture_default_str();
   steps_ = cli::AddNumber(
       app, "--steps", &request.training.steps,
       "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
@@ -84,7 +88,7 @@ void ModelFlags::AddTo(CLI::App* app) {
   app->add_option("--inputs", request.inputs,
                   "files of examples, in the first dimension of arrays: .npy files of the inputs and the labels in the "
                   "model's order, or .npz and .safetensors files with arrays of their names, separated by commas; each "
-                  "step takes the next batch")
+                  "step takes the next batch. With --program: files of the arrays that its input(\"NAME\") reads")
       ->type_name("FILES")
       ->delimiter(',');
   app->add_option("--load", request.load, "safetensors file of parameters and buffers to start from")
@@ -170,13 +174,7 @@ absl::Status ModelFlags::Check() {
   if (!request.training.load_checkpoint.empty() && !request.load.empty()) {
     return absl::InvalidArgumentError("--load cannot be used with --load-checkpoint, which has all values");
   }
-  if (request.config.name.empty() && !request.inputs.empty()) {
-    return absl::InvalidArgumentError("--inputs requires --model");
-  }
-  if (request.config.name.empty()) {
-    return request.devices > 1 ? absl::InvalidArgumentError("--devices requires --model and --step=train")
-                               : absl::OkStatus();
-  }
+  if (request.config.name.empty()) return absl::OkStatus();
   if (dtype_ == "bf16") request.config.type = ElementType::kBF16;
   if (dtype_ == "f64") request.config.type = ElementType::kF64;
   if (!autocast_.empty()) {
@@ -199,12 +197,24 @@ absl::Status ModelFlags::Check() {
     if (!loader.ok()) return absl::InvalidArgumentError(StrCat("--loader: ", std::string(loader.status().message())));
     request.training.feed.loader = *loader;
   }
-  if (!capture_.empty()) {
+  if (given("--capture")) {
     if (request.step != "train" || request.devices > 1) {
       return absl::InvalidArgumentError("--capture requires --step=train on one device");
     }
-    if (capture_ == "fwd-bwd" && request.training.accumulate > 1) {
-      return absl::InvalidArgumentError("--capture=fwd-bwd cannot be used with --accumulate");
+    constexpr std::string_view kBreaks = "breaks:";
+    const bool breaks = capture_.starts_with(kBreaks);
+    if (breaks) {
+      const char* const end = capture_.data() + capture_.size();
+      const auto [at, error] = std::from_chars(capture_.data() + kBreaks.size(), end, request.training.graph_breaks);
+      if (error != std::errc() || at != end || request.training.graph_breaks < 1) {
+        return absl::InvalidArgumentError(StrCat("--capture: `", capture_, "`: expected a number of at least 1"));
+      }
+    } else if (capture_ != "full" && capture_ != "fwd-bwd") {
+      return absl::InvalidArgumentError(
+          StrCat("--capture: expected full, fwd-bwd or breaks:N, found `", capture_, "`"));
+    }
+    if (capture_ != "full" && request.training.accumulate > 1) {
+      return absl::InvalidArgumentError(StrCat("--capture=", capture_, " cannot be used with --accumulate"));
     }
     request.training.capture =
         capture_ == "full" ? lazy::models::Capture::kFull : lazy::models::Capture::kForwardBackward;
@@ -221,8 +231,11 @@ absl::Status ModelFlags::Check() {
   if (request.devices <= 1) return absl::OkStatus();
   if (request.step != "train") return absl::InvalidArgumentError("--devices requires --model and --step=train");
   if (request.config.batch % request.devices != 0) {
+    const int64_t below = request.config.batch / request.devices * request.devices;
     return absl::InvalidArgumentError(
-        StrCat("--devices: a batch of ", request.config.batch, " is not divisible by ", request.devices, " devices"));
+        StrCat("--devices: a batch of ", request.config.batch, " is not divisible by ", request.devices,
+               " devices; --batch is that of all devices together: ",
+               below > 0 ? StrCat(below, " and ", below + request.devices, " are") : StrCat(request.devices, " is")));
   }
   return absl::OkStatus();
 }

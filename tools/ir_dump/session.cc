@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
 #include "tracer/script/script.h"
+#include "tracer/script/script_inputs.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
@@ -36,6 +38,8 @@ std::string ModuleToString(const Module& module, const PrintOptions& options) {
   }
   return text + "\n";
 }
+
+constexpr int64_t kMaxRunDevices = 1024;  // each has threads and parameters of its own
 
 constexpr std::pair<std::string_view, bool EmitOptions::*> kEmissions[] = {
     {"lazy", &EmitOptions::lazy},     {"lazy-dot", &EmitOptions::dot},
@@ -125,8 +129,7 @@ void Session::EmitKey(const runtime::CompilationCacheKey& key) {
   if (json) object_["key"] = std::move(list);
 }
 
-bool Session::EmitValues(const lazy::Tensors& roots) {
-  if (!emit.values) return true;
+absl::StatusOr<std::string> Session::ValuesText(const lazy::Tensors& roots) {
   const lazy::ScopedSyncReason reason(lazy::SyncReason::kTool);
   LiteralTextOptions options;
   options.with_shape = true;
@@ -139,12 +142,19 @@ bool Session::EmitValues(const lazy::Tensors& roots) {
       continue;
     }
     absl::StatusOr<Literal> value = t.ToLiteral();
-    if (!value.ok()) return Fail("ir-dump", value.status());
+    if (!value.ok()) return value.status();
     PrintLiteral(writer, *value, options);
     writer << "\n";
   }
   writer.Flush();
-  Emit("values", std::move(text));
+  return text;
+}
+
+bool Session::EmitValues(const lazy::Tensors& roots) {
+  if (!emit.values) return true;
+  absl::StatusOr<std::string> text = ValuesText(roots);
+  if (!text.ok()) return Fail("ir-dump", text.status());
+  Emit("values", *std::move(text));
   return true;
 }
 
@@ -186,33 +196,72 @@ bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool c
   return true;
 }
 
-bool Session::RunScriptFile(const SourceBuffer& source) {
+bool Session::RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs) {
+  DiagnosticSink sink;
+  const std::unique_ptr<const lazy::Script> script = lazy::Script::Parse(source, &sink);
+  if (script == nullptr) {
+    diagnostics_.Show(sink, source);
+    return false;
+  }
   lazy::TracerOptions logging = options;
   logging.log_executions = true;  // scripts may print them
+  if (logging.client.num_devices <= 1 && script->devices() > 0) {
+    logging.client.num_devices = static_cast<int>(script->devices());
+  }
+  if (logging.client.num_devices > kMaxRunDevices) {
+    return Fail(source.name(), absl::InvalidArgumentError(
+                                   StrCat("--devices: at most ", kMaxRunDevices, " devices run in one process")));
+  }
   lazy::Tracer tracer(logging);
   const lazy::DeviceGuard guard(tracer.device());
   lazy::ProgramOptions program;
   program.text.torch_xla_quirks = match_torch_xla;
-  lazy::ProgramResult result;
-  DiagnosticSink sink;
+  std::unique_ptr<const lazy::script::ScriptInputs> arrays;
+  if (!inputs.empty()) {
+    absl::StatusOr<std::unique_ptr<const lazy::script::ScriptInputs>> opened = lazy::script::ScriptInputs::Open(inputs);
+    if (!opened.ok()) return FailInputs(opened.status());
+    arrays = *std::move(opened);
+    program.inputs = arrays.get();
+  }
+  std::vector<lazy::ProgramResult> results;
   std::string printed;
   bool ok;
   if (json) {
     TextWriter writer(&printed);
-    ok = lazy::RunScript(source, tracer, program, writer, &result, &sink);
+    ok = script->Run(tracer, program, writer, &results, &sink);
   } else {
-    ok = lazy::RunScript(source, tracer, program, out_, &result, &sink);
+    ok = script->Run(tracer, program, out_, &results, &sink);
   }
   if (json) Emit("output", std::move(printed));
   diagnostics_.Show(sink, source);
-  lazy::Tensors roots;
-  for (const auto& variable : result.variables) {
-    if (variable.second.defined()) roots.push_back(variable.second);
+  std::vector<lazy::Tensors> roots;
+  for (const lazy::ProgramResult& result : results) {
+    roots.emplace_back();
+    for (const auto& variable : result.variables) roots.back().push_back(variable.second);
   }
-  ok = ok && EmitGraph(tracer, roots) && EmitValues(roots);
+  ok = ok && EmitGraph(tracer, roots[0]) && EmitValues(tracer, roots);
   EmitReports(tracer);
-  if (emit.graphs && !result.captures.empty()) Emit("captures", result.captures);
+  if (emit.graphs && !results[0].captures.empty()) Emit("captures", results[0].captures);
   return ok;
+}
+
+bool Session::EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>& roots) {
+  if (roots.size() == 1 || !emit.values) return EmitValues(roots[0]);
+  // Devices wait for each other.
+  std::vector<absl::StatusOr<std::string>> texts(roots.size(), std::string());
+  const auto read = [&](size_t d) {
+    const lazy::DeviceGuard on(tracer.device(static_cast<int>(d)));
+    texts[d] = ValuesText(roots[d]);
+  };
+  std::vector<std::thread> others;
+  for (size_t d = 1; d < roots.size(); ++d) others.emplace_back(read, d);
+  read(0);
+  for (std::thread& other : others) other.join();
+  for (size_t d = 0; d < roots.size(); ++d) {
+    if (!texts[d].ok()) return Fail("ir-dump", texts[d].status());
+    Emit("values", StrCat("device ", d, ":\n", *texts[d]));
+  }
+  return true;
 }
 
 bool Session::RunModel(const ModelRequest& request) {
@@ -224,6 +273,11 @@ bool Session::RunModel(const ModelRequest& request) {
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
       request.training.save_checkpoint.empty()) {
     return true;
+  }
+  if (request.devices > kMaxRunDevices) {
+    return Fail(config->name, absl::InvalidArgumentError(StrCat(
+                                  "--devices: at most ", kMaxRunDevices, " devices run in one process; for ",
+                                  request.devices, " choose --emit that does not run the model: params, lazy, hlo")));
   }
   return RunModelSteps(request, *config);
 }
@@ -237,8 +291,12 @@ bool Session::OpenInputs(const ModelRequest& request, const lazy::models::Model&
     *inputs = *std::move(opened);
     return true;
   }
-  const bool unreadable = absl::IsNotFound(opened.status()) || absl::IsFailedPrecondition(opened.status());
-  diagnostics_.ShowError("--inputs", std::string(opened.status().message()), unreadable ? cli::kUsage : cli::kRejected);
+  return FailInputs(opened.status());
+}
+
+bool Session::FailInputs(const absl::Status& status) {
+  const bool unreadable = absl::IsNotFound(status) || absl::IsFailedPrecondition(status);
+  diagnostics_.ShowError("--inputs", std::string(status.message()), unreadable ? cli::kUsage : cli::kRejected);
   return false;
 }
 
@@ -270,7 +328,7 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
         lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
-    if (absl::Status s = (*step)->Record(); !s.ok()) return Fail(config.name, s);
+    if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);

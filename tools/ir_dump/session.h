@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "interp/runtime/cache/persistent_cache.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
@@ -52,8 +54,10 @@ class Session {
   // Prints one step of a model, or trains it, or both. This function and those below return false after an error, which
   // is printed.
   bool RunModel(const ModelRequest& request);
-  // Runs a script, then prints the selected output for its variables.
-  bool RunScriptFile(const SourceBuffer& source);
+  // Runs a script on options.client.num_devices devices, or as many as it states, then prints the selected output for
+  // its variables; graphs are those of the first device.
+  // `inputs`: files of the arrays that its input() reads.
+  bool RunScriptFile(const SourceBuffer& source, const std::vector<std::string>& inputs = {});
   // Records a graph of a file of lazy graphs, or each, and prints the selected output. `number`: from 1; 0: all.
   // `arguments`: a file with a value for each parameter; empty: synthetic values.
   bool RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t number, const SourceBuffer* arguments);
@@ -68,10 +72,14 @@ class Session {
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
   void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
+  // The same for the tensors of each device.
+  bool EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>& roots);
+  static absl::StatusOr<std::string> ValuesText(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
-  // Opens the files of examples. Returns null after an error, or if there are none, and false after an error.
+  // Opens the files of examples, if there are any. Returns false after an error.
   bool OpenInputs(const ModelRequest& request, const lazy::models::Model& model,
                   std::shared_ptr<const lazy::models::Dataset>* inputs);
+  bool FailInputs(const absl::Status& status);
   bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
   bool RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config);
 

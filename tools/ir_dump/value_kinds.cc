@@ -46,7 +46,16 @@ std::vector<cli::ValueKind> ValueKinds() {
           {"WHAT",
            [](std::string_view typed, cli::Completion* out) { cli::CompleteList(typed, EmitOptions::Names(), out); }},
           {"SCHEDULE", CompleteSchedule},
-          {"LOADER", CompleteLoader}};
+          {"LOADER", CompleteLoader},
+          {"FILES",
+           [](std::string_view typed, cli::Completion* out) {
+             out->paths = cli::Completion::Paths::kFiles;
+             out->path_begin = typed.rfind(',') + 1;  // 0 if there is none
+           }},
+          {"CAPTURE", [](std::string_view, cli::Completion* out) {
+             cli::CompleteNames({"full", "fwd-bwd", "breaks:"}, "", out);
+             out->open = true;
+           }}};
 }
 
 }  // namespace hlokit

@@ -181,6 +181,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     RefreshView(t);
   }
   tracer_->metrics().Add("DynamoExtractCompiledGraph");
+  device.SetCollectiveToken(Tensor());  // not a result
   const std::vector<TensorData*> pending = PendingTensors(device);
   if (pending.empty()) {
     RecordReason("it computes nothing");

@@ -132,6 +132,11 @@ Outputs Dispatch(Op op, Args&& args) {
     DeviceLock lock(device->mutex());
     const DeviceGuard guard(device);  // tensors that the kernel creates are on the device of its arguments
     const AutoGradMode mode(GradEnabled() && info.derivative == nullptr);
+    std::optional<runtime::TraceMe> span;
+    if ((info.flags & kFallback) != 0) {
+      span.emplace(SymbolOf(op));
+      span->Add("fallback", 1);
+    }
     info.kernel(call);
   }
   if (call.failed() || outputs.empty()) return failed();

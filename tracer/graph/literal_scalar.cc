@@ -91,4 +91,17 @@ double LargestFiniteOf(ElementType type) {
   return result;
 }
 
+double EpsilonOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF64:
+      return 0x1p-52;
+    case ElementType::kBF16:
+      return 0x1p-7;
+    case ElementType::kF16:
+      return 0x1p-10;
+    default:
+      return 0x1p-23;
+  }
+}
+
 }  // namespace hlokit::lazy

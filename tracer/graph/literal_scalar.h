@@ -23,6 +23,8 @@ Scalar LargestOf(ElementType type);
 Scalar SmallestOf(ElementType type);
 // Returns the largest finite value of a float type.
 double LargestFiniteOf(ElementType type);
+// Returns the distance from 1 to the next larger number of a float type.
+double EpsilonOf(ElementType type);
 
 }  // namespace hlokit::lazy
 

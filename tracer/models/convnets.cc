@@ -35,6 +35,7 @@ class Chain : public nn::Sequential {
     Append([=](const Tensor& x) { return nn::AdaptiveAvgPool(x, size); });
   }
   void AddDropout(double rate) {
+    if (rate == 0) return;
     Append([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
   }
   void AddFlatten() {

@@ -7,13 +7,16 @@
 #include <numbers>
 #include <string_view>
 
+#include "tracer/nn/distributions.h"
+#include "tracer/nn/init.h"
+
 namespace hlokit::lazy::models {
 namespace {
 
 using nn::ParameterKind;
 using nn::ParameterSpec;
 
-enum class Distribution { kUniform, kNormal, kTruncated, kConstant };
+enum class DistributionShape { kUniform, kNormal, kTruncated, kConstant };
 // A number n, of which a distribution has the half width or deviation gain / sqrt(n).
 enum class Basis { kOne, kFanIn, kFanOut, kFanSum, kHidden, kHiddenTimesWidth, kFfn, kTwiceLayers };
 
@@ -21,7 +24,7 @@ struct Rule {
   std::string_view models;  // separated by blanks; empty: all
   std::string_view part;    // of the parameter's name; empty: any
   size_t rank;              // of the parameter; 0: any
-  Distribution distribution;
+  DistributionShape shape;
   Basis basis;
   double gain;  // or the constant
 };
@@ -31,37 +34,37 @@ constexpr double kSqrt2 = std::numbers::sqrt2, kSqrt3 = std::numbers::sqrt3, kSq
 // The first rule that fits applies.
 constexpr Rule kRules[] = {
     // Residual layers start with a part of the variance that leaves that of all layers together at one.
-    {"gpt2", ".proj.weight", 2, Distribution::kNormal, Basis::kTwiceLayers, 0.02},
-    {"gpt2", ".fc2.weight", 2, Distribution::kNormal, Basis::kTwiceLayers, 0.02},
-    {"bert bert-base bert-large gpt2 llama mixtral", "weight", 2, Distribution::kNormal, Basis::kOne, 0.02},
-    {"vit", "", 2, Distribution::kTruncated, Basis::kOne, 0.02},
-    {"vit", "", 3, Distribution::kTruncated, Basis::kOne, 0.02},
-    {"vit", "", 4, Distribution::kTruncated, Basis::kOne, 0.02},
-    {"t5", "shared.weight", 2, Distribution::kNormal, Basis::kOne, 1},
-    {"t5", ".q.weight", 2, Distribution::kNormal, Basis::kHiddenTimesWidth, 1},
-    {"t5", ".wo.weight", 2, Distribution::kNormal, Basis::kFfn, 1},
-    {"t5", "weight", 2, Distribution::kNormal, Basis::kHidden, 1},
-    {"lstm", "rnn.", 0, Distribution::kUniform, Basis::kHidden, 1},
-    {"lstm", "weight", 2, Distribution::kUniform, Basis::kOne, 0.1},
-    {"dlrm", "emb_l.", 2, Distribution::kUniform, Basis::kFanOut, 1},
-    {"dlrm", "weight", 2, Distribution::kNormal, Basis::kFanSum, kSqrt2},
-    {"dlrm", "bias", 1, Distribution::kNormal, Basis::kFanOut, 1},
-    {"unet", ".conv2.weight", 4, Distribution::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
-    {"unet", ".proj_out.weight", 4, Distribution::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
-    {"unet", "conv_out.weight", 4, Distribution::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
-    {"unet", "weight", 2, Distribution::kUniform, Basis::kFanSum, kSqrt6},
-    {"unet", "weight", 4, Distribution::kUniform, Basis::kFanSum, kSqrt6},
-    {"squeezenet1_1", "classifier.1.weight", 4, Distribution::kNormal, Basis::kOne, 0.01},
-    {"squeezenet1_1", "weight", 4, Distribution::kUniform, Basis::kFanIn, kSqrt6},
-    {"vgg16 mobilenet_v2", "weight", 2, Distribution::kNormal, Basis::kOne, 0.01},
-    {"mnasnet1_0", "weight", 2, Distribution::kUniform, Basis::kFanOut, kSqrt3},
-    {"vgg16 mobilenet_v2 mnasnet1_0 resnet18 resnet50 resnext50_32x4d", "weight", 4, Distribution::kNormal,
+    {"gpt2", ".proj.weight", 2, DistributionShape::kNormal, Basis::kTwiceLayers, 0.02},
+    {"gpt2", ".fc2.weight", 2, DistributionShape::kNormal, Basis::kTwiceLayers, 0.02},
+    {"bert bert-base bert-large gpt2 llama mixtral", "weight", 2, DistributionShape::kNormal, Basis::kOne, 0.02},
+    {"vit", "", 2, DistributionShape::kTruncated, Basis::kOne, 0.02},
+    {"vit", "", 3, DistributionShape::kTruncated, Basis::kOne, 0.02},
+    {"vit", "", 4, DistributionShape::kTruncated, Basis::kOne, 0.02},
+    {"t5", "shared.weight", 2, DistributionShape::kNormal, Basis::kOne, 1},
+    {"t5", ".q.weight", 2, DistributionShape::kNormal, Basis::kHiddenTimesWidth, 1},
+    {"t5", ".wo.weight", 2, DistributionShape::kNormal, Basis::kFfn, 1},
+    {"t5", "weight", 2, DistributionShape::kNormal, Basis::kHidden, 1},
+    {"lstm", "rnn.", 0, DistributionShape::kUniform, Basis::kHidden, 1},
+    {"lstm", "weight", 2, DistributionShape::kUniform, Basis::kOne, 0.1},
+    {"dlrm", "emb_l.", 2, DistributionShape::kUniform, Basis::kFanOut, 1},
+    {"dlrm", "weight", 2, DistributionShape::kNormal, Basis::kFanSum, kSqrt2},
+    {"dlrm", "bias", 1, DistributionShape::kNormal, Basis::kFanOut, 1},
+    {"unet", ".conv2.weight", 4, DistributionShape::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
+    {"unet", ".proj_out.weight", 4, DistributionShape::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
+    {"unet", "conv_out.weight", 4, DistributionShape::kUniform, Basis::kFanSum, kSqrt6 * 1e-5},
+    {"unet", "weight", 2, DistributionShape::kUniform, Basis::kFanSum, kSqrt6},
+    {"unet", "weight", 4, DistributionShape::kUniform, Basis::kFanSum, kSqrt6},
+    {"squeezenet1_1", "classifier.1.weight", 4, DistributionShape::kNormal, Basis::kOne, 0.01},
+    {"squeezenet1_1", "weight", 4, DistributionShape::kUniform, Basis::kFanIn, kSqrt6},
+    {"vgg16 mobilenet_v2", "weight", 2, DistributionShape::kNormal, Basis::kOne, 0.01},
+    {"mnasnet1_0", "weight", 2, DistributionShape::kUniform, Basis::kFanOut, kSqrt3},
+    {"vgg16 mobilenet_v2 mnasnet1_0 resnet18 resnet50 resnext50_32x4d", "weight", 4, DistributionShape::kNormal,
      Basis::kFanOut, kSqrt2},
     // torch's Linear and Conv2d.
-    {"", "weight", 2, Distribution::kUniform, Basis::kFanIn, 1},
-    {"", "weight", 4, Distribution::kUniform, Basis::kFanIn, 1},
-    {"mlp lenet alexnet resnet18 resnet50 resnext50_32x4d", "bias", 1, Distribution::kUniform, Basis::kFanIn, 1},
-    {"", "", 0, Distribution::kConstant, Basis::kOne, 0},
+    {"", "weight", 2, DistributionShape::kUniform, Basis::kFanIn, 1},
+    {"", "weight", 4, DistributionShape::kUniform, Basis::kFanIn, 1},
+    {"mlp lenet alexnet resnet18 resnet50 resnext50_32x4d", "bias", 1, DistributionShape::kUniform, Basis::kFanIn, 1},
+    {"", "", 0, DistributionShape::kConstant, Basis::kOne, 0},
 };
 
 bool Contains(std::string_view words, std::string_view word) {
@@ -81,8 +84,9 @@ const Rule& RuleFor(std::string_view model, const ParameterSpec& spec, size_t ra
 }
 
 double BasisOf(Basis basis, const ModelConfig& config, const ParameterSpec& spec, absl::Span<const int64_t> dims) {
-  double fan_out = dims.empty() ? 1 : static_cast<double>(dims[0]);
-  for (size_t i = 2; i < dims.size(); ++i) fan_out *= static_cast<double>(dims[i]);
+  const double fan_out = dims.size() > 1 ? nn::init::FansOf(dims).second
+                         : dims.empty()  ? 1
+                                         : static_cast<double>(dims[0]);
   const auto fan_in = static_cast<double>(std::max<int64_t>(spec.fan_in, 1));
   const auto hidden = static_cast<double>(config.hidden);
   switch (basis) {
@@ -106,35 +110,19 @@ double BasisOf(Basis basis, const ModelConfig& config, const ParameterSpec& spec
   return 1;
 }
 
-// A generator of numbers in (0, 1) by position: splitmix64 of a counter.
-class Random {
- public:
-  Random(uint64_t seed, uint64_t stream) : state_(Mix(seed + 1) ^ Mix(stream * 0xD1B54A32D192ED03u + 7)) {}
-
-  double Uniform() {
-    state_ += 0x9E3779B97F4A7C15u;
-    return (static_cast<double>(Mix(state_) >> 11) + 0.5) * 0x1p-53;
+nn::Distribution DistributionOf(const Rule& rule, double scale) {
+  switch (rule.shape) {
+    case DistributionShape::kUniform:
+      return nn::Distribution::Uniform(-scale, scale);
+    case DistributionShape::kNormal:
+      return nn::Distribution::Normal(0, scale);
+    case DistributionShape::kTruncated:
+      return nn::Distribution::TruncatedNormal(0, scale, -2 * scale, 2 * scale);
+    case DistributionShape::kConstant:
+      break;
   }
-  double Normal() {
-    const double radius = std::sqrt(-2 * std::log(Uniform()));
-    return radius * std::cos(2 * std::numbers::pi * Uniform());
-  }
-  // Within two deviations.
-  double TruncatedNormal() {
-    for (int tries = 0; tries < 64; ++tries) {
-      if (const double x = Normal(); std::abs(x) <= 2) return x;
-    }
-    return 0;
-  }
-
- private:
-  static uint64_t Mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
-  uint64_t state_;
-};
+  return nn::Distribution::Constant(scale);
+}
 
 }  // namespace
 
@@ -148,24 +136,7 @@ nn::Initializer PublishedInitializer(const ModelConfig& config, uint64_t seed) {
     const absl::Span<const int64_t> dims = out->shape().dims();
     const Rule& rule = RuleFor(config.name, spec, dims.size());
     const double scale = rule.gain / std::sqrt(BasisOf(rule.basis, config, spec, dims));
-    Random random(seed, spec.number);
-    for (float& value : values) {
-      double drawn = 1;
-      switch (rule.distribution) {
-        case Distribution::kUniform:
-          drawn = 2 * random.Uniform() - 1;
-          break;
-        case Distribution::kNormal:
-          drawn = random.Normal();
-          break;
-        case Distribution::kTruncated:
-          drawn = random.TruncatedNormal();
-          break;
-        case Distribution::kConstant:
-          break;
-      }
-      value = static_cast<float>(scale * drawn);
-    }
+    nn::Fill(DistributionOf(rule, scale), seed, spec.number, values);
   };
 }
 

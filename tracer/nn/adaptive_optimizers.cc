@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
 
 namespace hlokit::lazy::nn {
 namespace {
@@ -21,23 +22,12 @@ Tensor MeanSquare(const Tensor& t, int64_t dim) {
   return Sum(t * t, {dim}, true) * Scalar(1 / count);
 }
 
-// Moves an average towards a value.
+// Moves an average towards a value. `weight`: of the value, a number or a tensor of rank 0.
+void MoveTowards(const Tensor& average, const Tensor& value, const Tensor& weight) {
+  WriteInPlace(average, average + (value - average) * weight);
+}
 void MoveTowards(const Tensor& average, const Tensor& value, double weight) {
   WriteInPlace(average, Add(average, value - average, weight));
-}
-
-// Returns the distance from 1 to the next larger number.
-double EpsilonOf(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-      return 0x1p-52;
-    case ElementType::kBF16:
-      return 0x1p-7;
-    case ElementType::kF16:
-      return 0x1p-10;
-    default:
-      return 0x1p-23;
-  }
 }
 
 }  // namespace
@@ -110,21 +100,30 @@ void Adafactor::Update(size_t i, const Tensor& p, Tensor g) {
     if (!s.tensors[k].defined()) s.tensors[k] = InvokeOp(Op::new_zeros, p, StateSizes(k, p));
   }
   ++s.step;
-  const double step = static_cast<double>(s.step);
   const double eps1 = o.eps1.value_or(EpsilonOf(p.dtype()));
-  const double weight = std::pow(step, o.beta2_decay);  // of the new second moments
-  const double rate = std::min(o.lr, 1 / std::sqrt(step));
-  const Tensor scale = InvokeOp(Op::clamp, RootMeanSquare(p), o.eps2) * Scalar(rate);
+  Tensor scale = InvokeOp(Op::clamp, RootMeanSquare(p), o.eps2);
   if (o.weight_decay != 0) WriteInPlace(p, p * Scalar(1 - o.lr * o.weight_decay));
   Tensor variance;
-  if (p.dim() > 1) {
-    MoveTowards(s.tensors[0], MeanSquare(g, -1), weight);
-    MoveTowards(s.tensors[1], MeanSquare(g, -2), weight);
-    const Tensor mean = InvokeOp(Op::clamp, Mean(s.tensors[0], {-2}, true), eps1);
-    variance = s.tensors[0] * s.tensors[1] / mean;
+  // `weight`: of the new second moments.
+  const auto estimate = [&](const auto& weight) {
+    if (p.dim() > 1) {
+      MoveTowards(s.tensors[0], MeanSquare(g, -1), weight);
+      MoveTowards(s.tensors[1], MeanSquare(g, -2), weight);
+      const Tensor mean = InvokeOp(Op::clamp, Mean(s.tensors[0], {-2}, true), eps1);
+      variance = s.tensors[0] * s.tensors[1] / mean;
+    } else {
+      MoveTowards(s.tensors[2], g * g, weight);
+      variance = s.tensors[2];
+    }
+  };
+  if (o.capturable) {
+    const Tensor& step = CountOnDevice(i);
+    scale = scale * InvokeOp(Op::clamp_max, Rsqrt(step), o.lr);
+    estimate(InvokeOp(Op::pow_Tensor_Scalar, step, o.beta2_decay));
   } else {
-    MoveTowards(s.tensors[2], g * g, weight);
-    variance = s.tensors[2];
+    const double step = static_cast<double>(s.step);
+    scale = scale * Scalar(std::min(o.lr, 1 / std::sqrt(step)));
+    estimate(std::pow(step, o.beta2_decay));
   }
   const Tensor update = Rsqrt(InvokeOp(Op::clamp, variance, eps1 * eps1)) * g;
   const Tensor excess = InvokeOp(Op::clamp, RootMeanSquare(update) * Scalar(1 / o.d), 1);
@@ -149,12 +148,19 @@ void Lamb::Update(size_t i, const Tensor& p, Tensor g) {
     square = ZerosLike(p);
   }
   ++s.step;
-  const double step = static_cast<double>(s.step);
   WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
   WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
-  const Tensor unbiased = mean * Scalar(1 / (1 - std::pow(o.beta1, step)));
-  const Tensor deviation = Sqrt(square * Scalar(1 / (1 - std::pow(o.beta2, step)))) + Scalar(o.eps);
-  Tensor update = unbiased / deviation;
+  Tensor unbiased, variance;
+  if (o.capturable) {
+    const Tensor& step = CountOnDevice(i);
+    unbiased = mean / BiasCorrection(step, o.beta1);
+    variance = square / BiasCorrection(step, o.beta2);
+  } else {
+    const double step = static_cast<double>(s.step);
+    unbiased = mean * Scalar(1 / (1 - std::pow(o.beta1, step)));
+    variance = square * Scalar(1 / (1 - std::pow(o.beta2, step)));
+  }
+  Tensor update = unbiased / (Sqrt(variance) + Scalar(o.eps));
   if (o.weight_decay != 0) update = Add(update, p, o.weight_decay);
   const Tensor norm = InvokeOp(Op::linalg_vector_norm, p), step_norm = InvokeOp(Op::linalg_vector_norm, update);
   // 1 where a norm is 0: a parameter of zeros could not leave them.

@@ -58,6 +58,7 @@ struct AdafactorOptions {
   double eps2 = 1e-3;  // the smallest scale of a parameter
   double d = 1;        // the largest root mean square of an update
   double weight_decay = 0;
+  bool capturable = false;  // as in AdamOptions
 };
 
 class Adafactor : public GroupedOptimizer<AdafactorOptions> {
@@ -78,6 +79,7 @@ struct LambOptions {
   double beta2 = 0.999;
   double eps = 1e-6;
   double weight_decay = 0;
+  bool capturable = false;  // as in AdamOptions
 };
 
 class Lamb : public GroupedOptimizer<LambOptions> {

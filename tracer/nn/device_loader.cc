@@ -103,7 +103,8 @@ void DeviceLoader::Transfer() {
   }
 }
 
-absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next() {
+absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next(const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   std::unique_lock<std::mutex> lock(mutex_);
   const int64_t number = next_given_;
   if (ended_) return std::optional<Tensors>();

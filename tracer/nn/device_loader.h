@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <thread>
 #include <vector>
 
@@ -55,7 +56,7 @@ class DeviceLoader {
   // Returns the next batch on the device, in the source's order; nullopt after the last. Before each batch but the
   // first, and at the end, marks a step of the device (every batches_per_execution batches). Waits for the batch, never
   // for the device. Returns an error of the source at its position, that of a step at once.
-  absl::StatusOr<std::optional<Tensors>> Next();
+  absl::StatusOr<std::optional<Tensors>> Next(const std::source_location& location = std::source_location::current());
 
  private:
   void Load(int worker);

@@ -81,6 +81,21 @@ void Optimizer::AddGroup(const Tensors& parameters) {
   states_.resize(parameters_.size());
 }
 
+const Tensor& Optimizer::CountOnDevice(size_t i) {
+  ParameterState& s = states_[i];
+  const DeviceGuard guard(parameters_[i].device());
+  if (!s.device_step.defined()) {
+    const Shape number = parameters_[i].device()->ScalarShape(ElementType::kF32);
+    s.device_step = Upload(parameters_[i], FilledLiteral(number, static_cast<double>(s.step - 1)));
+  }
+  WriteInPlace(s.device_step, s.device_step + Scalar(1));
+  return s.device_step;
+}
+
+Tensor Optimizer::BiasCorrection(const Tensor& step, double beta) {
+  return -InvokeOp(Op::expm1, step * Scalar(std::log(beta)));
+}
+
 IntList Optimizer::StateSizes(size_t, const Tensor& parameter) const {
   return IntList(parameter.sizes().begin(), parameter.sizes().end());
 }
@@ -167,10 +182,6 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
     mean = ZerosLike(p);
     square = ZerosLike(p);
   }
-  if (o.capturable && !s.device_step.defined()) {
-    const Shape number = p.device()->ScalarShape(ElementType::kF32);
-    s.device_step = Upload(p, FilledLiteral(number, static_cast<double>(s.step)));
-  }
   ++s.step;
   if (o.weight_decay != 0) {
     if (o.decoupled) {
@@ -182,12 +193,10 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
   WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
   if (o.capturable) {
-    const DeviceGuard guard(p.device());
-    // torch's order of ops, but 1 - beta^step without cancellation.
-    WriteInPlace(s.device_step, s.device_step + Scalar(1));
-    const auto correction = [&](double beta) { return -InvokeOp(Op::expm1, s.device_step * Scalar(std::log(beta))); };
-    const Tensor size = Reciprocal(correction(o.beta1)) * Scalar(-o.lr);
-    const Tensor scale = size * Sqrt(correction(o.beta2));
+    // torch's order of ops.
+    const Tensor& step = CountOnDevice(i);
+    const Tensor size = Reciprocal(BiasCorrection(step, o.beta1)) * Scalar(-o.lr);
+    const Tensor scale = size * Sqrt(BiasCorrection(step, o.beta2));
     const Tensor deviation = Sqrt(square) / scale + Reciprocal(size) * Scalar(o.eps);
     WriteInPlace(p, InvokeOp(Op::addcdiv, p, mean, deviation, 1));
     return;

@@ -58,6 +58,11 @@ class Optimizer {
   // Returns the sizes of tensor `k` of a parameter's state.
   virtual IntList StateSizes(size_t k, const Tensor& parameter) const;
   ParameterState& state(size_t i) { return states_[i]; }
+  // Adds a step to the count on the device, which replaces that of the host, so that a captured step is replayed.
+  // Requires: the host has counted this step. Returns the count, f32.
+  const Tensor& CountOnDevice(size_t i);
+  // Returns 1 - beta^step, without cancellation.
+  static Tensor BiasCorrection(const Tensor& step, double beta);
   size_t group_of(size_t i) const { return groups_[i]; }
 
  private:

@@ -89,8 +89,8 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
 
 }  // namespace
 
-void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
-                        const std::string& other_setting, CompiledGraph* compiled) {
+Explanation ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
+                               const std::string& other_setting, CompiledGraph* compiled) {
   compiled->text = GraphToString(device, slice, {.parameters = false});  // compared by HiddenDifference
   compiled->force = options.force;
   for (NodeId id : slice.order) {
@@ -101,13 +101,11 @@ void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const
   const std::string message = StrCat("compiling graph ", ToString(compiled->hash), " (", compiled->nodes, " nodes, ",
                                      compiled->inputs, " inputs, ", compiled->outputs, " outputs)");
   if (!other_setting.empty()) {
-    device.tracer()->AddExplanation(StrCat(message, ": the stored program has other options: ", other_setting));
-    return;
+    return {StrCat(message, ": the stored program has other options: ", other_setting), ""};
   }
   TextDump now;
   if (device.cache().entries().empty() || !Read(compiled->text, &now)) {
-    device.tracer()->AddExplanation(StrCat(message, ": the first of this device"));
-    return;
+    return {StrCat(message, ": the first of this device"), ""};
   }
   const CompiledGraph* nearest = nullptr;
   TextDump nearest_text;
@@ -124,11 +122,12 @@ void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const
     best = std::move(diff);
     if (best.equal) break;
   }
-  if (nearest == nullptr) return;
-  device.tracer()->AddExplanation(
-      StrCat(message, ": nearest is ", ToString(nearest->hash), ", ", best.matched, " of ", nearest->nodes,
-             " nodes equal; first difference: ",
-             best.equal ? HiddenDifference(*compiled, now.graphs[0], *nearest, nearest_text.graphs[0]) : best.first));
+  if (nearest == nullptr) return {};
+  const std::string difference =
+      best.equal ? HiddenDifference(*compiled, now.graphs[0], *nearest, nearest_text.graphs[0]) : best.first;
+  return {StrCat(message, ": nearest is ", ToString(nearest->hash), ", ", best.matched, " of ", nearest->nodes,
+                 " nodes equal; first difference: ", difference),
+          difference};
 }
 
 }  // namespace hlokit::lazy

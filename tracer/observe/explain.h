@@ -10,11 +10,16 @@
 
 namespace hlokit::lazy {
 
-// Stores in `compiled` the data for later explanations, and reports to the tracer how the graph differs from those in
-// the cache. Requires: `compiled` is not yet in the cache. `other_setting`: the settings that differ if the persistent
-// compilation cache has this graph under others.
-void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
-                        const std::string& other_setting, CompiledGraph* compiled);
+struct Explanation {
+  std::string text;        // "compiling graph ...: nearest is ..., first difference: ..."
+  std::string difference;  // the last part; "" for the first graph
+};
+
+// Stores in `compiled` the data for later explanations, and explains how the graph differs from those in the cache.
+// Requires: `compiled` is not yet in the cache. `other_setting`: the settings that differ if the persistent compilation
+// cache has this graph under others.
+Explanation ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
+                               const std::string& other_setting, CompiledGraph* compiled);
 
 }  // namespace hlokit::lazy
 

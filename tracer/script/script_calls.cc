@@ -1,255 +1,306 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts: variables, assignments, calls of ops.
-#include <charconv>
+// Calls of ops, functions and modules by scripts.
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "ir/core/str_cat.h"
-#include "ir/core/suggest.h"
-#include "parser/core/parser.h"
 #include "tracer/dispatch/dispatch.h"
-#include "tracer/graph/deterministic_init.h"
-#include "tracer/graph/literal_scalar.h"
-#include "tracer/graph/string_split.h"
+#include "tracer/graph/schema.h"
 #include "tracer/script/script_runner.h"
 #include "tracer/step/device_state.h"
-#include "tracer/text/literal_line.h"
 
-namespace hlokit::lazy {
-
-bool ScriptRunner::Variable(std::string_view name, Tensor* t) {
-  const auto it = name.starts_with("%") ? index_.find(std::string(name)) : index_.end();
-  if (it == index_.end()) {
-    std::vector<std::string_view> known;
-    for (const auto& v : variables_) known.push_back(v.first);
-    return Error(name, StrCat("undefined variable `", name, "`"), DidYouMean(name, known));
-  }
-  *t = variables_[it->second].second;
-  if (!t->defined()) return Error(name, StrCat("`", name, "` has no value"));
-  return true;
-}
-
-bool ScriptRunner::Variables(std::string_view names, Tensors* tensors) {
-  for (std::string_view name : SplitTopLevel(names)) {
-    Tensor t;
-    if (!Variable(name, &t)) return false;
-    tensors->push_back(std::move(t));
-  }
-  return true;
-}
-
-bool ScriptRunner::Argument(const ArgSpec& spec, std::string_view text, IValue* value) {
-  if (text == "none" && spec.optional) return true;
-  if (spec.type == ArgType::kTensor) {
-    Tensor t;
-    if (!Variable(text, &t)) return false;
-    *value = std::move(t);
-    return true;
-  }
-  if (spec.type == ArgType::kTensorList) {
-    if (text.size() < 2 || text.front() != '[' || text.back() != ']') return Error(text, "expected a list, [%a, %b]");
-    Tensors list;
-    for (std::string_view member : SplitTopLevel(text.substr(1, text.size() - 2))) {
-      Tensor t;
-      if (member != "none" && !Variable(member, &t)) return false;
-      list.push_back(std::move(t));
-    }
-    *value = std::move(list);
-    return true;
-  }
-  absl::StatusOr<IValue> parsed = ParseArgument(spec, text);
-  if (!parsed.ok()) return Error(text, std::string(parsed.status().message()));
-  *value = *std::move(parsed);
-  return true;
-}
-
+namespace hlokit::lazy::script {
 namespace {
 
-// A written argument, and its position in the schema.
-struct WrittenArgument {
-  int at = -1;  // -1: unknown name, or too many positional arguments
-  bool by_name = false;
-  std::string_view name;
-  std::string_view text;
-};
+absl::Status Unexpected(const ArgSpec& spec, std::string_view expected, const Value& value) {
+  if (value.none()) return absl::InvalidArgumentError(StrCat(spec.name, " cannot be none"));
+  return absl::InvalidArgumentError(StrCat("expected ", expected, " as `", spec.name, "`, found ", value.KindName()));
+}
 
-// An overload and its written arguments.
-struct WrittenCall {
+// The enumerators of torch in written arguments.
+std::optional<Scalar> WrittenNumber(const Value& value) {
+  if (const Scalar* number = value.get<Scalar>()) return *number;
+  const auto* word = value.get<Value::Word>();
+  return word != nullptr && word->text == "Mean" ? std::optional<Scalar>(Scalar(1)) : std::nullopt;
+}
+
+// A written -0 is a float, so that it keeps its sign.
+bool IsWrittenInteger(Scalar number) { return !number.is_float() || (number.Is(0) && std::signbit(number.ToDouble())); }
+
+absl::StatusOr<IValue> ToNumber(const ArgSpec& spec, const Value& value) {
+  const std::optional<Scalar> number = WrittenNumber(value);
+  if (!number) return Unexpected(spec, spec.type == ArgType::kInt ? "an integer" : "a number", value);
+  if (spec.type == ArgType::kInt) {
+    if (!IsWrittenInteger(*number)) return Unexpected(spec, "an integer", value);
+    return IValue(number->is_float() ? Scalar(int64_t{0}) : *number);
+  }
+  if (spec.type == ArgType::kFloat) return IValue(number->ToDouble());
+  if (spec.type == ArgType::kBool) return IValue(number->ToBool());
+  return IValue(*number);
+}
+
+absl::StatusOr<IValue> ToNumbers(const ArgSpec& spec, const Value& value) {
+  const bool integers = spec.type == ArgType::kIntList;
+  const std::string_view expected = integers ? "a list of integers" : "a list of numbers";
+  const std::vector<Value> one = {value};
+  const std::vector<Value>& members = value.list() == nullptr ? one : value.list()->values;
+  IntList ints;
+  std::vector<double> floats;
+  for (const Value& member : members) {
+    const Scalar* number = member.get<Scalar>();
+    if (number == nullptr || (integers && !IsWrittenInteger(*number))) return Unexpected(spec, expected, value);
+    ints.push_back(number->ToInt());
+    floats.push_back(number->ToDouble());
+  }
+  if (!integers) return IValue(std::move(floats));
+  if (value.list() == nullptr && spec.list_size > 1) ints.assign(static_cast<size_t>(spec.list_size), int64_t{ints[0]});
+  return IValue(std::move(ints));
+}
+
+absl::StatusOr<IValue> ToTensors(const ArgSpec& spec, const Value& value) {
+  const auto error = [&] { return absl::InvalidArgumentError("expected a list, [%a, %b]"); };
+  if (value.list() == nullptr) return error();
+  Tensors tensors;
+  for (const Value& member : value.list()->values) {
+    const Tensor* t = member.get<Tensor>();
+    if (t == nullptr && !member.none()) return Unexpected(spec, "a list of tensors", value);
+    tensors.push_back(t == nullptr ? Tensor() : *t);
+  }
+  return IValue(std::move(tensors));
+}
+
+// An overload, and the position of each argument in its schema.
+struct Match {
   Op op;
-  std::vector<WrittenArgument> arguments;
-  int missing = -1;  // the first missing required argument
+  std::vector<int> places;  // -1: unknown name, or too many arguments without one
+  int missing = -1;         // the first missing required argument
 };
 
-WrittenCall Match(Op op, absl::Span<const std::string_view> texts) {
+Match MatchOf(Op op, absl::Span<const CallArgument> arguments) {
   const Schema& schema = SchemaOf(op);
-  WrittenCall call{op, {}};
+  Match match{op, {}};
   std::vector<bool> given(schema.args.size(), false);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    WrittenArgument written;
-    written.text = texts[i];
-    const size_t eq = texts[i].find('=');
-    if (eq != std::string_view::npos && texts[i].front() != '"' && texts[i].front() != '[') {
-      written.by_name = true;
-      written.name = Trim(texts[i].substr(0, eq));
-      written.text = Trim(texts[i].substr(eq + 1));
-      written.at = schema.Find(written.name);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    int place = -1;
+    if (!arguments[i].name.empty()) {
+      place = schema.Find(arguments[i].name);
     } else if (static_cast<int>(i) < schema.positional) {
-      written.at = static_cast<int>(i);
+      place = static_cast<int>(i);
     }
-    if (written.at >= 0) given[static_cast<size_t>(written.at)] = true;
-    call.arguments.push_back(written);
+    if (place >= 0) given[static_cast<size_t>(place)] = true;
+    match.places.push_back(place);
   }
-  for (size_t i = 0; i < given.size() && call.missing < 0; ++i) {
-    if (!given[i] && !schema.args[i].has_default && !schema.args[i].optional) call.missing = static_cast<int>(i);
+  for (size_t i = 0; i < given.size() && match.missing < 0; ++i) {
+    if (!given[i] && !schema.args[i].has_default && !schema.args[i].optional) match.missing = static_cast<int>(i);
   }
-  return call;
+  return match;
 }
 
-// Returns true if the arguments match this overload: tensors for tensors, and all required ones.
-bool Fits(const WrittenCall& call) {
-  for (const WrittenArgument& written : call.arguments) {
-    if (written.at < 0) return false;
-    const ArgSpec& spec = SchemaOf(call.op).args[static_cast<size_t>(written.at)];
-    if (written.text == "none") {
-      if (!spec.optional) return false;
-      continue;
-    }
-    const bool tensor = written.text.starts_with('%');
-    if (tensor != (spec.type == ArgType::kTensor)) return false;
-    if (tensor) continue;
-    if (spec.type == ArgType::kTensorList ? !written.text.starts_with('[') : !ParseArgument(spec, written.text).ok()) {
-      return false;
-    }
-  }
-  return call.missing < 0;
-}
-
-}  // namespace
-
-bool ScriptRunner::CallOp(std::string_view call, Outputs* outputs) {
-  const size_t open = call.find('(');
-  if (open == std::string_view::npos || call.back() != ')') {
-    return Error(call, "expected a call, aten::name(arguments)");
-  }
-  const std::string_view name = Trim(call.substr(0, open));
-  const std::vector<std::string_view> texts = SplitTopLevel(call.substr(open + 1, call.size() - open - 2));
-  for (std::string_view text : texts) {
-    if (text.empty()) return Error(call, "an argument is empty");
-  }
-  // An op's name, or that of an op with a trailing `_` removed.
-  std::optional<WrittenCall> written;
-  bool in_place = false;
-  for (bool stripped : {false, true}) {
-    std::string base(name);
-    if (stripped) {
-      const size_t dot = std::min(base.find('.'), base.size());
-      if (dot == 0 || base[dot - 1] != '_') break;
-      base.erase(dot - 1, 1);
-    }
-    std::vector<Op> candidates = Overloads(base);
-    if (candidates.empty()) {
-      if (const std::optional<Op> exact = FindOp(base)) candidates = {*exact};
-    }
-    for (Op candidate : candidates) {
-      WrittenCall match = Match(candidate, texts);
-      const bool fits = Fits(match);
-      if (fits || !written) written = std::move(match);  // no match: the first overload, for its error
-      if (fits) break;
-    }
-    if (written) {
-      in_place = stripped;
-      break;
-    }
-  }
-  if (!written) {
-    return Error(name, StrCat("unknown op `", name, "`", DidYouMeanOp(name)));
-  }
-  const Schema& schema = SchemaOf(written->op);
+// Returns the arguments if they fit the overload.
+std::optional<Args> ArgsOf(const Match& match, absl::Span<const Value> values) {
+  if (match.missing >= 0) return std::nullopt;
+  const Schema& schema = SchemaOf(match.op);
   Args args(schema.args.size());
   std::vector<bool> given(schema.args.size(), false);
-  for (const WrittenArgument& argument : written->arguments) {
-    if (argument.at < 0 && argument.by_name) {
-      return Error(argument.name, StrCat("unknown argument `", argument.name, "` of ", schema.full_name()));
-    }
-  }
-  for (const WrittenArgument& argument : written->arguments) {
-    if (argument.at < 0) {
-      return Error(argument.text,
-                   StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
-    }
-    const size_t at = static_cast<size_t>(argument.at);
-    if (given[at]) return Error(argument.text, StrCat("duplicate argument `", schema.args[at].name, "`"));
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (match.places[i] < 0) return std::nullopt;
+    const auto at = static_cast<size_t>(match.places[i]);
+    if (given[at]) return std::nullopt;
     given[at] = true;
-    if (!Argument(schema.args[at], argument.text, &args[at])) return false;
-  }
-  if (written->missing >= 0) {
-    const ArgSpec& missing = schema.args[static_cast<size_t>(written->missing)];
-    return Error(call, StrCat(schema.full_name(), ": missing argument `", missing.name, "`"));
+    absl::StatusOr<IValue> argument = ToOpArgument(schema.args[at], values[i]);
+    if (!argument.ok()) return std::nullopt;
+    args[at] = *std::move(argument);
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) args[i] = schema.args[i].default_value;
   }
+  return args;
+}
+
+}  // namespace
+
+absl::StatusOr<IValue> ToOpArgument(const ArgSpec& spec, const Value& given) {
+  const Value& value = spec.type == ArgType::kTensorList ? given : given.single();
+  // `none` is also the name of an approximation.
+  if (value.none() && spec.type == ArgType::kString && !spec.optional) return IValue(std::string("none"));
+  if (value.none() && spec.optional) return IValue();
+  switch (spec.type) {
+    case ArgType::kTensor:
+      if (const Tensor* t = value.get<Tensor>()) return IValue(*t);
+      return Unexpected(spec, "a tensor", value);
+    case ArgType::kTensorList:
+      return ToTensors(spec, value);
+    case ArgType::kScalar:
+    case ArgType::kInt:
+    case ArgType::kFloat:
+    case ArgType::kBool:
+      return ToNumber(spec, value);
+    case ArgType::kIntList:
+    case ArgType::kFloatList:
+      return ToNumbers(spec, value);
+    case ArgType::kString:
+      if (const std::string* text = TextOf(value)) return IValue(*text);
+      return Unexpected(spec, "a string", value);
+    case ArgType::kDtype:
+      if (const auto* word = value.get<Value::Word>()) {
+        const std::optional<ElementType> type = ElementTypeFromText(word->text);
+        if (type && IsArrayType(*type)) return IValue(*type);
+      }
+      return Unexpected(spec, "an element type, such as f32,", value);
+  }
+  return Unexpected(spec, "a value", value);
+}
+
+bool ScriptRunner::RunOp(Op op, Args args, bool in_place, SourceRange range) {
   const IValue self = args.empty() ? IValue() : args[0];
-  *outputs = Dispatch(written->op, std::move(args));
-  if (!CheckStatus(call)) return false;
-  if (in_place) {
-    const Tensor* target = self.get<Tensor>();
-    if (target == nullptr) return Error(call, "missing tensor to write to");
-    WriteInPlace(*target, (*outputs)[0]);
-    *outputs = Outputs{*target};
-    return CheckStatus(call);
-  }
-  return true;
-}
-
-bool ScriptRunner::Assignment(std::string_view names, std::string_view value) {
-  const std::vector<std::string_view> targets = SplitTopLevel(names);
-  for (std::string_view target : targets) {
-    if (target.size() < 2 || target.front() != '%') return Error(target, "expected a variable, %name");
-  }
-  std::string_view rest = value;
-  const std::string_view word = TakeWord(&rest);
   Outputs outputs;
-  if (word == "tensor") {
-    std::optional<Literal> literal = ReadLiteralLine(source_, rest, &tracer_.device()->context(), &sink_);
-    if (!literal) return false;
-    outputs.push_back(tracer_.FromLiteral(*std::move(literal)));
-  } else if (word == "hash") {
-    std::string_view numbers = rest;
-    const std::string_view shape_text = TakeWord(&numbers);
-    absl::StatusOr<Shape> shape = ParseShapeText(shape_text, &tracer_.device()->context());
-    uint32_t k = 0;
-    const auto [end, error] = std::from_chars(numbers.data(), numbers.data() + numbers.size(), k);
-    if (shape.ok() && shape->IsArray() && hlokit::ByteSize(*shape) > (int64_t{1} << 32)) {
-      return Error(shape_text, "values of scripts have at most 4 GiB");
-    }
-    if (!shape.ok() || !shape->IsArray() || shape->element_count() < 0 || error != std::errc() ||
-        end != numbers.data() + numbers.size()) {
-      return Error(rest, "expected a shape and a number, hash f32[2,3] 0");
-    }
-    Literal literal = Literal::Zeros(*shape);
-    const size_t width = static_cast<size_t>(BytesOf(shape->element_type()));
-    for (int64_t i = 0; i < shape->element_count(); ++i) {
-      StoreScalar(shape->element_type(), HashedValue(k, static_cast<uint32_t>(i)),
-                  literal.data() + static_cast<size_t>(i) * width);
-    }
-    outputs.push_back(tracer_.FromLiteral(std::move(literal)));
-  } else if (word == "grad") {
-    Tensor t;
-    if (!Variable(rest, &t)) return false;
-    if (!t.grad().defined()) return Error(rest, StrCat("`", rest, "` has no gradient"));
-    outputs.push_back(t.grad());
-  } else if (word.starts_with("%")) {
-    Tensor t;
-    if (!Variable(word, &t)) return false;
-    outputs.push_back(t);
-  } else if (!CallOp(value, &outputs)) {
-    return false;
+  {
+    // An op that runs on the host waits for values.
+    std::optional<OthersRun> others;
+    if ((InfoOf(op).flags & kFallback) != 0) others.emplace(context_);
+    outputs = Dispatch(op, std::move(args));
   }
-  if (targets.size() > outputs.size()) {
-    return Error(names, StrCat(targets.size(), " names for ", outputs.size(), " results"));
+  if (!CheckStatus(range)) return false;
+  if (in_place) {
+    const Tensor* const target = self.get<Tensor>();
+    if (target == nullptr) return Error(range, "missing tensor to write to");
+    WriteInPlace(*target, outputs[0]);
+    outputs = Outputs{*target};
+    if (!CheckStatus(range)) return false;
   }
-  for (size_t i = 0; i < targets.size(); ++i) Assign(targets[i], outputs[i]);
+  if (outputs.size() == 1 && !SchemaOf(op).list_output) {
+    Push(Value(std::move(outputs[0])));
+    return true;
+  }
+  return PushList(std::vector<Value>(outputs.begin(), outputs.end()), range, true);
+}
+
+bool ScriptRunner::CallNamed(std::string_view name, bool in_place, std::vector<Value> values, SourceRange range) {
+  CallSite call;
+  call.kind = CallSite::Kind::kOp;
+  call.name = std::string(name);
+  call.range = range;
+  // An op that writes in place itself, or one whose result is written.
+  call.ops = in_place ? Overloads(StrCat(name, "_")) : std::vector<Op>();
+  call.in_place = in_place && call.ops.empty();
+  if (call.ops.empty()) call.ops = Overloads(name);
+  call.arguments.resize(values.size());
+  for (CallArgument& argument : call.arguments) argument.range = range;
+  return CallOp(call, std::move(values));
+}
+
+bool ScriptRunner::CallOp(const CallSite& call, std::vector<Value> values) {
+  std::optional<Match> first;
+  for (Op op : call.ops) {
+    Match match = MatchOf(op, call.arguments);
+    if (std::optional<Args> args = ArgsOf(match, values)) {
+      values.clear();
+      return RunOp(op, *std::move(args), call.in_place, call.range);
+    }
+    if (!first) first = std::move(match);
+  }
+  // The error of the first overload.
+  if (!first) return Error(call.range, StrCat("unknown op `", call.name, "`"));
+  const Schema& schema = SchemaOf(first->op);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const CallArgument& argument = call.arguments[i];
+    if (first->places[i] >= 0) continue;
+    if (!argument.name.empty()) {
+      return Error(argument.name_range, StrCat("unknown argument `", argument.name, "` of ", schema.full_name()));
+    }
+    return Error(argument.range, StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
+  }
+  std::vector<bool> given(schema.args.size(), false);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<size_t>(first->places[i]);
+    if (given[at]) return Error(call.arguments[i].range, StrCat("duplicate argument `", schema.args[at].name, "`"));
+    given[at] = true;
+    const absl::StatusOr<IValue> argument = ToOpArgument(schema.args[at], values[i]);
+    if (!argument.ok()) return Fail(call.arguments[i].range, argument.status());
+  }
+  const ArgSpec& missing = schema.args[static_cast<size_t>(std::max(first->missing, 0))];
+  return Error(call.range, StrCat(schema.full_name(), ": missing argument `", missing.name, "`"));
+}
+
+bool ScriptRunner::Bind(const Signature& signature, const CallSite& call, const std::vector<size_t>& places,
+                        std::vector<Value> values, std::vector<Value>* bound) {
+  const std::vector<Parameter>& parameters = signature.parameters;
+  bound->clear();
+  for (const Parameter& parameter : parameters) bound->push_back(parameter.default_value);
+  std::vector<Value> rest;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Parameter& parameter = parameters[places[i]];
+    if (signature.variadic && places[i] + 1 == parameters.size()) {
+      rest.push_back(Value(values[i].single()));
+      continue;
+    }
+    absl::StatusOr<Value> value = ConvertTo(parameter, values[i]);
+    if (!value.ok()) return Fail(call.arguments[i].range, value.status());
+    (*bound)[places[i]] = *std::move(value);
+  }
+  if (!signature.variadic) return true;
+  absl::StatusOr<Value> list = Value::ListOf(std::move(rest));
+  if (!list.ok()) return Fail(call.range, list.status());
+  bound->back() = *std::move(list);
   return true;
 }
 
-}  // namespace hlokit::lazy
+bool ScriptRunner::CallNative(const CallSite& call, std::vector<Value> values) {
+  if (call.native->host && tracing_ != nullptr) {
+    return Error(call.range, StrCat(call.name, " waits for other devices and cannot be captured here"),
+                 "call it directly in the captured block, or outside of it");
+  }
+  std::vector<Value> bound;
+  if (!Bind(call.native->signature, call, call.places, std::move(values), &bound)) return false;
+  absl::StatusOr<Value> result = call.native->call(context_, Arguments(bound));
+  if (!CheckStatus(call.range)) return false;
+  if (!result.ok()) return Fail(call.range, result.status());
+  Push(*std::move(result));
+  return true;
+}
+
+bool ScriptRunner::CallFunction(const CallSite& call, std::vector<Value> values) {
+  std::vector<Value> bound;
+  const Signature& signature = program_.functions[call.function].signature;
+  if (!Bind(signature, call, call.places, std::move(values), &bound)) return false;
+  for (Value& argument : bound) argument = Value(argument.single());
+  return EnterFunction(call.function, std::move(bound), call.range);
+}
+
+bool ScriptRunner::CallModule(const CallSite& call, std::vector<Value> values) {
+  const Value callee = Pop();
+  const std::shared_ptr<Module> module = callee.object<Module>();
+  if (module == nullptr) return Error(call.range, StrCat("expected a module to call, found ", callee.KindName()));
+  std::vector<size_t> places;
+  const bool ok = AssignArguments(module->forward_signature(), call, &places,
+                                  [&](SourceRange range, std::string message, std::string hint) {
+                                    Error(range, std::move(message), std::move(hint));
+                                  });
+  std::vector<Value> bound;
+  if (!ok || !Bind(module->forward_signature(), call, places, std::move(values), &bound)) return false;
+  absl::StatusOr<Value> result = module->Call(Arguments(bound));
+  if (!CheckStatus(call.range)) return false;
+  if (!result.ok()) return Fail(call.range, result.status());
+  Push(*std::move(result));
+  return true;
+}
+
+bool ScriptRunner::Call(const Instruction& i) {
+  const CallSite& call = program_.calls[i.a];
+  std::vector<Value> values = PopMany(call.arguments.size());
+  switch (call.kind) {
+    case CallSite::Kind::kOp:
+      return CallOp(call, std::move(values));
+    case CallSite::Kind::kNative:
+      return CallNative(call, std::move(values));
+    case CallSite::Kind::kFunction:
+      return CallFunction(call, std::move(values));
+    case CallSite::Kind::kValue:
+      return CallModule(call, std::move(values));
+  }
+  return false;
+}
+
+}  // namespace hlokit::lazy::script

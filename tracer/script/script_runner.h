@@ -1,114 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
-// Execution of scripts (script.h): variables and calls in script_calls.cc, statements in script_statements.cc, blocks
-// in script.cc.
+// Runs a parsed script on one device: the machine in script_runner.cc, operators in script_operators.cc, calls in
+// script_calls.cc, statements in script_statements.cc, captured blocks in script_captures.cc.
 #ifndef HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_
 #define HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "tracer/autograd/node.h"
 #include "tracer/capture/capture.h"
 #include "tracer/capture/compile_region.h"
 #include "tracer/dispatch/autocast.h"
-#include "tracer/graph/schema.h"
 #include "tracer/graph/scope.h"
+#include "tracer/script/native_functions.h"
 #include "tracer/script/script.h"
+#include "tracer/script/script_objects.h"
+#include "tracer/script/script_program.h"
+#include "tracer/script/script_value.h"
 #include "tracer/step/dynamic_shape_detector.h"
 
-namespace hlokit::lazy {
-
-// Removes and returns the first word.
-std::string_view TakeWord(std::string_view* s);
+namespace hlokit::lazy::script {
 
 class ScriptRunner {
  public:
-  ScriptRunner(const SourceBuffer& source, Tracer& tracer, const ProgramOptions& options, TextWriter& out,
-               DiagnosticSink* sink)
-      : source_(source), tracer_(tracer), options_(options), out_(out), sink_(*sink) {}
+  // context: the device, whose turn is held while the script runs.
+  ScriptRunner(const SourceBuffer& source, const ScriptProgram& program, const RunContext& context,
+               const ProgramOptions& options, TextWriter& out, DiagnosticSink* sink)
+      : source_(source),
+        program_(program),
+        tracer_(*context.tracer),
+        options_(options),
+        out_(out),
+        sink_(*sink),
+        context_(context) {}
 
+  // Returns false after an error, which is in the sink.
   bool Run(ProgramResult* result);
 
  private:
-  struct Block {
-    enum Kind { kNoGrad, kAutocast, kScope, kRepeat, kCompile } kind;
-    size_t line = 0;   // of the statement that opened it
-    int64_t left = 0;  // for repeat: iterations after this one
+  struct OpenBlock {
     std::unique_ptr<AutoGradMode> grad_mode;
     std::unique_ptr<AutocastGuard> autocast;
     std::unique_ptr<ScopedTrace> scope;
     std::unique_ptr<CompileRegion> region;
   };
-
-  // A part of a capture block: variables that it reads and assigns, and the function of its lines.
-  struct CaptureBlock {
-    std::vector<std::string_view> arguments;
-    std::vector<std::string> results;
-    std::unique_ptr<CapturedFunction> function;
+  // A running function.
+  struct Frame {
+    size_t function = 0;
+    uint32_t next = 0;  // place in its code
+    size_t stack = 0;   // size of the stack below its values
+    std::vector<Value> variables;
+    std::vector<OpenBlock> blocks;
+    std::vector<std::unique_ptr<ScopedFrame>> lines;  // of the current statement, and of captures around it
   };
+  // A part of a captured block: what its last traces assigned.
+  struct CapturedPart {
+    struct Results {
+      std::vector<uint32_t> tensors;                   // variables that are results of the captured function
+      std::vector<std::pair<uint32_t, Value>> others;  // variables that are no tensors
+      bool repeatable = true;                          // a replay gives the same values
+    };
+    std::unique_ptr<CapturedFunction> function;
+    std::vector<double> state;                       // numbers that the current call depends on
+    std::map<std::vector<double>, Results> results;  // by state
+    const Capture::Part* part = nullptr;
+  };
+  static constexpr size_t kMaxFrames = 64;
+  static constexpr size_t kMaxBlocks = 1000;
 
-  bool Error(std::string_view at, std::string message, std::string hint = "") {
-    sink_.Error(DiagnosticKind::kEvaluation,
-                {static_cast<uint32_t>(at.data() - source_.text().data()), static_cast<uint32_t>(at.size())},
-                std::move(message), std::move(hint));
-    return false;
-  }
-  bool Statement(std::string_view line);
-  bool Assignment(std::string_view names, std::string_view value);
-  bool CallOp(std::string_view call, Outputs* outputs);
-  bool Variable(std::string_view name, Tensor* t);
-  bool Variables(std::string_view names, Tensors* tensors);
-  bool Argument(const ArgSpec& spec, std::string_view text, IValue* value);
-  bool Dump(std::string_view kind, std::string_view names, std::string_view at);
-  bool Open(std::string_view line, std::string_view word, std::string_view rest, size_t at);
-  bool Close(std::string_view at, size_t* next);
-  bool RunLines(size_t begin, size_t end);
-  // Runs a capture block: its parts between graph breaks are captured functions.
-  bool Capture(std::string_view line, std::string_view rest, size_t at, size_t* next);
-  bool CapturePart(std::string_view line, size_t begin, size_t end, GraphCaptureOptions options);
-  // Returns the statements of a capture block that need values, and may be run between parts of it.
-  std::vector<size_t> GraphBreaks(size_t begin, size_t end) const;
-  std::vector<std::string_view> ReadBeforeWritten(size_t begin, size_t end) const;
+  bool Error(SourceRange range, std::string message, std::string hint = "");
+  bool Fail(SourceRange range, const absl::Status& status) { return Error(range, std::string(status.message())); }
+  // Reports pending errors of ops.
+  bool CheckStatus(SourceRange range);
+  bool CountStatement(SourceRange range);
+
+  // ---- the machine ----
+  // Runs until the frame at `depth` reaches `end`, or returns if `end` is beyond its code.
+  bool Execute(size_t depth, uint32_t end);
+  bool Step(const Instruction& i);
+  bool StepStatement(const Instruction& i);
+  bool Jump(const Instruction& i);
+  Frame& frame() { return *frames_.back(); }
+  const Function& function() { return program_.functions[frame().function]; }
+  void Push(Value value) { stack_.push_back(std::move(value)); }
+  Value Pop();
+  // Removes the last `count` values.
+  std::vector<Value> PopMany(size_t count);
+  bool EnterFunction(size_t number, std::vector<Value> arguments, SourceRange range);
+  bool Return(const Instruction& i);
+  void LeaveFrame();
+  bool Load(const Instruction& i);
+  bool Store(const Instruction& i);
+  bool IsTrue(const Value& value, SourceRange range, bool* result);
+  bool BeginLoop(const Instruction& i);
+  bool MakeList(const Instruction& i);
+  bool MakeLiteral(const Instruction& i);
+  bool MakeHash(const Instruction& i);
+  absl::StatusOr<Shape> ShapeAt(SourceRange range);
+  bool PushList(std::vector<Value> values, SourceRange range, bool results);
+
+  // ---- operators ----
+  bool Unary(const Instruction& i);
+  bool Binary(const Instruction& i);
+  bool Index(const Instruction& i);
+  bool NumberOperator(Operator op, Scalar a, Scalar b, SourceRange range);
+  bool TensorOperator(Operator op, const Value& a, const Value& b, bool in_place, SourceRange range);
+  bool Item(const Value& value, SourceRange range);
+
+  // ---- calls ----
+  bool Call(const Instruction& i);
+  bool CallOp(const CallSite& call, std::vector<Value> values);
+  bool CallNative(const CallSite& call, std::vector<Value> values);
+  bool CallFunction(const CallSite& call, std::vector<Value> values);
+  bool CallModule(const CallSite& call, std::vector<Value> values);
+  // Converts arguments to values of parameters. `optional_last`: of a variadic function.
+  bool Bind(const Signature& signature, const CallSite& call, const std::vector<size_t>& places,
+            std::vector<Value> values, std::vector<Value>* bound);
+  bool RunOp(Op op, Args args, bool in_place, SourceRange range);
+  // Calls an op of this name with values by position.
+  bool CallNamed(std::string_view name, bool in_place, std::vector<Value> values, SourceRange range);
+
+  // ---- statements ----
+  bool Open(const Instruction& i);
+  bool Close(const Instruction& i);
+  bool RequiresGrad(const Instruction& i);
+  bool Backward(const Instruction& i);
+  bool ZeroGrad(const Instruction& i);
+  bool StepOptimizers(const Instruction& i);
+  bool Train(const Instruction& i);
+  bool MarkStep(const Instruction& i);
+  bool Wait(const Instruction& i);
+  bool ManualSeed(const Instruction& i);
+  bool Print(const Instruction& i);
+  bool PrintItem(const Instruction& i);
+  bool Dump(const Instruction& i);
+  bool DumpText(std::string_view kind, const Tensors& tensors, SourceRange range);
+  bool TensorsOf(const std::vector<Value>& values, SourceRange range, Tensors* tensors);
+  std::string_view TextAt(SourceRange range) const { return source_.text().substr(range.offset, range.size); }
+
+  // ---- captures ----
+  bool RunCapture(const Instruction& i);
+  bool RunPart(size_t capture, size_t part, SourceRange range);
+  // Returns numbers on which a part depends: values of variables other than tensors, and sizes.
+  std::vector<double> StateOf(const Capture::Part& part, Tensors* arguments);
+  Tensors TracePart(CapturedPart* part);
   std::string CaptureReport() const;
-  void Assign(std::string_view name, Tensor t) {
-    if (assigned_ != nullptr && std::find(assigned_->begin(), assigned_->end(), name) == assigned_->end()) {
-      assigned_->emplace_back(name);
-    }
-    const auto [it, fresh] = index_.try_emplace(std::string(name), variables_.size());
-    if (fresh) variables_.emplace_back(std::string(name), Tensor());
-    variables_[it->second].second = std::move(t);
-  }
-  // Reports pending errors of ops at the statement.
-  bool CheckStatus(std::string_view at) {
-    const absl::Status s = tracer_.status();
-    if (s.ok()) return true;
-    tracer_.ClearStatus();
-    return Error(at, std::string(s.message()));
-  }
 
   const SourceBuffer& source_;
+  const ScriptProgram& program_;
   Tracer& tracer_;
   const ProgramOptions& options_;
   TextWriter& out_;
   DiagnosticSink& sink_;
-  std::vector<std::pair<std::string, Tensor>> variables_;
-  absl::flat_hash_map<std::string, size_t> index_;
-  std::vector<std::string_view> lines_;
-  std::vector<Block> blocks_;
+  RunContext context_;
+  std::vector<Value> stack_;
+  std::vector<std::unique_ptr<Frame>> frames_;
   int64_t statements_ = 0;                                                  // run so far
   std::map<std::string, std::unique_ptr<DynamicShapeDetector>> detectors_;  // of compile blocks, by name
-  std::map<size_t, CaptureBlock> captures_;                                 // by first line
-  std::vector<std::string>* assigned_ = nullptr;                            // names, while a capture block is traced
+  std::map<std::pair<size_t, size_t>, CapturedPart> captures_;              // by capture and part
+  CapturedPart* tracing_ = nullptr;                                         // the part being traced
+  std::vector<uint32_t> assigned_;                                          // variables, while a part is traced
+  size_t tracing_frame_ = 0;                                                // number of frames at its start
 };
 
-}  // namespace hlokit::lazy
+// Returns the argument of an op, or an error; `spec.optional` accepts none.
+absl::StatusOr<IValue> ToOpArgument(const ArgSpec& spec, const Value& value);
+
+}  // namespace hlokit::lazy::script
 
 #endif  // HLOKIT_TRACER_SCRIPT_SCRIPT_RUNNER_H_

@@ -28,6 +28,9 @@ namespace {
 
 std::atomic<uint64_t> next_mark{1};
 
+// Larger graphs are not compared for profiles.
+constexpr int64_t kMaxExplainedNodes = 20000;
+
 // Incremented when lowerings or the serialized form of programs change.
 constexpr std::string_view kProgramVersion = "3";
 
@@ -399,7 +402,14 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   }
   Describe(device, slice, &compiled);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
-  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
+  if (tracer.options().explain_recompiles || (runtime::Profiler::active() && compiled.nodes <= kMaxExplainedNodes)) {
+    const runtime::TraceMe tool(runtime::kToolSpan);
+    Explanation explanation = ExplainCompilation(device, slice, options, other_setting, &compiled);
+    runtime::Profiler::ExplainCompilation(compiled.executable.get(), explanation.difference);
+    if (tracer.options().explain_recompiles && !explanation.text.empty()) {
+      tracer.AddExplanation(std::move(explanation.text));
+    }
+  }
   device.cache().Insert(result.graph);
   return result;
 }

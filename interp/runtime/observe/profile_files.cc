@@ -34,6 +34,7 @@ constexpr int kDigits = 15;
 constexpr std::string_view kCounters = "_counters_";
 // Derived lines follow those of the file.
 constexpr int64_t kFrameworkLines = 100;
+constexpr size_t kMaxScopeDepth = 32;  // scopes inside of it are not shown
 
 class TraceWriter {
  public:
@@ -110,8 +111,10 @@ class TraceWriter {
     std::string open_step;
     for (int k = 0; k < line.events_size(); ++k) {
       const proto::XEvent& event = line.events(k);
+      // Times in a file are arbitrary: sums of doubles do not overflow.
       const bool contains = k + 1 < line.events_size() && line.events(k + 1).duration_ps() > 0 &&
-                            line.events(k + 1).offset_ps() < event.offset_ps() + event.duration_ps();
+                            static_cast<double>(line.events(k + 1).offset_ps()) <
+                                static_cast<double>(event.offset_ps()) + static_cast<double>(event.duration_ps());
       if (contains || event.duration_ps() == 0) continue;
       const std::string path = StatText(plane, event, "tf_op");
       if (path.empty()) continue;
@@ -121,6 +124,7 @@ class TraceWriter {
       std::vector<std::string> names = absl::StrSplit(path, '/');
       ops->push_back({std::string(names.back()), start, end});
       names.pop_back();
+      if (names.size() > kMaxScopeDepth) names.resize(kMaxScopeDepth);
       if (step != open_step) open.clear();
       open_step = step;
       size_t same = 0;

@@ -172,6 +172,18 @@ void Profiler::RecordCompilation(std::shared_ptr<Executable> executable) {
   recorder.profile.compilations.push_back({std::move(executable), NumberOfThread(&recorder), ProfileClock()});
 }
 
+void Profiler::ExplainCompilation(const Executable* executable, std::string_view reason) {
+  if (!active()) return;
+  Recorder& recorder = TheRecorder();
+  std::lock_guard<std::mutex> lock(recorder.mutex);
+  std::vector<CompilationEvent>& compilations = recorder.profile.compilations;
+  for (size_t k = compilations.size(); k-- > 0;) {
+    if (compilations[k].executable.get() != executable) continue;
+    compilations[k].reason = std::string(reason);
+    return;
+  }
+}
+
 void Profiler::SetThreadName(std::string_view name) { thread_name = std::string(name); }
 
 void Profiler::SetSourceProvider(std::string (*provider)()) { source_provider.store(provider); }

@@ -56,6 +56,7 @@ struct CompilationEvent {
   std::shared_ptr<Executable> executable;
   uint32_t thread = 0;
   int64_t time_ns = 0;
+  std::string reason = {};  // why no known program was used; "": not explained
 };
 
 struct Profile {
@@ -85,6 +86,8 @@ class Profiler {
   static void RecordExecution(std::shared_ptr<Executable> executable, int device, bool collective = false);
   // Records a compilation if a profile is being recorded.
   static void RecordCompilation(std::shared_ptr<Executable> executable);
+  // Sets the reason of the last compilation of `executable`.
+  static void ExplainCompilation(const Executable* executable, std::string_view reason);
   // Discards what was recorded since Start, so that the profile begins here: after a program has set up its parameters.
   static void Restart();
   // Sets the name of this thread in profiles. Threads with the same name share a line.

@@ -13,6 +13,7 @@ namespace {
 
 // Steps are numbered up to this; the numbers of a program may be arbitrary.
 constexpr int64_t kMaxStepNumber = int64_t{1} << 32;
+constexpr size_t kMaxCauses = 64;  // of a step; later ones are not told apart
 
 double* SecondsIn(HostPhase phase, HostStep* step) {
   switch (phase) {
@@ -49,8 +50,13 @@ void HostPlanRecorder::Add(const ThreadPoint& point, double at, bool ends_step) 
     if (point.in != ThreadPoint::kNone && (phase == HostPhase::kCompile || phase == HostPhase::kTransfer ||
                                            phase == HostPhase::kInput || phase == HostPhase::kTrace)) {
       const std::string& source = profile_.events[point.in].source;
-      AddCause(phase, phase == HostPhase::kTrace ? open_.empty() ? std::string() : open_.back().path : std::string(),
-               source, point.work);
+      if (in == kCompileSpan && point.kind == ThreadPoint::Kind::kEnd) {
+        AddCause(phase, ReasonOf(profile_.events[point.in]), source, point.work);
+      } else if (phase == HostPhase::kTrace) {
+        AddCause(phase, open_.empty() ? std::string() : open_.back().path, source, point.work);
+      } else if (phase != HostPhase::kCompile) {
+        AddCause(phase, "", source, point.work);
+      }
     }
   }
   if (!point.in_tool && !IsWait(in)) step_cpu_ += point.cpu;
@@ -62,10 +68,12 @@ void HostPlanRecorder::Add(const ThreadPoint& point, double at, bool ends_step) 
                          e.name != runtime::kToolSpan;
       if (scope) path = path.empty() ? e.name : StrCat(path, "/", e.name);
       open_.push_back({point.index, std::move(path), at});
+      if (StatOf(e, "fallback", 0) != 0) fallbacks_.push_back(point.index);
       if (point.in_tool) break;
       if (IsDeviceWait(e.name)) {
         step().waits = true;
-        AddCause(HostPhase::kFetch, OpenFallback(), e.source, 0);
+        AddCause(HostPhase::kFetch, fallbacks_.empty() ? std::string() : profile_.events[fallbacks_.back()].name,
+                 e.source, 0);
       } else if (IsWait(e.name) && PhaseOfSpan(e.name) == HostPhase::kInput) {
         AddCause(HostPhase::kInput, "", e.source, 0);
       }
@@ -73,6 +81,7 @@ void HostPlanRecorder::Add(const ThreadPoint& point, double at, bool ends_step) 
     }
     case ThreadPoint::Kind::kEnd: {
       const runtime::TraceEvent& e = profile_.events[point.index];
+      if (!fallbacks_.empty() && fallbacks_.back() == point.index) fallbacks_.pop_back();
       while (!open_.empty() && open_.back().event != point.index) open_.pop_back();
       if (open_.empty()) break;
       const bool scope = !point.in_tool && PhaseOfSpan(e.name) == HostPhase::kTrace && StatOf(e, "_r", 0) == 0 &&
@@ -115,13 +124,13 @@ void HostPlanRecorder::AddCause(HostPhase phase, std::string what, const std::st
     ++cause.count;
     return;
   }
+  if (step().causes.size() >= kMaxCauses) return;
   step().causes.push_back({phase, std::move(what), source, seconds, 1});
 }
 
-std::string HostPlanRecorder::OpenFallback() const {
-  for (size_t k = open_.size(); k-- > 0;) {
-    const runtime::TraceEvent& e = profile_.events[open_[k].event];
-    if (StatOf(e, "fallback", 0) != 0) return e.name;
+std::string HostPlanRecorder::ReasonOf(const runtime::TraceEvent& compile) const {
+  for (const runtime::CompilationEvent& c : profile_.compilations) {
+    if (c.thread == compile.thread && c.time_ns >= compile.start_ns && c.time_ns <= compile.end_ns) return c.reason;
   }
   return "";
 }

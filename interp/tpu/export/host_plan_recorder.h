@@ -39,8 +39,8 @@ class HostPlanRecorder {
     double start;
   };
   void AddCause(HostPhase phase, std::string what, const std::string& source, double seconds);
-  // Returns the op without lowering that is being run, or "".
-  std::string OpenFallback() const;
+  // Returns why the compilation in this span was necessary, or "".
+  std::string ReasonOf(const runtime::TraceEvent& compile) const;
   HostStep& step() { return steps_[ends_.size()]; }
 
   const runtime::Profile& profile_;
@@ -48,6 +48,7 @@ class HostPlanRecorder {
   std::vector<double> ends_;
   std::vector<int64_t> numbers_;
   std::vector<OpenSpan> open_;
+  std::vector<size_t> fallbacks_;                 // events of ops without lowering in progress
   std::vector<std::pair<size_t, int64_t>> runs_;  // program and step
   double input_ = 0, transfer_ = 0;
   int64_t prefetch_ = 0;

@@ -90,6 +90,25 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   return result;
 }
 
+RecordedRun ProfileSimulation::recorded_run() const {
+  RecordedRun run;
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    const Program& program = *programs_[p];
+    const double runs = p < replay_.runs_per_step.size() ? replay_.runs_per_step[p] : 0;
+    run.graphs.push_back({&program.input, &program.plan, runs, program.compile_time, program.measured_compile_seconds});
+  }
+  run.threads = replay_.threads;
+  run.step_numbers = replay_.step_numbers;
+  if (replay_.step_numbers.empty()) return run;
+  double begin = -1;
+  for (const ProgramExecution& e : replay_.runs) {
+    if (e.step != replay_.step_numbers.back() || e.device > 0) continue;
+    if (begin < 0) begin = e.start;
+    run.step.push_back({&programs_[e.program]->input, &programs_[e.program]->plan, e.start - begin});
+  }
+  return run;
+}
+
 ProfileSpace ProfileSimulation::ToSpace(int64_t devices, size_t max_events) const {
   ProfileSpace space;
   int64_t most = 1;

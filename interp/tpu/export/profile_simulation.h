@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "interp/runtime/observe/profiler.h"
 #include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/report_graphs.h"
 #include "interp/tpu/export/xplane.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/compile_time.h"
@@ -40,6 +41,8 @@ class ProfileSimulation {
   // Returns the modeled time of a TPU compiler, and the CPU seconds that compiling took in the recorded process.
   const CompileTime& compile_time(size_t program) const { return programs_[program]->compile_time; }
   double measured_compile_seconds(size_t program) const { return programs_[program]->measured_compile_seconds; }
+  // Returns all graphs, threads and one steady step for ReportDocument.
+  RecordedRun recorded_run() const;
   // Returns the space for XSpaceBytes.
   ProfileSpace ToSpace(int64_t devices, size_t max_events) const;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -86,11 +87,12 @@ class Replayer {
   }
 
   void ReadThreads() {
-    threads_.resize(std::max<size_t>(profile_.threads.size(), 1));
+    const std::vector<ThreadRecord> records = RecordsOfThreads(profile_);
+    threads_.resize(records.size());
     for (uint32_t t = 0; t < threads_.size(); ++t) {
       const absl::Span<const int64_t> ends =
           t == main_ ? absl::MakeConstSpan(profile_.step_ends_ns) : absl::Span<const int64_t>();
-      threads_[t].points = PointsOfThread(profile_, t, ends, options_);
+      threads_[t].points = PointsOfThread(profile_, t, records[t], ends, options_);
       step_ends_.emplace_back();
       for (const ThreadPoint& p : threads_[t].points) {
         if (p.kind == ThreadPoint::Kind::kCall && p.in_tool) of_tools_.push_back(p.index);
@@ -106,7 +108,7 @@ class Replayer {
     for (size_t e = 0; e < profile_.executions.size(); ++e) {
       if (std::binary_search(of_tools_.begin(), of_tools_.end(), e)) continue;
       queues_[profile_.executions[e].device].executions.push_back(e);
-      devices_of_[profile_.executions[e].thread].push_back(profile_.executions[e].device);
+      devices_of_[profile_.executions[e].thread].insert(profile_.executions[e].device);
     }
     for (size_t i = 0; i < profile_.events.size(); ++i) {
       for (const auto& [name, value] : profile_.events[i].stats) {
@@ -171,6 +173,7 @@ class Replayer {
         break;
     }
     thread.now = until;
+    if (t == main_) reached_.emplace_back(p.ns, until);
     ++thread.next;
     return true;
   }
@@ -183,10 +186,11 @@ class Replayer {
       const Thread& main = threads_[main_];
       const bool passed = main.next >= main.points.size() || main.points[main.next].ns >= first.ns;
       if (!passed && !force) return false;
-      if (options_.times == HostTimes::kRecorded) {
-        thread.now = 0;
-      } else {
-        thread.now = main.now;
+      // Times of recordings count from the start of the profile on all threads.
+      if (options_.times != HostTimes::kRecorded) {
+        const auto after = std::upper_bound(reached_.begin(), reached_.end(), first.ns,
+                                            [](int64_t ns, const auto& point) { return ns < point.first; });
+        thread.now = after == reached_.begin() ? 0 : (after - 1)->second;
       }
     }
     thread.begun = true;
@@ -209,7 +213,7 @@ class Replayer {
   bool AwaitDevice(uint32_t t, const TraceEvent& e, bool force, double* until) const {
     const auto own = devices_of_.find(t);
     for (const auto& [device, queue] : queues_) {
-      if (own != devices_of_.end() && std::find(own->second.begin(), own->second.end(), device) == own->second.end()) {
+      if (own != devices_of_.end() && !own->second.contains(device)) {
         continue;
       }
       const auto after = std::partition_point(queue.executions.begin(), queue.executions.end(), [&](size_t execution) {
@@ -410,16 +414,18 @@ class Replayer {
   uint32_t main_ = 0;
   bool roots_ = false;  // the program's thread has spans of steps
   std::vector<Thread> threads_;
-  std::vector<std::vector<int64_t>> step_ends_;      // by thread, as recorded
-  std::map<int, Queue> queues_;                      // by device
-  std::map<uint32_t, std::vector<int>> devices_of_;  // by thread: of its calls
-  std::map<int64_t, size_t> produced_by_;            // by flow: the event
-  std::vector<bool> done_;                           // by event: its end is known
-  std::vector<double> start_, end_;                  // by event
-  std::vector<double> called_, ended_;               // by execution
-  std::map<size_t, double> started_;                 // by execution
-  std::vector<int64_t> run_of_;                      // by execution: index into result_.runs
-  std::vector<size_t> of_tools_;                     // executions within spans of tools
+  std::vector<std::vector<int64_t>> step_ends_;  // by thread, as recorded
+  std::vector<std::pair<int64_t, double>>
+      reached_;                                   // recorded and replayed time of the program's thread, at its points
+  std::map<int, Queue> queues_;                   // by device
+  std::map<uint32_t, std::set<int>> devices_of_;  // by thread: of its calls
+  std::map<int64_t, size_t> produced_by_;         // by flow: the event
+  std::vector<bool> done_;                        // by event: its end is known
+  std::vector<double> start_, end_;               // by event
+  std::vector<double> called_, ended_;            // by execution
+  std::map<size_t, double> started_;              // by execution
+  std::vector<int64_t> run_of_;                   // by execution: index into result_.runs
+  std::vector<size_t> of_tools_;                  // executions within spans of tools
   Replay result_;
 };
 

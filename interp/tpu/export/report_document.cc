@@ -161,9 +161,26 @@ Json GapsJson(const HostTimeline& time) {
   return gaps;
 }
 
-Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostTimeline& time) {
+Json BreakdownJson(const std::vector<ReportGraph>& graphs, const HostTimeline& time) {
+  std::vector<TimeShare> shares;
+  for (const ReportGraph& graph : graphs) {
+    for (TimeShare share : DeviceBreakdown(*graph.input, *graph.plan)) {
+      share.seconds *= graph.runs_per_step;
+      const auto same =
+          std::find_if(shares.begin(), shares.end(), [&](const TimeShare& s) { return s.name == share.name; });
+      if (same == shares.end()) {
+        if (share.seconds > 0) shares.push_back(std::move(share));
+      } else {
+        same->seconds += share.seconds;
+      }
+    }
+  }
+  if (graphs.size() > 1) {
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const TimeShare& a, const TimeShare& b) { return a.seconds > b.seconds; });
+  }
   Json parts = Json::array();
-  for (const TimeShare& share : DeviceBreakdown(input, plan)) {
+  for (const TimeShare& share : shares) {
     parts.push_back({{"name", Ascii(share.name)},
                      {"kind", std::string(ToString(share.kind))},
                      {"time_us", ToMicroseconds(share.seconds)}});
@@ -178,23 +195,53 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   return parts;
 }
 
-Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
+Json WaitsJson(const std::vector<ReportGraph>& graphs) {
   Json list = Json::array();
-  const std::vector<CoreStall> waits = CoreStalls(input, plan);
-  for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
-    const CoreStall& wait = waits[w];
-    Json row = {{"time_us", ToMicroseconds(wait.seconds)}, {"runs", wait.runs}};
-    row["stalled"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
-    row["waiting_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
-    if (wait.waited_for.valid()) {
-      const Instruction i = input.module.instruction(wait.waited_for);
-      row["opcode"] = Ascii(i.opcode_text());
-      row["scope"] = Ascii(ScopeOf(i));
-      row["source"] = Ascii(SourceOf(i));
+  for (const ReportGraph& graph : graphs) {
+    if (graph.runs_per_step <= 0) continue;
+    const Module& module = graph.input->module;
+    const std::vector<CoreStall> waits = CoreStalls(*graph.input, *graph.plan);
+    for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
+      const CoreStall& wait = waits[w];
+      Json row = {{"time_us", ToMicroseconds(wait.seconds * graph.runs_per_step)},
+                  {"runs", wait.runs * graph.runs_per_step}};
+      row["stalled"] = wait.waiting.valid() ? Ascii(module.instruction(wait.waiting).name()) : "end of computation";
+      row["waiting_for"] = wait.waited_for.valid() ? Ascii(module.instruction(wait.waited_for).name()) : "links";
+      if (wait.waited_for.valid()) {
+        const Instruction i = module.instruction(wait.waited_for);
+        row["opcode"] = Ascii(i.opcode_text());
+        row["scope"] = Ascii(ScopeOf(i));
+        row["source"] = Ascii(SourceOf(i));
+      }
+      list.push_back(std::move(row));
     }
-    list.push_back(std::move(row));
   }
+  std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
   return list;
+}
+
+Json ScopesJson(const std::vector<ReportGraph>& graphs) {
+  std::map<std::string, ScopeTime> by_name;
+  for (const ReportGraph& graph : graphs) {
+    for (const ScopeTime& scope : ScopeTimes(*graph.input, *graph.plan)) {
+      ScopeTime& sum = by_name[scope.scope];
+      sum.seconds += scope.seconds * graph.runs_per_step;
+      sum.concurrent_seconds += scope.concurrent_seconds * graph.runs_per_step;
+      sum.kernels += scope.kernels;
+      sum.mixed_kernel_seconds += scope.mixed_kernel_seconds * graph.runs_per_step;
+    }
+  }
+  Json scopes = Json::array();
+  for (const auto& [name, scope] : by_name) {
+    scopes.push_back({{"scope", Ascii(name)},
+                      {"time_us", ToMicroseconds(scope.seconds)},
+                      {"concurrent_us", ToMicroseconds(scope.concurrent_seconds)},
+                      {"kernels", scope.kernels},
+                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  }
+  std::stable_sort(scopes.begin(), scopes.end(),
+                   [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
+  return scopes;
 }
 
 Json DeviceDescriptionJson(const DeviceDescription& machine) {
@@ -238,7 +285,6 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                            const ReportDocumentOptions& options) {
   const HostTimeline time = SimulateHost(host, input.simulation.device_seconds);
   const DeviceDescription& machine = input.options.machine;
-  const Simulation& s = input.simulation;
   Json json = Json::object();
   json["format"] = "hlokit report 3";
   json["title"] = Ascii(options.title.empty() ? std::string(input.module.name()) : options.title);
@@ -248,34 +294,52 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   for (const std::string& flag : options.flags) json["flags"].push_back(flag);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
+  const Module& source = input.source != nullptr ? *input.source : input.module;
+  std::vector<ReportGraph> graphs = {{&input, &plan, 1, EstimateCompileTime(source, plan), 0}};
+  std::vector<StepExecution> step = {{&input, &plan, 0}};
+  if (options.run != nullptr) {
+    graphs = options.run->graphs;
+    if (!options.run->step.empty()) step = options.run->step;
+    MergeGraphs(graphs, input, &json);
+  }
+  json["graphs"] = GraphsJson(graphs);
   // Uses the given host model rather than the calls alone.
   json["step_time_us"] = ToMicroseconds(time.step_seconds);
-  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
+  double device_seconds = 0, core_busy = 0, flops = 0, hbm_bytes = 0;
+  ResourceTimes busy{};
+  for (const ReportGraph& graph : graphs) {
+    const Simulation& own = graph.input->simulation;
+    device_seconds += own.device_seconds * graph.runs_per_step;
+    core_busy += own.core_busy * graph.runs_per_step;
+    flops += own.flops * graph.runs_per_step;
+    hbm_bytes += own.hbm_bytes * graph.runs_per_step;
+    AddTimes(own.busy, graph.runs_per_step, &busy);
+  }
+  if (time.step_seconds > device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
   Json& use = json["utilization"];
-  use["duty_cycle"] = Share(s.core_busy, time.step_seconds);
-  use["mxu_busy"] = Share(s.busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
-  use["hbm_busy"] = Share(s.busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
-  use["ici_busy"] = Share(s.busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
-  use["flops_of_peak"] = Share(s.flops / machine.PeakFlops(), time.step_seconds);
-  use["hbm_bandwidth_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
+  use["duty_cycle"] = Share(core_busy, time.step_seconds);
+  // As profilers define it: the part of the step in which the device executes a program, stalled or not.
+  use["duty_cycle_executing"] = Share(device_seconds, time.step_seconds);
+  use["mxu_busy"] = Share(busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
+  use["hbm_busy"] = Share(busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
+  use["ici_busy"] = Share(busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
+  use["flops_of_peak"] = Share(flops / machine.PeakFlops(), time.step_seconds);
+  use["hbm_bandwidth_of_peak"] = Share(hbm_bytes / machine.HbmRate(), time.step_seconds);
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
-  json["breakdown"] = BreakdownJson(input, plan, time);
+  json["breakdown"] = BreakdownJson(graphs, time);
   json["recommendations"] = RecommendationsJson(input, host, options);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
-  json["core_stalls"] = WaitsJson(input, plan);
-  ReportTimelines timelines = BuildReportTimelines(input, plan, options);
-  json["timeline"] = std::move(timelines.devices);
-  Json scopes = Json::array();
-  for (const ScopeTime& scope : ScopeTimes(input, plan)) {
-    scopes.push_back({{"scope", Ascii(scope.scope)},
-                      {"time_us", ToMicroseconds(scope.seconds)},
-                      {"concurrent_us", ToMicroseconds(scope.concurrent_seconds)},
-                      {"kernels", scope.kernels},
-                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+  if (options.run != nullptr) {
+    json["host"]["step_numbers"] = options.run->step_numbers;
+    json["host"]["thread_columns"] = {"name", "start_us", "time_us", "step", "is_user", "source"};
+    json["host"]["threads"] = ThreadsJson(*options.run);
   }
-  json["scopes"] = std::move(scopes);
+  json["core_stalls"] = WaitsJson(graphs);
+  ReportTimelines timelines = BuildReportTimelines(input, plan, step, options);
+  json["timeline"] = std::move(timelines.devices);
+  json["scopes"] = ScopesJson(graphs);
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = std::move(timelines.memory);
   Json faster = Json::array();
@@ -296,6 +360,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   }
   json["other_targets"] = std::move(machines);
   json["target"] = DeviceDescriptionJson(machine);
+  CheckParts(&json);
   return json.dump() + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "interp/tpu/export/report_graphs.h"
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
@@ -21,7 +22,8 @@ struct ReportDocumentOptions {
   std::string title;           // of the page; "": the module's name
   std::string command;         // the command line, for the reader
   std::string tool = "hlo-run";
-  std::vector<std::string> flags;  // of the tool; the page names no others
+  std::vector<std::string> flags;    // of the tool; the page names no others
+  const RecordedRun* run = nullptr;  // of a recorded program: all its graphs and threads
 };
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,

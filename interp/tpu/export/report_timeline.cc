@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "interp/tpu/export/timeline.h"
+#include "interp/tpu/export/utilization.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/saturating.h"
@@ -24,7 +25,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMemoryPoints = 1500;
 constexpr size_t kDepths = 4;             // nesting depth of loops and calls on the timeline
 constexpr size_t kMinDeviceEvents = 250;  // shown of one device
-constexpr int64_t kShownDevices = 64;
+constexpr size_t kShownDevices = 64;
+constexpr size_t kUtilizationPoints = 400;  // of a step
 
 bool IsOp(const TimelineEvent& e) { return e.line == TimelineLine::kOps; }
 
@@ -97,6 +99,7 @@ class DeviceRows {
     } else if (e.line == TimelineLine::kWaits) {
       name = "wait";
       if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
+      if (e.slowest >= 0) StrAppend(&name, " and device ", e.slowest);
     } else if (e.name.valid()) {
       name = std::string(input_.module.instruction(e.name).name());
     }
@@ -191,30 +194,81 @@ class MemoryCurve {
   std::vector<Sample> points_;
 };
 
+// Returns means over equal parts of the step, by counter.
+Json UtilizationJson(const std::vector<Utilization::Values>& means, double whole) {
+  const double width = whole / static_cast<double>(means.size());
+  Json columns = {"start_us"};
+  for (size_t c = 0; c < kUtilizationCounters; ++c) {
+    columns.push_back(std::string(ToString(static_cast<UtilizationCounter>(c))));
+  }
+  Json rows = Json::array();
+  for (size_t k = 0; k < means.size(); ++k) {
+    Json row = {ToMicroseconds(static_cast<double>(k) * width)};
+    for (double value : means[k]) row.push_back(static_cast<double>(static_cast<int64_t>(value * 1e4 + 0.5)) / 1e4);
+    rows.push_back(std::move(row));
+  }
+  return {{"columns", std::move(columns)}, {"width_us", ToMicroseconds(width)}, {"rows", std::move(rows)}};
+}
+
 }  // namespace
 
 ReportTimelines BuildReportTimelines(const ReportInput& input, const KernelPlan& plan,
-                                     const ReportDocumentOptions& options) {
+                                     const std::vector<StepExecution>& step, const ReportDocumentOptions& options) {
   const DeviceTimelines& all = input.simulation.devices;
-  const int64_t shown = std::min<int64_t>(static_cast<int64_t>(all.shares.size()), kShownDevices);
-  std::vector<std::vector<TimelineEvent>> events(static_cast<size_t>(std::max<int64_t>(shown, 1)));
-  const size_t limit = options.max_events / events.size();
-  VisitTimeline(
-      input, plan, limit,
-      [&](const TimelineEvent& e) {
-        if (e.line != TimelineLine::kOps && e.line != TimelineLine::kAsyncOps && e.line != TimelineLine::kWaits) return;
-        if (e.device >= 0 && e.device < static_cast<int64_t>(events.size())) events[e.device].push_back(e);
-      },
-      static_cast<int64_t>(events.size()));
+  size_t count = 1;
+  double whole = 0;
+  for (const StepExecution& e : step) {
+    count = std::max(count, e.input->simulation.devices.shares.size());
+    whole =
+        std::max(whole, e.start + std::max(e.input->simulation.devices.seconds, e.input->simulation.device_seconds));
+  }
+  count = std::min(count, kShownDevices);
   const std::vector<int64_t> stragglers = StragglersOf(all);
-  const size_t rows = std::max(options.shown_events / events.size(), kMinDeviceEvents);
+  const size_t rows = std::max(options.shown_events / count, kMinDeviceEvents);
+  std::vector<Json> events(count, Json::array());
+  std::vector<Utilization::Values> means(kUtilizationPoints);
+  MemoryCurve curve(input, plan);
+  bool curved = false;
+  for (const StepExecution& e : step) {
+    std::vector<std::vector<TimelineEvent>> own(count);
+    VisitTimeline(
+        *e.input, *e.plan, options.max_events / (count * step.size()),
+        [&](const TimelineEvent& event) {
+          if (event.line != TimelineLine::kOps && event.line != TimelineLine::kAsyncOps &&
+              event.line != TimelineLine::kWaits) {
+            return;
+          }
+          if (event.device >= 0 && event.device < static_cast<int64_t>(count)) own[event.device].push_back(event);
+        },
+        static_cast<int64_t>(count));
+    for (size_t d = 0; d < count; ++d) {
+      // Homogeneous devices share the events of the first.
+      SortByStart(&own[d]);
+      if (d == 0 && e.input == &input && !curved) {
+        curved = true;
+        for (const TimelineEvent& event : own[d]) {
+          if (event.line != TimelineLine::kWaits) curve.Add(event);
+        }
+      }
+      DeviceRows lines(*e.input, *e.plan, whole, rows);
+      Utilization utilization(*e.input);
+      for (TimelineEvent event : own[d]) {
+        event.start += e.start;
+        lines.Add(event);
+        if (d == 0) utilization.Add(event);
+      }
+      for (Json& row : lines.Take()) events[d].push_back(std::move(row));
+      if (d > 0) continue;
+      const std::vector<Utilization::Values> more = utilization.Means(whole, kUtilizationPoints);
+      for (size_t k = 0; k < means.size(); ++k) {
+        for (size_t c = 0; c < kUtilizationCounters; ++c) means[k][c] = std::min(1.0, means[k][c] + more[k][c]);
+      }
+    }
+  }
   Json devices = Json::array();
-  for (size_t d = 0; d < events.size(); ++d) {
-    SortByStart(&events[d]);
-    DeviceRows lines(input, plan, all.seconds > 0 ? all.seconds : input.simulation.device_seconds, rows);
-    for (const TimelineEvent& e : events[d]) lines.Add(e);
+  for (size_t d = 0; d < count; ++d) {
     const bool slow = std::find(stragglers.begin(), stragglers.end(), static_cast<int64_t>(d)) != stragglers.end();
-    devices.push_back({{"device", d}, {"straggler", slow}, {"events", lines.Take()}});
+    devices.push_back({{"device", d}, {"straggler", slow}, {"events", std::move(events[d])}});
   }
   ReportTimelines result;
   result.devices = Json::object();
@@ -223,10 +277,7 @@ ReportTimelines BuildReportTimelines(const ReportInput& input, const KernelPlan&
   result.devices["columns"] = {"line", "depth", "start_us", "time_us", "name", "bound_by", "events", "category"};
   result.devices["count"] = all.devices;
   result.devices["devices"] = std::move(devices);
-  MemoryCurve curve(input, plan);
-  for (const TimelineEvent& e : events[0]) {
-    if (e.line != TimelineLine::kWaits) curve.Add(e);
-  }
+  result.devices["utilization"] = UtilizationJson(means, whole);
   result.memory = curve.Take();
   return result;
 }

@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_TPU_EXPORT_REPORT_TIMELINE_H_
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/program/kernel_plan.h"
@@ -11,13 +12,14 @@
 
 namespace hlokit::tpu {
 
+// `step`: the executions of one step. HBM is that of `input`, the main program.
 struct ReportTimelines {
   nlohmann::ordered_json devices;  // value of the key `timeline`
   nlohmann::ordered_json memory;   // value of the key `memory.timeline`: time_us, bytes, operation
 };
 
 ReportTimelines BuildReportTimelines(const ReportInput& input, const KernelPlan& plan,
-                                     const ReportDocumentOptions& options);
+                                     const std::vector<StepExecution>& step, const ReportDocumentOptions& options);
 
 }  // namespace hlokit::tpu
 

@@ -21,8 +21,9 @@ constexpr double kUnexplainedSecondsAlone = 1e-3;  // where nothing was counted
 
 class ThreadReader {
  public:
-  ThreadReader(const runtime::Profile& profile, uint32_t thread, const ReplayOptions& options)
-      : profile_(profile), thread_(thread), options_(options) {}
+  ThreadReader(const runtime::Profile& profile, uint32_t thread, const ThreadRecord& record,
+               const ReplayOptions& options)
+      : profile_(profile), thread_(thread), record_(record), options_(options) {}
 
   std::vector<ThreadPoint> Read(absl::Span<const int64_t> step_ends) {
     now_ = profile_.start_ns;
@@ -31,12 +32,12 @@ class ThreadReader {
     // Adds the calls and ends of steps up to `ns`.
     const auto add_until = [&](int64_t ns) {
       for (;;) {
-        while (call < profile_.executions.size() && profile_.executions[call].thread != thread_) ++call;
-        const bool calls = call < profile_.executions.size() && profile_.executions[call].called_ns <= ns;
+        const runtime::ExecutionEvent* const e =
+            call < record_.executions.size() ? &profile_.executions[record_.executions[call]] : nullptr;
+        const bool calls = e != nullptr && e->called_ns <= ns;
         const bool ends = step < step_ends.size() && step_ends[step] <= ns;
-        if (calls && (!ends || profile_.executions[call].called_ns <= step_ends[step])) {
-          const runtime::ExecutionEvent& e = profile_.executions[call];
-          Add(ThreadPoint::Kind::kCall, e.called_ns, call++, e.at_call);
+        if (calls && (!ends || e->called_ns <= step_ends[step])) {
+          Add(ThreadPoint::Kind::kCall, e->called_ns, record_.executions[call++], e->at_call);
         } else if (ends) {
           Add(ThreadPoint::Kind::kStepEnd, step_ends[step], step, ThreadCounters());
           ++step;
@@ -52,9 +53,8 @@ class ThreadReader {
       tools_ -= e.name == runtime::kToolSpan ? 1 : 0;
       open_.pop_back();
     };
-    for (size_t i = 0; i < profile_.events.size(); ++i) {
+    for (size_t i : record_.events) {
       const TraceEvent& e = profile_.events[i];
-      if (e.thread != thread_) continue;
       while (!open_.empty() && profile_.events[open_.back()].end_ns <= e.start_ns) close();
       add_until(e.start_ns);
       Add(ThreadPoint::Kind::kBegin, e.start_ns, i, e.at_start);
@@ -130,6 +130,7 @@ class ThreadReader {
 
   const runtime::Profile& profile_;
   const uint32_t thread_;
+  const ThreadRecord& record_;
   const ReplayOptions& options_;
   std::vector<ThreadPoint> points_;
   std::vector<size_t> open_;  // events, innermost last
@@ -147,9 +148,16 @@ int64_t StatOf(const TraceEvent& event, std::string_view stat, int64_t otherwise
   return otherwise;
 }
 
-std::vector<ThreadPoint> PointsOfThread(const runtime::Profile& profile, uint32_t thread,
+std::vector<ThreadRecord> RecordsOfThreads(const runtime::Profile& profile) {
+  std::vector<ThreadRecord> records(std::max<size_t>(profile.threads.size(), 1));
+  for (size_t i = 0; i < profile.events.size(); ++i) records[profile.events[i].thread].events.push_back(i);
+  for (size_t i = 0; i < profile.executions.size(); ++i) records[profile.executions[i].thread].executions.push_back(i);
+  return records;
+}
+
+std::vector<ThreadPoint> PointsOfThread(const runtime::Profile& profile, uint32_t thread, const ThreadRecord& record,
                                         absl::Span<const int64_t> step_ends, const ReplayOptions& options) {
-  return ThreadReader(profile, thread, options).Read(step_ends);
+  return ThreadReader(profile, thread, record, options).Read(step_ends);
 }
 
 }  // namespace hlokit::tpu

@@ -27,8 +27,16 @@ struct ThreadPoint {
   bool in_tool = false;  // within a span of a tool: no part of the program
 };
 
+// What a thread of a profile did: indices of its events and executions, in order.
+struct ThreadRecord {
+  std::vector<size_t> events;
+  std::vector<size_t> executions;
+};
+// Returns the records of all threads.
+std::vector<ThreadRecord> RecordsOfThreads(const runtime::Profile& profile);
+
 // Returns the points of a thread. `step_ends`: recorded times at which steps end, besides events.
-std::vector<ThreadPoint> PointsOfThread(const runtime::Profile& profile, uint32_t thread,
+std::vector<ThreadPoint> PointsOfThread(const runtime::Profile& profile, uint32_t thread, const ThreadRecord& record,
                                         absl::Span<const int64_t> step_ends, const ReplayOptions& options);
 
 // Returns the first value of a stat of a span, or `otherwise`.

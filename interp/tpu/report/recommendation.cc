@@ -276,7 +276,9 @@ class Recommender {
     const auto most = std::max_element(places.begin(), places.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     const auto& [what, source] = most->first;
-    return StrCat(" Most of it: ", what, what.empty() || source.empty() ? "" : " ", source.empty() ? "" : "at ", source,
+    const std::string_view verb =
+        phase == HostPhase::kCompile ? " It differs from the graph before in: " : " Most of it: ";
+    return StrCat(what.empty() ? "" : verb, what, what.empty() ? " It is" : ",", source.empty() ? "" : " at ", source,
                   ".");
   }
 
@@ -328,6 +330,42 @@ class Recommender {
     Add(std::move(advice));
   }
 
+  // Tries the host without the waits of ops that have no lowering: they fetch their arguments, compute on the host and
+  // send the results back, and end the graph.
+  void AvoidFallbacks() {
+    std::map<std::pair<std::string, std::string>, int64_t> ops;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) {
+      for (const HostCause& cause : host_.steps[k].causes) {
+        if (cause.phase == HostPhase::kFetch && !cause.what.empty()) ops[{cause.what, cause.source}] += cause.count;
+      }
+    }
+    if (ops.empty()) return;
+    HostModel plan = host_;
+    for (HostStep& step : plan.steps) {
+      bool others = false;
+      for (const HostCause& cause : step.causes) others |= cause.phase == HostPhase::kFetch && cause.what.empty();
+      if (!others) {
+        step.waits = false;
+        step.fetch = 0;
+        step.graphs = 1;
+      }
+    }
+    std::string places;
+    for (const auto& [place, count] : ops) {
+      StrAppend(&places, places.empty() ? "" : ", ", place.first, place.second.empty() ? "" : " at ", place.second);
+    }
+    Recommendation advice;
+    advice.title = "Avoid ops without a lowering";
+    advice.evidence = StrCat("In each step the program waits for arguments of ops that run on the host: ", places,
+                             ". Each ends the graph, and the device is idle until the result is sent back.");
+    advice.action =
+        "Use ops with static shapes (masks and where instead of nonzero and masked_select), or move them out of "
+        "the loop.";
+    advice.changed = "the host that runs the step as one graph and does not wait for these arguments";
+    advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
   void HostPhases() {
     const auto each = [](const std::function<void(HostStep*)>& change) {
       return [change](HostModel* plan) {
@@ -357,6 +395,7 @@ class Recommender {
       Host(HostPhase::kTransfer, "Send fewer bytes", "Send narrower types and expand them on the device.",
            "the host with half the bytes to send", each([](HostStep* step) { step->transfer /= 2; }));
     }
+    AvoidFallbacks();
     TryFewerFetches();
     int64_t graphs = 1;
     for (const HostStep& step : host_.steps) graphs = std::max(graphs, step.graphs);

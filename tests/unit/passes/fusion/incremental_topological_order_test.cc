@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -36,11 +37,24 @@ class Graph {
     order.Begin(begin_, flat_);
     return order;
   }
+  void Dissolve(uint32_t node) {
+    Order().Dissolve(node);
+    dissolved_.insert(node);
+  }
+  bool IsDissolved(uint32_t node) const { return dissolved_.contains(node); }
   // Returns true if every edge leads forward in the order of the groups, which then contains all of them.
   bool Consistent() {
     for (uint32_t n = 0; n < users_.size(); ++n) {
-      for (uint32_t user : users_[n]) {
-        if (Order().Find(n) != Order().Find(user) && !Order().Before(n, user)) return false;
+      if (IsDissolved(n)) continue;
+      std::vector<uint32_t> open = users_[n];
+      while (!open.empty()) {
+        const uint32_t user = open.back();
+        open.pop_back();
+        if (IsDissolved(user)) {
+          open.insert(open.end(), users_[user].begin(), users_[user].end());
+        } else if (Order().Find(n) != Order().Find(user) && !Order().Before(n, user)) {
+          return false;
+        }
       }
     }
     return true;
@@ -49,6 +63,7 @@ class Graph {
  private:
   IncrementalTopologicalOrder::SearchLimits limits_;
   std::vector<std::vector<uint32_t>> users_;
+  std::set<uint32_t> dissolved_;
   std::vector<uint32_t> begin_, flat_;
   std::unique_ptr<IncrementalTopologicalOrder> order_;
 };
@@ -90,6 +105,55 @@ TEST(IncrementalTopologicalOrderTest, StaysAnOrderWhateverIsJoined) {
       const uint32_t a = random() % nodes, b = random() % nodes;
       if (g.Order().Find(a) == g.Order().Find(b)) continue;
       (g.Order().Join(a, b) ? joined : refused) += 1;
+      ASSERT_TRUE(g.Consistent()) << "round " << round << ", step " << k;
+    }
+  }
+  EXPECT_GT(joined, 500);
+  EXPECT_GT(refused, 500);
+}
+
+TEST(IncrementalTopologicalOrderTest, DissolvedNodesAreNotInTheWay) {
+  Graph g(3);  // 0 -> 1 -> 2
+  g.Edge(0, 1);
+  g.Edge(1, 2);
+  EXPECT_FALSE(g.Order().Absorb(0, 2));
+  g.Dissolve(1);
+  EXPECT_TRUE(g.Order().Absorb(0, 2));
+  // 0 -> 1 -> 4 and 0 -> 2 -> 3 -> 4: without 1 and 3 there is still a path by 2.
+  Graph h(5);
+  h.Edge(0, 1);
+  h.Edge(1, 4);
+  h.Edge(0, 2);
+  h.Edge(2, 3);
+  h.Edge(3, 4);
+  h.Dissolve(1);
+  h.Dissolve(3);
+  EXPECT_FALSE(h.Order().Absorb(0, 4));
+  EXPECT_FALSE(h.Order().Join(0, 4));
+}
+
+TEST(IncrementalTopologicalOrderTest, StaysAnOrderWhateverIsDissolved) {
+  std::mt19937 random(3);
+  int joined = 0, refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    const uint32_t nodes = 3 + random() % 30;
+    Graph g(nodes);
+    for (uint32_t k = 0; k < 2 * nodes; ++k) {
+      const uint32_t a = random() % nodes, b = random() % nodes;
+      if (a != b) g.Edge(std::min(a, b), std::max(a, b));
+    }
+    std::vector<uint32_t> members(nodes, 1);  // by representative
+    for (int k = 0; k < 60; ++k) {
+      const uint32_t a = g.Order().Find(random() % nodes), b = g.Order().Find(random() % nodes);
+      if (g.IsDissolved(a) || g.IsDissolved(b) || a == b) continue;
+      if (random() % 4 == 0) {
+        if (members[a] == 1) g.Dissolve(a);
+      } else {
+        const uint32_t both = members[a] + members[b];
+        const bool done = g.Order().Join(a, b);
+        if (done) members[g.Order().Find(a)] = both;
+        (done ? joined : refused) += 1;
+      }
       ASSERT_TRUE(g.Consistent()) << "round " << round << ", step " << k;
     }
   }

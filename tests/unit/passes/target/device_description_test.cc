@@ -71,7 +71,20 @@ TEST(DeviceDescriptionTest, OldKeysAreRead) {
   EXPECT_NE(ToString(*machine).find("ici_hop_latency"), std::string::npos);
 }
 
+TEST(DeviceDescriptionTest, FiguresHaveErrorBars) {
+  DiagnosticSink sink;
+  const SourceBuffer source("m.tpu", "tpu a\n like v5e\n hbm_rate 1 TB/s +-2.5%  # a guess\n mxu_efficiency 0.9\n");
+  const std::optional<DeviceDescription> machine = ParseDeviceDescription(source, &sink);
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_DOUBLE_EQ(machine->ErrorOf("hbm_rate"), 0.025);
+  EXPECT_EQ(machine->ErrorOf("mxu_efficiency"), 0);
+  EXPECT_GT(machine->ErrorOf("hbm_efficiency"), 0);  // of v5e
+  EXPECT_NE(ToString(*machine).find("1 TB/s +-2.5%"), std::string::npos);
+}
+
 TEST(DeviceDescriptionTest, MistakesAreNamed) {
+  EXPECT_NE(DescriptionErrorOf("tpu a\n like v5e\n hbm_rate 1 TB/s +-x%\n").find("expected an error bar"),
+            std::string::npos);
   EXPECT_NE(DescriptionErrorOf("").find("found an empty description"), std::string::npos);
   EXPECT_NE(DescriptionErrorOf("gpu a\n").find("m.tpu:1:1: error: expected `tpu NAME`"), std::string::npos);
   EXPECT_NE(DescriptionErrorOf("tpu a\n clock 1 GHz\n").find("missing parameter `cores_per_chip`"), std::string::npos);

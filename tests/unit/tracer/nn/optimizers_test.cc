@@ -245,6 +245,29 @@ TEST_F(OptimizersTest, StateCarriesOver) {
   check([&] { return std::make_unique<Adagrad>(parameters(), AdagradOptions{.lr_decay = 0.1}); });
   check([&] { return std::make_unique<Adafactor>(parameters(), AdafactorOptions()); });
   check([&] { return std::make_unique<Lamb>(parameters(), LambOptions()); });
+  check([&] { return std::make_unique<Adafactor>(parameters(), AdafactorOptions{.capturable = true}); });
+  check([&] { return std::make_unique<Lamb>(parameters(), LambOptions{.capturable = true}); });
+}
+
+TEST_F(OptimizersTest, ACountOnTheDeviceGivesTheSameSteps) {
+  const auto check = [&](auto make) {
+    Numbers results[2];
+    for (bool capturable : {false, true}) {
+      SetUp();
+      const std::unique_ptr<Optimizer> optimizer = make(capturable);
+      Run(optimizer.get(), 5);
+      results[capturable] = Values(a_ + b_);
+    }
+    ASSERT_EQ(results[0].size(), results[1].size());
+    for (size_t i = 0; i < results[0].size(); ++i) EXPECT_NEAR(results[0][i], results[1][i], 1e-6) << i;
+  };
+  const auto parameters = [&] { return Tensors{a_, b_}; };
+  check([&](bool capturable) {
+    return std::make_unique<Adafactor>(parameters(), AdafactorOptions{.lr = 0.6, .capturable = capturable});
+  });
+  check([&](bool capturable) {
+    return std::make_unique<Lamb>(parameters(), LambOptions{.weight_decay = 0.1, .capturable = capturable});
+  });
 }
 
 TEST_F(OptimizersTest, FactorsHaveShapesOfTheirOwn) {

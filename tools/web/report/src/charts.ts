@@ -4,6 +4,7 @@ import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "ec
 import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsType } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
+import { color } from "./colors";
 import { h } from "./dom";
 
 use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, AriaComponent, DataZoomComponent, GridComponent, LegendComponent,
@@ -11,35 +12,11 @@ use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, AriaComponent
 
 export type Option = Record<string, unknown>;
 
-export function color(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-}
-
-const phases: Record<string, string> = {
-  "input pipeline": "input", "transfer to device": "transfer", "IR generation": "trace", "step marker": "marker", compile: "compile",
-  "execute call": "execute", fetch: "fetch", program: "other", step: "compute",
-};
-export const phaseColor = (phase: string) => color(phases[phase] ?? "other");
-
-const bounds: Record<string, string> = {
-  mxu: "compute", vpu: "vpu", eup: "vpu", xlu: "xlu", vmem: "vmem", scalar: "other", hbm: "memory", ici: "communication",
-  dcn: "dcn", host: "host", overhead: "overhead",
-};
-export const boundColor = (bound: string) => color(bounds[bound] ?? "other");
-
-// One hue for each category, the same in all charts.
-const hues = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10"];
-const given = new Map<string, string>();
-export function categoryColor(category: string): string {
-  if (!given.has(category)) given.set(category, hues[given.size % hues.length]);
-  return color(given.get(category)!);
-}
-
 interface Drawn {
   place: HTMLElement;
   option: () => Option;
   chart?: EChartsType;
-  click?: (data: unknown) => void;
+  ready?: (chart: EChartsType) => void;
 }
 const drawn: Drawn[] = [];
 
@@ -56,10 +33,7 @@ function draw(d: Drawn) {
     aria: { enabled: true, label: { enabled: false } },
     ...d.option(),
   }, { notMerge: true });
-  if (d.click) {
-    d.chart.off("click");
-    d.chart.on("click", (event) => d.click!(event));
-  }
+  d.ready?.(d.chart);
   d.place.dataset.drawn = "yes";
 }
 
@@ -72,11 +46,58 @@ const seen = new IntersectionObserver((entries) => {
 }, { rootMargin: "200px" });
 
 // `label`: description of the chart; a table of the same numbers is next to or below each chart.
-export function chart(label: string, height: number, option: () => Option, click?: (data: unknown) => void): HTMLElement {
+// `ready`: called whenever the chart was drawn anew.
+export function chart(label: string, height: number, option: () => Option, ready?: (chart: EChartsType) => void): HTMLElement {
   const place = h("div", { class: "chart", role: "img", "aria-label": label, style: `height:${height}px` });
-  drawn.push({ place, option, click });
+  drawn.push({ place, option, ready });
   seen.observe(place);
   return place;
+}
+
+// Draws a chart again whose option has changed.
+export function redraw(place: HTMLElement, height?: number) {
+  if (height !== undefined) place.style.height = `${height}px`;
+  const d = drawn.find((x) => x.place === place);
+  if (!d?.chart) return;
+  d.chart.resize();
+  draw(d);
+}
+
+// Returns the step of about `parts` ticks over a range: 1, 2 or 5 times a power of ten.
+export function tickStep(range: number, parts = 6): number {
+  const rough = Math.max(range, 1e-9) / parts;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const digit = rough / power;
+  return (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10) * power;
+}
+// Returns the end of an axis that begins at 0: a multiple of its ticks.
+export const roundedEnd = (most: number, parts = 6) => {
+  const step = tickStep(most, parts);
+  return Math.max(step, Math.ceil(most / step - 1e-9) * step);
+};
+// A value axis of times in microseconds, from 0. Its labels are multiples of the tick in the shown range, whose ends need
+// not be.
+export function timeAxis(end: number, format: (us: number) => string, shown: [number, number] = [0, end]): Option {
+  const step = tickStep(shown[1] - shown[0]);
+  const ticks: number[] = [];
+  for (let k = Math.ceil(shown[0] / step - 1e-9); k * step <= shown[1] + 1e-6 * step && ticks.length < 100; ++k) ticks.push(k * step);
+  return { type: "value", min: 0, max: end, axisTick: { show: true, customValues: ticks }, axisLabel: { customValues: ticks, hideOverlap: true, alignMinLabel: "left", alignMaxLabel: "right", formatter: format }, splitLine: { show: true } };
+}
+
+// The window of a chart whose x axis begins at 0 and ends at `end`.
+export function zoomedRange(chart: EChartsType, end: number): [number, number] {
+  const zoom = (chart.getOption() as { dataZoom?: { start: number; end: number }[] }).dataZoom?.[0];
+  return zoom ? [(zoom.start / 100) * end, (zoom.end / 100) * end] : [0, end];
+}
+
+// Keeps the ticks of the x axis round while it is zoomed.
+export function followZoom(chart: EChartsType, end: number, format: (us: number) => string, changed?: (from: number, to: number) => void) {
+  chart.off("datazoom");
+  chart.on("datazoom", () => {
+    const [from, to] = zoomedRange(chart, end);
+    chart.setOption({ xAxis: timeAxis(end, format, [from, to]) });
+    changed?.(from, to);
+  });
 }
 
 export function tooltip(): Option {

@@ -26,6 +26,18 @@ export function instant(us: number): string {
   const [size, unit] = Math.abs(us) >= 1e6 ? [1e6, "s"] : Math.abs(us) >= 1e3 ? [1e3, "ms"] : [1, "µs"];
   return `${Number((us / (size as number)).toPrecision(7))} ${unit}`;
 }
+// Parses "1.5 ms"; a number without a unit is in microseconds.
+export function parseTime(text: string): number | undefined {
+  const found = /^\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*(ns|us|µs|ms|s)?\s*$/i.exec(text.replaceAll(",", ""));
+  if (!found) return undefined;
+  const unit: Record<string, number> = { ns: 1e-3, us: 1, "µs": 1, ms: 1e3, s: 1e6 };
+  return Number(found[1]) * unit[(found[2] ?? "us").toLowerCase()];
+}
+// Formats a time of an axis: ticks need no more digits than they have.
+export function tick(us: number): string {
+  const [size, unit] = Math.abs(us) >= 1e6 ? [1e6, "s"] : Math.abs(us) >= 1e3 ? [1e3, "ms"] : Math.abs(us) >= 1 || us === 0 ? [1, "µs"] : [1e-3, "ns"];
+  return `${Number((us / (size as number)).toPrecision(9)).toLocaleString("en-US", { maximumFractionDigits: 6 })} ${unit}`;
+}
 export const bytes = (n: number) =>
   scaled(n, [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 export const rate = (n: number) => scaled(n, [[1e15, "PB/s"], [1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1, "B/s"]]);

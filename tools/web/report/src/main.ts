@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders the report that the page contains as JSON.
 import { watch } from "./charts";
+import { compareButton, comparison } from "./comparison";
 import { h, table } from "./dom";
 import { digits } from "./format";
 import { devices } from "./sections/devices";
@@ -45,14 +46,40 @@ function navigation(sections: HTMLElement[]): HTMLElement {
   return h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links.map((link) => h("li", {}, link))));
 }
 
-function main() {
-  const r = JSON.parse(document.getElementById("report")!.textContent!) as Report;
-  document.title = `${r.module} on ${r.device} – hlokit report`;
-  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)].filter((s) => s !== null);
-  document.getElementById("page")!.replaceChildren(
-    h("a", { class: "skip", href: "#time" }, "To the report"), header(r), navigation(sections),
+interface Comparison {
+  format: string;
+  before: Report;
+  after: Report;
+}
+
+const page = () => document.getElementById("page")!;
+
+function showReport(r: Report) {
+  document.title = `${r.title} on ${r.device} – hlokit report`;
+  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)];
+  const top = header(r);
+  top.append(compareButton(r, (compared) => {
+    showComparison(r, compared, h("button", { type: "button", class: "plain", onclick: () => showReport(r) }, "Back to the report"));
+  }));
+  page().replaceChildren(
+    h("a", { class: "skip", href: "#time" }, "To the report"), top, navigation(sections),
     h("main", {}, figures(r), ...sections),
-    h("footer", {}, "Made by hlo-run. report.json next to this page has the same data. Charts: Apache ECharts."));
+    h("footer", {}, `Made by ${r.tool}. report.json next to this page has the same data. Charts: Apache ECharts.`));
+}
+
+function showComparison(after: Report, sections: HTMLElement[], back: HTMLElement | null) {
+  document.title = `${after.title}: comparison – hlokit report`;
+  page().replaceChildren(
+    h("a", { class: "skip", href: "#both" }, "To the comparison"),
+    h("header", { class: "top" }, h("h1", {}, `${after.title}: before and after`), back),
+    navigation(sections), h("main", {}, ...sections), h("footer", {}, "Two reports of hlokit."));
+  scrollTo(0, 0);
+}
+
+function main() {
+  const r = JSON.parse(document.getElementById("report")!.textContent!) as Report | Comparison;
+  if ("before" in r) showComparison(r.after, comparison(r.before, r.after), null);
+  else showReport(r);
   watch();
   document.body.dataset.ready = String(Math.round(performance.now()));
 }

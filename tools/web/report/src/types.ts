@@ -37,6 +37,8 @@ export interface Recommendation {
   after_us: number;
   peak_bytes_before?: number;
   peak_bytes_after?: number;
+  fits_after?: boolean;
+  flag?: string;  // a command that shows more
 }
 export interface GapPart {
   phase: string;
@@ -52,11 +54,32 @@ export interface Gap {
 }
 // track, phase, step, start_us, time_us, is_wait
 export type ActivityRow = [string, string, number, number, number, number];
-// line, depth, start_us, time_us, name, bound_by, events
-export type EventRow = [number, number, number, number, string, string, number];
+// scope, step, start_us, time_us
+export type SpanRow = [string, number, number, number];
+// line, depth, start_us, time_us, name, bound_by, events, category
+export type EventRow = [number, number, number, number, string, string, number, string];
+export interface OpMemory {
+  name: string;
+  scope: string;
+  source: string;
+  allocation_bytes: number;
+  size_increase_bytes: number;
+  self_bytes: number;
+  live_bytes?: number;  // of operations of the entry computation
+  vmem_bytes?: number;
+  computation?: string;  // the called computation
+}
+export interface LiveGroup {
+  name: string;
+  bytes: number;
+  arrays: number;
+}
 export interface Report {
   format: string;
+  title: string;
   command: string;
+  tool: string;
+  flags: string[];
   module: string;
   device: string;
   topology: string;
@@ -80,6 +103,11 @@ export interface Report {
     parameter_bytes: number;
     padding_bytes_at_peak: number;
     peak_at?: string;
+    heap_bytes: number;
+    fragmentation_bytes: number;
+    ops: OpMemory[];
+    live_by_scope: LiveGroup[];
+    live_by_source: LiveGroup[];
     live_at_peak: { name: string; bytes: number; unpadded_bytes: number; scope: string; source: string }[];
     timeline: [number, number, string][];
   };
@@ -98,11 +126,12 @@ export interface Report {
     total_us: number;
     phases: { phase: string; time_per_step_us: number; device_idle_per_step_us: number }[];
     activities: ActivityRow[];
+    spans: SpanRow[];
     scopes: { scope: string; time_per_step_us: number; runs: number }[];
   };
   core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
-  timeline: { lines: string[]; events: EventRow[] };
-  scopes: { scope: string; time_us: number; kernels: number; in_mixed_kernels_us: number }[];
+  timeline: { lines: string[]; count: number; devices: { device: number; straggler: boolean; events: EventRow[] }[] };
+  scopes: { scope: string; time_us: number; concurrent_us: number; kernels: number; in_mixed_kernels_us: number }[];
   collectives: {
     kind: string;
     runs: number;

@@ -71,5 +71,48 @@ TEST(Profiler, CountsWhatIsBeyondTheLimit) {
   EXPECT_EQ(profile->dropped, 3);
 }
 
+TEST(Profiler, AnnotationsInProgressAreInTheProfile) {
+  auto before =
+      std::make_unique<AnnotationSpan>("before", std::vector<std::pair<std::string, int64_t>>{{"step_num", 41}});
+  ASSERT_TRUE(Profiler::Start().ok());
+  before.reset();
+  const AnnotationSpan after("after");
+  absl::StatusOr<Profile> profile = Profiler::Stop();
+  ASSERT_TRUE(profile.ok());
+  ASSERT_EQ(profile->events.size(), 2u);
+  EXPECT_EQ(profile->events[0].name, "before");
+  EXPECT_EQ(profile->events[0].start_ns, profile->start_ns);
+  EXPECT_EQ(profile->events[0].stats[0].second, 41);
+  EXPECT_EQ(profile->events[1].name, "after");
+  EXPECT_EQ(profile->events[1].end_ns, profile->stop_ns);
+}
+
+TEST(Profiler, RestartDiscardsTheSetUp) {
+  ASSERT_TRUE(Profiler::Start().ok());
+  { const TraceMe setup("set-up"); }
+  Profiler::Restart();
+  { const TraceMe step("step"); }
+  absl::StatusOr<Profile> profile = Profiler::Stop();
+  ASSERT_TRUE(profile.ok());
+  ASSERT_EQ(profile->events.size(), 1u);
+  EXPECT_EQ(profile->events[0].name, "step");
+}
+
+TEST(Profiler, ThreadsOfOneNameShareALine) {
+  ASSERT_TRUE(Profiler::Start().ok());
+  for (int k = 0; k < 3; ++k) {
+    std::thread worker([] {
+      Profiler::SetThreadName("replica 1");
+      const TraceMe span("train");
+    });
+    worker.join();
+  }
+  absl::StatusOr<Profile> profile = Profiler::Stop();
+  ASSERT_TRUE(profile.ok());
+  EXPECT_EQ(profile->threads, std::vector<std::string>({"replica 1"}));
+  // Their counters are told apart.
+  EXPECT_NE(profile->events[0].at_start.thread, profile->events[1].at_start.thread);
+}
+
 }  // namespace
 }  // namespace hlokit::runtime

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/interp/tpu/simulated.h"
@@ -122,6 +125,136 @@ TEST(Replay, NamesOfSpansGiveTheirPhases) {
   EXPECT_EQ(PhaseOfSpan("cpu_loader.next"), HostPhase::kInput);
   EXPECT_EQ(PhaseOfSpan("SyncTensorsGraphInternal"), HostPhase::kMarker);
   EXPECT_EQ(PhaseOfSpan("my_model"), HostPhase::kTrace);
+}
+
+// A profile of several threads with counted work, in milliseconds of recorded time.
+class CountedRecording {
+ public:
+  explicit CountedRecording(std::vector<std::string> threads) { profile_.threads = std::move(threads); }
+  // A span in which `ops` ops were recorded and `cpu` ms of CPU time passed.
+  void Span(uint32_t thread, const std::string& name, double from, double to, uint32_t ops = 0, double cpu = 0,
+            std::vector<std::pair<std::string, int64_t>> stats = {}) {
+    runtime::TraceEvent e{name, thread, Ns(from), Ns(to), std::move(stats)};
+    runtime::ThreadCounters& now = counters_[thread];
+    now.thread = thread + 1;
+    now.cpu_ns = std::max<int64_t>(now.cpu_ns, 0);
+    e.at_start = now;
+    now.work.ops += ops;
+    now.cpu_ns += Ns(cpu);
+    e.at_end = now;
+    profile_.events.push_back(e);
+    profile_.stop_ns = std::max(profile_.stop_ns, e.end_ns);
+  }
+  void Call(uint32_t thread, double at, int device = 0, bool collective = false) {
+    runtime::ExecutionEvent e;
+    e.thread = thread;
+    e.called_ns = Ns(at);
+    e.device = device;
+    e.at_call = counters_[thread];
+    e.collective = collective;
+    profile_.executions.push_back(e);
+  }
+  Replay Play(double device_ms) {
+    std::stable_sort(profile_.events.begin(), profile_.events.end(),
+                     [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+    programs_.assign(profile_.executions.size(), 0);
+    seconds_ = {device_ms * kMillisecond};
+    ReplayOptions options;
+    options.times = HostTimes::kModeled;
+    options.costs = HostCosts();
+    options.costs.op = 1e-6;
+    options.program_of = programs_;
+    options.seconds_of = seconds_;
+    return ReplayProfile(profile_, options);
+  }
+
+ private:
+  static int64_t Ns(double ms) { return static_cast<int64_t>(ms * 1e6); }
+  runtime::Profile profile_;
+  std::map<uint32_t, runtime::ThreadCounters> counters_;
+  std::vector<size_t> programs_;
+  std::vector<double> seconds_;
+};
+
+const HostSpan* FindSpan(const Replay& replay, const std::string& thread, const std::string& name) {
+  for (const HostThread& t : replay.threads) {
+    if (t.name != thread) continue;
+    for (const HostSpan& span : t.spans) {
+      if (span.name == name) return &span;
+    }
+  }
+  return nullptr;
+}
+
+TEST(Replay, CountedWorkTakesItsCostWhateverWasMeasured) {
+  const auto step_seconds = [](double wall, double cpu) {
+    CountedRecording r({"main"});
+    for (int k = 0; k < 4; ++k) {
+      r.Span(0, "forward", k * 100, k * 100 + wall, /*ops=*/1000, cpu);
+      r.Span(0, "StepMarker", k * 100 + wall, k * 100 + wall + 0.1);
+      r.Call(0, k * 100 + wall + 0.05);
+    }
+    return r.Play(0.01).plan.steps[2].trace;
+  };
+  EXPECT_NEAR(step_seconds(2, 1), kMillisecond, 1e-9);
+  EXPECT_NEAR(step_seconds(80, 3), kMillisecond, 1e-9);
+  // Work of the user's own code is not counted: 60 ms that 1000 ops do not explain.
+  EXPECT_GT(step_seconds(80, 60), 20 * kMillisecond);
+}
+
+TEST(Replay, SpansOfToolsAreNoPartOfTheProgram) {
+  CountedRecording r({"main"});
+  r.Span(0, "forward", 0, 1, 1000);
+  r.Span(0, "StepMarker", 1, 2);
+  r.Call(0, 1.5);
+  r.Span(0, std::string(runtime::kToolSpan), 2, 90, 5000);
+  r.Span(0, "WaitForDevice", 3, 80);
+  r.Span(0, "forward", 90, 91, 1000);
+  r.Span(0, "StepMarker", 91, 92);
+  r.Call(0, 91.5);
+  const Replay replay = r.Play(50);
+  ASSERT_EQ(replay.plan.steps.size(), 2u);
+  EXPECT_FALSE(replay.plan.steps[1].waits);
+  EXPECT_NEAR(replay.plan.steps[1].trace, kMillisecond, 1e-9);
+  EXPECT_EQ(FindSpan(replay, "main", "WaitForDevice"), nullptr);
+  EXPECT_EQ(FindSpan(replay, "main", std::string(runtime::kToolSpan)), nullptr);
+}
+
+TEST(Replay, ThreadsWaitForWhatOthersProduce) {
+  CountedRecording r({"main", "loader"});
+  r.Span(1, "cpu_loader.next", 0, 1, 0, 0, {{"cost_ns", 7000000}, {"_p", 5}});
+  r.Span(0, "train", 0, 3, 0, 0, {{"step_num", 12}, {"_r", 1}});
+  r.Span(0, "WaitForBatch", 1, 2, 0, 0, {{"_c", 5}});
+  r.Call(0, 2.5);
+  const Replay replay = r.Play(1);
+  const HostSpan* wait = FindSpan(replay, "main", "WaitForBatch");
+  ASSERT_NE(wait, nullptr);
+  EXPECT_NEAR(wait->start + wait->duration, 7 * kMillisecond, 1e-9);
+  ASSERT_EQ(replay.runs.size(), 1u);
+  EXPECT_NEAR(replay.runs[0].start, 7 * kMillisecond, 1e-9);
+  // Steps have the numbers of the program, and the loader's time is in the plan.
+  EXPECT_EQ(replay.step_numbers, std::vector<int64_t>({12}));
+  EXPECT_EQ(replay.runs[0].step, 12);
+  EXPECT_NEAR(replay.plan.steps[0].input, 7 * kMillisecond, 1e-9);
+  EXPECT_EQ(replay.plan.prefetch, 2);
+}
+
+TEST(Replay, ProgramsWithCollectivesBeginOnAllDevicesAtOnce) {
+  CountedRecording r({"main", "replica 1"});
+  for (uint32_t t = 0; t < 2; ++t) {
+    r.Span(t, "forward", 0, 1, t == 0 ? 1000 : 9000);
+    r.Span(t, "StepMarker", 1, 2);
+    r.Call(t, 1.5, static_cast<int>(t), /*collective=*/true);
+  }
+  const Replay replay = r.Play(1);
+  ASSERT_EQ(replay.runs.size(), 1u);
+  EXPECT_EQ(replay.runs[0].device, -1);
+  EXPECT_NEAR(replay.runs[0].start, 9 * kMillisecond, 1e-9);
+  const HostSpan* first = FindSpan(replay, "TPU:0 runtime", "RunExecutable");
+  ASSERT_NE(first, nullptr);
+  EXPECT_NEAR(first->start, kMillisecond, 1e-9);
+  EXPECT_NEAR(first->start + first->duration, 10 * kMillisecond, 1e-9);
+  EXPECT_NE(FindSpan(replay, "TPU:1 runtime", "TPUExecute"), nullptr);
 }
 
 }  // namespace

@@ -27,12 +27,12 @@ sum {
 }
 
 ENTRY main {
-  x = f32[512,1024] parameter(0)
+  x = f32[2048,1024] parameter(0)
   w1 = f32[1024,1024] parameter(1)
   w2 = f32[1024,1024] parameter(2)
-  h = f32[512,1024] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}, metadata={op_name="step/forward/dot"}
-  t = f32[512,1024] tanh(h), metadata={op_name="step/forward/tanh"}
-  y = f32[512,1024] dot(t, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="step/forward/dot"}
+  h = f32[2048,1024] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}, metadata={op_name="step/forward/dot"}
+  t = f32[2048,1024] tanh(h), metadata={op_name="step/forward/tanh"}
+  y = f32[2048,1024] dot(t, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="step/forward/dot"}
   g1 = f32[1024,1024] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="step/backward/dot"}
   a1 = f32[1024,1024] all-reduce(g1), to_apply=sum, replica_groups={{0,1,2,3}}, metadata={op_name="step/backward/sum"}
   g2 = f32[1024,1024] dot(t, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="step/backward/dot"}

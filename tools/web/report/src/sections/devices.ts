@@ -1,38 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: compute time, stalls and stragglers, and collectives.
-import { chart, color, tooltip } from "../charts";
+import { chart, roundedEnd, tickStep, tooltip } from "../charts";
+import { color } from "../colors";
 import { h, table } from "../dom";
-import { bytes, count, percent, rate, share, time } from "../format";
+import { bytes, count, percent, rate, share, tick, time } from "../format";
+import { missing } from "../missing";
 import type { Report, Worker } from "../types";
 
 const parts: [keyof Worker, string, string][] = [
-  ["compute_us", "compute", "compute"], ["exposed_communication_us", "exposed communication", "communication"],
-  ["sync_wait_us", "synchronization stall", "idle"], ["other_wait_us", "other stalls", "memory"], ["idle_us", "done early", "other"],
+  ["compute_us", "compute", "matmul"], ["exposed_communication_us", "exposed communication", "all-gather"],
+  ["sync_wait_us", "synchronization stall", "idle"], ["other_wait_us", "other stalls", "convolution"], ["idle_us", "done early", "unknown"],
 ];
 const mostBars = 1024;
 
 function bars(devices: Worker[]): HTMLElement {
+  const most = Math.max(1e-3, ...devices.map((d) => parts.reduce((sum, [key]) => sum + d[key], 0)));
   return chart(`Time of ${devices.length} devices by what they do`, 260, () => ({
     tooltip: { ...tooltip(), trigger: "axis", formatter: (p: { dataIndex: number }[]) => {
       const d = devices[p[0].dataIndex];
       return `<b>device ${d.device}</b><br>${parts.map(([key, name]) => `${name}: ${time(d[key])}`).join("<br>")}`;
     } },
-    legend: { type: "scroll", top: 0, textStyle: { color: color("text") } },
-    grid: { left: 84, right: 20, top: 36, bottom: 34 },
+    grid: { left: 92, right: 20, top: 14, bottom: 38 },
     xAxis: { type: "category", data: devices.map((d) => d.device), name: "device", nameLocation: "middle", nameGap: 22 },
-    yAxis: { type: "value", axisLabel: { formatter: (v: number) => time(v) } },
+    yAxis: { type: "value", max: roundedEnd(most, 5), interval: tickStep(most, 5), axisLabel: { formatter: tick } },
     series: parts.map(([key, name, hue]) => ({ name, type: "bar", stack: "all", barCategoryGap: devices.length > 128 ? 0 : "12%", large: devices.length > 256, itemStyle: { color: color(hue) }, data: devices.map((d) => d[key]) })),
   }));
 }
 
-export function devices(r: Report): HTMLElement | null {
+export function devices(r: Report): HTMLElement {
   const workers = r.workers;
-  if (!r.collectives.length && workers.count < 2) return null;
+  if (!r.collectives.length && workers.count < 2) {
+    return h("section", { id: "devices", "data-nav": "Between devices" }, h("h2", {}, "Between devices"), h("div", { class: "card" }, missing(r, "devices")));
+  }
   const rows = workers.devices;
   const whole = r.device_time_us;
   const stragglers = workers.stragglers.length
     ? `Device${workers.stragglers.length > 1 ? "s" : ""} ${workers.stragglers.slice(0, 12).join(", ")}${workers.stragglers.length > 12 ? ", …" : ""} compute${workers.stragglers.length > 1 ? "" : "s"} so much longer that the others stall.`
-    : workers.homogeneous ? "All devices have the same times; --jitter and --straggler vary them." : "No device stands out.";
+    : workers.homogeneous ? "" : "No device stands out.";
   const each = table<Worker>("Devices", [
     { head: "device", cell: (d) => h("span", {}, workers.homogeneous ? "each" : d.device, workers.stragglers.includes(d.device) ? h("b", { class: "bad" }, " straggler") : ""), key: (d) => d.device },
     { head: "compute", cell: (d) => time(d.compute_us), key: (d) => d.compute_us },
@@ -56,7 +60,8 @@ export function devices(r: Report): HTMLElement | null {
   ], r.collectives, { sort: 3 });
   return h("section", { id: "devices", "data-nav": "Between devices" }, h("h2", {}, "Between devices"),
     h("p", { class: "lead" }, `${count(workers.count)} devices on ${r.topology}; one link carries ${rate(r.peaks.ici_bytes_per_second_one_way)} each way. ${stragglers}`),
-    h("div", { class: "card" }, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null,
+    h("div", { class: "card" }, rows.length > 1 ? h("div", { class: "legend" }, ...parts.map(([, name, hue]) => h("span", {}, h("i", { class: "chip", style: `background:var(--${hue})` }), name))) : null,
+      workers.homogeneous && workers.count > 1 ? missing(r, "variation") : null, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null,
       rows.length > mostBars ? h("p", { class: "quiet" }, `The chart shows the first ${count(mostBars)} of ${count(rows.length)} devices.`) : null, each),
-    r.collectives.length ? h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "Collectives by kind, a device’s mean"), kinds) : null);
+    r.collectives.length ? h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "Collectives by kind, a device’s mean"), kinds) : h("div", { class: "card quiet" }, "The program has no collectives: its devices exchange nothing."));
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Roofline, and operations individually, by scope, category and source line.
-import { categoryColor, chart, color, escape, tooltip } from "../charts";
+import { chart, escape, tooltip } from "../charts";
+import { categoryColor, color, fillOf } from "../colors";
 import { h, table, tabs } from "../dom";
 import { bytes, count, digits, flops, percent, rate, share, time } from "../format";
 import { editorChoice, sourceLink } from "../source";
 import type { Op, Report } from "../types";
+import { missing } from "../missing";
 import { bar } from "./overview";
 
 export function roofline(r: Report): HTMLElement {
@@ -24,8 +26,7 @@ export function roofline(r: Report): HTMLElement {
       if (!op) return `<b>${escape(p.seriesName)}</b>`;
       return `<b>${escape(op.name)}</b><br>${escape(op.category)}, bound by ${escape(op.bound_by)}<br>${time(op.time_us)}, ${digits(p.data.value[0])} FLOP/B, ${flops(p.data.value[1])}/s<br>${percent(p.data.value[1] / Math.min(peak, p.data.value[0] * hbm))} of the roof${op.scope ? `<br>${escape(op.scope)}` : ""}`;
     } },
-    legend: { type: "scroll", top: 0, textStyle: { color: color("text") } },
-    grid: { left: 84, right: 24, top: 40, bottom: 50 },
+    grid: { left: 92, right: 30, top: 14, bottom: 50 },
     xAxis: { type: "log", min: low, max: high, name: "FLOP for each byte of HBM", nameLocation: "middle", nameGap: 30, axisLabel: { formatter: (v: number) => digits(v) } },
     yAxis: { type: "log", name: "", axisLabel: { formatter: (v: number) => `${flops(v)}/s` } },
     series: [
@@ -38,9 +39,12 @@ export function roofline(r: Report): HTMLElement {
       ...(whole ? [{ name: "whole step", type: "scatter", symbol: "diamond", symbolSize: 20, itemStyle: { color: color("text") }, data: [{ value: whole }] }] : []),
     ],
   }));
+  const line = (hue: string, text: string, dashed = false) => h("span", {}, h("i", { class: "rule", style: `border-top:2px ${dashed ? "dashed" : "solid"} var(--${hue})` }), text);
+  const legend = h("div", { class: "legend" }, line("memory", `HBM ${rate(hbm)}`), vmem ? line("vmem", `vector memory ${rate(vmem)}`, true) : null,
+    ...categories.map((c) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(c)}` }), c)), whole ? h("span", {}, h("i", { class: "chip whole" }), "whole step") : null);
   return h("section", { id: "roofline", "data-nav": "Roofline" }, h("h2", {}, "Roofline"),
     h("p", { class: "lead" }, "Each operation by how much it computes for a byte of HBM and how fast it runs; its area is its time. Below the slope HBM bounds it, below the flat part the matrix units. Operations without HBM traffic, and copies, are not here."),
-    h("div", { class: "card" }, picture));
+    h("div", { class: "card" }, ops.length ? legend : null, ops.length ? picture : h("p", { class: "quiet" }, "No operation both computes and reads HBM.")));
 }
 
 interface Group {
@@ -82,7 +86,7 @@ export function operations(r: Report): HTMLElement {
   const whole = r.device_time_us;
   const all = () => table<Op>("Operations", [
     { head: "operation", text: true, wide: true, cell: (op) => h("span", { class: "mono" }, op.name), key: (op) => op.name },
-    { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${categoryColor(op.category)}` }), op.category), key: (op) => op.category },
+    { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(op.category)}` }), op.category), key: (op) => op.category },
     { head: "time", cell: (op) => time(op.time_us), key: (op) => op.time_us },
     { head: "of the device", cell: (op) => bar(share(op.time_us, whole)), key: (op) => op.time_us },
     { head: "runs", cell: (op) => count(op.runs), key: (op) => op.runs },
@@ -95,10 +99,10 @@ export function operations(r: Report): HTMLElement {
   const plain = (g: Group) => g.name || h("span", { class: "quiet" }, "(none named)");
   return h("section", { id: "operations", "data-nav": "Operations" }, h("h2", {}, "Operations"),
     h("p", { class: "lead" }, `${count(r.ops.length)} operations of one step. Heads sort; the field finds.`),
-    h("div", { class: "card" }, editorChoice(), tabs("Operations by", [
+    h("div", { class: "card" }, r.ops.some((op) => op.source) ? editorChoice() : null, tabs("Operations by", [
       ["Each", all],
-      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${categoryColor(g.name)}` }), g.name))],
-      ["Source line", () => groupTable("By source line", "source", group(r, (op) => op.source), whole, (g) => (g.name ? sourceLink(g.name) : plain(g)))],
+      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.name)}` }), g.name))],
+      ["Source line", () => (!r.ops.some((op) => op.source) ? missing(r, "source") : groupTable("By source line", "source", group(r, (op) => op.source), whole, (g) => (g.name ? sourceLink(g.name) : plain(g))))],
       ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by), whole, plain)],
     ])));
 }

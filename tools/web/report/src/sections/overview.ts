@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary, key metrics, time breakdown, and recommendations.
-import { color, phaseColor } from "../charts";
+import { color, fillOf } from "../colors";
 import { h, table } from "../dom";
 import { bytes, percent, rate, share, time } from "../format";
 import type { Report } from "../types";
@@ -24,15 +24,18 @@ export function header(r: Report): HTMLElement {
   if (!r.memory.fits) sentences.push(h("b", { class: "bad" }, `It does not fit: ${bytes(r.memory.peak_bytes)} of ${bytes(r.memory.limit_bytes)} HBM. `));
   if (r.unmodeled.length) sentences.push(h("a", { href: "#unmodeled" }, `Unmodeled: ${r.unmodeled.length} item${r.unmodeled.length > 1 ? "s" : ""}.`));
   return h("header", { class: "top" },
-    h("h1", {}, r.module),
-    h("p", { class: "where" }, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`),
+    h("h1", {}, r.title),
+    h("p", { class: "where" }, r.title === r.module ? "" : `${r.module}, `, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`),
     h("p", { class: "verdict" }, ...sentences),
     r.command ? h("code", {}, r.command) : null);
 }
 
+// A part above 1 is over a limit.
 function figure(name: string, value: string, of: string, part?: number): HTMLElement {
-  return h("div", { class: "figure" }, h("dt", {}, name), h("dd", {}, value, h("span", { class: "of" }, of)),
-    part === undefined ? null : h("div", { class: "meter" }, h("i", { style: `width:${Math.min(100, 100 * part).toFixed(1)}%` })));
+  const over = part !== undefined && part > 1;
+  return h("div", { class: `figure${over ? " over" : ""}` }, h("dt", {}, name),
+    h("dd", {}, value, h("span", { class: "of" }, of), over ? h("span", { class: "hidden" }, "over the limit") : null,
+      part === undefined ? null : h("span", { class: "meter" }, h("i", { style: `width:${Math.min(100, 100 * part).toFixed(1)}%` }))));
 }
 
 export function figures(r: Report): HTMLElement {
@@ -44,24 +47,13 @@ export function figures(r: Report): HTMLElement {
     figure("Matrix units", percent(u.mxu_busy), "busy", u.mxu_busy),
     figure("Of peak FLOP/s", percent(u.flops_of_peak), `of ${Math.round(r.peaks.bf16_flops_per_second / 1e12)} T bf16`, u.flops_of_peak),
     figure("HBM", percent(u.hbm_bandwidth_of_peak), `of ${rate(r.peaks.hbm_bytes_per_second)}`, u.hbm_bandwidth_of_peak),
-    r.interconnect_bytes > 0 ? figure("Links", percent(u.ici_busy), "busy", u.ici_busy) : h("span", { class: "hidden" }),
-    figure("HBM peak", bytes(r.memory.peak_bytes), `of ${bytes(r.memory.limit_bytes)}`, share(r.memory.peak_bytes, r.memory.limit_bytes)));
+    r.interconnect_bytes > 0 ? figure("Links", percent(u.ici_busy), "busy", u.ici_busy) : null,
+    figure("HBM peak", bytes(r.memory.peak_bytes), `${r.memory.fits ? "of" : "over"} ${bytes(r.memory.limit_bytes)}`, share(r.memory.peak_bytes, r.memory.limit_bytes)));
 }
-
-const shades: Record<string, string[]> = {
-  compute: ["c1", "c3", "c7", "c8", "c5", "c9"], memory: ["memory"], communication: ["xlu", "dcn", "vpu", "marker"], host: ["host"], overhead: ["overhead"],
-};
 
 export function breakdown(r: Report): HTMLElement {
   const whole = r.breakdown.reduce((sum, s) => sum + s.time_us, 0);
-  const used: Record<string, number> = {};
-  const colored = r.breakdown.map((s) => {
-    // Host phases have the colors of the host timeline.
-    if (s.name.startsWith("host: ")) return { ...s, color: phaseColor(s.name.slice(6)) };
-    const list = shades[s.kind] ?? ["other"];
-    const at = used[s.kind] = (used[s.kind] ?? -1) + 1;
-    return { ...s, color: `var(--${list[at % list.length]})` };
-  });
+  const colored = r.breakdown.map((s) => ({ ...s, color: fillOf(s.name) }));
   const stack = h("div", { class: "stack", role: "img", "aria-label": "The step as a bar of its parts; the table has the same numbers" },
     ...colored.map((s) => h("i", { style: `width:${(100 * share(s.time_us, whole)).toFixed(3)}%;background:${s.color}`, title: `${s.name}: ${time(s.time_us)}, ${percent(share(s.time_us, whole))}` })));
   const rows = table("Parts of the step", [
@@ -81,10 +73,12 @@ export function recommendations(r: Report): HTMLElement {
   if (!r.recommendations.length) section.append(h("div", { class: "card quiet" }, "No change that was simulated gains 1 %. The table below shows the sensitivity to each resource."));
   section.append(h("ol", { class: "recommendations" }, ...r.recommendations.map((a) => {
     const memory = a.peak_bytes_before !== undefined && a.peak_bytes_after !== undefined;
-    const gain = memory
-      ? h("div", { class: "gain" }, h("b", {}, `−${bytes(a.peak_bytes_before! - a.peak_bytes_after!)}`), `${bytes(a.peak_bytes_before!)} → ${bytes(a.peak_bytes_after!)}`)
+    const less = (a.peak_bytes_before ?? 0) - (a.peak_bytes_after ?? 0);
+    const gain = memory && less <= 0
+      ? h("div", { class: "gain" }, h("b", {}, "fits"), `${bytes(a.peak_bytes_after!)}`)
+      : memory ? h("div", { class: "gain" }, h("b", {}, `−${bytes(a.peak_bytes_before! - a.peak_bytes_after!)}`), `${bytes(a.peak_bytes_before!)} → ${bytes(a.peak_bytes_after!)}`)
       : h("div", { class: "gain" }, h("b", {}, `${(a.before_us / a.after_us).toFixed(2)}×`), `${time(a.before_us)} → ${time(a.after_us)}`);
-    return h("li", {}, h("h3", {}, a.title), h("p", {}, a.evidence, " ", a.action), h("p", { class: "quiet" }, "Simulated: ", a.simulated, "."), gain);
+    return h("li", {}, h("h3", {}, a.title), h("p", {}, a.evidence, " ", a.action, ...(a.flag ? [" ", h("code", {}, a.flag), " shows it."] : [])), h("p", { class: "quiet" }, "Simulated: ", a.simulated, "."), gain);
   })));
   const next = table("The step with one resource twice as fast", [
     { head: "twice as fast", text: true, cell: (s) => s.resource },

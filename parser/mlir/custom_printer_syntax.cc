@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of custom forms with a syntax of their own (custom_syntax.def).
+#include <algorithm>
+
+#include "ir/core/str_cat.h"
+#include "parser/mlir/operation_printer.h"
+
+namespace hlokit::mlir {
+
+void OperationPrinter::CustomDotDims(const Operation& op) {
+  const NodeId numbers = m_.attribute(op, "dot_dimension_numbers");
+  const auto list = [&](std::string_view name) {
+    return m_.nodes.Integers(m_.nodes.Entry(numbers, name)).value_or(std::vector<int64_t>());
+  };
+  const std::vector<int64_t> lhs = list("lhs_batching_dimensions"), rhs = list("rhs_batching_dimensions");
+  if (!lhs.empty() || !rhs.empty()) {
+    out_ += " batching_dims = ";
+    IntegerList(lhs);
+    out_ += " x ";
+    IntegerList(rhs);
+    out_ += ",";
+  }
+  out_ += " contracting_dims = ";
+  IntegerList(list("lhs_contracting_dimensions"));
+  out_ += " x ";
+  IntegerList(list("rhs_contracting_dimensions"));
+}
+
+void OperationPrinter::Axes(NodeId value) {
+  const std::string text = ToText(m_.nodes, value);
+  const size_t open = text.find('<');
+  if (!text.starts_with("#sdy.") || open == std::string::npos) {
+    out_ += text;
+    return;
+  }
+  const bool keep = text.starts_with("#sdy.mesh<") || text.starts_with("#sdy.sharding<");
+  out_ += keep ? text.substr(open) : text.substr(open + 1, text.size() - open - 2);
+}
+
+void OperationPrinter::CustomWindow(const Operation& op) {
+  bool first = true;
+  const auto key = [&](std::string_view name) {
+    StrAppend(&out_, first ? "" : ", ", name, " = ");
+    first = false;
+  };
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {{"window_strides", "stride"},
+                                                                      {"padding", "pad"},
+                                                                      {"lhs_dilation", "lhs_dilate"},
+                                                                      {"rhs_dilation", "rhs_dilate"},
+                                                                      {"window_reversal", "reverse"}};
+  for (const auto& [name, text] : kParts) {
+    const NodeId value = m_.attribute(op, name);
+    if (!value.valid()) continue;
+    const std::vector<int64_t> list = m_.nodes.Integers(value).value_or(std::vector<int64_t>());
+    key(text);
+    if (name != "padding") {
+      IntegerList(list, name == "window_reversal");
+      continue;
+    }
+    out_ += "[";
+    for (size_t i = 0; i + 1 < list.size(); i += 2) {
+      StrAppend(&out_, i == 0 ? "" : ", ", "[", list[i], ", ", list[i + 1], "]");
+    }
+    out_ += "]";
+  }
+}
+
+bool OperationPrinter::RunCustom(const Operation& op, Custom custom) {
+  const NodeTable& n = m_.nodes;
+  Frame& frame = frames_.back();
+  const auto symbol = [&] {
+    const NodeId name = m_.attribute(op, "sym_name");
+    if (!name.valid()) return;
+    out_ += " ";
+    AppendSymbol(n.text(name), &out_);
+  };
+  switch (custom) {
+    case Custom::kNone:
+    case Custom::kValueType:
+    case Custom::kUi32:
+      if (custom == Custom::kUi32) {
+        out_ += " : ";
+        Types(ResultsOf(op));
+      }
+      return true;
+    case Custom::kModule:
+      if (frame.region == 0) {
+        ++frame.region;
+        symbol();
+        AttributeDictionary(op, "attributes");
+        out_ += " ";
+        OpenRegion(m_.regions_of(op)[0], false);
+        return false;
+      }
+      CloseRegion();
+      return true;
+    case Custom::kFunc:
+      return CustomFunc(op);
+    case Custom::kTo:
+      out_ += " : ";
+      if (out_.ends_with(": : ")) out_.resize(out_.size() - 2);
+      Types(m_.operands_of(op));
+      out_ += " to ";
+      Types(ResultsOf(op));
+      return true;
+    case Custom::kExtractType:
+    case Custom::kInsertType:
+      out_ += " : ";
+      Types(custom == Custom::kInsertType ? absl::Span<const ValueId>(ResultsOf(op))
+                                          : m_.operands_of(op).subspan(0, 1));
+      return true;
+    case Custom::kOperandTypes:
+      out_ += " : ";
+      Types(m_.operands_of(op));
+      return true;
+    case Custom::kMesh:
+      symbol();
+      out_ += " = ";
+      Axes(m_.attribute(op, "mesh"));
+      return true;
+    case Custom::kDirection: {
+      const NodeId value = m_.attribute(op, "allowed_direction");
+      out_ += " allowed_direction=";
+      if (n.kind(value) == NodeKind::kEnum) out_ += n.str(StringId(static_cast<uint32_t>(n.ints(value)[0])));
+      return true;
+    }
+    case Custom::kManual:
+    case Custom::kNamed: {
+      if (frame.region == 0) {
+        ++frame.region;
+        if (custom == Custom::kNamed) {
+          out_ += "<";
+          AppendText(n, m_.attribute(op, "name"), &out_);
+          out_ += ">";
+        }
+        out_ += "(";
+        Operands(m_.operands_of(op));
+        out_ += ")";
+        for (std::string_view name : {"in_shardings", "out_shardings", "manual_axes"}) {
+          if (!m_.attribute(op, name).valid()) continue;
+          StrAppend(&out_, " ", name, "=");
+          Axes(m_.attribute(op, name));
+        }
+        out_ += " (";
+        const BlockId block = m_.block(m_.regions_of(op)[0]);
+        for (uint32_t i = 0; block.valid() && i < m_.blocks[block.value].argument_count; ++i) {
+          if (i != 0) out_ += ", ";
+          Argument(m_.argument(m_.blocks[block.value], i));
+        }
+        out_ += ") ";
+        OpenRegion(m_.regions_of(op)[0], false);
+        return false;
+      }
+      CloseRegion();
+      AttributeDictionary(op);
+      out_ += " : ";
+      FunctionType(op);
+      return true;
+    }
+    case Custom::kBits:
+      StrAppend(&out_, " e", n.IntegerValue(m_.attribute(op, "exponent_bits")).value_or(0), "m",
+                n.IntegerValue(m_.attribute(op, "mantissa_bits")).value_or(0));
+      return true;
+    case Custom::kRanges: {
+      const std::vector<int64_t> starts = *n.Integers(m_.attribute(op, "start_indices")),
+                                 limits = *n.Integers(m_.attribute(op, "limit_indices")),
+                                 strides = *n.Integers(m_.attribute(op, "strides"));
+      out_ += " [";
+      for (size_t i = 0; i < starts.size(); ++i) {
+        StrAppend(&out_, i == 0 ? "" : ", ", starts[i], ":", limits[i]);
+        if (strides[i] != 1) StrAppend(&out_, ":", strides[i]);
+      }
+      out_ += "]";
+      return true;
+    }
+    case Custom::kSelect: {
+      const absl::Span<const ValueId> in = m_.operands_of(op);
+      out_ += " : ";
+      if (m_.type(in[1]) == m_.type(in[2]) && m_.type(in[1]) == m_.type(m_.result(op))) {
+        Types(in.subspan(0, 2));
+      } else {
+        FunctionType(op);
+      }
+      return true;
+    }
+    case Custom::kComplex: {
+      // The parts have the type of the parts of the result.
+      const NodeId type = m_.type(m_.result(op));
+      out_ += " : ";
+      bool same = n.kind(type) == NodeKind::kTensorType && n.kind(n.child(type, 0)) == NodeKind::kComplexType;
+      for (ValueId value : m_.operands_of(op)) {
+        const NodeId part = m_.type(value);
+        same = same && n.kind(part) == NodeKind::kTensorType && n.ints(part) == n.ints(type) &&
+               n.child_count(part) == n.child_count(type) &&
+               (n.child_count(part) < 2 || n.child(part, 1) == n.child(type, 1)) &&
+               n.child(part, 0) == n.child(n.child(type, 0), 0);
+      }
+      if (same) {
+        Type(type);
+      } else {
+        FunctionType(op);
+      }
+      return true;
+    }
+    case Custom::kDotDims:
+      CustomDotDims(op);
+      return true;
+    case Custom::kWindow:
+      CustomWindow(op);
+      return true;
+    case Custom::kReduce:
+      return CustomReduce(op);
+    case Custom::kTuple: {
+      const NodeId type = m_.type(m_.result(op));
+      bool same = n.kind(type) == NodeKind::kTupleType && n.child_count(type) == op.operand_count;
+      for (size_t i = 0; same && i < op.operand_count; ++i) same = n.child(type, i) == m_.type(m_.operands_of(op)[i]);
+      out_ += " : ";
+      if (same) {
+        Type(type);
+      } else {
+        FunctionType(op);
+      }
+      return true;
+    }
+    case Custom::kSameTypes:
+      SameTypes(op);
+      return true;
+    case Custom::kBarrier:
+      if (op.operand_count == 0) {
+        out_ += "()";
+        AttributeDictionary(op);
+        return true;
+      }
+      out_ += " ";
+      Operands(m_.operands_of(op));
+      AttributeDictionary(op);
+      out_ += " : ";
+      Types(m_.operands_of(op));
+      return true;
+    case Custom::kCustomCall:
+      out_ += " ";
+      AppendSymbol(n.text(m_.attribute(op, "call_target_name")), &out_);
+      out_ += "(";
+      Operands(m_.operands_of(op));
+      out_ += ")";
+      return true;
+    case Custom::kIndirect:
+      out_ += " : ";
+      Types(m_.operands_of(op).subspan(0, 1));
+      return true;
+    case Custom::kRegions:
+      if (frame.region != 0) CloseRegion();
+      if (frame.region == op.region_count) {
+        if (op.region_count != 0) out_ += ")";
+        return true;
+      }
+      out_ += frame.region == 0 ? " (" : ", ";
+      OpenRegion(m_.regions_of(op)[frame.region++], /*labels=*/true);
+      return false;
+    case Custom::kWhile: {
+      if (frame.region == 0) {
+        const Block& block = m_.blocks[m_.block(m_.regions_of(op)[0]).value];
+        out_ += "(";
+        for (uint32_t i = 0; i < op.operand_count; ++i) {
+          if (i != 0) out_ += ", ";
+          StrAppend(&out_, names_.Use(m_.argument(block, i)), " = ", names_.Use(m_.operands_of(op)[i]));
+        }
+        out_ += ")";
+        if (op.operand_count != 0) {
+          out_ += " : ";
+          Types(m_.operands_of(op));
+        }
+        AttributeDictionary(op, "attributes");
+        out_ += "\n";
+        out_.append(static_cast<size_t>(indent_), ' ');
+        out_ += "cond ";
+      } else {
+        CloseRegion();
+        if (frame.region == 2) return true;
+        out_ += " do ";
+      }
+      OpenRegion(m_.regions_of(op)[frame.region++], false);
+      return false;
+    }
+    case Custom::kScan: {
+      if (frame.region == 0) {
+        const std::vector<int64_t> segments = *n.Integers(m_.attribute(op, "operandSegmentSizes"));
+        const auto inputs = static_cast<size_t>(segments[0]);
+        ++frame.region;
+        out_ += "(";
+        Operands(m_.operands_of(op).subspan(0, inputs));
+        out_ += ") inits (";
+        Operands(m_.operands_of(op).subspan(inputs));
+        StrAppend(&out_, ") dimension=", n.IntegerValue(m_.attribute(op, "dimension")).value_or(0));
+        AttributeDictionary(op, "attributes");
+        out_ += " ";
+        OpenRegion(m_.regions_of(op)[0], true);
+        return false;
+      }
+      CloseRegion();
+      out_ += " : ";
+      FunctionType(op);
+      return true;
+    }
+  }
+  return true;
+}
+
+bool OperationPrinter::CustomFunc(const Operation& op) {
+  const NodeTable& n = m_.nodes;
+  if (frames_.back().region != 0) {
+    CloseRegion();
+    return true;
+  }
+  ++frames_.back().region;
+  const NodeId visibility = m_.attribute(op, "sym_visibility");
+  if (visibility.valid()) StrAppend(&out_, " ", n.text(visibility));
+  out_ += " ";
+  AppendSymbol(n.text(m_.attribute(op, "sym_name")), &out_);
+  const NodeId type = m_.attribute(op, "function_type");
+  const auto inputs = static_cast<size_t>(n.ints(type)[0]);
+  const size_t results = n.child_count(type) - inputs;
+  const BlockId block = m_.block(m_.regions_of(op)[0]);
+  const auto dictionary = [&](std::string_view list, size_t i) {
+    const NodeId attributes = m_.attribute(op, list);
+    if (!attributes.valid() || i >= n.child_count(attributes)) return false;
+    const NodeId entry = n.child(attributes, i);
+    if (n.child_count(entry) == 0) return false;
+    out_ += " ";
+    AppendText(n, entry, &out_);
+    return true;
+  };
+  out_ += "(";
+  for (size_t i = 0; i < inputs; ++i) {
+    if (i != 0) out_ += ", ";
+    const ValueId value = block.valid() ? m_.argument(m_.blocks[block.value], i) : ValueId();
+    if (value.valid()) StrAppend(&out_, names_.Use(value), ": ");
+    Type(n.child(type, i));
+    dictionary("arg_attrs", i);
+    if (options_.locations && value.valid() && m_.values[value.value].location.valid()) {
+      out_ += " ";
+      AppendText(n, m_.values[value.value].location, &out_);
+    }
+  }
+  out_ += ")";
+  if (results != 0) {
+    out_ += " -> ";
+    bool plain = results == 1 && n.kind(n.child(type, inputs)) != NodeKind::kFunctionType;
+    const NodeId attributes = m_.attribute(op, "res_attrs");
+    plain =
+        plain && !(attributes.valid() && n.child_count(attributes) != 0 && n.child_count(n.child(attributes, 0)) != 0);
+    if (!plain) out_ += "(";
+    for (size_t i = 0; i < results; ++i) {
+      if (i != 0) out_ += ", ";
+      Type(n.child(type, inputs + i));
+      dictionary("res_attrs", i);
+    }
+    if (!plain) out_ += ")";
+  }
+  AttributeDictionary(op, "attributes");
+  if (!block.valid()) return true;
+  out_ += " ";
+  OpenRegion(m_.regions_of(op)[0], false);
+  return false;
+}
+
+// One commutative operation of the two arguments, in order, whose result is returned.
+bool OperationPrinter::IsShortReducer(const Operation& op, std::string_view* inner) const {
+  if (op.operand_count != 2) return false;
+  const NodeTable& n = m_.nodes;
+  const Block& block = m_.blocks[m_.block(m_.regions_of(op)[0]).value];
+  if (!block.first.valid()) return false;
+  const Operation& applied = m_.op(block.first);
+  if (!applied.next.valid() || m_.op(applied.next).next.valid()) return false;
+  const Operation& returned = m_.op(applied.next);
+  *inner = n.str(applied.name);
+  static constexpr std::string_view kCommutative[] = {"stablehlo.add",     "stablehlo.multiply", "stablehlo.maximum",
+                                                      "stablehlo.minimum", "stablehlo.and",      "stablehlo.or",
+                                                      "stablehlo.xor"};
+  if (std::find(std::begin(kCommutative), std::end(kCommutative), *inner) == std::end(kCommutative)) return false;
+  if (applied.attribute_count != 0 || applied.operand_count != 2 || applied.result_count != 1) return false;
+  if (n.str(returned.name) != "stablehlo.return" || returned.operand_count != 1 || returned.attribute_count != 0)
+    return false;
+  if (m_.operands_of(returned)[0] != m_.result(applied)) return false;
+  const NodeId input = m_.type(m_.operands_of(op)[0]);
+  if (n.kind(input) != NodeKind::kTensorType) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    if (m_.operands_of(applied)[i] != m_.argument(block, i)) return false;
+    const NodeId type = m_.type(m_.argument(block, i));
+    if (n.kind(type) != NodeKind::kTensorType || !n.ints(type).empty() || n.child_count(type) != 1 ||
+        n.child(type, 0) != n.child(input, 0)) {
+      return false;
+    }
+  }
+  return m_.type(m_.result(applied)) == m_.type(m_.argument(block, 0));
+}
+
+bool OperationPrinter::CustomReduce(const Operation& op) {
+  if (frames_.back().region != 0) {
+    CloseRegion();
+    return true;
+  }
+  ++frames_.back().region;
+  const size_t pairs = op.operand_count / 2;
+  for (size_t i = 0; i < pairs; ++i) {
+    StrAppend(&out_, i == 0 ? "(" : ", (", names_.Use(m_.operands_of(op)[i]),
+              " init: ", names_.Use(m_.operands_of(op)[pairs + i]), ")");
+  }
+  std::string_view inner;
+  const bool is_short = IsShortReducer(op, &inner);
+  if (is_short) StrAppend(&out_, " applies ", inner);
+  out_ += " across dimensions = ";
+  IntegerList(*m_.nodes.Integers(m_.attribute(op, "dimensions")));
+  AttributeDictionary(op);
+  out_ += " : ";
+  FunctionType(op);
+  if (is_short) return true;
+  out_ += "\n";
+  out_.append(static_cast<size_t>(indent_) + 1, ' ');
+  out_ += "reducer";
+  const Block& block = m_.blocks[m_.block(m_.regions_of(op)[0]).value];
+  for (size_t i = 0; i < pairs; ++i) {
+    out_ += i == 0 ? "(" : " (";
+    Argument(m_.argument(block, i));
+    out_ += ", ";
+    Argument(m_.argument(block, pairs + i));
+    out_ += ")";
+  }
+  out_ += "  ";
+  OpenRegion(m_.regions_of(op)[0], false);
+  return false;
+}
+
+}  // namespace hlokit::mlir

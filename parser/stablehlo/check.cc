@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verification by HLO's shape inference: converts each operation, and keeps the errors of inference alone.
+#include <algorithm>
+
+#include "parser/stablehlo/converter.h"
+
+namespace hlokit::stablehlo {
+
+void CheckByInference(const mlir::Module& program, DiagnosticSink* sink) {
+  Converter(program, {}, sink, nullptr).Check();
+}
+
+void Converter::Check() {
+  for (uint32_t i = 0; i < program_.operations.size(); ++i) {
+    if (program_.name(mlir::OperationId(i)) != "func.func" || sink_->limit_reached()) continue;
+    OpenForCheck(mlir::OperationId(i));
+    while (!frames_.empty()) CheckStep();
+  }
+}
+
+void Converter::OpenForCheck(mlir::OperationId id) {
+  const Op& function = program_.op(id);
+  const mlir::BlockId block =
+      function.region_count == 0 ? mlir::BlockId() : program_.block(program_.regions_of(function)[0]);
+  if (!block.valid()) return;
+  const mlir::Block& entry = program_.blocks[block.value];
+  frames_.push_back({FrameKind::kFunction,
+                     module_->AddComputation(module_->UniqueComputationName("check")),
+                     entry.first,
+                     id,
+                     {},
+                     {},
+                     {},
+                     {},
+                     true});
+  int64_t number = 0;
+  for (uint32_t i = 0; i < entry.argument_count; ++i) {
+    const mlir::ValueId argument = program_.argument(entry, i);
+    const absl::StatusOr<Shape> shape = ShapeOfType(program_.type(argument));
+    if (!shape.ok()) continue;
+    const Result made = b().Parameter(number++, *shape, "p");
+    if (made.ok()) Bind(argument, *made);
+  }
+}
+
+void Converter::MakeUnknown(const Op& op) {
+  for (size_t i = 0; i < op.result_count; ++i) {
+    const absl::StatusOr<Shape> shape = ResultShape(op, i);
+    if (!shape.ok()) continue;
+    Bind(program_.result(op, i),
+         b().Make(Opcode::kCustomCall, *shape, {}, {String(Attr::kCustomCallTarget, "unknown")}));
+  }
+}
+
+// Returns true if all types are static ones of HLO, and the values of the operands are known.
+bool Converter::CanCheck(const Op& op) {
+  if (op.definition == nullptr || (op.definition->dialect != "stablehlo" && op.definition->dialect != "chlo"))
+    return false;
+  if (OpcodeOf(op) == Opcode::kCall) return false;
+  // Forms that HLO has not, or not with these types.
+  static constexpr std::string_view kUnchecked[] = {"chlo.ragged_dot", "stablehlo.einsum", "stablehlo.custom_call",
+                                                    "stablehlo.set_dimension_size"};
+  const std::string_view name = nodes().str(op.name);
+  if (std::find(std::begin(kUnchecked), std::end(kUnchecked), name) != std::end(kUnchecked)) return false;
+  if (op.operand_count > 1 && (name == "stablehlo.all_gather" || name == "stablehlo.all_to_all")) return false;
+  const auto is_static = [&](mlir::NodeId type) {
+    const absl::StatusOr<Shape> shape = ShapeOfType(type);
+    return shape.ok() && !shape->has_dynamic_dims();
+  };
+  for (mlir::ValueId value : program_.operands_of(op)) {
+    if (!value.valid() || !is_static(program_.type(value)) || (!values_[value.value].valid() && !IsConstant(value))) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < op.result_count; ++i) {
+    if (!is_static(program_.type(program_.result(op, i)))) return false;
+  }
+  for (mlir::RegionId id : program_.regions_of(op)) {
+    const mlir::Region& region = program_.regions[id.value];
+    for (uint32_t v = region.value_begin; v < region.value_end; ++v) {
+      if (!is_static(program_.values[v].type)) return false;
+      // StableHLO's reducers may take arrays.
+      const bool reducer = RegionKind(name) == FrameKind::kApply;
+      if (reducer && nodes().kind(program_.values[v].type) == mlir::NodeKind::kTensorType &&
+          !nodes().ints(program_.values[v].type).empty() && name.find("reduce") != std::string_view::npos) {
+        return false;
+      }
+    }
+    for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
+      for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
+        if (!value.valid() || !is_static(program_.type(value))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void Converter::CheckStep() {
+  if (!frame().op.valid()) {
+    const bool function = frame().kind == FrameKind::kFunction;
+    if (!module_->record(frame().computation).root.valid()) {
+      module_->SetRoot(frame().computation, b().MakeTuple({}));
+    }
+    const bool good = CloseFrame().ok();
+    if (!good && !function && !frames_.empty()) frame().computations.push_back(ComputationId());
+    return;
+  }
+  const Op& op = program_.op(frame().op);
+  const bool returns = op.definition != nullptr && op.result_count == 0 && op.region_count == 0;
+  if (!CanCheck(op) && !(returns && nodes().str(op.name) == "func.return")) {
+    MakeUnknown(op);
+    frame().op = op.next;
+    frame().computations.clear();
+    return;
+  }
+  if (frame().computations.size() < op.region_count && nodes().str(op.name) != "stablehlo.composite") {
+    constexpr size_t kMaxDepth = 1 << 12;
+    if (frames_.size() < kMaxDepth && OpenRegion(op, frame().computations.size()).ok()) return;
+    MakeUnknown(op);
+    frame().op = op.next;
+    frame().computations.clear();
+    return;
+  }
+  absl::Status status = PrepareOperands(op);
+  if (status.ok()) {
+    status = Dispatch(op);
+    const std::string message(status.message().data(), status.message().size());
+    if (!status.ok() && message.find(kInferenceError) != std::string::npos) {
+      sink_->Error(DiagnosticKind::kInference, program_.range(op), message);
+    }
+  }
+  if (!status.ok()) MakeUnknown(op);
+  frame().op = op.next;
+  frame().computations.clear();
+}
+
+}  // namespace hlokit::stablehlo

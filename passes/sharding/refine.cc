@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constraints with unspecified dimensions: what is learned about these is merged into the constraint, and into the
+// conversion to or from manual code that follows it, which has the same devices with some of them manual.
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/sharding/tiling_arithmetic.h"
+#include "passes/sharding/propagator.h"
+
+namespace hlokit::sharding {
+namespace {
+
+std::string_view TargetOf(Instruction i) {
+  return i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+}
+
+// Returns the tiling without its manual subgroup, whose axes become replicated, or with these axes as one.
+Tiling WithManual(Tiling tiling, const AxisList& manual) {
+  tiling.manual = manual;
+  return tiling;
+}
+
+std::optional<Tiling> MergeFiner(const Tiling& learned, const Tiling& into) {
+  std::optional<Tiling> merged = Merge(learned, into, MergePolicy::kWholeDimensions);
+  if (!merged || merged->tiles() <= into.tiles()) return std::nullopt;
+  return merged;
+}
+
+}  // namespace
+
+Instruction Propagator::ConversionAfter(Instruction i) const {
+  const std::vector<Instruction> users = i.users();
+  if (users.size() != 1) return Instruction();
+  const std::string_view target = TargetOf(users[0]);
+  return target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape" ? users[0] : Instruction();
+}
+
+// `learned` is a tiling of the side that has `learned_is_manual`.
+bool Propagator::RefineWith(Instruction i, Instruction conversion, const Tiling& learned, bool learned_is_manual,
+                            const Source& source) {
+  const std::vector<int64_t>& dims = unspecified_.find(i.id())->second;
+  const TilingRef constraint = ArrayTiling(i);
+  if (constraint == nullptr || !learned.tiled() || learned.rank() != i.shape().rank()) return false;
+  const Tiling partial = ReplicateDimsExcept(learned, dims);
+  if (!partial.tiled() || partial.tiles() == 1) return false;
+  if (!conversion.valid()) {
+    const std::optional<Tiling> merged = MergeFiner(partial, *constraint);
+    if (!merged) return false;
+    SetFrom(i, {Intern(*merged)}, source);
+    return true;
+  }
+  const TilingRef converted = ArrayTiling(conversion);
+  if (converted == nullptr || !converted->tiled()) return false;
+  const bool to_manual = TargetOf(conversion) == "SPMDFullToShardShape";
+  const Tiling &automatic = to_manual ? *constraint : *converted, &manual = to_manual ? *converted : *constraint;
+  if (manual.manual.empty() || !automatic.manual.empty() || !manual.IsPartiallyReplicated()) return false;
+  if (learned_is_manual != !learned.manual.empty()) return false;
+  // The manual side must have the axes of the automatic one free: those that are manual are tiled there.
+  const std::optional<std::pair<Tiling, Tiling>> both = InOneOrder(manual, partial);
+  if (!both) return false;
+  const Tiling for_manual = WithManual(both->second, both->first.manual);
+  const std::optional<Tiling> new_manual = MergeFiner(for_manual, both->first);
+  const std::optional<Tiling> new_automatic = MergeFiner(WithManual(partial, {}), automatic);
+  if (!new_manual || !new_automatic) return false;
+  SetFrom(i, {Intern(to_manual ? *new_automatic : *new_manual)}, source);
+  SetFrom(conversion, {Intern(to_manual ? *new_manual : *new_automatic)}, {SourceKind::kSameValue, i});
+  from_users_done_[conversion.id().value] = 0;
+  ClearVisited(i, conversion);
+  return true;
+}
+
+bool Propagator::RefineFromOperand(Instruction i) {
+  const TilingRef operand = ArrayTiling(i.operand(0));
+  if (operand == nullptr || !operand->tiled()) return false;
+  const Instruction conversion = ConversionAfter(i);
+  const bool manual = conversion.valid() && TargetOf(conversion) == "SPMDShardToFullShape";
+  const bool changed = RefineWith(i, conversion, *operand, manual, {SourceKind::kOperand, i.operand(0)});
+  if (changed) ClearVisited(i);
+  return changed;
+}
+
+bool Propagator::RefineFromUsers(Instruction i) {
+  const Instruction conversion = ConversionAfter(i);
+  const Instruction before_users = conversion.valid() ? conversion : i;
+  const bool manual = conversion.valid() && TargetOf(conversion) == "SPMDFullToShardShape";
+  bool changed = false;
+  for (Instruction user : UsersOf(before_users)) {
+    if (!Has(user) || !PassesAtLevel(user)) continue;
+    int64_t index = 0;
+    while (user.operand(index) != before_users) ++index;
+    const auto proposals = FromUser(user, index);
+    if (!proposals || proposals->size() != 1 || !(*proposals)[0]) continue;
+    changed |= RefineWith(i, conversion, *(*proposals)[0], manual, {SourceKind::kUser, user});
+  }
+  if (changed) ClearVisited(i);
+  return changed;
+}
+
+}  // namespace hlokit::sharding

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/inspect_shardings.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/core/json_writer.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/sharding/sharding.h"
+#include "passes/sharding/explanation.h"
+#include "passes/sharding/propagation.h"
+
+namespace hlokit::cli {
+namespace {
+
+struct ShardingsFlags : InspectFlags {
+  std::string why;
+  bool spmd = true;
+  bool to_output = false;
+  bool to_parameters = false;
+};
+
+// The values of allow_spmd_sharding_propagation_to_… in the header, or those of the flag.
+std::vector<bool> Allowed(const Module& module, ListId header, bool flag) {
+  if (flag) return {true};
+  std::vector<bool> values;
+  if (header.valid()) {
+    for (int64_t value : module.context().list(header)) values.push_back(value != 0);
+  }
+  return values;
+}
+
+std::string ShardingText(Instruction i) {
+  std::string text;
+  TextWriter out(&text);
+  PrintSharding(out, i.module().context(), ListId(*i.payload(Attr::kSharding)), /*include_metadata=*/false);
+  out.Flush();
+  return text;
+}
+
+// "y", or "y leaf 2" of a tuple.
+std::string LeafName(Instruction i, int64_t leaf) {
+  if (!i.shape().IsTuple()) return std::string(i.name());
+  return StrCat(i.name(), " leaf ", leaf);
+}
+
+struct Subject {
+  Instruction instruction;
+  std::vector<int64_t> leaves;
+};
+
+// Finds `NAME` or `NAME[LEAF]`. Returns an invalid instruction if there is none.
+Subject FindSubject(const Module& module, std::string name) {
+  if (name.starts_with('%')) name.erase(0, 1);
+  Subject subject;
+  std::optional<int64_t> leaf;
+  if (const size_t bracket = name.find('['); bracket != name.npos && name.ends_with(']')) {
+    leaf = std::atoll(name.c_str() + bracket + 1);
+    name.erase(bracket);
+  }
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.name() == name) subject.instruction = i;
+    }
+  }
+  if (!subject.instruction.valid()) return subject;
+  const int64_t count = std::max<int64_t>(subject.instruction.shape().leaf_count(), 1);
+  for (int64_t k = 0; k < std::min<int64_t>(count, 64); ++k) {
+    if (!leaf || *leaf == k) subject.leaves.push_back(k);
+  }
+  return subject;
+}
+
+void WriteLine(const Module& module, const sharding::ExplanationLine& line, TextWriter* out) {
+  for (int n = 0; n < line.depth; ++n) *out << "  ";
+  *out << LeafName(module.instruction(line.instruction), line.leaf) << "  " << line.sharding << "  " << line.reason
+       << "\n";
+}
+
+void WriteWhy(const Module& module, const sharding::PropagationLog& log, const Subject& subject, TextWriter* out) {
+  for (int64_t leaf : subject.leaves) {
+    const sharding::Explanation why = sharding::ExplainSharding(module, log, subject.instruction, leaf);
+    if (why.chain.empty()) *out << LeafName(subject.instruction, leaf) << "  no sharding\n";
+    for (const sharding::ExplanationLine& line : why.chain) WriteLine(module, line, out);
+    if (why.rejected.empty()) continue;
+    *out << "not taken, since it conflicts:\n";
+    for (const sharding::ExplanationLine& line : why.rejected) {
+      *out << "  " << line.sharding << "  " << line.reason << "\n";
+    }
+  }
+}
+
+void WriteLines(std::string_view key, const Module& module, const std::vector<sharding::ExplanationLine>& lines,
+                JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const sharding::ExplanationLine& line : lines) {
+    json->BeginObject().Member("depth", int64_t{line.depth});
+    if (line.instruction.valid()) json->Member("instruction", module.instruction(line.instruction).name());
+    json->Member("leaf", line.leaf).Member("sharding", line.sharding).Member("reason", line.reason).EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteJson(const ShardingsFlags& flags, const InputPart& part, const Module& module,
+               const sharding::PropagationLog& log, const Subject& subject, JsonWriter* json) {
+  json->BeginObject().Member("file", part.source->name());
+  if (part.count > 1) json->Member("group", part.index + 1);
+  json->Member("module", module.name());
+  if (!flags.why.empty()) {
+    json->Key("why").BeginArray();
+    for (int64_t leaf : subject.leaves) {
+      const sharding::Explanation why = sharding::ExplainSharding(module, log, subject.instruction, leaf);
+      json->BeginObject().Member("leaf", leaf);
+      WriteLines("chain", module, why.chain, json);
+      WriteLines("rejected", module, why.rejected, json);
+      json->EndObject();
+    }
+    json->EndArray().EndObject();
+    return;
+  }
+  json->Key("instructions").BeginArray();
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!i.has(Attr::kSharding)) continue;
+      json->BeginObject().Member("name", i.name()).Member("computation", c.name());
+      json->Member("sharding", ShardingText(i)).Member("from", sharding::ToString(sharding::SourceOf(log, i, 0)));
+      json->EndObject();
+    }
+  }
+  json->EndArray().EndObject();
+}
+
+void WriteTable(const Module& module, const sharding::PropagationLog& log, TextWriter* out) {
+  int64_t with = 0, without = 0;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!i.has(Attr::kSharding)) {
+        ++without;
+        continue;
+      }
+      ++with;
+      *out << i.name() << "  " << ToString(i.shape(), /*with_layout=*/false) << "  " << ShardingText(i) << "  from "
+           << sharding::ToString(sharding::SourceOf(log, i, 0)) << "\n";
+    }
+  }
+  *out << with << " instructions with a sharding, " << without << " without\n";
+}
+
+int Run(const ShardingsFlags& flags) {
+  DiagnosticReporter diagnostics(flags.input);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    JsonWriter json(&out);
+    if (flags.json) json.BeginArray();
+    bool first = true;
+    ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& given) {
+      Module module = given.Clone();
+      sharding::PropagationOptions options;
+      options.is_spmd = flags.spmd;
+      options.propagate_metadata = true;
+      options.to_output = Allowed(module, module.header().allow_spmd_sharding_propagation_to_output, flags.to_output);
+      options.to_parameters =
+          Allowed(module, module.header().allow_spmd_sharding_propagation_to_parameters, flags.to_parameters);
+      sharding::PropagationLog log;
+      const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateShardings(module, options, &log);
+      if (!counts.ok()) {
+        diagnostics.ShowError(part.label(), std::string(counts.status().message()), kRejected);
+        return;
+      }
+      Subject subject;
+      if (!flags.why.empty()) {
+        subject = FindSubject(module, flags.why);
+        if (!subject.instruction.valid() || subject.leaves.empty()) {
+          std::vector<std::string_view> names;
+          for (Computation c : module.computations()) {
+            for (Instruction i : c.instructions()) names.push_back(i.name());
+          }
+          diagnostics.ShowError(
+              part.label(), StrCat("no instruction `", flags.why, "`", DidYouMeanSuffix(flags.why, names)), kRejected);
+          return;
+        }
+      }
+      if (flags.json) {
+        WriteJson(flags, part, module, log, subject, &json);
+        return;
+      }
+      out << (std::exchange(first, false) ? "" : "\n");
+      if (flags.why.empty()) {
+        WriteTable(module, log, &out);
+      } else {
+        WriteWhy(module, log, subject, &out);
+      }
+    });
+    if (flags.json) json.EndArray();
+  });
+}
+
+}  // namespace
+
+InspectCommand AddShardingsCommand(CLI::App* app) {
+  auto flags = std::make_shared<ShardingsFlags>();
+  CLI::App* command = app->add_subcommand(
+      "shardings", "propagate shardings, and print those of all instructions or why one has its own");
+  flags->AddTo(command);
+  command
+      ->add_option("--why", flags->why,
+                   "print the chain by which this instruction, or NAME[LEAF] of a tuple, got its sharding")
+      ->type_name("NAME");
+  command->add_flag("--spmd,!--no-spmd", flags->spmd, "all devices run one program (default on)");
+  command->add_flag("--to-output", flags->to_output, "results may change; default as the header allows");
+  command->add_flag("--to-parameters", flags->to_parameters, "parameters may change; default as the header allows");
+  command->footer(
+      "Examples:\n"
+      "  hlo-inspect shardings module.hlo                  every instruction with its sharding\n"
+      "  hlo-inspect shardings --why=dot.4 module.hlo      where that of dot.4 comes from, back to the text\n"
+      "  hlo-inspect shardings --why='while.1[2]' m.hlo    that of one leaf of a tuple");
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace hlokit::cli
