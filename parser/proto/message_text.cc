@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/json_util.h"
 #include "ir/core/str_cat.h"
@@ -17,6 +18,12 @@ namespace hlokit {
 namespace {
 
 constexpr size_t kMaxMessageBytes = INT32_MAX;
+
+// Errors are returned; protobuf would print some on standard error as well.
+[[maybe_unused]] const bool kSilent = [] {
+  google::protobuf::SetLogHandler(nullptr);
+  return true;
+}();
 
 absl::Status TooLarge(std::string_view what) {
   return absl::ResourceExhaustedError(StrCat(what, " of 2 GiB and more are not supported by protobuf"));
@@ -65,7 +72,15 @@ absl::Status ParseMessage(std::string_view text, ProtoEncoding encoding, google:
       constexpr int kMaxNesting = 100;  // as for bytes
       parser.SetRecursionLimit(kMaxNesting);
       google::protobuf::io::ArrayInputStream in(text.data(), size);
-      if (parser.Parse(&in, message)) return absl::OkStatus();
+      if (parser.Parse(&in, message)) {
+        // Escapes in text can be any bytes; strings of messages are UTF-8.
+        const bool plain = std::all_of(text.begin(), text.end(),
+                                       [](char c) { return c != '\\' && static_cast<unsigned char>(c) < 0x80; });
+        if (plain) return absl::OkStatus();
+        const std::unique_ptr<google::protobuf::Message> check(message->New());
+        if (check->ParseFromString(SerializedMessage(*message))) return absl::OkStatus();
+        return absl::InvalidArgumentError("a string is not UTF-8");
+      }
       if (line != nullptr) *line = error.line();
       if (column != nullptr) *column = error.column();
       return absl::InvalidArgumentError(error.message().empty() ? "malformed message" : error.message());

@@ -3,7 +3,8 @@
 #ifndef HLOKIT_INTERP_TPU_EXPORT_REPORT_TIMELINE_H_
 #define HLOKIT_INTERP_TPU_EXPORT_REPORT_TIMELINE_H_
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <vector>
 #include <vector>
 
 #include "interp/tpu/export/report_document.h"
