@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 #include <vector>
-#include <vector>
 
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/program/kernel_plan.h"

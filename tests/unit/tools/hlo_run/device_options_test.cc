@@ -63,17 +63,17 @@ TEST_F(DeviceOptionsTest, FactorsArePositiveNumbers) {
 
 TEST_F(DeviceOptionsTest, Stragglers) {
   flags_.device = "v5e:2x2";
-  flags_.stragglers = {"3:1.5", "any:2"};
+  flags_.variation.stragglers = {"3:1.5", "any:2"};
   const std::optional<tpu::SimulationOptions> options = Options();
   ASSERT_TRUE(options);
   ASSERT_EQ(options->variation.stragglers.size(), 2u);
   EXPECT_EQ(options->variation.stragglers[0].device, 3);
   EXPECT_EQ(options->variation.stragglers[0].factor, 1.5);
   EXPECT_EQ(options->variation.stragglers[1].device, -1);
-  flags_.stragglers = {"4:1.5"};
+  flags_.variation.stragglers = {"4:1.5"};
   EXPECT_NE(Rejection().find("device 4 is out of range: there are 4"), std::string::npos);
   for (const std::string straggler : {"3", "3:", ":2", "x:2", "3:0", "-2:1", "3:1.5s"}) {
-    flags_.stragglers = {straggler};
+    flags_.variation.stragglers = {straggler};
     EXPECT_NE(Rejection().find("expected DEVICE:FACTOR or any:FACTOR"), std::string::npos) << straggler;
   }
 }
