@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <string_view>
 
 #include "google/protobuf/io/gzip_stream.h"
@@ -42,6 +43,15 @@ absl::StatusOr<std::string> Decompress(const std::string& compressed, uint64_t m
     return absl::DataLossError(StrCat("damaged gzip data", in.ZlibErrorMessage() == nullptr ? "" : ": ",
                                       in.ZlibErrorMessage() == nullptr ? "" : in.ZlibErrorMessage()));
   }
+  // The stream ends with the data, whole or not. Whole data end with the size of the last member, mostly the only one.
+  constexpr size_t kTrailer = 8, kHeader = 10;
+  uint32_t size_of_last = 0;
+  if (compressed.size() >= kHeader + kTrailer) {
+    std::memcpy(&size_of_last, compressed.data() + compressed.size() - sizeof(size_of_last), sizeof(size_of_last));
+  }
+  const bool several = compressed.find("\x1f\x8b\x08", kHeader) != std::string::npos;
+  const bool whole = size_of_last == static_cast<uint32_t>(out.size()) || (several && size_of_last < out.size());
+  if (!whole || compressed.size() < kHeader + kTrailer) return absl::DataLossError("gzip data that are cut off");
   return out;
 }
 
