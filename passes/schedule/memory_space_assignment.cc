@@ -83,6 +83,7 @@ class Assigner {
   struct Times {
     double compute = 0;  // in seconds
     double transfer = 0;
+    double duration = 0;  // with the latencies of the kernel
   };
   // Returns the cost of the kernel at a position, or null.
   const tpu::KernelCost* WorkOf(int32_t position);
@@ -190,8 +191,9 @@ void Assigner::ChooseLoopState() {
   std::vector<std::tuple<bool, int64_t, LoopVariantElement>> changing;
   for (const LoopVariantElement& element : LoopVariantElements(c_)) {
     if (in_condition.contains(element.index)) continue;
-    if (CanPin(element, c_) &&
-        SavedBy(element) * static_cast<double>(trip_count) > 2 * TransferOf(element.value.shape()))
+    // To VMEM and back.
+    const double copies = 2 * (TransferOf(element.value.shape()) + shared_.target.machine.hbm_latency);
+    if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trip_count) > copies)
       changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
   std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
@@ -329,7 +331,7 @@ Assigner::Times Assigner::TimesOf(int32_t position) {
                        &time);
   const double transfer = std::exchange(time.times[static_cast<size_t>(tpu::Resource::kHbm)], 0);
   time.times[static_cast<size_t>(tpu::Resource::kOverhead)] = 0;
-  return {*std::max_element(time.times.begin(), time.times.end()), transfer};
+  return {*std::max_element(time.times.begin(), time.times.end()), transfer, time.duration};
 }
 
 // Returns the transfers saved by the interval: those of the defining kernel and of the readers, under all aliases.
@@ -420,8 +422,7 @@ void Assigner::ComputeIdleBandwidth() {
   for (size_t position = 0; position < order_.size(); ++position) {
     const Times times = TimesOf(static_cast<int32_t>(position));
     idle_seconds_[position] = std::max(0.0, times.compute - times.transfer);
-    elapsed_seconds_[position] = std::max(times.compute, times.transfer);
-    if (times.transfer > 0) elapsed_seconds_[position] += shared_.target.machine.hbm_latency;
+    elapsed_seconds_[position] = times.duration;
   }
 }
 
