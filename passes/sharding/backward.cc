@@ -222,7 +222,8 @@ std::optional<Tiling> Propagator::ArrayFromUser(Instruction user, int64_t index)
 std::optional<Tiling> Propagator::ConcatenateOperand(Instruction user, int64_t index) {
   if (level_ == 0) return std::nullopt;
   const TilingRef result = ArrayTiling(user);
-  if (!result->tiled() || options_.is_spmd) return *result;
+  // A module of several partitions is one program for all of them.
+  if (!result->tiled() || options_.is_spmd || module_.header().num_partitions > 1) return *result;
   const int64_t dim = user.list_attr(Attr::kDimensions).empty() ? 0 : user.list_attr(Attr::kDimensions)[0];
   const int64_t tiles = result->tiles(dim);
   if (tiles == 1) return *result;

@@ -61,11 +61,11 @@ bool Propagator::PassesAtLevel(Instruction i) const {
 bool Propagator::SupportsPartitioning(Instruction i, bool to_output) const {
   const bool output_allowed =
       to_output && std::find(options_.to_output.begin(), options_.to_output.end(), true) != options_.to_output.end();
-  if (i.is_root() && !caller_.contains(i.parent().id().value) && !(i.parent().is_entry() && output_allowed))
+  if (i.is_root() && !callers_.contains(i.parent().id().value) && !(i.parent().is_entry() && output_allowed))
     return false;
   switch (i.opcode()) {
     case Opcode::kParameter:
-      return caller_.contains(i.parent().id().value) ||
+      return callers_.contains(i.parent().id().value) ||
              std::find(options_.to_parameters.begin(), options_.to_parameters.end(), true) !=
                  options_.to_parameters.end();
     case Opcode::kAllReduce:
@@ -291,9 +291,14 @@ bool Propagator::ForwardAllLeaves(Instruction i, Instruction from) {
 
 // The parameter of a branch or of a called computation has the value of an operand of the caller.
 bool Propagator::ForwardParameter(Instruction i) {
-  const auto found = caller_.find(i.parent().id().value);
-  if (found == caller_.end()) return false;
-  const Instruction caller = found->second;
+  const auto found = callers_.find(i.parent().id().value);
+  bool changed = false;
+  if (found == callers_.end()) return false;
+  for (Instruction caller : found->second) changed |= ForwardParameterFrom(caller, i);
+  return changed;
+}
+
+bool Propagator::ForwardParameterFrom(Instruction caller, Instruction i) {
   int64_t operand = -1;
   if (caller.opcode() == Opcode::kCall) operand = i.parameter_number();
   if (caller.opcode() == Opcode::kConditional) {

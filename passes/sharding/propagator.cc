@@ -194,6 +194,8 @@ bool Propagator::AssignMetadata() {
       if (options_.propagate_metadata && !i.metadata_id().valid()) continue;
       LeafTilings leaves = Get(i);
       for (TilingRef& leaf : leaves) {
+        // Of unreduced values the metadata say how they are reduced.
+        if (leaf->kind == ShardingKind::kUnreduced) continue;
         if (leaf->metadata.empty() != options_.propagate_metadata) continue;
         Tiling tiling = *leaf;
         tiling.metadata.clear();
@@ -546,6 +548,7 @@ absl::StatusOr<PropagationCounts> Propagator::Run() {
     AgreeInShardGroups();
     RunToFixedPoint(kLevels - 1);
   }
+  ShareAtStart();  // also what a second run would share before it starts
   if (options_.cse_prevention_only) {
     KeepCsePrevention();
   } else {

@@ -104,6 +104,7 @@ class Propagator {
   bool ForwardTuple(Instruction i);
   bool ForwardAllLeaves(Instruction i, Instruction from);
   bool ForwardParameter(Instruction i);
+  bool ForwardParameterFrom(Instruction caller, Instruction i);
   bool ForwardWhile(Instruction i);
   bool ForwardElementwise(Instruction i);
   bool ForwardConcatenate(Instruction i);
@@ -173,10 +174,10 @@ class Propagator {
   std::vector<std::unique_ptr<ShardingRule>> rules_;
   std::vector<std::vector<Shape>> leaf_shapes_;
 
-  std::vector<Computation> order_;                             // callees first
-  std::vector<std::vector<InstructionId>> post_order_;         // of each, by the graph
-  absl::flat_hash_map<uint32_t, Instruction> caller_;          // by computation: its while, conditional or call
-  std::map<InstructionId, std::vector<int64_t>> unspecified_;  // by constraint: its open dimensions, sorted
+  std::vector<Computation> order_;                                   // callees first
+  std::vector<std::vector<InstructionId>> post_order_;               // of each, by the graph
+  absl::flat_hash_map<uint32_t, std::vector<Instruction>> callers_;  // by computation: whiles, conditionals, calls
+  std::map<InstructionId, std::vector<int64_t>> unspecified_;        // by constraint: its open dimensions, sorted
   struct ShardGroupMembers {
     bool like = false;
     std::vector<Instruction> members;  // in the order of the graph

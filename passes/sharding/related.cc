@@ -17,10 +17,10 @@ void Propagator::FindCallers() {
     for (InstructionId id : post_order_[c.id().value]) {
       const Instruction i = module_.instruction(id);
       if (i.opcode() == Opcode::kWhile) {
-        caller_[i.computation_attr(Attr::kBody).id().value] = i;
-        caller_[i.computation_attr(Attr::kCondition).id().value] = i;
+        callers_[i.computation_attr(Attr::kBody).id().value].push_back(i);
+        callers_[i.computation_attr(Attr::kCondition).id().value].push_back(i);
       } else if (i.opcode() == Opcode::kConditional || i.opcode() == Opcode::kCall) {
-        i.ForEachCallee([&](Computation callee) { caller_[callee.id().value] = i; });
+        i.ForEachCallee([&](Computation callee) { callers_[callee.id().value].push_back(i); });
       }
     }
   }
@@ -67,8 +67,9 @@ void Propagator::ShareWithRelated(Instruction start) {
       callers.push_back(i);
     }
     if (i.opcode() == Opcode::kParameter || i.is_root()) {
-      if (const auto found = caller_.find(i.parent().id().value); found != caller_.end())
-        callers.push_back(found->second);
+      if (const auto found = callers_.find(i.parent().id().value); found != callers_.end()) {
+        callers.insert(callers.end(), found->second.begin(), found->second.end());
+      }
     }
     for (Instruction caller : callers) {
       const std::vector<Instruction> related = RelatedTo(caller);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/sharding/tiling_reshape.h"
@@ -80,8 +81,9 @@ class ShardyPropagator {
 
   Module& module_;
   const GraphOrder order_;
-  std::vector<LeafList> state_;       // by instruction
-  std::vector<uint8_t> has_, fixed_;  // the text gives it a sharding; it keeps that
+  std::vector<LeafList> state_;                    // by instruction
+  std::vector<uint8_t> has_, fixed_;               // the text gives it a sharding; it keeps that
+  absl::flat_hash_map<uint32_t, LeafList> given_;  // by id: what the text says of parameters and the root of the entry
   std::vector<std::unique_ptr<ShardingRule>> rules_;
   std::string meshes_;
   int64_t devices_ = 0;  // of all tilings
@@ -154,6 +156,7 @@ absl::Status ShardyPropagator::Read() {
       if (i.has(Attr::kSharding)) {
         if (absl::Status status = ReadSharding(i, &leaves); !status.ok()) return status;
         has_[id.value] = 1;
+        if (c.is_entry() && (i.opcode() == Opcode::kParameter || i.is_root())) given_[id.value] = leaves;
       }
       ReadSdy(i, &leaves);
       const bool parameter = c.is_entry() && i.opcode() == Opcode::kParameter;
@@ -440,10 +443,11 @@ void ShardyPropagator::VisitRule(Instruction i) {
   }
 }
 
-// Axes that were found for parameters and results of the entry must divide them.
+// Axes that were found for parameters and results of the entry, beyond those of the text, must divide them.
 void ShardyPropagator::CutUneven() {
   const auto cut = [&](Instruction i) {
-    if (has_[i.id().value] != 0) return;
+    const auto given = given_.find(i.id().value);
+    if (has_[i.id().value] != 0 && given == given_.end()) return;
     const std::vector<Shape> shapes = Leaves(i.shape());
     for (size_t k = 0; k < shapes.size(); ++k) {
       Tiling& tiling = At(i)[k].tiling;
@@ -451,6 +455,9 @@ void ShardyPropagator::CutUneven() {
       for (size_t d = 0; d < tiling.dims.size(); ++d) {
         AxisList rest = tiling.dims[d];
         tiling.dims[d] = TakeMajorDivisor(&rest, shapes[k].dim(static_cast<int64_t>(d)));
+        if (given == given_.end() || d >= given->second[k].tiling.dims.size()) continue;
+        const AxisList& least = given->second[k].tiling.dims[d];
+        if (least.size() > tiling.dims[d].size()) tiling.dims[d] = least;
       }
       tiling.Normalize();
     }
