@@ -253,8 +253,8 @@ int Run(int argc, char** argv) {
   app.add_flag("--verify,!--no-verify", flags.verify, "verify the modules first (default on)");
   flags.input.AddFlags(&app);
   app.footer(
-      StrCat("Exit status:\n  0  the modules are the same\n  1  they differ, or output cannot be written\n"
-             "  2  usage error, or a module that cannot be read\n  3  internal error\n\n",
+      StrCat("Exit status:\n  0  the modules are the same\n  1  they differ\n"
+             "  2  usage error, a module that cannot be read, output that cannot be written\n  3  internal error\n\n",
              kExamples));
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   DiffOptions options;

@@ -189,9 +189,18 @@ absl::StatusOr<ZipContents> ZipArchive::Contents(size_t number) const {
   if (Load32(local, 0) != kLocalHeader) return bad();
   const uint64_t begin = member.header + kLocalBytes + Load16(local, 26) + Load16(local, 28);
   if (begin > size || member.stored_bytes > size - begin) return bad();
-  if (!member.deflated) return ZipContents{source_, begin, member.bytes};
-
   const absl::Status damaged = absl::DataLossError(StrCat(member.name, " is damaged"));
+  if (!member.deflated) {
+    // Of larger members only what is needed is read, and nothing is checked.
+    constexpr uint64_t kMaxCheckedBytes = uint64_t{64} << 20;
+    if (member.bytes > kMaxCheckedBytes) return ZipContents{source_, begin, member.bytes};
+    if (member.bytes != member.stored_bytes) return damaged;
+    std::string contents(member.bytes, '\0');
+    if (absl::Status s = source_->Read(begin, contents.data(), contents.size()); !s.ok()) return s;
+    if (Crc32(0, contents) != member.crc) return damaged;
+    return ZipContents{ByteSource::OfMemory(std::move(contents)), 0, member.bytes};
+  }
+
   GzipOfDeflated deflated(*source_, begin, member);
   google::protobuf::io::CopyingInputStreamAdaptor stream(&deflated);
   google::protobuf::io::GzipInputStream gzip(&stream, google::protobuf::io::GzipInputStream::GZIP);

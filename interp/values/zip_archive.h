@@ -39,7 +39,8 @@ class ZipArchive {
   static absl::StatusOr<ZipArchive> Open(std::shared_ptr<const ByteSource> source);
 
   const std::vector<ZipMember>& members() const { return members_; }
-  // Returns the range of a stored member, of which nothing is read, or inflates a deflated one and checks its CRC.
+  // Returns the range of a stored member of more than 64 MiB, of which nothing is read; reads and inflates others and
+  // checks their CRC.
   absl::StatusOr<ZipContents> Contents(size_t member) const;
 
  private:

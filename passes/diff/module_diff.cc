@@ -125,6 +125,8 @@ class Differ {
         x.attr_count != y.attr_count || !MetadataIsEqual(a, b)) {
       return false;
     }
+    if (a.called_computations().size() != b.called_computations().size()) return false;
+    if (a.control_predecessors().size() != b.control_predecessors().size()) return false;
     for (size_t k = 0; k < x.attr_count; ++k) {
       const AttrValue p = a.attrs()[k], q = b.attrs()[k];
       if (p.attr != q.attr) return false;
@@ -159,6 +161,9 @@ class Differ {
       return StrCat("callee: ", callees_a[k].name(), " vs ", callees_b[k].name());
     }
     const std::vector<Instruction> control_a = a.control_predecessors(), control_b = b.control_predecessors();
+    if (control_a.size() < control_b.size()) {
+      return StrCat("control predecessors: ", control_a.size(), " vs ", control_b.size());
+    }
     for (const Instruction p : control_a) {
       const InstructionId expected = diff_.matching.in_b[p.id().value];
       bool found = false;

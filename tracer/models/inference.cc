@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Generate(Tracer& tracer, const Model
   const absl::StatusOr<Batch> batch = FeedOf(tracer, model, 1, options)->Next();
   if (!batch.ok()) return batch.status();
   const Tensor prompt = PromptOf(*batch);
-  if (prompt.size(1) + steps > batch->inputs[0].size(1)) {
+  if (steps > batch->inputs[0].size(1) - prompt.size(1)) {
     return absl::InvalidArgumentError(StrCat(steps, " tokens after a prompt of ", prompt.size(1), " are more than the ",
                                              batch->inputs[0].size(1), " of a sequence (--seq)"));
   }

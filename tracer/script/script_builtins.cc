@@ -47,6 +47,10 @@ absl::StatusOr<Value> Size(RunContext&, const Arguments& a) {
 
 absl::StatusOr<Value> ToInteger(RunContext&, const Arguments& a) {
   if (!std::isfinite(a.real(0))) return absl::InvalidArgumentError("cannot convert inf or nan to an integer");
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (a.number(0).is_float() && (a.real(0) >= kLimit || a.real(0) < -kLimit)) {
+    return absl::InvalidArgumentError("integer overflow");
+  }
   return Value(a.integer(0));
 }
 absl::StatusOr<Value> ToFloat(RunContext&, const Arguments& a) { return Value(a.real(0)); }
