@@ -52,9 +52,11 @@ absl::StatusOr<Literal> ScriptInputs::Read(std::string_view name, int64_t first,
   const bool rows = first != 0 || count;
   if (rows) {
     if (dims.empty()) return absl::InvalidArgumentError("an array without dimensions has no indices");
-    const bool begins = first >= 0 && first <= dims[0];
-    const int64_t last = begins ? count.value_or(dims[0] - first) : count.value_or(0);
-    if (!begins || last < 0 || last > dims[0] - first) {
+    if (first < 0 || first > dims[0]) {
+      return absl::OutOfRangeError(StrCat("index ", first, " is beyond the first dimension, ", dims[0]));
+    }
+    const int64_t last = count.value_or(dims[0] - first);
+    if (last < 0 || last > dims[0] - first) {
       return absl::OutOfRangeError(
           StrCat("indices ", first, " to ", first, " + ", last, " are beyond the first dimension, ", dims[0]));
     }
