@@ -16,14 +16,14 @@
 #include "ir/graph/module_statistics.h"
 #include "ir/text/printer.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/inspect_annotations.h"
-#include "tools/cli/inspect_command.h"
-#include "tools/cli/inspect_cost.h"
-#include "tools/cli/inspect_dump_dir.h"
-#include "tools/cli/inspect_memory.h"
-#include "tools/cli/inspect_ops.h"
-#include "tools/cli/inspect_shardings.h"
 #include "tools/cli/output_file.h"
+#include "tools/hlo_inspect/annotations.h"
+#include "tools/hlo_inspect/command.h"
+#include "tools/hlo_inspect/cost.h"
+#include "tools/hlo_inspect/dump_dir.h"
+#include "tools/hlo_inspect/memory.h"
+#include "tools/hlo_inspect/ops.h"
+#include "tools/hlo_inspect/shardings.h"
 
 namespace hlokit {
 namespace {

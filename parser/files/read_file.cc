@@ -21,9 +21,9 @@ constexpr std::string_view kGzip = "\x1f\x8b";
 
 // Protocol buffers begin with their first field, maybe after a length; MLIR bytecode with its name.
 bool MayBeginModule(std::string_view text) {
-  constexpr size_t kLongestLength = 10;
+  constexpr size_t kMaxVarintBytes = 10;
   return text.starts_with(kGzip) || text.starts_with("ML\xefR") ||
-         text.substr(0, kLongestLength + 1).find('\x0a') != std::string_view::npos;
+         text.substr(0, kMaxVarintBytes + 1).find('\x0a') != std::string_view::npos;
 }
 
 absl::StatusOr<std::string> Decompress(const std::string& compressed, uint64_t max_bytes) {

@@ -199,8 +199,8 @@ std::vector<std::string> TextFieldNames(std::string_view text) {
       if (next == end || (*next != ':' && *next != '{' && *next != '<')) return {};
       std::string name(begin, p);
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-      constexpr size_t kMostFields = 64;
-      if (names.size() > kMostFields) return {};
+      constexpr size_t kMaxFields = 64;
+      if (names.size() > kMaxFields) return {};
     } else if (depth == 0 && !char_class::Is(c, char_class::kWhitespace) && c != ',' && c != ';') {
       return {};
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_ops.h"
+#include "tools/hlo_inspect/ops.h"
 
 #include "ir/core/diagnostic.h"
 #include "ir/core/json_writer.h"

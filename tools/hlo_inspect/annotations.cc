@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_annotations.h"
+#include "tools/hlo_inspect/annotations.h"
 
 #include <algorithm>
 #include <map>

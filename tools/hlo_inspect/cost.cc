@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_cost.h"
+#include "tools/hlo_inspect/cost.h"
 
 #include <algorithm>
 #include <map>

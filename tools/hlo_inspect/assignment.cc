@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_assignment.h"
+#include "tools/hlo_inspect/assignment.h"
 
 #include <algorithm>
 #include <map>

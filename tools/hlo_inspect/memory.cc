@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_memory.h"
+#include "tools/hlo_inspect/memory.h"
 
 #include <algorithm>
 #include <map>
@@ -11,8 +11,8 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/memory.h"
-#include "tools/cli/inspect_assignment.h"
-#include "tools/cli/inspect_cost.h"
+#include "tools/hlo_inspect/assignment.h"
+#include "tools/hlo_inspect/cost.h"
 
 namespace hlokit::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_shardings.h"
+#include "tools/hlo_inspect/shardings.h"
 
 #include <algorithm>
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-inspect cost.
-#ifndef HLOKIT_TOOLS_CLI_INSPECT_COST_H_
-#define HLOKIT_TOOLS_CLI_INSPECT_COST_H_
+#ifndef HLOKIT_TOOLS_HLO_INSPECT_COST_H_
+#define HLOKIT_TOOLS_HLO_INSPECT_COST_H_
 
 #include <string>
 #include <string_view>
 
 #include "passes/analysis/cost.h"
-#include "tools/cli/inspect_command.h"
+#include "tools/hlo_inspect/command.h"
 
 namespace hlokit::cli {
 
@@ -20,4 +20,4 @@ void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const 
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_INSPECT_COST_H_
+#endif  // HLOKIT_TOOLS_HLO_INSPECT_COST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/inspect_dump_dir.h"
+#include "tools/hlo_inspect/dump_dir.h"
 
 #include <algorithm>
 #include <charconv>

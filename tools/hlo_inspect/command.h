@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the subcommands of hlo-inspect: inputs, and destination and format of the report.
-#ifndef HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
-#define HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
+#ifndef HLOKIT_TOOLS_HLO_INSPECT_COMMAND_H_
+#define HLOKIT_TOOLS_HLO_INSPECT_COMMAND_H_
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -59,4 +59,4 @@ void ForEachModule(const InspectFlags& flags, DiagnosticReporter* diagnostics, U
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
+#endif  // HLOKIT_TOOLS_HLO_INSPECT_COMMAND_H_

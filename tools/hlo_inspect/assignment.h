@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The buffer assignment of a dump, beside our estimate of the memory: hlo-inspect memory --assignment.
-#ifndef HLOKIT_TOOLS_CLI_INSPECT_ASSIGNMENT_H_
-#define HLOKIT_TOOLS_CLI_INSPECT_ASSIGNMENT_H_
+#ifndef HLOKIT_TOOLS_HLO_INSPECT_ASSIGNMENT_H_
+#define HLOKIT_TOOLS_HLO_INSPECT_ASSIGNMENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct AssignedBlock {
   int64_t color = 0;  // memory space
   std::string kind;   // "parameter 3", "constant", "result", "temporary", "thread-local"
   int64_t values = 0;
-  int64_t value_bytes = 0;   // of all its values; more than `bytes` where they share memory
-  int64_t peak_bytes = -1;   // alive at once, where the trace of the heap tells
+  int64_t value_bytes = 0;  // of all its values; more than `bytes` where they share memory
+  int64_t peak_bytes = -1;  // alive at once, where the trace of the heap tells
 };
 
 // An assignment in figures. All bytes are without thread-local blocks, which are on stacks.
@@ -56,4 +56,4 @@ void WriteAssignmentJson(const AssignmentSummary& summary, JsonWriter* json);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_INSPECT_ASSIGNMENT_H_
+#endif  // HLOKIT_TOOLS_HLO_INSPECT_ASSIGNMENT_H_
