@@ -156,10 +156,10 @@ std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Li
   return difference->description;
 }
 
-absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(const Module& module) const {
+absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run) {
   EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
-  options.limits.max_seconds = options_.max_seconds;
+  options.limits.max_seconds = run.max_seconds;
   options.limits.max_seconds_flag = "--run-max-seconds";
   options.num_replicas = module.header().replica_count;
   options.num_partitions = module.header().num_partitions;
@@ -175,10 +175,10 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   GeneratorOptions generator;
   generator.max_bytes = options.limits.max_bytes / evaluator->num_devices();
   generator.poll = [&] { return is_late() ? absl::Status(late()) : absl::OkStatus(); };
-  std::vector<std::vector<Literal>> results;
-  const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
+  ResultSets results;
+  const int64_t sets = run.inputs + (run.special_values ? 1 : 0);
   for (int64_t set = 0; set < sets; ++set) {
-    const uint64_t seed = options_.seed + static_cast<uint64_t>(set);
+    const uint64_t seed = run.seed + static_cast<uint64_t>(set);
     start = std::chrono::steady_clock::now();
     std::vector<Literal> arguments;
     for (int64_t d = 0; d < evaluator->num_devices(); ++d) {
@@ -187,9 +187,8 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
       if (!own.ok()) return own.status();
       std::move(own->begin(), own->end(), std::back_inserter(arguments));
     }
-    if (set >= options_.inputs) {
-      for (size_t i = 0; i < arguments.size(); ++i)
-        FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i], is_late);
+    if (set >= run.inputs) {
+      for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(run.seed + (uint64_t{i} << 32), &arguments[i], is_late);
     }
     if (is_late()) return late();
     std::optional<std::vector<Literal>> values = evaluator->Run(arguments, &sink);
@@ -209,7 +208,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
   redefined_.clear();
   if (!run.info.redefines.empty()) redefined_ = DependentResults(module, run.info.redefines);
   if (evaluated_) return absl::OkStatus();
-  absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(
         StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
@@ -222,7 +221,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
 absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   if (!changed) return absl::OkStatus();
   ++compared_;
-  const absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(StrCat("cannot run the module after pass `", run.info.name, "` (run ",
                                                 run.number, "): ", std::string(results.status().message())));

@@ -53,6 +53,12 @@ struct EquivalenceOptions {
   double max_seconds = 60;             // of one run
 };
 
+// The results of a module for each set of arguments, those of one device after another.
+using ResultSets = std::vector<std::vector<Literal>>;
+
+// Runs a module on as many replicas and partitions as its header has.
+absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& options);
+
 // Evaluates the module before the first pass and after each pass that changed it, on as many replicas and partitions as
 // its header has, and compares the results. Results
 // that depend on opcodes that a pass redefines may change once, after that pass.
@@ -67,15 +73,13 @@ class EquivalenceCheck : public PassInstrumentation {
   std::string Summary() const;
 
  private:
-  // Returns the results of each set of arguments.
-  absl::StatusOr<std::vector<std::vector<Literal>>> Evaluate(const Module& module) const;
   std::string NameOfSet(size_t set) const;
 
   EquivalenceOptions options_;
   double declared_ = 0;  // largest tolerance of the passes that ran
   bool evaluated_ = false;
   std::vector<uint8_t> redefined_;  // by result: the current pass may change it
-  std::vector<std::vector<Literal>> results_;
+  ResultSets results_;
   int64_t passes_ = 0, compared_ = 0;  // passes that ran, and that changed the module
   ValueDifference largest_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_run/interrupt.h"
+#include "tools/cli/interrupt.h"
 
 #include <unistd.h>
 
@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <string>
 
-#include "absl/strings/str_format.h"
+#include "ir/core/str_cat.h"
 
-namespace hlokit::run {
+namespace hlokit::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
@@ -29,12 +29,8 @@ const std::atomic<bool>* InstallInterruptHandler() {
 
 bool ProgressLine::IsEnabled() { return isatty(STDERR_FILENO) != 0; }
 
-void ProgressLine::Show(const interp::RunProgress& progress) {
-  constexpr double kProgressDelaySeconds = 2;
-  if (progress.seconds < kProgressDelaySeconds) return;
-  const std::string line =
-      absl::StrFormat("\r\x1b[K%.1f s: %d instructions, %d loop iterations, %.1f MB", progress.seconds, progress.steps,
-                      progress.loop_iterations, static_cast<double>(progress.bytes) * 1e-6);
+void ProgressLine::Show(std::string_view text) {
+  const std::string line = StrCat("\r\x1b[K", text);
   std::fwrite(line.data(), 1, line.size(), stderr);
   shown_ = true;
 }
@@ -44,4 +40,4 @@ void ProgressLine::Clear() {
   shown_ = false;
 }
 
-}  // namespace hlokit::run
+}  // namespace hlokit::cli
