@@ -158,6 +158,7 @@ int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* inte
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   reduce::ReductionOptions options;
+  options.record = test.Recorder();
   options.jobs = static_cast<int>(flags.jobs != 0 ? flags.jobs : std::max(1u, std::thread::hardware_concurrency()));
   options.max_tests = flags.max_tests;
   options.stop = [&] {

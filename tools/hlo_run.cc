@@ -15,6 +15,7 @@
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
+#include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/run_observers.h"
@@ -186,6 +187,10 @@ int Run(int argc, char** argv) {
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }
 
+  if (!flags.bisect_passes.empty()) {
+    BisectModule(flags, *input->module, &diagnostics);
+    return diagnostics.exit_code();
+  }
   if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;

@@ -5,10 +5,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
 
+#include "absl/container/flat_hash_set.h"
 #include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "ir/core/diagnostic.h"
@@ -94,6 +96,12 @@ Tolerance Tolerance::OfPass(double declared) {
   return tolerance;
 }
 
+Tolerance Tolerance::OfAllTypes(const ErrorSpec& spec) {
+  Tolerance tolerance;
+  tolerance.others_ = spec;
+  return tolerance;
+}
+
 absl::StatusOr<Tolerance> Tolerance::Parse(std::string_view text) {
   Tolerance tolerance;
   for (size_t begin = 0; begin <= text.size();) {
@@ -156,10 +164,14 @@ std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Li
   return difference->description;
 }
 
-absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run) {
+absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run,
+                                                   const ObservationRequest& request, ExecutionObserver* observer) {
   EvaluatorOptions options;
+  options.observation = request;
+  options.observer = observer;
   options.fill_elided = FillKind::kRandom;
   options.limits.max_seconds = run.max_seconds;
+  options.limits.max_steps = run.max_steps;
   options.limits.max_seconds_flag = "--run-max-seconds";
   options.num_replicas = module.header().replica_count;
   options.num_partitions = module.header().num_partitions;
@@ -196,6 +208,54 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
     results.push_back(*std::move(values));
   }
   return results;
+}
+
+namespace {
+
+// Keeps the values of the instructions for which there are literals.
+class ValueRecorder : public ExecutionObserver {
+ public:
+  explicit ValueRecorder(std::vector<Literal>* values) : values_(*values) {}
+
+  absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> /*operands*/) override {
+    if (id.value >= values_.size() || values.size() != 1 || !values_[id.value].shape().valid()) return absl::OkStatus();
+    std::memcpy(values_[id.value].data(), values[0], values_[id.value].size_bytes());
+    seen_.insert(id.value);
+    return absl::OkStatus();
+  }
+  bool HasSeen(size_t id) const { return seen_.contains(static_cast<uint32_t>(id)); }
+
+ private:
+  std::vector<Literal>& values_;
+  absl::flat_hash_set<uint32_t> seen_;
+};
+
+}  // namespace
+
+std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOptions& options) {
+  constexpr int64_t kMaxElements = 64;
+  if (module.header().replica_count != 1 || module.header().num_partitions != 1) return {};
+  EquivalenceOptions once = options;
+  once.inputs = 1;
+  once.special_values = false;
+  std::vector<Literal> values(module.instruction_id_bound());
+  ObservationRequest request;
+  request.instructions.resize(values.size());
+  for (Instruction i : module.entry().instructions()) {
+    const Shape shape = i.shape();
+    if (!shape.IsArray() || shape.has_dynamic_dims()) continue;
+    if (shape.element_count() < 0 || shape.element_count() > kMaxElements) continue;
+    values[i.id().value] = Literal::Zeros(shape);
+    request.instructions[i.id().value] = true;
+  }
+  ValueRecorder recorder(&values);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, once, request, &recorder);
+  if (!results.ok()) return {};
+  for (size_t id = 0; id < values.size(); ++id) {
+    if (!recorder.HasSeen(id)) values[id] = Literal();
+  }
+  return values;
 }
 
 std::string EquivalenceCheck::NameOfSet(size_t set) const {

@@ -3,11 +3,11 @@
 
 namespace hlokit::reduce {
 
-Reducers AllReducers() {
+Reducers AllReducers(const RecordedValues* values) {
   Reducers reducers;
   AddCutReducers(&reducers);
   AddControlFlowReducers(&reducers);
-  AddValueReducers(&reducers);
+  AddValueReducers(values, &reducers);
   AddPassReducers(&reducers);
   AddSizeReducers(&reducers);
   AddAnnotationReducers(&reducers);

@@ -14,6 +14,7 @@
 
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::reduce {
 
@@ -33,6 +34,8 @@ class Reducer {
   virtual ~Reducer() = default;
   virtual std::string_view name() const = 0;  // "outputs": a plural noun, or what is done
   virtual Search search() const { return Search::kSubsets; }
+  // Returns true if the targets depend on recorded values.
+  virtual bool uses_values() const { return false; }
   // Returns the targets, those first whose edit is expected to remove most.
   virtual std::vector<Target> Targets(const Module& module) const = 0;
   // Edits a target. Returns false, and changes nothing, if it is gone or cannot be edited. The module may be left with
@@ -40,22 +43,22 @@ class Reducer {
   virtual bool Apply(Module& module, Target target) const = 0;
 };
 
-// What a reducer can learn from a run of the module that is reduced.
-struct RecordedValues {
-  // By instruction of the module that was run; empty literals for values that are unknown or large.
-  std::vector<Literal> by_instruction;
-};
+// The values of the entry's instructions in a run of the module that is reduced, by instruction; empty literals for
+// unknown ones.
+using RecordedValues = std::vector<Literal>;
 
 using Reducers = std::vector<std::unique_ptr<Reducer>>;
 
-// The reducers, those first that remove most. One function for each kind, in the source of that name.
-Reducers AllReducers();
+// The reducers, those first that remove most. `values`, if not null, outlives them, and is that of the current module
+// when targets are listed. One function for each kind, in the source of that name.
+Reducers AllReducers(const RecordedValues* values);
 void AddCutReducers(Reducers* reducers);          // prefixes and suffixes of the entry, outputs, parameters
 void AddControlFlowReducers(Reducers* reducers);  // loops, branches, calls, fusions
-void AddValueReducers(Reducers* reducers);        // instructions become operands or constants; constants
-void AddSizeReducers(Reducers* reducers);         // dimensions, element types
-void AddPassReducers(Reducers* reducers);         // passes that simplify
-void AddAnnotationReducers(Reducers* reducers);   // attributes, metadata, header
+void AddValueReducers(const RecordedValues* values,
+                      Reducers* reducers);       // instructions become operands or constants; constants
+void AddSizeReducers(Reducers* reducers);        // dimensions, element types
+void AddPassReducers(Reducers* reducers);        // passes that simplify
+void AddAnnotationReducers(Reducers* reducers);  // attributes, metadata, header
 
 }  // namespace hlokit::reduce
 

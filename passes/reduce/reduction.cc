@@ -28,8 +28,9 @@ bool IsStructural(Opcode opcode) {
 }
 
 // Linear in the module.
-ModuleSize SizeOf(const Module& module, const std::string& text) {
+ModuleSize SizeOf(const Module& module, const std::string& text, bool count_parameters) {
   ModuleSize size;
+  if (count_parameters) size.parameters = module.entry().parameter_count();
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       ++size.instructions;
@@ -56,7 +57,7 @@ class Reduction {
 
   // Runs the reducers until none makes the module smaller.
   absl::Status Run() {
-    const Reducers reducers = AllReducers();
+    const Reducers reducers = AllReducers(options_.record ? &values_ : nullptr);
     for (const std::unique_ptr<Reducer>& reducer : reducers) result_.rows.push_back({reducer->name()});
     for (int64_t accepted = -1; accepted != accepted_ && !stopped_;) {
       accepted = accepted_;
@@ -66,6 +67,7 @@ class Reduction {
         if (!parsed.ok()) return parsed.status();
         best_ = *std::move(parsed);
         reducer_ = reducers[k].get();
+        values_ = reducer_->uses_values() ? options_.record(*best_) : RecordedValues();
         row_ = &result_.rows[k];
         if (reducer_->search() == Search::kSubsets) {
           SearchSubsets();
@@ -93,7 +95,7 @@ class Reduction {
       return std::nullopt;
     }
     candidate.text = ToString(candidate.module, PrintOptions::Lossless());
-    candidate.size = SizeOf(candidate.module, candidate.text);
+    candidate.size = SizeOf(candidate.module, candidate.text, options_.record != nullptr);
     if (candidate.size >= result_.after) return std::nullopt;
     if (tested_.contains(HashBytes(candidate.text))) {
       ++result_.repeated;
@@ -180,6 +182,7 @@ class Reduction {
   const ReductionOptions& options_;
   ReductionResult& result_;
   std::unique_ptr<Module> best_;  // of result_.text
+  RecordedValues values_;         // for reducers that use them
   const Reducer* reducer_ = nullptr;
   ReductionResult::Row* row_ = nullptr;
   std::vector<Target> targets_;
@@ -194,7 +197,7 @@ absl::StatusOr<ReductionResult> Reduce(const Module& module, const InterestingTe
                                        const ReductionOptions& options) {
   ReductionResult result;
   result.text = ToString(module, PrintOptions::Lossless());
-  result.before = result.after = SizeOf(module, result.text);
+  result.before = result.after = SizeOf(module, result.text, options.record != nullptr);
   result.tests = 1;
   if (!test(result.text)) return absl::FailedPreconditionError("the module is not interesting as it is");
   if (const absl::Status status = Reduction(test, options, &result).Run(); !status.ok()) return status;

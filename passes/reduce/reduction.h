@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::reduce {
 
@@ -26,6 +27,7 @@ struct ModuleSize {
   int64_t computing = 0;     // instructions other than parameters, constants, tuples and their elements
   int64_t instructions = 0;  // all
   int64_t bytes = 0;         // of the values of all instructions; saturates
+  int64_t parameters = 0;    // of the entry, if values can be recorded: a constant in its place keeps the value
   int64_t text = 0;          // characters of the text
 
   friend auto operator<=>(const ModuleSize&, const ModuleSize&) = default;
@@ -42,6 +44,9 @@ struct ReductionProgress {
 };
 
 struct ReductionOptions {
+  // Returns the values of the entry's instructions in a run, by instruction; empty literals for unknown ones. Null: no
+  // instruction becomes a constant with its value.
+  std::function<std::vector<Literal>(const Module&)> record;
   int jobs = 1;                // concurrent tests
   int64_t max_tests = -1;      // none if negative
   std::function<bool()> stop;  // polled before each test: the smallest module so far is the result

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducers that replace values by simpler ones: an instruction by one of its operands or by zero, constants by zeros.
+// Reducers that drop unused values and replace others by simpler ones: an instruction by one of its operands or by
+// zero, constants by zeros.
 #include <string_view>
 #include <vector>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/traversal.h"
 #include "ir/types/literal.h"
 #include "passes/reduce/module_edits.h"
 #include "passes/reduce/reducer.h"
@@ -39,6 +41,36 @@ class ToOperands : public Reducer {
   }
 };
 
+// Instructions of the entry that become constants with the values that they have in a run.
+class ToRecordedConstants : public Reducer {
+ public:
+  explicit ToRecordedConstants(const RecordedValues* values) : values_(*values) {}
+  std::string_view name() const override { return "recorded constants"; }
+  bool uses_values() const override { return true; }
+  std::vector<Target> Targets(const Module& module) const override {
+    std::vector<Target> targets;
+    for (Instruction i : module.entry().instructions()) {
+      const size_t id = i.id().value;
+      if (i.opcode() == Opcode::kConstant || i.is_root() || id >= values_.size()) continue;
+      if (values_[id].shape().valid()) targets.push_back({i.id().value, 0});
+    }
+    return targets;
+  }
+  bool Apply(Module& module, Target target) const override {
+    const InstructionId id(target.id);
+    if (!IsAlive(module, id) || !module.instruction(id).has_users() || module.instruction(id).is_root()) return false;
+    Builder builder(&module, module.entry().record().first);
+    builder.SetMetadata(module.record(id).metadata);
+    builder.WithName(module.instruction(id).name());
+    const InstructionId constant = builder.MakeConstant(values_[target.id]);
+    ReplaceAndErase(module, id, constant);
+    return true;
+  }
+
+ private:
+  const RecordedValues& values_;
+};
+
 // Instructions that become zero.
 class ToZeros : public Reducer {
  public:
@@ -71,6 +103,35 @@ class ToZeros : public Reducer {
       zero = builder.MakeSplat(shape, scalar);
     }
     ReplaceAndErase(module, id, zero);
+    return true;
+  }
+};
+
+// Instructions that stand only for their side effects.
+class DropUnused : public Reducer {
+ public:
+  std::string_view name() const override { return "side effects"; }
+  std::vector<Target> Targets(const Module& module) const override {
+    // Users before their operands, which are unused after them.
+    std::vector<Target> targets;
+    for (Computation c : module.computations()) {
+      const std::vector<InstructionId> order = PostOrder(c);
+      std::vector<uint8_t> used(module.instruction_id_bound(), 0);
+      for (auto id = order.rbegin(); id != order.rend(); ++id) {
+        const Instruction i = module.instruction(*id);
+        if (i.is_root() || used[id->value] != 0) {
+          for (Instruction operand : i.operands()) used[operand.id().value] = 1;
+        } else if (i.opcode() != Opcode::kParameter) {
+          targets.push_back({id->value, 0});
+        }
+      }
+    }
+    return targets;
+  }
+  bool Apply(Module& module, Target target) const override {
+    const InstructionId id(target.id);
+    if (!IsAlive(module, id) || module.instruction(id).has_users() || module.instruction(id).is_root()) return false;
+    module.Erase(id);
     return true;
   }
 };
@@ -121,7 +182,9 @@ class ConstantsToZeros : public Reducer {
 
 }  // namespace
 
-void AddValueReducers(Reducers* reducers) {
+void AddValueReducers(const RecordedValues* values, Reducers* reducers) {
+  if (values != nullptr) reducers->push_back(std::make_unique<ToRecordedConstants>(values));
+  reducers->push_back(std::make_unique<DropUnused>());
   reducers->push_back(std::make_unique<ToOperands>());
   reducers->push_back(std::make_unique<ToZeros>());
   reducers->push_back(std::make_unique<ConstantsToParameters>());

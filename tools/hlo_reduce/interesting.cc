@@ -110,6 +110,11 @@ class CommandTest : public Test {
 // A test that runs the module in this process, on synthetic arguments.
 class RunTest : public Test {
  public:
+  explicit RunTest(const interp::EquivalenceOptions& run) : run_(run) {}
+
+  std::function<std::vector<Literal>(const Module&)> Recorder() const override {
+    return [this](const Module& module) { return interp::RecordEntryValues(module, run_); };
+  }
   bool IsInteresting(std::string_view text) override {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
     if (!module.ok()) return false;
@@ -129,11 +134,14 @@ class RunTest : public Test {
 
   mutable std::mutex mutex_;
   std::string finding_;
+
+ protected:
+  const interp::EquivalenceOptions run_;
 };
 
 class DiffersTest : public RunTest {
  public:
-  DiffersTest(std::string passes, const TestFlags& flags) : passes_(std::move(passes)) {
+  DiffersTest(std::string passes, const TestFlags& flags) : RunTest(flags.run), passes_(std::move(passes)) {
     options_.run = flags.run;
     options_.pipeline.context = interp::EvaluatingContext();
   }
@@ -169,7 +177,7 @@ bool HasNan(const Literal& value) {
 
 class NanTest : public RunTest {
  public:
-  explicit NanTest(const TestFlags& flags) : run_(flags.run) {}
+  explicit NanTest(const TestFlags& flags) : RunTest(flags.run) {}
 
  private:
   absl::StatusOr<std::string> Find(const Module& module) override {
@@ -182,7 +190,6 @@ class NanTest : public RunTest {
     }
     return std::string();
   }
-  const interp::EquivalenceOptions run_;
 };
 
 // Returns the path of a tool that stands beside this one, or its name.

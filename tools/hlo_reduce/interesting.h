@@ -4,6 +4,7 @@
 #define HLOKIT_TOOLS_HLO_REDUCE_INTERESTING_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ class Test {
   virtual ~Test() = default;
   // May be called by several threads.
   virtual bool IsInteresting(std::string_view text) = 0;
+  // Returns the values of a run (ReductionOptions::record); null if the test does not run the module itself.
+  virtual std::function<std::vector<Literal>(const Module&)> Recorder() const { return nullptr; }
   // Returns what the test found for the last interesting module, in a line; "" if there is nothing to say.
   virtual std::string Finding() const { return ""; }
 };
