@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reducers that shrink arrays: sizes of dimensions, element types.
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "passes/reduce/reducer.h"
@@ -20,6 +23,21 @@ void ForEachArray(const Module& module, Visit visit) {
       }
     }
   }
+}
+
+// Returns the elements of an array that a smaller one has too, from the first of each dimension on.
+Literal CornerOf(const Literal& from, Shape shape) {
+  Literal to = Literal::Zeros(shape);
+  const int64_t rank = shape.rank();
+  const int64_t size = BytesOf(shape.element_type());
+  std::vector<int64_t> index(static_cast<size_t>(rank), 0);
+  for (int64_t at = 0; at < to.element_count(); ++at) {
+    int64_t source = 0;
+    for (int64_t d = 0; d < rank; ++d) source = source * from.shape().dim(d) + index[d];
+    std::memcpy(to.data() + at * size, from.data() + source * size, static_cast<size_t>(size));
+    for (int64_t d = rank; d-- > 0 && ++index[d] == shape.dim(d);) index[d] = 0;
+  }
+  return to;
 }
 
 // All dimensions of one size become smaller.
@@ -48,13 +66,19 @@ class ShrinkSizes : public Reducer {
     return targets;
   }
   bool Apply(Module& module, Target target) const override {
-    ReplaceDimensionSizes(&module, target.id, target.detail);
-    // Constants of another shape have lost their values.
+    std::vector<std::pair<InstructionId, LiteralId>> constants;
     for (Computation c : module.computations()) {
       for (Instruction i : c.instructions()) {
-        if (i.opcode() != Opcode::kConstant || !i.shape().IsArray() || !i.literal().elided) continue;
-        module.SetPayload(i.id(), module.context().literals.Add(Literal::Zeros(i.shape())).value);
+        if (i.opcode() == Opcode::kConstant && i.shape().IsArray()) constants.emplace_back(i.id(), i.literal_id());
       }
+    }
+    ReplaceDimensionSizes(&module, target.id, target.detail);
+    // Constants of another shape have lost their values.
+    LiteralPool& literals = module.context().literals;
+    for (const auto& [id, before] : constants) {
+      const Instruction i = module.instruction(id);
+      if (!i.literal().elided || literals[before].elided) continue;
+      module.SetPayload(id, literals.Add(CornerOf(literals.ToLiteral(before), i.shape())).value);
     }
     return true;
   }

@@ -131,7 +131,17 @@ class DropUnused : public Reducer {
   bool Apply(Module& module, Target target) const override {
     const InstructionId id(target.id);
     if (!IsAlive(module, id) || module.instruction(id).has_users() || module.instruction(id).is_root()) return false;
-    module.Erase(id);
+    // With what only it used: the start of an asynchronous operation, which must have an end.
+    std::vector<InstructionId> open = {id};
+    while (!open.empty()) {
+      const Instruction i = module.instruction(open.back());
+      open.pop_back();
+      if (!IsAlive(module, i.id()) || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) continue;
+      std::vector<InstructionId> operands;
+      for (Instruction operand : i.operands()) operands.push_back(operand.id());
+      module.Erase(i.id());
+      open.insert(open.end(), operands.begin(), operands.end());
+    }
     return true;
   }
 };
