@@ -172,6 +172,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   {
     const Replaced<std::vector<ExecutionRecord>*> listener(&device.listener, &executions);
     const Replaced<bool> forbid(&device.forbid_execution, options_.full_graph);
+    const ReplacedSourceLocation program;
     traced = function_(arguments);
   }
   if (absl::Status s = tracer_->status(); !s.ok()) return s;

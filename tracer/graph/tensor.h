@@ -69,8 +69,9 @@ class Tensor {
   Tensor grad() const;
   void set_grad(Tensor grad) const;
   // Adds d(this)/d(leaf) to the grad of every leaf. `gradient`: initial gradient, 1 for a scalar.
-  absl::Status Backward() const;
-  absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false) const;
+  absl::Status Backward(const std::source_location& location = std::source_location::current()) const;
+  absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false,
+                        const std::source_location& location = std::source_location::current()) const;
   // Returns the same value without autograd history.
   Tensor Detach() const;
 
@@ -86,7 +87,7 @@ class Tensor {
 #include "tracer/graph/tensor_methods.inc"
 #endif
   // Returns the tensor itself if it has the type.
-  Tensor to(ElementType type) const;
+  Tensor to(ElementType type, const std::source_location& location = std::source_location::current()) const;
 
  private:
   RefCounted* impl_;  // a TensorImpl, whose definition few files need

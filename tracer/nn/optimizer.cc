@@ -52,7 +52,8 @@ Tensor Upload(const Tensor& like, Literal value) {
 
 }  // namespace
 
-void Optimizer::Step() {
+void Optimizer::Step(const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     FetchAhead(parameters_, i);
@@ -208,7 +209,9 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   WriteInPlace(p, InvokeOp(Op::addcdiv, p, mean, deviation, -o.lr / correction1));
 }
 
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type) {
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type,
+                    const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   Tensors norms;
   for (const Tensor& p : parameters) {
@@ -223,7 +226,8 @@ Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type
   return total;
 }
 
-void ClipGradValue(const Tensors& parameters, double clip_value) {
+void ClipGradValue(const Tensors& parameters, double clip_value, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   for (const Tensor& p : parameters) {
     if (p.grad().defined()) WriteInPlace(p.grad(), InvokeOp(Op::clamp, p.grad(), -clip_value, clip_value));

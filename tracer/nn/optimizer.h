@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <source_location>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // Updates every parameter that has a gradient.
-  void Step();
+  void Step(const std::source_location& location = std::source_location::current());
   // Clears gradients.
   void ZeroGrad();
   // Learning rates of groups.
@@ -147,9 +148,11 @@ class Adam : public GroupedOptimizer<AdamOptions> {
 
 // Scales all gradients so that their total norm is at most `max_norm`; returns the norm before. `norm_type` may be
 // infinite. Undefined if there are no gradients.
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2);
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2,
+                    const std::source_location& location = std::source_location::current());
 // Clamps every element of every gradient to [-clip_value, clip_value].
-void ClipGradValue(const Tensors& parameters, double clip_value);
+void ClipGradValue(const Tensors& parameters, double clip_value,
+                   const std::source_location& location = std::source_location::current());
 
 }  // namespace hlokit::lazy::nn
 

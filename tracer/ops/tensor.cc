@@ -4,6 +4,7 @@
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/graph/scope.h"
 #include "tracer/graph/tensor_impl.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
@@ -49,8 +50,12 @@ void Tensor::set_grad(Tensor grad) const {
   if (defined()) impl()->grad = std::move(grad);
 }
 
-absl::Status Tensor::Backward() const { return Backward(Tensor()); }
-absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph) const {
+absl::Status Tensor::Backward(const std::source_location& location) const {
+  return Backward(Tensor(), false, false, location);
+}
+absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph,
+                              const std::source_location& location) const {
+  const ScopedSourceLocation site(location);
   return RunBackward({*this}, {std::move(gradient)}, {}, {retain_graph, create_graph}).status();
 }
 
@@ -60,9 +65,9 @@ Tensor Tensor::Detach() const {
   return Tensor(new TensorImpl(impl()->data));
 }
 
-Tensor Tensor::to(ElementType type) const {
+Tensor Tensor::to(ElementType type, const std::source_location& location) const {
   if (defined() && dtype() == type) return *this;
-  return Dispatch(Op::to_copy, Args{*this, type})[0];
+  return Dispatch({Op::to_copy, location}, Args{*this, type})[0];
 }
 
 absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) const {

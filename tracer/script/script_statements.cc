@@ -14,6 +14,7 @@
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/graph_key.h"
 
 namespace hlokit::lazy::script {
 namespace {

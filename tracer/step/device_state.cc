@@ -91,19 +91,32 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> op
   NodeRecord node{op};
   node.attrs = attrs;
   node.shape = shape_entries_[found].shape;
-  if (tracer_->options().debug || tracer_->options().explain_recompiles) {
-    if (!CurrentScope().empty()) node.scope = context_->strings.Intern(CurrentScope()).value;
-    if (const SourceFrame* frame = CurrentFrame()) {
-      frames_.push_back(*frame);
-      node.frame = static_cast<uint32_t>(frames_.size());
-    }
-  }
+  SetSource(&node);
   if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
   const NodeId id = graph_.Add(node, operands);
   if (dynamic_shape_detector != nullptr) {
     if (absl::Status s = dynamic_shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
   }
   return id;
+}
+
+void DeviceState::SetSource(NodeRecord* node) {
+  if (!tracer_->options().debug && !tracer_->options().explain_recompiles) return;
+  if (!CurrentScope().empty()) node->scope = context_->strings.Intern(CurrentScope()).value;
+  node->frame = CurrentFrameIndex();
+}
+
+uint32_t DeviceState::CurrentFrameIndex() {
+  if (const SourceFrame* const frame = CurrentFrame()) {
+    if (frames_.empty() || frames_.back() != *frame) frames_.push_back(*frame);
+    return static_cast<uint32_t>(frames_.size());
+  }
+  const std::source_location& location = call_site.location;
+  if (location.line() == 0) return 0;
+  const auto [known, is_new] =
+      location_frames_.try_emplace({location.file_name(), location.line()}, static_cast<uint32_t>(frames_.size()) + 1);
+  if (is_new) frames_.push_back(FrameOf(location));
+  return known->second;
 }
 
 void DeviceState::WarnOfPendingNodes() {
@@ -127,6 +140,7 @@ NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer,
 
 NodeOutput DeviceState::ConstantNode(Scalar value, ElementType type) {
   NodeRecord node{Op::constant};
+  SetSource(&node);
   const uint64_t bits = BitsOfNumber(value);
   for (const RecentConstant& recent : recent_constants_) {
     if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
@@ -304,6 +318,7 @@ void DeviceState::ClearGraphIfUnused() {
   }
   graph_.Clear();
   frames_.clear();
+  location_frames_.clear();
   warn_at_nodes_ = static_cast<size_t>(tracer_->options().warn_pending_nodes);
 }
 

@@ -121,6 +121,10 @@ class DeviceState {
     }
   };
   void WarnOfPendingNodes();
+  // Sets the scope and the source line of a node that is recorded now, with options that ask for these.
+  void SetSource(NodeRecord* node);
+  // Returns the number of the current frame, from 1; 0: none.
+  uint32_t CurrentFrameIndex();
   // Compacts live_.
   void Compact();
   absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
@@ -132,6 +136,8 @@ class DeviceState {
   const ListId no_attrs_;  // of a node without arguments
   Graph graph_;
   std::vector<SourceFrame> frames_;
+  // Frames of C++ lines, by file (its address) and line.
+  absl::flat_hash_map<std::pair<const char*, uint32_t>, uint32_t> location_frames_;
 
   // Shapes of nodes, by op, attributes, and the node shape and output number of each operand.
   std::vector<uint64_t> shape_words_;

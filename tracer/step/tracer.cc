@@ -29,7 +29,10 @@ namespace {
 // Returns the program's current line, for spans of profiles.
 std::string CurrentSourceLine() {
   const SourceFrame* const frame = CurrentFrame();
-  return frame == nullptr ? std::string() : StrCat(frame->file, ":", frame->line);
+  if (frame != nullptr) return StrCat(frame->file, ":", frame->line);
+  if (call_site.location.line() == 0) return std::string();
+  const SourceFrame located = FrameOf(call_site.location);
+  return StrCat(located.file, ":", located.line);
 }
 
 }  // namespace
