@@ -18,14 +18,18 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_inspect/annotations.h"
+#include "tools/hlo_inspect/collectives.h"
 #include "tools/hlo_inspect/command.h"
 #include "tools/hlo_inspect/cost.h"
 #include "tools/hlo_inspect/dump_dir.h"
 #include "tools/hlo_inspect/find.h"
 #include "tools/hlo_inspect/graph.h"
+#include "tools/hlo_inspect/grep.h"
+#include "tools/hlo_inspect/layouts.h"
 #include "tools/hlo_inspect/memory.h"
 #include "tools/hlo_inspect/ops.h"
 #include "tools/hlo_inspect/shardings.h"
+#include "tools/hlo_inspect/top.h"
 
 namespace hlokit {
 namespace {
@@ -339,10 +343,11 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
-  std::vector<cli::InspectCommand> commands = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
-                                               cli::AddMemoryCommand(&app),      cli::AddOpsCommand(&app),
-                                               cli::AddShardingsCommand(&app),   cli::AddDumpDirCommand(&app),
-                                               cli::AddFindCommand(&app)};
+  std::vector<cli::InspectCommand> commands = {
+      cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),      cli::AddMemoryCommand(&app),
+      cli::AddOpsCommand(&app),         cli::AddShardingsCommand(&app), cli::AddDumpDirCommand(&app),
+      cli::AddFindCommand(&app),        cli::AddGrepCommand(&app),      cli::AddTopCommand(&app),
+      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app)};
   for (cli::InspectCommand& command : cli::AddGraphCommands(&app)) commands.push_back(std::move(command));
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {

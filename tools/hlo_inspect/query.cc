@@ -111,7 +111,8 @@ std::string LineOf(const InputPart& part, const TextLines& lines, Instruction in
   if (text.size() > kMaxSize) {
     text = StrCat(text.substr(0, kMaxSize / 2), " ... ", text.substr(text.size() - kMaxSize / 2));
   }
-  return StrCat(part.label(), ":", lines.Of(instruction), ": ", instruction.is_root() ? "ROOT " : "", text);
+  const int64_t line = lines.Of(instruction);
+  return StrCat(part.label(), line == 0 ? "" : StrCat(":", line), ": ", instruction.is_root() ? "ROOT " : "", text);
 }
 
 void WriteMembers(const TextLines& lines, Instruction instruction, JsonWriter* json) {
