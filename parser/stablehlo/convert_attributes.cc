@@ -9,6 +9,7 @@
 #include "ir/text/frontend_attributes.h"
 #include "parser/core/text_cursor.h"
 #include "parser/hlo/sharding_parser.h"
+#include "parser/mlir/bounds.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
@@ -19,32 +20,6 @@ using mlir::NodeKind;
 namespace {
 
 absl::Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
-// The bounds of an encoding `#stablehlo.bounds<3, ?>`, or of its long form: kDynamicSize where there is none.
-bool ReadBounds(const mlir::NodeTable& nodes, NodeId encoding, std::vector<int64_t>* bounds) {
-  std::string text = mlir::ToText(nodes, encoding);
-  const size_t open = text.find_first_of("[<", text.find("bounds"));
-  if (text.find("bounds") == std::string::npos || open == std::string::npos) return false;
-  int64_t number = 0;
-  bool digits = false;
-  for (size_t i = open + 1; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c >= '0' && c <= '9') {
-      if (number > (int64_t{1} << 58)) return false;
-      number = number * 10 + (c - '0');
-      digits = true;
-    } else if (c == '?') {
-      number = mlir::kDynamicSize;
-      digits = true;
-    } else if (c == ',' || c == ']' || c == '>') {
-      if (digits) bounds->push_back(number);
-      number = 0;
-      digits = false;
-      if (c != ',') return true;
-    }
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -67,7 +42,7 @@ absl::StatusOr<Shape> Converter::ShapeOfType(NodeId root) {
         std::vector<uint8_t> dynamic(sizes.size(), 0);
         std::vector<int64_t> bounds;
         if (n.child_count(type) > 1 && n.kind(type) == NodeKind::kTensorType &&
-            (!ReadBounds(n, n.child(type, 1), &bounds) || bounds.size() != sizes.size())) {
+            (!mlir::ReadBounds(n, n.child(type, 1), &bounds) || bounds.size() != sizes.size())) {
           return unknown(type);
         }
         bool any_dynamic = false;
