@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/node.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace hlokit::mlir {
 
@@ -10,6 +12,18 @@ NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const in
   std::vector<int64_t> ids;
   ids.reserve(children.size());
   for (NodeId child : children) ids.push_back(child.value);
+  std::vector<int64_t> names;
+  if (kind == NodeKind::kDictionary && !IsSortedByName(ints)) {
+    // MLIR's dictionaries have no order of their own: they are sorted.
+    std::vector<size_t> order(ints.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return NameAt(ints, a) < NameAt(ints, b); });
+    for (size_t i = 0; i < order.size(); ++i) {
+      names.push_back(ints[order[i]]);
+      ids[i] = children[order[i]].value;
+    }
+    ints = names;
+  }
   const Node node{kind, strings_.Intern(text), lists_.Intern(ints), lists_.Intern(ids)};
   const uint64_t hash =
       MixHash(MixHash(static_cast<uint64_t>(kind), node.text.value), MixHash(node.ints.value, node.children.value));
@@ -24,6 +38,13 @@ NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const in
         nodes_.push_back(node);
         return static_cast<uint32_t>(nodes_.size() - 1);
       }));
+}
+
+bool NodeTable::IsSortedByName(absl::Span<const int64_t> names) const {
+  for (size_t i = 1; i < names.size(); ++i) {
+    if (NameAt(names, i) < NameAt(names, i - 1)) return false;
+  }
+  return true;
 }
 
 NodeId NodeTable::MakeBlob(NodeId type, const std::byte* data, size_t size, bool splat) {
