@@ -221,15 +221,11 @@ class Converter {
   absl::Status ConvertCrossReplicaSum(const Op& op);
 
   absl::Status ConvertAtan(const Op& op);
-  absl::Status ConvertErfc(const Op& op);
-  absl::Status ConvertErfInv(const Op& op);
-  absl::Status ConvertLgamma(const Op& op);
-  absl::Status ConvertDigamma(const Op& op);
-  absl::Status ConvertBesselI1e(const Op& op);
   absl::Status ConvertSquare(const Op& op);
   absl::Status ConvertConj(const Op& op);
   absl::Status ConvertIsInf(const Op& op);
-  absl::Status ConvertNextAfter(const Op& op);
+  absl::Status ConvertSpecialFunction(const Op& op);
+  absl::Status EmitSpecialFunction(const Op& op, Operands inputs);
 
   // ---- constants ----
   absl::StatusOr<Literal> LiteralOf(mlir::NodeId value, Shape shape);
