@@ -77,10 +77,12 @@ class OperationParser {
     uint32_t count = 0;
   };
 
-  // ---- parser.cc ----
-  bool AtTopLevelEntry();
+  // ---- parser.cc: the file ----
   bool ParseAlias();
   bool ParseResources();
+  void Recover();
+
+  // ---- operation_parser.cc ----
   // Starts the next operation of the innermost region.
   Flow StartOperation();
   Flow Resume();
@@ -92,23 +94,24 @@ class OperationParser {
   // `%a, %b`: up to what is not an operand. `required`: at least one.
   bool ParseOperands(bool required);
   bool ParseSuccessors();
-  bool ParseBlockLabel();
-  BlockId BlockNamed(std::string_view label);
-  // Opens a region after `{`, with the pending arguments.
-  bool OpenRegionHere();
-  void CloseRegion();
-  bool ParseLocation(NodeId* location);
-  bool ParseArgument(PendingArgument* argument);
-  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
-  void Unwind(size_t scope);
-  void Recover();
+  bool HasPropertyOrAttribute(std::string_view name) const;
   bool AddAttribute(std::string_view name, NodeId value, bool inherent);
   bool ParseAttributeDictionary();
   bool ParseTypeList(std::vector<NodeId>* types);
   // `(T, T) -> T`, into the types of the operation.
   bool ParseFunctionType();
   bool SetFunctionType(NodeId type);
-  bool HasPropertyOrAttribute(std::string_view name) const;
+
+  // ---- block_parser.cc: regions, blocks, names of values ----
+  // Opens a region after `{`, with the pending arguments.
+  bool OpenRegionHere();
+  void CloseRegion();
+  bool ParseArgument(PendingArgument* argument);
+  bool ParseBlockLabel();
+  BlockId BlockNamed(std::string_view label);
+  bool ParseLocation(NodeId* location);
+  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
+  void Unwind(size_t scope);
 
   // ---- custom_parser.cc ----
   Flow RunFormat();
@@ -121,7 +124,7 @@ class OperationParser {
   NodeId ParseKeywordEnum(std::string_view mnemonic);
   NodeId ParseVerbatimAxes(std::string_view name);
 
-  // ---- custom_syntax.cc ----
+  // ---- custom_syntax.cc, custom_regions.cc ----
   Flow RunCustom(Custom custom);
   Flow CustomModule();
   Flow CustomFunc();
