@@ -142,6 +142,8 @@ class NodeTable {
   std::vector<Node> nodes_;
   InternIndex index_;
   std::vector<Blob> blobs_;
+  std::vector<int64_t> child_ids_;  // of Make
+  NodeId i64_;                      // the type
 };
 
 // Returns a type, attribute or location as MLIR prints it.

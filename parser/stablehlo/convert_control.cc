@@ -80,6 +80,7 @@ absl::Status Converter::ConvertOptimizationBarrier(const Op& op) {
 // ---- the host ----
 
 absl::Status Converter::ConvertInfeed(const Op& op) {
+  if (op.result_count == 0) return Error(op, "has no token among its results");
   std::vector<Shape> data;
   for (size_t i = 0; i + 1 < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);
@@ -123,6 +124,7 @@ absl::Status Converter::ConvertSend(const Op& op) {
 }
 
 absl::Status Converter::ConvertRecv(const Op& op) {
+  if (op.result_count == 0) return Error(op, "has no token among its results");
   std::vector<Shape> data;
   for (size_t i = 0; i + 1 < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);

@@ -251,6 +251,7 @@ class Converter {
   absl::flat_hash_map<uint32_t, bool> open_functions_;
   mlir::OperationId root_;  // the module of main; invalid: functions without one
   MetadataId metadata_;
+  std::vector<Shape> known_shapes_;  // by mlir::NodeId of the type
 };
 
 }  // namespace hlokit::stablehlo
