@@ -104,21 +104,41 @@ BlockId OperationParser::BlockNamed(std::string_view label) {
   return BlockId(static_cast<uint32_t>(m_.blocks.size() - 1));
 }
 
+bool OperationParser::FindName(std::string_view name, bool add, NameKey* key) {
+  constexpr size_t kMaxDigits = 6;
+  const bool digits = !name.empty() && name.size() <= kMaxDigits && name[0] >= '0' && name[0] <= '9';
+  if (digits && (name[0] != '0' || name.size() == 1)) {
+    *key = {true, 0};
+    for (char c : name) key->index = key->index * 10 + static_cast<uint32_t>(c - '0');
+    return true;
+  }
+  const StringId id = add ? m_.nodes.strings().InternStable(name) : m_.nodes.strings().Find(name);
+  *key = {false, id.value};
+  return id.valid();
+}
+
+OperationParser::Definition& OperationParser::DefinitionAt(NameKey key) {
+  std::vector<Definition>& list = key.is_number ? numbered_ : definitions_;
+  if (key.index >= list.size()) list.resize(std::max<size_t>(key.index + 1, list.size() * 2));
+  return list[key.index];
+}
+
 bool OperationParser::Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count) {
-  const StringId id = m_.nodes.strings().Intern(name);
-  if (id.value >= definitions_.size()) definitions_.resize(std::max<size_t>(id.value + 1, definitions_.size() * 2));
-  if (definitions_[id.value].first.valid()) {
+  NameKey key;
+  FindName(name, /*add=*/true, &key);
+  Definition& definition = DefinitionAt(key);
+  if (definition.first.valid()) {
     return in_.Error(DiagnosticKind::kDuplicateName, {offset, static_cast<uint32_t>(name.size() + 1)},
                      StrCat("redefinition of SSA value '%", name, "'"));
   }
-  shadowed_.push_back({id, definitions_[id.value]});
-  definitions_[id.value] = {first, count};
+  shadowed_.push_back(key);
+  definition = {first, count};
   return true;
 }
 
 void OperationParser::Unwind(size_t scope) {
   while (shadowed_.size() > scope) {
-    definitions_[shadowed_.back().first.value] = shadowed_.back().second;
+    DefinitionAt(shadowed_.back()) = {};
     shadowed_.pop_back();
   }
 }

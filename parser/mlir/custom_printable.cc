@@ -89,6 +89,11 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
           if (!type.valid() || n.kind(type) != NodeKind::kFunctionType || !m_.attribute(op, "sym_name").valid()) {
             return false;
           }
+          const NodeId visibility = m_.attribute(op, "sym_visibility");
+          if (visibility.valid() && n.text(visibility) != "public" && n.text(visibility) != "private" &&
+              n.text(visibility) != "nested") {
+            return false;
+          }
           const BlockId block = m_.block(m_.regions_of(op)[0]);
           if (block.valid() && m_.blocks[block.value].argument_count != static_cast<uint32_t>(n.ints(type)[0]))
             return false;

@@ -117,6 +117,17 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
     *value = nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {});
     return Step::kValue;
   }
+  if (has_body && dialect == "sdy" && dot == std::string::npos) {
+    // #sdy<propagation_direction FORWARD>
+    const char* const begin_of_body = in_.at();
+    in_.TryConsume('<');
+    const std::string word(in_.Word()), second(in_.Word());
+    if (!word.empty() && !second.empty() && in_.TryConsume('>')) {
+      *value = nodes_.Enum(StrCat(dialect, ".", word), second);
+      return Step::kValue;
+    }
+    in_.set_at(begin_of_body);
+  }
   if (has_body && (dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo")) {
     in_.TryConsume('<');
     const char* const body = in_.at();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/node_parser.h"
 
+#include <algorithm>
+
 #include "parser/mlir/dense_parser.h"
 
 namespace hlokit::mlir {
@@ -12,6 +14,37 @@ NodeId NodeParser::Parse(Goal goal) {
   const size_t ints = ints_.size();
   const Step step = Start(&goal, &value);
   return Run(base, values, ints, step, goal, value);
+}
+
+// Programs repeat few types very often: texts up to the end of their lines are looked up first.
+NodeId NodeParser::ParseType() {
+  in_.Skip();
+  const char* const begin = in_.at();
+  constexpr size_t kMaxText = 512;
+  std::string_view text(begin, std::min(static_cast<size_t>(in_.end() - begin), kMaxText));
+  if (text.starts_with("tensor<")) {
+    text = text.substr(0, text.find('>') + 1);
+    // The type of elements may have brackets of its own.
+    if (text.find('<', std::string_view("tensor<").size()) != std::string_view::npos) text = {};
+  } else if (text.starts_with('(')) {
+    const size_t end = text.find('\n');
+    text = text.substr(0, end == std::string_view::npos ? 0 : end);
+    if (text.ends_with(')')) text = text.substr(0, text.find("loc("));
+  } else {
+    text = {};
+  }
+  if (!text.empty()) {
+    if (const KnownType* const known = known_types_.Find(text, 0)) {
+      in_.set_at(begin + known->size);
+      return known->type;
+    }
+  }
+  const NodeId type = Parse(Goal::kType);
+  const auto size = static_cast<size_t>(in_.at() - begin);
+  if (type.valid() && !text.empty() && size <= text.size()) {
+    known_types_.Set(text, 0, {type, static_cast<uint32_t>(size)});
+  }
+  return type;
 }
 
 NodeId NodeParser::ParseFields(std::string_view name) {

@@ -44,10 +44,12 @@ OperationParser::Flow OperationParser::StartOperation() {
   current.operand_types = operand_types_.size();
   current.result_types = result_types_.size();
   current.offset = in_.Offset();
-  std::string name;
+  std::string quoted;
+  std::string_view name;
   current.generic = in_.Peek() == '"';
   if (current.generic) {
-    if (!in_.String(&name)) return Flow::kError;
+    if (!in_.String(&quoted)) return Flow::kError;
+    name = quoted;
     current.name_size = in_.Here() - current.offset;
   } else {
     const std::string_view word = in_.Word();
@@ -57,13 +59,25 @@ OperationParser::Flow OperationParser::StartOperation() {
       return Flow::kError;
     }
     name = word;
-    if (name == "module") name = "builtin.module";
-    if (name == "return" || name == "call" || name == "call_indirect" || name == "constant") name = "func." + name;
+    static constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
+                                                          {"call", "func.call"},
+                                                          {"module", "builtin.module"},
+                                                          {"call_indirect", "func.call_indirect"},
+                                                          {"constant", "func.constant"}};
+    if (word.find('.') == std::string_view::npos) {
+      for (const auto& [short_name, full_name] : kShortNames) {
+        if (word == short_name) name = full_name;
+      }
+    }
   }
-  current.name = m_.nodes.strings().Intern(name);
   current.definition = FindDefinition(name);
-  if (current.definition == nullptr) {
-    const std::string_view dialect = std::string_view(name).substr(0, name.find('.'));
+  if (current.definition != nullptr) {
+    StringId& id = names_by_row_[current.definition->row];
+    if (!id.valid()) id = m_.nodes.strings().Intern(name);
+    current.name = id;
+  } else {
+    current.name = m_.nodes.strings().Intern(name);
+    const std::string_view dialect = name.substr(0, name.find('.'));
     if (IsKnownDialect(dialect)) {
       in_.Error(DiagnosticKind::kUnknownOpcode, {current.offset, current.name_size},
                 StrCat("unregistered operation '", name, "' found in dialect ('", dialect,
@@ -238,9 +252,8 @@ bool OperationParser::ParseOperand() {
     in_.TryConsume('#');
     if (!in_.Integer(&index)) return false;
   }
-  const StringId id = m_.nodes.strings().Find(name);
-  Definition definition;
-  if (id.valid() && id.value < definitions_.size()) definition = definitions_[id.value];
+  NameKey key;
+  const Definition definition = FindName(name, /*add=*/false, &key) ? DefinitionAt(key) : Definition();
   if (!definition.first.valid()) {
     return in_.Error(DiagnosticKind::kUndefinedOperand, {offset, size},
                      StrCat("use of undeclared SSA value name '%", name, "'"));

@@ -23,7 +23,8 @@ class OperationParser {
       : in_(text, sink, base),
         m_(*module),
         nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes}),
-        options_(options) {}
+        options_(options),
+        names_by_row_(AllDefinitions().size()) {}
 
   // Parses the whole text. Returns false after errors.
   bool Run();
@@ -76,6 +77,10 @@ class OperationParser {
     ValueId first;
     uint32_t count = 0;
   };
+  struct NameKey {
+    bool is_number = false;
+    uint32_t index = 0;  // in numbered_ or definitions_
+  };
 
   // ---- parser.cc: the file ----
   bool ParseAlias();
@@ -110,6 +115,9 @@ class OperationParser {
   bool ParseBlockLabel();
   BlockId BlockNamed(std::string_view label);
   bool ParseLocation(NodeId* location);
+  // Where the definition of a name is. Returns false for names that occur nowhere, unless they are added.
+  bool FindName(std::string_view name, bool add, NameKey* key);
+  Definition& DefinitionAt(NameKey key);
   bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
   void Unwind(size_t scope);
 
@@ -175,8 +183,10 @@ class OperationParser {
   std::vector<NodeId> result_types_;
   std::vector<PendingArgument> arguments_;
   bool has_arguments_ = false;           // the pending region has a block even if empty
-  std::vector<Definition> definitions_;  // by StringId of the name
-  std::vector<std::pair<StringId, Definition>> shadowed_;
+  std::vector<StringId> names_by_row_;   // of operations, by OpDefinition::row
+  std::vector<Definition> numbered_;     // of names that are numbers, as most are
+  std::vector<Definition> definitions_;  // of others, by StringId
+  std::vector<NameKey> shadowed_;        // names in scope, the innermost last
 };
 
 }  // namespace hlokit::mlir

@@ -9,6 +9,7 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 absl::Status Converter::ConvertInfeed(const Op& op) {
+  if (op.result_count == 0) return Error(op, "has no token among its results");
   std::vector<Shape> data;
   for (size_t i = 0; i + 1 < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);
@@ -70,6 +71,7 @@ absl::Status Converter::ConvertSend(const Op& op) {
 }
 
 absl::Status Converter::ConvertRecv(const Op& op) {
+  if (op.result_count == 0) return Error(op, "has no token among its results");
   std::vector<Shape> data;
   for (size_t i = 0; i + 1 < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);

@@ -44,7 +44,14 @@ absl::Status Converter::Dispatch(const Op& op) {
 #include "parser/mlir/operations.def"
   };
   if (op.definition == nullptr) return ConvertNone(op);
-  return (this->*kHandlers[op.definition->row])(op);
+  const mlir::OpDefinition& definition = *op.definition;
+  if (!definition.operand_counts.Contains(op.operand_count))
+    return Error(op, "has another number of operands than it takes");
+  if (!definition.result_counts.Contains(op.result_count))
+    return Error(op, "has another number of results than it gives");
+  if (!definition.region_counts.Contains(op.region_count))
+    return Error(op, "has another number of regions than it takes");
+  return (this->*kHandlers[definition.row])(op);
 }
 
 Opcode Converter::OpcodeOf(const Op& op) {
@@ -381,7 +388,15 @@ std::vector<InstructionId> Converter::operands(const Op& op, size_t begin, size_
 }
 
 absl::StatusOr<Shape> Converter::ResultShape(const Op& op, size_t i) {
-  return ShapeOfType(program_.type(program_.result(op, i)));
+  const mlir::NodeId type = program_.type(program_.result(op, i));
+  if (type.value >= known_shapes_.size()) known_shapes_.resize(type.value + 1);
+  Shape& known = known_shapes_[type.value];
+  if (!known.valid()) {
+    absl::StatusOr<Shape> shape = ShapeOfType(type);
+    if (!shape.ok()) return shape;
+    known = *shape;
+  }
+  return known;
 }
 
 absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {

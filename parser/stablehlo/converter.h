@@ -255,15 +255,11 @@ class Converter {
   absl::Status ConvertCrossReplicaSum(const Op& op);
 
   absl::Status ConvertAtan(const Op& op);
-  absl::Status ConvertErfc(const Op& op);
-  absl::Status ConvertErfInv(const Op& op);
-  absl::Status ConvertLgamma(const Op& op);
-  absl::Status ConvertDigamma(const Op& op);
-  absl::Status ConvertBesselI1e(const Op& op);
   absl::Status ConvertSquare(const Op& op);
   absl::Status ConvertConj(const Op& op);
   absl::Status ConvertIsInf(const Op& op);
-  absl::Status ConvertNextAfter(const Op& op);
+  absl::Status ConvertSpecialFunction(const Op& op);
+  absl::Status EmitSpecialFunction(const Op& op, Operands inputs);
 
   // ---- constants ----
   absl::StatusOr<Literal> LiteralOf(mlir::NodeId value, Shape shape);
@@ -294,6 +290,7 @@ class Converter {
   std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_place_;
   SdyMeshes meshes_;
   int64_t regions_ = 0;  // named so far
+  std::vector<Shape> known_shapes_;  // by mlir::NodeId of the type
 };
 
 }  // namespace hlokit::stablehlo
