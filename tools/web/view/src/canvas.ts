@@ -165,6 +165,7 @@ export class Drawing {
       const xs = edge.points.map((q) => q[0]), ys = edge.points.map((q) => q[1]);
       if (Math.max(...xs) < view.left || Math.min(...xs) > view.right || Math.max(...ys) < view.top - 200 || Math.min(...ys) > view.bottom + 200) continue;
       if (selected >= 0 && selected !== g.root && (this.concerns(edge, selected))) { strong.push(edge); continue; }
+      if (!edge.routed) continue;
       c.globalAlpha = alpha * (related || marks.hits ? 0.35 : 0.75);
       this.drawEdge(c, edge, camera, p.variable("quiet"), false, selected);
     }
@@ -217,8 +218,17 @@ export class Drawing {
     const width = 1 + 3 * Math.max(0, Math.min(1, (Math.log2(Math.max(1, bundle.bytes)) - 10) / 20));
     c.lineWidth = strong ? width + 0.8 : width;
     c.beginPath();
-    route(c, points);
+    if (edge.routed) {
+      route(c, points);
+    } else {
+      const [[x, y], [u, v]] = points;
+      const reach = 40 + Math.abs(v - y) / 5;
+      c.setLineDash([6, 4]);
+      c.moveTo(x, y);
+      c.bezierCurveTo(x + reach, y + 30, u + reach, v - 30, u, v);
+    }
     c.stroke();
+    c.setLineDash([]);
     const g = this.scene.graph;
     const from = this.scene.boxes.get(edge.from), to = this.scene.boxes.get(edge.to);
     const end = points[points.length - 1];

@@ -5,7 +5,7 @@ import { count } from "../../common/format";
 import { editorChoice } from "../../common/source";
 import { App, marks } from "./app";
 import { readGraphs } from "./graph";
-import { startLayout } from "./layout";
+import { startLayout, warmUp } from "./layout";
 import { modes } from "./paint";
 import { download, pngOf, svgOf } from "./picture";
 import { Viewport } from "./viewport";
@@ -120,6 +120,7 @@ async function main() {
   await app.begin();
   follow();
   document.body.dataset.ready = "yes";
+  await warmUp();
 }
 
 main().catch((error: unknown) => {

@@ -22,6 +22,7 @@ export function svgOf(scene: Scene, painter: Painter): string {
   }
   const quiet = painter.variable("quiet");
   for (const edge of scene.edges) {
+    if (!edge.routed) continue;
     out.push(`<polyline points="${edge.points.map((q) => `${n(q[0])},${n(q[1])}`).join(" ")}" fill="none" stroke="${quiet}"/>`);
     const end = edge.points[edge.points.length - 1];
     out.push(`<path d="M${n(end[0])} ${n(end[1])}l-4 -8h8z" fill="${quiet}"/>`);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is on the canvas: the boxes of the groups that are open, with absolute positions, and the edges between them.
-import { layOut, type Placed, type Size } from "./layout";
+import { GroupLayout, type Placed, type Size } from "./layout";
 import type { Bundle, Graph } from "./graph";
 
 export interface Box { node: number; x: number; y: number; width: number; height: number; open: boolean; depth: number }
-export interface Edge { bundle: Bundle; points: [number, number][]; from: number; to: number }
+// An edge without a route is drawn only while one of its ends is selected.
+export interface Edge { bundle: Bundle; points: [number, number][]; routed: boolean; from: number; to: number }
 
 const maxLabel = 34;
 export const shortened = (text: string, limit = maxLabel) => (text.length > limit ? `${text.slice(0, limit / 2 - 1)}…${text.slice(1 - limit / 2)}` : text);
@@ -31,7 +32,7 @@ export class Scene {
   boxes = new Map<number, Box>();
   edges: Edge[] = [];
   size: Size = { width: 0, height: 0 };
-  private readonly placed = new Map<number, { key: string; result: Placed; bundles: Bundle[] }>();
+  private readonly placed = new Map<number, { key: string; layout: GroupLayout; bundles: Bundle[] }>();
 
   constructor(readonly graph: Graph, private readonly lines: (node: number) => string[]) {
     this.open.add(graph.root);
@@ -101,22 +102,23 @@ export class Scene {
   async update(): Promise<void> {
     const groups = this.openGroups();
     const sizes = new Map<number, Size>();
-    // Groups of one depth do not depend on each other.
     const results = new Map<number, { result: Placed; bundles: Bundle[] }>();
     for (let k = groups.length - 1; k >= 0; --k) {
       const group = groups[k];
       const children = this.shownChildren(group);
-      for (const child of children) if (!sizes.has(child)) sizes.set(child, this.sizeOfClosed(child));
-      const key = children.map((child) => `${child}:${Math.ceil(sizes.get(child)!.width)}x${Math.ceil(sizes.get(child)!.height)}`).join();
+      const closed = new Map(children.map((child) => [child, this.sizeOfClosed(child)]));
+      for (const child of children) if (!sizes.has(child)) sizes.set(child, closed.get(child)!);
+      const key = children.map((child) => `${child}:${closed.get(child)!.width}x${closed.get(child)!.height}`).join();
       let entry = this.placed.get(group);
       if (entry?.key !== key) {
         const bundles = this.shownBundles(group);
-        entry = { key, result: await layOut(children, sizes, bundles), bundles };
+        entry = { key, layout: await GroupLayout.create(children, closed, bundles), bundles };
         this.placed.set(group, entry);
       }
-      results.set(group, entry);
+      const result = entry.layout.placed(sizes);
+      results.set(group, { result, bundles: entry.bundles });
       const least = widthOf(shortened(this.graph.labelOf(group), 60), true) + 60;
-      sizes.set(group, { width: Math.max(entry.result.size.width, least), height: entry.result.size.height });
+      sizes.set(group, { width: Math.max(result.size.width, least), height: result.size.height });
     }
     this.size = sizes.get(this.graph.root)!;
     this.boxes = new Map();
@@ -129,8 +131,13 @@ export class Scene {
         this.boxes.set(child, { node: child, x: box.x + at.x, y: box.y + at.y, ...sizes.get(child)!, open: this.isOpen(child), depth: box.depth + 1 });
       }
       bundles.forEach((bundle, k) => {
-        const points = result.routes[k].map(([x, y]): [number, number] => [x + box.x, y + box.y]);
-        if (points.length) this.edges.push({ bundle, points, from: bundle.from, to: bundle.to });
+        let points = result.routes[k].map(([x, y]): [number, number] => [x + box.x, y + box.y]);
+        const routed = points.length > 0;
+        if (!routed) {
+          const from = this.boxes.get(bundle.from)!, to = this.boxes.get(bundle.to)!;
+          points = [[from.x + from.width / 2, from.y + from.height], [to.x + to.width / 2, to.y]];
+        }
+        this.edges.push({ bundle, points, routed, from: bundle.from, to: bundle.to });
       });
     }
   }
