@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxAttributeText = 2000;  // bytes of all attributes of an instruction
 constexpr size_t kMaxShapeText = 1000;
+constexpr int64_t kMaxLeaves = 10000;
 constexpr int64_t kMaxLiteralElements = 64;
 
 // Strings by their position, "" first.
@@ -81,6 +82,24 @@ std::string PayloadText(Instruction i) {
   LiteralTextOptions options;
   options.max_elements = kMaxLiteralElements;
   return Shortened(ToString(i.module().context(), i.literal_id(), options), kMaxAttributeText);
+}
+
+// Returns the bytes of all arrays in the shape; saturates.
+int64_t ResultBytes(Shape shape) {
+  // Elements of tuples may be shared: a short text can have very many leaves.
+  if (!shape.IsTuple() || shape.leaf_count() > kMaxLeaves) return BufferBytes(shape);
+  int64_t sum = 0;
+  std::vector<Shape> pending = {shape};
+  while (!pending.empty()) {
+    const Shape s = pending.back();
+    pending.pop_back();
+    if (s.IsTuple()) {
+      pending.insert(pending.end(), s.elements().begin(), s.elements().end());
+    } else if (__builtin_add_overflow(sum, BufferBytes(s), &sum)) {
+      return INT64_MAX;
+    }
+  }
+  return sum;
 }
 
 class DocumentWriter {
@@ -168,7 +187,7 @@ class DocumentWriter {
     });
     WriteColumn("flops", [&](Instruction i) { return costs.Of(i).flops; });
     WriteColumn("bytes", [&](Instruction i) { return costs.Of(i).bytes(); });
-    WriteColumn("result_bytes", [](Instruction i) { return BufferBytes(i.shape()); });
+    WriteColumn("result_bytes", [](Instruction i) { return ResultBytes(i.shape()); });
     WriteColumn("flags", [&](Instruction i) { return int64_t{properties.flags[i.id().value]}; });
     json_.Member("peak_bytes", properties.peak_bytes);
     WriteSparse("live_bytes", [&](Instruction i) { return properties.live_bytes[i.id().value]; });
@@ -211,6 +230,12 @@ class DocumentWriter {
     WriteSparse("status", [&](Instruction i) { return static_cast<int64_t>(options_.status[i.id().value]); });
     WriteSparse("differences", [&](Instruction i) {
       return strings_.Add(Shortened(options_.differences[i.id().value], kMaxAttributeText));
+    });
+    if (options_.other == nullptr) return;
+    const std::vector<int32_t> numbers = NumberInstructions(*options_.other);
+    WriteColumn("counterpart", [&](Instruction i) {
+      const InstructionId counterpart = options_.counterparts[i.id().value];
+      return int64_t{counterpart.valid() ? numbers[counterpart.value] : -1};
     });
   }
 

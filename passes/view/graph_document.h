@@ -22,7 +22,9 @@ struct GraphDocumentOptions {
   std::vector<double> seconds;  // by InstructionId, over one execution; empty: no times
   // By InstructionId; empty: not compared with another module.
   std::vector<DiffStatus> status;
-  std::vector<std::string> differences;  // lines
+  std::vector<std::string> differences;     // lines
+  std::vector<InstructionId> counterparts;  // in `other`; invalid: none
+  const Module* other = nullptr;
 };
 
 // Writes one JSON object. Requires: the module has an entry computation. Long texts (attributes, literals) are cut.

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
+#include "ir/ops/attribute.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/view/sections.h"
 
@@ -20,7 +21,11 @@ class Grouper {
   explicit Grouper(const Module& module) : module_(module), call_graph_(module) {}
 
   GraphGroups Run() {
-    NumberInstructions();
+    result_.node_of = NumberInstructions(module_);
+    for (const Computation computation : module_.computations()) {
+      for (const Instruction i : computation.instructions()) result_.instructions.push_back(i.id());
+    }
+    result_.parent.assign(result_.instructions.size(), GraphGroups::kNone);
     AddGroup(GroupKind::kModule, std::string(module_.name()), GraphGroups::kNone);
     std::vector<std::pair<Computation, int32_t>> roots;  // computations and the nodes that contain them
     PlaceComputations(&roots);
@@ -31,17 +36,6 @@ class Grouper {
   }
 
  private:
-  void NumberInstructions() {
-    result_.node_of.assign(module_.instruction_id_bound(), GraphGroups::kNone);
-    for (const Computation computation : module_.computations()) {
-      for (const Instruction i : computation.instructions()) {
-        result_.node_of[i.id().value] = static_cast<int32_t>(result_.instructions.size());
-        result_.instructions.push_back(i.id());
-      }
-    }
-    result_.parent.assign(result_.instructions.size(), GraphGroups::kNone);
-  }
-
   int32_t AddGroup(GroupKind kind, std::string label, int32_t parent, ComputationId computation = {}) {
     result_.groups.push_back({kind, std::move(label), computation});
     result_.parent.push_back(parent);
@@ -67,7 +61,7 @@ class Grouper {
         const bool alone = caller.called_computations().size() == 1;
         roots->emplace_back(
             computation,
-            alone ? node : AddGroup(GroupKind::kComputation, std::string(computation.name()), node, computation.id()));
+            alone ? node : AddGroup(GroupKind::kComputation, RoleOf(caller, computation), node, computation.id()));
         continue;
       }
       int32_t& parent = live ? shared : uncalled;
@@ -78,6 +72,16 @@ class Grouper {
       roots->emplace_back(computation,
                           AddGroup(GroupKind::kComputation, std::string(computation.name()), parent, computation.id()));
     }
+  }
+
+  // Returns "body: region_0.5".
+  std::string RoleOf(Instruction caller, Computation callee) const {
+    for (const AttrValue value : caller.attrs()) {
+      bool names = false;
+      module_.ForEachCallee(value, [&](ComputationId id) { names = names || id == callee.id(); });
+      if (names) return StrCat(InfoOf(value.attr).text, ": ", callee.name());
+    }
+    return std::string(callee.name());
   }
 
   // Sets the parents of the instructions of a computation.
@@ -263,6 +267,15 @@ std::vector<std::string_view> SplitScopes(std::string_view op_name, size_t limit
   }
   parts.push_back(op_name.substr(begin));
   return parts;
+}
+
+std::vector<int32_t> NumberInstructions(const Module& module) {
+  std::vector<int32_t> numbers(module.instruction_id_bound(), GraphGroups::kNone);
+  int32_t next = 0;
+  for (const Computation computation : module.computations()) {
+    for (const Instruction i : computation.instructions()) numbers[i.id().value] = next++;
+  }
+  return numbers;
 }
 
 GraphGroups GroupInstructions(const Module& module) { return Grouper(module).Run(); }

@@ -52,6 +52,9 @@ struct GraphGroups {
   int32_t NodeOfGroup(size_t group) const { return static_cast<int32_t>(instructions.size() + group); }
 };
 
+// Returns the number of each instruction in the order of the text, by InstructionId; kNone if erased.
+std::vector<int32_t> NumberInstructions(const Module& module);
+
 // Nearly linear in the module. The parser's invariants are enough: the module need not verify.
 GraphGroups GroupInstructions(const Module& module);
 

@@ -120,7 +120,7 @@ export class App implements Actions {
 
   state(): State {
     const { camera, width, height } = this.viewport;
-    const open = [...this.scene.open].filter((node) => node !== this.graph.root);
+    const open = [...this.scene.open].filter((node) => node !== this.graph.root).sort((a, b) => a - b);
     return { graph: this.current, open, selected: this.selected, mode: this.painter.mode, mark: this.mark, query: this.query, filter: this.filter,
       camera: [camera.x + width / 2 / camera.scale, camera.y + height / 2 / camera.scale, camera.scale] };
   }
@@ -143,18 +143,19 @@ export class App implements Actions {
   }
   switchGraph(index: number) {
     return this.run(async () => {
-      // Stays at the instruction of the same name.
-      const name = this.selected >= 0 && this.selected < this.graph.size ? this.graph.names[this.selected] : "";
+      // Stays at the same instruction.
+      const at = this.selected;
+      const same = at >= 0 && at < this.graph.size ? (this.graph.counterpart?.[at] ?? -1) : -1;
       const query = this.query;
       this.useGraph(this.graphs[index]);
       this.scene.openAtFirst(boxesAtFirst);
       this.find(query);
-      const same = name ? this.graph.names.indexOf(name) : -1;
       if (same >= 0) for (const node of this.graph.ancestorsOf(same)) this.scene.open.add(node);
       this.selected = same;
       await this.layOut(-1);
       if (same >= 0) this.viewport.center(same, false);
       else this.viewport.open();
+      if (at >= 0 && same < 0) this.say("What was selected has no counterpart here.");
       this.show(same >= 0 ? same : this.graph.root);
       this.changed();
       this.remember(true);
@@ -345,10 +346,13 @@ export class App implements Actions {
         if (dx > 0 && dx + 4 * dy < best) { best = dx + 4 * dy; next = sibling; }
       }
     } else {
+      // Of an instruction the largest operand or the first user, or the closed group that it is in.
+      const list = node < g.size ? Array.from(where === "operand" ? g.operandsOf(node) : g.usersOf(node)) : [];
+      if (where === "operand") list.sort((a, b) => g.resultBytes[b] - g.resultBytes[a]);
       const bundles = this.scene.shownBundles(parent).filter((b) => (where === "operand" ? b.to : b.from) === node);
       bundles.sort((a, b) => b.bytes - a.bytes);
-      next = bundles.length ? (where === "operand" ? bundles[0].from : bundles[0].to) : undefined;
-      if (next === undefined && node < g.size) next = where === "operand" ? g.operandsOf(node)[0] : g.usersOf(node)[0];
+      if (list.length) next = this.scene.shownAs(list[0]) >= 0 ? this.scene.shownAs(list[0]) : list[0];
+      else if (bundles.length) next = where === "operand" ? bundles[0].from : bundles[0].to;
     }
     if (next !== undefined && next >= 0) void this.select(next, true);
     else this.say(`Nothing ${where === "operand" ? "before" : where === "user" ? "after" : where === "in" ? "inside" : "beside"} ${g.labelOf(node)}.`);

@@ -8,7 +8,7 @@ interface Document {
     name: string[]; opcode: number[]; family: number[]; shape: number[]; operand_count: number[]; operands: number[]; attributes: number[];
     sharding: number[]; payload: number[]; op_name: number[]; source: number[]; flops: number[]; bytes: number[]; result_bytes: number[];
     flags: number[]; peak_bytes: number; live_bytes: [number, number][]; time_ps?: [number, number][]; trip_count: [number, number][];
-    callees: number[][]; status?: [number, number][]; differences?: [number, number][];
+    callees: number[][]; counterpart?: number[]; status?: [number, number][]; differences?: [number, number][];
   };
   parent: number[];
   groups: { kind: number[]; label: number[] };
@@ -42,6 +42,7 @@ export class Graph {
   readonly flags: Uint8Array;
   readonly status: Uint8Array;
   readonly compared: boolean;
+  readonly counterpart: number[] | undefined;  // the node in the other module, or -1
   readonly peakBytes: number;
   // By node, with everything in it.
   readonly count: Int32Array;
@@ -157,6 +158,7 @@ export class Graph {
     for (const [i, status] of c.status ?? []) this.status[i] = status;
     for (const [i, text] of c.differences ?? []) this.differenceOf.set(i, text);
     this.compared = c.status !== undefined;
+    this.counterpart = c.counterpart;
     this.hasTime = c.time_ps !== undefined;
     for (let k = this.total - 1; k > 0; --k) {
       const node = this.order[k], parent = this.parent[node];

@@ -3,7 +3,7 @@
 export interface Filter { kind: "hops" | "paths"; a: number; b: number }  // b: how many hops, or the end of the paths
 export interface State {
   graph: number;
-  open: number[];
+  open: number[];  // ascending
   selected: number;
   mode: string;
   mark: string;
@@ -17,7 +17,7 @@ export function encode(s: State): string {
   const add = (key: string, value: string) => { if (value) parts.push(`${key}=${encodeURIComponent(value)}`); };
   if (s.graph) add("g", String(s.graph));
   // Differences of sorted numbers are short.
-  const open = [...s.open].sort((a, b) => a - b);
+  const { open } = s;
   add("o", open.map((node, k) => (node - (k ? open[k - 1] : 0)).toString(36)).join(".") || "-");
   if (s.selected >= 0) add("s", String(s.selected));
   if (s.mode !== "family") add("c", s.mode);

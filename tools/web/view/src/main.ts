@@ -105,7 +105,6 @@ function build(app: App) {
     if (action) { event.preventDefault(); action(); }
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { app.painter.refresh(); viewport.repaint(); });
-  return follow;
 }
 
 async function main() {
@@ -114,13 +113,14 @@ async function main() {
   const layout = startLayout();
   const graphs = await readGraphs();
   const app = new App(graphs, graphs.length - 1);
-  const follow = build(app);
+  build(app);
   Object.assign(window, { hloView: app });  // for tests and the console
   await layout;
   await app.begin();
-  follow();
+  app.changed();
   document.body.dataset.ready = "yes";
   await warmUp();
+  document.body.dataset.warm = "yes";
 }
 
 main().catch((error: unknown) => {

@@ -95,7 +95,7 @@ export class Painter {
     }
   }
 
-  private paper(hex: string, bar?: [string, number][]): Paint { return { fill: hex, ink: inkOn(hex), bar }; }
+  private paper(hex: string, bar?: [string, number][]): Paint { return { fill: hex, ink: inkOn(hex) === "#ffffff" ? "#ffffff" : "#000000", bar }; }
 
   paintOf(node: number): Paint {
     if (this.isQuantity()) {
