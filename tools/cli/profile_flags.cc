@@ -16,7 +16,7 @@
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
-#include "tools/cli/report_page.h"
+#include "tools/cli/web_page.h"
 
 namespace hlokit::cli {
 

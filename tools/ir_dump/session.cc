@@ -289,7 +289,7 @@ bool Session::OpenInputs(const ModelRequest& request, const lazy::models::Model&
                          std::shared_ptr<const lazy::models::Dataset>* inputs) {
   if (request.inputs.empty()) return true;
   absl::StatusOr<std::shared_ptr<const lazy::models::Dataset>> opened =
-      lazy::models::Dataset::Open(request.inputs, model.BatchArrays());
+      lazy::models::Dataset::Open(request.inputs, model.BatchArrays(), options.client.evaluator.limits.max_bytes);
   if (opened.ok()) {
     *inputs = *std::move(opened);
     return true;

@@ -79,7 +79,11 @@ class Tensor {
   absl::StatusOr<Literal> ToLiteral(const std::source_location& location = std::source_location::current()) const;
   // Returns the number in a tensor of one element, as .item() does: computes it and keeps the graph, so that the next
   // step computes it again.
+  // Returns OUT_OF_RANGE for an integer of u64 that is beyond s64.
   absl::StatusOr<Scalar> Item(const std::source_location& location = std::source_location::current()) const;
+
+  // Returns the same as a literal, of any element type.
+  absl::StatusOr<Literal> ItemLiteral(const std::source_location& location = std::source_location::current()) const;
 
   // ---- ops that torch has as methods ---- Rows of aten_ops.def, with the arguments of the schema in order; a name
   // that ends in `_` writes the result to this tensor.

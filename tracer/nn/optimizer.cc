@@ -97,6 +97,20 @@ Tensor Optimizer::BiasCorrection(const Tensor& step, double beta) {
   return -InvokeOp(Op::expm1, step * Scalar(std::log(beta)));
 }
 
+std::pair<Tensor, Tensor> Optimizer::UpdateMoments(size_t i, const Tensor& p, const Tensor& g, double beta1,
+                                                   double beta2) {
+  ParameterState& s = states_[i];
+  Tensor &mean = s.tensors[0], &square = s.tensors[1];
+  if (!mean.defined()) {
+    mean = ZerosLike(p);
+    square = ZerosLike(p);
+  }
+  ++s.step;
+  WriteInPlace(mean, Add(mean * Scalar(beta1), g, 1 - beta1));
+  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(beta2), g, g, 1 - beta2));
+  return {mean, square};
+}
+
 IntList Optimizer::StateSizes(size_t, const Tensor& parameter) const {
   return IntList(parameter.sizes().begin(), parameter.sizes().end());
 }
@@ -178,12 +192,6 @@ void Adam::set_momentum(double value) {
 void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   const AdamOptions& o = options(i);
   ParameterState& s = state(i);
-  Tensor &mean = s.tensors[0], &square = s.tensors[1];
-  if (!mean.defined()) {
-    mean = ZerosLike(p);
-    square = ZerosLike(p);
-  }
-  ++s.step;
   if (o.weight_decay != 0) {
     if (o.decoupled) {
       WriteInPlace(p, p * Scalar(1 - o.lr * o.weight_decay));
@@ -191,8 +199,7 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
       g = Add(g, p, o.weight_decay);
     }
   }
-  WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
-  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
+  const auto [mean, square] = UpdateMoments(i, p, g, o.beta1, o.beta2);
   if (o.capturable) {
     // torch's order of ops.
     const Tensor& step = CountOnDevice(i);

@@ -64,6 +64,10 @@ class Optimizer {
   const Tensor& CountOnDevice(size_t i);
   // Returns 1 - beta^step, without cancellation.
   static Tensor BiasCorrection(const Tensor& step, double beta);
+  // Updates the averages of the gradients and of their squares, state tensors 0 and 1, and the host's count of steps.
+  // Returns both averages.
+  std::pair<Tensor, Tensor> UpdateMoments(size_t i, const Tensor& parameter, const Tensor& gradient, double beta1,
+                                          double beta2);
   size_t group_of(size_t i) const { return groups_[i]; }
 
  private:

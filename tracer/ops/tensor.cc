@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/graph/tensor.h"
 
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/literal_scalar.h"
@@ -77,14 +78,22 @@ absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) 
   return FetchTensor(*this);
 }
 
-absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
+absl::StatusOr<Literal> Tensor::ItemLiteral(const std::source_location& location) const {
   const ScopedSourceLocation site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   if (numel() != 1) return absl::InvalidArgumentError("only one element tensors can be converted to Python scalars");
   RefreshView(*this);
   device()->tracer()->metrics().Add("aten::_local_scalar_dense");
-  absl::StatusOr<Literal> value = FetchWithoutMaterializing(*this);
+  return FetchWithoutMaterializing(*this);
+}
+
+absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
+  const absl::StatusOr<Literal> value = ItemLiteral(location);
   if (!value.ok()) return value.status();
+  if (dtype() == ElementType::kU64 && value->values<uint64_t>()[0] >> 63 != 0) {
+    return absl::OutOfRangeError(
+        StrCat("the element ", value->values<uint64_t>()[0], " of u64 is beyond the integers of numbers, 2^63 - 1"));
+  }
   return LoadScalar(dtype(), value->data());
 }
 

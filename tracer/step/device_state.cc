@@ -267,18 +267,18 @@ Tensor DeviceState::CollectiveToken() {
 void DeviceState::Register(TensorData* data) {
   DeviceLock lock(mutex_);
   data->id = next_id_++;
-  if (live_.size() >= kMinValuesToCompact && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
+  if (live_.size() >= kMinValuesToCompact && live_.size() >= 2 * static_cast<size_t>(live_count())) Compact();
   data->place = static_cast<uint32_t>(live_.size());
   live_.push_back(data);
-  ++live_count_;
-  ++created_count_;
+  live_count_.store(live_count() + 1, std::memory_order_relaxed);
+  created_count_.store(created_count() + 1, std::memory_order_relaxed);
 }
 
 void DeviceState::Unregister(TensorData* data) {
   DeviceLock lock(mutex_);
   live_[data->place] = nullptr;
   while (!live_.empty() && live_.back() == nullptr) live_.pop_back();
-  --live_count_;
+  live_count_.store(live_count() - 1, std::memory_order_relaxed);
   if (data->buffer == nullptr) return;
   dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
   dropped_.push_back(std::move(data->buffer));

@@ -4,6 +4,7 @@
 #define HLOKIT_TRACER_STEP_DEVICE_STATE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -84,8 +85,9 @@ class DeviceState {
   // Returns the dead buffers since the last call, to be freed on the device's thread.
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> TakeDeadBuffers();
   std::vector<TensorData*> LiveTensors();
-  int64_t live_count() const { return live_count_; }
-  int64_t created_count() const { return created_count_; }
+  // Counts of tensors, which any thread may read without the mutex.
+  int64_t live_count() const { return live_count_.load(std::memory_order_relaxed); }
+  int64_t created_count() const { return created_count_.load(std::memory_order_relaxed); }
   uint64_t next_id() const { return next_id_; }  // of the next tensor
   // Clears the graph if no live value refers to it.
   void ClearGraphIfUnused();
@@ -184,8 +186,8 @@ class DeviceState {
 
   // Oldest first, with null for dead values.
   std::vector<TensorData*> live_;
-  int64_t live_count_ = 0;
-  int64_t created_count_ = 0;
+  std::atomic<int64_t> live_count_{0};  // written with the mutex
+  std::atomic<int64_t> created_count_{0};
   uint64_t next_id_ = 1;
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> dropped_;
   size_t dropped_bytes_ = 0;

@@ -286,17 +286,10 @@ absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause)
   const bool keep = options.log_executions || options.auto_analysis;
   if (!report && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
-  ExecutionRecord e{device.steps + 1,
-                    cause,
-                    device.graph_name,
-                    graph.hash,
-                    found.how,
-                    device.name(),
-                    graph.root,
-                    graph.nodes,
-                    graph.inputs,
-                    graph.outputs,
-                    static_cast<int64_t>(graph.donated_parameters.size()),
+  ExecutionRecord e{device.steps + 1, cause,         device.graph_name,
+                    graph.hash,       found.how,     device.device()->ordinal(),
+                    device.name(),    graph.root,    graph.nodes,
+                    graph.inputs,     graph.outputs, static_cast<int64_t>(graph.donated_parameters.size()),
                     CurrentFrames()};
   if (device.forbid_execution) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));

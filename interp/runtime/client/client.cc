@@ -348,6 +348,31 @@ void Client::StartDeferred() {
   if (deferred_ != nullptr) deferred_->StartAll();
 }
 
+void Client::RunAfterPrograms(Device* device, std::function<void()> work) {
+  auto start = [device, work = std::move(work)]() mutable {
+    device->Enqueue([work = std::move(work)] {
+      work();
+      return absl::OkStatus();
+    });
+  };
+  if (deferred_ == nullptr) return start();
+  DeferredExecutions::PendingExecution after({}, {}, {});
+  after.start = std::move(start);
+  deferred_->Defer(std::move(after));
+}
+
+void Client::Leave(Device* device, std::string why) {
+  const auto ordinal = static_cast<size_t>(device->ordinal());
+  RunAfterPrograms(device, [this, ordinal, why = std::move(why)] { rendezvous_.Leave(ordinal, why); });
+}
+
+void Client::NextSession() {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    const auto ordinal = static_cast<size_t>(device->ordinal());
+    RunAfterPrograms(device.get(), [this, ordinal] { rendezvous_.NextSession(ordinal); });
+  }
+}
+
 std::shared_ptr<DeviceBuffer> Client::TransferToDevice(Device* device, Literal value,
                                                        std::shared_ptr<Context> context) {
   TimedSection timed(metrics_, "TransferToDeviceTime");

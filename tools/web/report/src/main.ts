@@ -2,8 +2,8 @@
 // Renders the report that the page contains as JSON.
 import { watch } from "./charts";
 import { compareButton, comparison } from "./comparison";
-import { h, table } from "./dom";
-import { digits } from "./format";
+import { h, table } from "../../common/dom";
+import { digits } from "../../common/format";
 import { devices } from "./sections/devices";
 import { memory } from "./sections/memory";
 import { checks, uncertainty } from "./sections/graphs";
@@ -79,7 +79,7 @@ function showComparison(after: Report, sections: HTMLElement[], back: HTMLElemen
 }
 
 function main() {
-  const r = JSON.parse(document.getElementById("report")!.textContent!) as Report | Comparison;
+  const r = JSON.parse(document.getElementById("data")!.textContent!) as Report | Comparison;
   if ("before" in r) showComparison(r.after, comparison(r.before, r.after), null);
   else showReport(r);
   watch();

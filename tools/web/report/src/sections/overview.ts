@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary, key metrics, time breakdown, and recommendations.
-import { color, fillOf } from "../colors";
-import { h, table } from "../dom";
-import { bytes, percent, rate, share, time } from "../format";
+import { color, fillOf } from "../../../common/colors";
+import { h, table } from "../../../common/dom";
+import { bytes, percent, rate, share, time } from "../../../common/format";
 import { graphs } from "./graphs";
 import type { Report } from "../types";
 

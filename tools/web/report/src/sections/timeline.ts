@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host and device over several steps, and the steps of each device.
 import { escape, roundedEnd } from "../charts";
-import { categoryColor, color, fillOf, phaseColor } from "../colors";
-import { h, table, tabs } from "../dom";
-import { count, percent, share, time } from "../format";
+import { categoryColor, color, fillOf, phaseColor } from "../../../common/colors";
+import { h, table, tabs } from "../../../common/dom";
+import { count, percent, share, time } from "../../../common/format";
 import { missing } from "../missing";
 import { timeline, type Rows, type Span } from "../spans";
 import { threads } from "./threads";
