@@ -261,6 +261,8 @@ try {
     await other.waitForFunction(() => document.body.dataset.ready);
     assert.match(await other.textContent("#figures"), /± [0-9.]+ %/);
     assert.match(await other.textContent("#time"), /SyncTensorsGraph\.2/);
+    await other.click("text=Utilization");
+    assert.match(await other.textContent("#device"), /matrix unit busy.*HBM bandwidth of peak/);
     await other.click("text=Threads (8)");
     assert.match(await other.textContent("#host"), /Slow: replica 2, TPU:2 runtime/);
     assert.equal(await other.$$eval("#choice-thread option", (list) => list.length), 10);

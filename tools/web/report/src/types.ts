@@ -163,7 +163,12 @@ export interface Report {
   missing: { what: string; time_us: number }[];
   uncertainty: { relative: number; model: number; figures: { figure: string; error: number; time_share: number }[] };
   core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
-  timeline: { lines: string[]; count: number; devices: { device: number; straggler: boolean; events: EventRow[] }[] };
+  timeline: {
+    lines: string[];
+    count: number;
+    devices: { device: number; straggler: boolean; events: EventRow[] }[];
+    utilization: { columns: string[]; width_us: number; rows: number[][] };
+  };
   scopes: ({ scope: string } & Attributed)[];
   sources: ({ source: string } & Attributed)[];
   collectives: {
