@@ -73,7 +73,8 @@ class WorkCounter {
 
   void Finish() {
     // A kernel whose arrays fit one tile moves it in, computes and moves it out; only several tiles overlap.
-    if (largest_bytes_ > 0 && largest_bytes_ <= machine_.vmem_scoped * kTileShare) {
+    work_.tiles = std::max(largest_bytes_ / (machine_.vmem_scoped * kTileShare), 1.0);
+    if (largest_bytes_ > 0 && work_.tiles <= 1) {
       for (Resource r : {Resource::kVpu, Resource::kEup}) {
         work_.times[static_cast<size_t>(r)] *= 2;
       }
@@ -329,6 +330,8 @@ class WorkCounter {
     Take(Resource::kVpu, known.vector_seconds);
     Vector(known.vector_operations);
     work_.compute_seconds = known.compute_seconds;
+    work_.launch_seconds = known.launch_seconds;
+    work_.grid_steps = known.grid_steps;
     work_.refetched_bytes = known.refetched_bytes;
     work_.has_manual_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
