@@ -12,8 +12,8 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
-#include "parser/core/foreign_format.h"
 #include "parser/core/module_formats.h"
+#include "parser/core/stablehlo_program.h"
 #include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
 #include "parser/proto/header_proto.h"
@@ -118,7 +118,7 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   DiagnosticSink sink;
   mlir::MlirOptions options;
   options.max_literal_bytes = input.parse.max_literal_bytes;
-  std::unique_ptr<mlir::Module> program = mlir::ParseMlir(part.source, part.text, options, &sink);
+  std::unique_ptr<mlir::Module> program = ParseStablehloProgram(part.source, part.text, options, &sink);
   if (program != nullptr && flags.verify) stablehlo::VerifyProgram(*program, &sink);
   diagnostics->Show(sink, *part.source);
   return sink.has_errors() ? nullptr : std::move(program);
@@ -158,7 +158,7 @@ int Run(int argc, char** argv) {
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
     std::string text;
-    const bool from_mlir = LooksLikeMlir(part.text);
+    const bool from_mlir = LooksLikeStablehlo(part.text);
     if (from_mlir && to == kStablehlo) {
       const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
       if (program == nullptr) continue;

@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "parser/bytecode/container.h"
+
 namespace hlokit {
 namespace {
 
 constexpr size_t kMaxBytesRead = 4096;
 
-constexpr ForeignFormat kMlirBytecode = {
-    "MLIR bytecode",
-    "hlokit reads the text of StableHLO: print it with `stablehlo-translate --deserialize`, or let JAX print "
-    "`lowered.as_text()`"};
 constexpr ForeignFormat kProtoText = {
     "a protocol buffer in text form",
     "expected the fields of an HloProto, HloModuleProto, HloSnapshot, HloUnoptimizedSnapshot or "
@@ -39,7 +37,6 @@ constexpr Magic kMagic[] = {
      {"xz-compressed data", "decompress it first: `xz -dc FILE | TOOL -`"}},
     {"BZh", {"bzip2-compressed data", "decompress it first: `bzip2 -dc FILE | TOOL -`"}},
     {"PK\x03\x04", {"a zip archive", "extract the module from it first: `unzip -p FILE MODULE | TOOL -`"}},
-    {"ML\xefR", kMlirBytecode},
     {"\xff\xfe", kUtf16},
     {"\xfe\xff", kUtf16},
     {"\x7f"
@@ -120,6 +117,7 @@ bool LooksLikeMlir(std::string_view text) {
 
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   text = text.substr(0, kMaxBytesRead);
+  if (bytecode::IsBytecode(text)) return std::nullopt;
   for (const Magic& magic : kMagic) {
     if (text.starts_with(magic.bytes)) return magic.format;
   }

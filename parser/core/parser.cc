@@ -9,6 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/core/foreign_format.h"
+#include "parser/core/stablehlo_program.h"
 #include "parser/core/text_cursor.h"
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/shape_parser.h"
@@ -42,12 +43,12 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
   }
-  if (LooksLikeMlir(text)) {
+  if (LooksLikeStablehlo(text)) {
     mlir::MlirOptions mlir;
     mlir.max_nesting = std::min(mlir.max_nesting, options.max_nesting);
     mlir.max_operations = std::min(mlir.max_operations, options.max_instructions);
     mlir.max_literal_bytes = options.max_literal_bytes;
-    const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, text, mlir, sink);
+    const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(source, text, mlir, sink);
     if (program == nullptr) return nullptr;
     return stablehlo::ConvertToHlo(*program, {}, sink, std::move(context));
   }

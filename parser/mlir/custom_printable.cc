@@ -89,11 +89,18 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
           if (!type.valid() || n.kind(type) != NodeKind::kFunctionType || !m_.attribute(op, "sym_name").valid()) {
             return false;
           }
+          const NodeId visibility = m_.attribute(op, "sym_visibility");
+          if (visibility.valid() && n.text(visibility) != "public" && n.text(visibility) != "private" &&
+              n.text(visibility) != "nested") {
+            return false;
+          }
           const BlockId block = m_.block(m_.regions_of(op)[0]);
           if (block.valid() && m_.blocks[block.value].argument_count != static_cast<uint32_t>(n.ints(type)[0]))
             return false;
           break;
         }
+        case Custom::kFor:
+          return false;  // the generic form says the same
         case Custom::kScan: {
           const auto segments = n.Integers(m_.attribute(op, "operandSegmentSizes"));
           if (!segments || segments->size() != 2 || (*segments)[0] + (*segments)[1] != op.operand_count) return false;
@@ -123,6 +130,7 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
       case AttributeKind::kI32:
       case AttributeKind::kDimension:
       case AttributeKind::kPositive:
+      case AttributeKind::kPositive32:
       case AttributeKind::kIndex32:
       case AttributeKind::kBool:
         if (kind != NodeKind::kInteger) return false;

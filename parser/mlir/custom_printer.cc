@@ -153,6 +153,7 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
     case AttributeKind::kI32:
     case AttributeKind::kDimension:
     case AttributeKind::kPositive:
+    case AttributeKind::kPositive32:
     case AttributeKind::kIndex32:
       StrAppend(&out_, n.ints(value)[0]);
       return;
@@ -190,6 +191,19 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
   }
 }
 
+// Tolerances that are missing are zero.
+static bool IsDefaultAccuracy(const NodeTable& nodes, NodeId value) {
+  if (nodes.kind(value) != NodeKind::kFields) return false;
+  for (size_t i = 0; i < nodes.child_count(value); ++i) {
+    const NodeId child = nodes.child(value, i);
+    if (nodes.kind(child) == NodeKind::kEnum ? !ToText(nodes, child).ends_with("<DEFAULT>")
+                                             : nodes.ints(child)[0] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool OperationPrinter::IsDefault(const AttributeDefinition& attribute, NodeId value) const {
   const std::string text = ToText(m_.nodes, value);
   return text == attribute.default_text || text == StrCat(attribute.default_text, " : i64") ||
@@ -203,10 +217,7 @@ void OperationPrinter::AttributeDictionary(const Operation& op, std::string_view
     const AttributeDefinition* const definition = op.definition->FindAttribute(name);
     if (definition != nullptr) {
       if (definition->has_default && IsDefault(*definition, a.value)) continue;
-      if (definition->kind == AttributeKind::kAccuracy &&
-          ToText(m_.nodes, a.value) == "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>") {
-        continue;
-      }
+      if (definition->kind == AttributeKind::kAccuracy && IsDefaultAccuracy(m_.nodes, a.value)) continue;
       bool placed = false;
       for (const Directive& d : op.definition->format) {
         if (d.kind == Directive::Kind::kAttribute) placed = placed || op.definition->attributes[d.index].name == name;

@@ -3,7 +3,8 @@
 
 #include <cstdlib>
 
-#include "absl/container/flat_hash_map.h"
+#include "ir/core/hashing.h"
+#include "ir/core/intern_index.h"
 
 namespace hlokit::mlir {
 namespace {
@@ -90,6 +91,15 @@ std::vector<AttributeDefinition> ReadAttributes(std::string_view text) {
   return attributes;
 }
 
+CountRange CountsOf(const std::vector<ValueDefinition>& values) {
+  CountRange range;
+  for (const ValueDefinition& value : values) {
+    range.min += !value.variadic && !value.optional;
+    range.max = value.variadic || range.max == ~size_t{0} ? ~size_t{0} : range.max + 1;
+  }
+  return range;
+}
+
 template <typename List>
 size_t IndexOf(const List& list, std::string_view name) {
   for (size_t i = 0; i < list.size(); ++i) {
@@ -163,6 +173,10 @@ std::vector<OpDefinition> ReadTable() {
       op.variadic_regions = word.ends_with('*');
       op.regions.push_back(word);
     }
+    op.operand_counts = CountsOf(op.operands);
+    op.result_counts = CountsOf(op.results);
+    op.region_counts =
+        op.variadic_regions ? CountRange{0, ~size_t{0}} : CountRange{op.regions.size(), op.regions.size()};
     ReadFormat(row.format, &op);
     table.push_back(std::move(op));
   }
@@ -185,12 +199,16 @@ const std::vector<OpDefinition>& AllDefinitions() {
 
 const OpDefinition* FindDefinition(std::string_view name) {
   static const auto* const kIndex = [] {
-    auto* index = new absl::flat_hash_map<std::string, const OpDefinition*>();
-    for (const OpDefinition& op : AllDefinitions()) index->emplace(std::string(op.name), &op);
+    auto* index = new InternIndex();
+    for (const OpDefinition& op : AllDefinitions()) {
+      index->FindOrInsert(
+          HashBytes(op.name), [&](uint32_t) { return false; }, [&] { return static_cast<uint32_t>(op.row); });
+    }
     return index;
   }();
-  const auto found = kIndex->find(std::string(name));
-  return found == kIndex->end() ? nullptr : found->second;
+  const std::vector<OpDefinition>& table = AllDefinitions();
+  const uint32_t row = kIndex->Find(HashBytes(name), [&](uint32_t i) { return table[i].name == name; });
+  return row < table.size() ? &table[row] : nullptr;
 }
 
 bool IsKnownDialect(std::string_view dialect) { return dialect == "stablehlo" || dialect == "chlo"; }

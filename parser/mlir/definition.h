@@ -44,6 +44,13 @@ struct ValueDefinition {
   bool optional = false;
 };
 
+// How many operands, results or regions an operation may have.
+struct CountRange {
+  size_t min = 0;
+  size_t max = 0;
+  bool Contains(size_t count) const { return count >= min && count <= max; }
+};
+
 struct Directive {
   enum class Kind : uint8_t {
     kLiteral,    // text
@@ -77,6 +84,7 @@ struct OpDefinition {
   bool variadic_regions = false;
   std::vector<ValueDefinition> results;
   std::vector<Directive> format;  // empty: only the generic form
+  CountRange operand_counts, result_counts, region_counts;
 
   const AttributeDefinition* FindAttribute(std::string_view name) const;
 };

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/node.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace hlokit::mlir {
 
 NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const int64_t> ints,
                        absl::Span<const NodeId> children) {
-  std::vector<int64_t> ids;
-  ids.reserve(children.size());
+  std::vector<int64_t>& ids = child_ids_;
+  ids.clear();
   for (NodeId child : children) ids.push_back(child.value);
-  const Node node{kind, strings_.Intern(text), lists_.Intern(ints), lists_.Intern(ids)};
+  std::vector<int64_t> names;
+  if (kind == NodeKind::kDictionary && !IsSortedByName(ints)) {
+    // MLIR's dictionaries have no order of their own: they are sorted.
+    std::vector<size_t> order(ints.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return NameAt(ints, a) < NameAt(ints, b); });
+    for (size_t i = 0; i < order.size(); ++i) {
+      names.push_back(ints[order[i]]);
+      ids[i] = children[order[i]].value;
+    }
+    ints = names;
+  }
+  // The empty string and the empty list are the first ones.
+  const Node node{kind, text.empty() ? StringId(0) : strings_.Intern(text),
+                  ints.empty() ? ListId(0) : lists_.Intern(ints), ids.empty() ? ListId(0) : lists_.Intern(ids)};
   const uint64_t hash =
       MixHash(MixHash(static_cast<uint64_t>(kind), node.text.value), MixHash(node.ints.value, node.children.value));
   return NodeId(index_.FindOrInsert(
@@ -26,6 +42,13 @@ NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const in
       }));
 }
 
+bool NodeTable::IsSortedByName(absl::Span<const int64_t> names) const {
+  for (size_t i = 1; i < names.size(); ++i) {
+    if (NameAt(names, i) < NameAt(names, i - 1)) return false;
+  }
+  return true;
+}
+
 NodeId NodeTable::MakeBlob(NodeId type, const std::byte* data, size_t size, bool splat) {
   const int64_t ints[] = {static_cast<int64_t>(blobs_.size()), splat};
   blobs_.push_back({data, size});
@@ -35,8 +58,13 @@ NodeId NodeTable::MakeBlob(NodeId type, const std::byte* data, size_t size, bool
 NodeId NodeTable::Integer(int64_t value, NodeId type) { return Make(NodeKind::kInteger, "", {&value, 1}, {&type, 1}); }
 
 NodeId NodeTable::IntegerType(int64_t width, Signedness signedness) {
+  constexpr int64_t kOften = 64;  // by far the most frequent one
+  const bool often = width == kOften && signedness == Signedness::kSignless;
+  if (often && i64_.valid()) return i64_;
   const int64_t ints[] = {width, static_cast<int64_t>(signedness)};
-  return Make(NodeKind::kIntegerType, "", ints, {});
+  const NodeId type = Make(NodeKind::kIntegerType, "", ints, {});
+  if (often) i64_ = type;
+  return type;
 }
 
 NodeId NodeTable::Tensor(absl::Span<const int64_t> sizes, NodeId element) {

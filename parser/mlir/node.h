@@ -50,7 +50,7 @@ enum class NodeKind : uint8_t {
   kFloat,          // ints: bits of the double; children: type
   kString,         // text; children: [type]
   kArray,          // children
-  kDictionary,     // ints: StringIds, in order; children: values
+  kDictionary,     // ints: StringIds, sorted by Make; children: values
   kSymbol,         // text; ints: StringIds of nested symbols
   kDenseArray,     // ints: values (bits of doubles for floats); children: element type
   kDense,          // ints: number of the blob, splat (0/1); children: type
@@ -131,12 +131,19 @@ class NodeTable {
   std::optional<ElementType> HloElementType(NodeId element) const;
 
  private:
+  std::string_view NameAt(absl::Span<const int64_t> names, size_t i) const {
+    return strings_[StringId(static_cast<uint32_t>(names[i]))];
+  }
+  bool IsSortedByName(absl::Span<const int64_t> names) const;
+
   Arena arena_;
   StringPool strings_{&arena_};
   ListPool lists_{&arena_};
   std::vector<Node> nodes_;
   InternIndex index_;
   std::vector<Blob> blobs_;
+  std::vector<int64_t> child_ids_;  // of Make
+  NodeId i64_;                      // the type
 };
 
 // Returns a type, attribute or location as MLIR prints it.

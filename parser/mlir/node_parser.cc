@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/node_parser.h"
 
-#include <bit>
-#include <charconv>
+#include <algorithm>
 
 #include "parser/mlir/dense_parser.h"
 
@@ -15,6 +14,37 @@ NodeId NodeParser::Parse(Goal goal) {
   const size_t ints = ints_.size();
   const Step step = Start(&goal, &value);
   return Run(base, values, ints, step, goal, value);
+}
+
+// Programs repeat few types very often: texts up to the end of their lines are looked up first.
+NodeId NodeParser::ParseType() {
+  in_.Skip();
+  const char* const begin = in_.at();
+  constexpr size_t kMaxText = 512;
+  std::string_view text(begin, std::min(static_cast<size_t>(in_.end() - begin), kMaxText));
+  if (text.starts_with("tensor<")) {
+    text = text.substr(0, text.find('>') + 1);
+    // The type of elements may have brackets of its own.
+    if (text.find('<', std::string_view("tensor<").size()) != std::string_view::npos) text = {};
+  } else if (text.starts_with('(')) {
+    const size_t end = text.find('\n');
+    text = text.substr(0, end == std::string_view::npos ? 0 : end);
+    if (text.ends_with(')')) text = text.substr(0, text.find("loc("));
+  } else {
+    text = {};
+  }
+  if (!text.empty()) {
+    if (const KnownType* const known = known_types_.Find(text, 0)) {
+      in_.set_at(begin + known->size);
+      return known->type;
+    }
+  }
+  const NodeId type = Parse(Goal::kType);
+  const auto size = static_cast<size_t>(in_.at() - begin);
+  if (type.valid() && !text.empty() && size <= text.size()) {
+    known_types_.Set(text, 0, {type, static_cast<uint32_t>(size)});
+  }
+  return type;
 }
 
 NodeId NodeParser::ParseFields(std::string_view name) {
@@ -78,383 +108,31 @@ NodeParser::Step NodeParser::Start(Goal* goal, NodeId* value) {
   return Step::kError;
 }
 
-// ---- types ----
-
-namespace {
-
-constexpr std::string_view kFloatTypes[] = {
-    "f16",      "bf16",   "f32",           "f64",        "tf32",       "f80",       "f128",     "f8E5M2",   "f8E4M3",
-    "f8E4M3FN", "f8E3M4", "f8E4M3B11FNUZ", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN"};
-
-// Returns the width of `i32`, `si32` or `ui32`; 0 if `word` is none of them.
-int64_t IntegerWidth(std::string_view word, Signedness* sign) {
-  *sign = Signedness::kSignless;
-  if (word.starts_with("si") || word.starts_with("ui")) {
-    *sign = word[0] == 's' ? Signedness::kSigned : Signedness::kUnsigned;
-    word.remove_prefix(1);
-  }
-  if (!word.starts_with('i') || word.size() < 2 || word.size() > 9) return 0;
-  int64_t width = 0;
-  const auto [stop, error] = std::from_chars(word.data() + 1, word.data() + word.size(), width);
-  return error == std::errc() && stop == word.data() + word.size() ? width : 0;
-}
-
-}  // namespace
-
-NodeParser::Step NodeParser::StartType(Goal* goal, NodeId* value) {
-  const char c = in_.Peek();
-  if (c == '(') {
-    in_.TryConsume('(');
-    Frame& frame = Push(FrameKind::kFunctionInputs);
-    if (!in_.TryConsume(')')) return Step::kMore;  // the goal is a type
-    frame.kind = FrameKind::kFunctionResults;
-    ints_.push_back(0);
-    if (!in_.Expect("->", "in function type")) return Step::kError;
-    frame.parenthesized = in_.TryConsume('(');
-    if (frame.parenthesized && in_.TryConsume(')')) return Close(NodeKind::kFunctionType, "", value);
-    return Step::kMore;
-  }
-  if (c == '!') return StartDialectType(goal, value);
-  const std::string_view word = in_.PeekWord();
-  if (word.empty()) return Fail(StrCat("expected non-function type, found ", in_.DescribeNext()));
-  Signedness sign;
-  if (const int64_t width = IntegerWidth(word, &sign); width > 0) {
-    in_.Word();
-    *value = nodes_.IntegerType(width, sign);
-    return Step::kValue;
-  }
-  for (std::string_view name : kFloatTypes) {
-    if (word != name) continue;
-    in_.Word();
-    *value = nodes_.Make(NodeKind::kFloatType, name, {}, {});
-    return Step::kValue;
-  }
-  if (word == "index" || word == "none") {
-    *value = nodes_.Make(word == "index" ? NodeKind::kIndexType : NodeKind::kNoneType);
-    in_.Word();
-    return Step::kValue;
-  }
-  if (word == "tensor" || word == "memref" || word == "vector") {
-    in_.Word();
-    return StartShaped(word == "tensor"   ? NodeKind::kTensorType
-                       : word == "memref" ? NodeKind::kMemRefType
-                                          : NodeKind::kVectorType,
-                       goal, value);
-  }
-  if (word == "tuple" || word == "complex") {
-    in_.Word();
-    if (!in_.Expect('<', "in type")) return Step::kError;
-    const bool tuple = word == "tuple";
-    Push(tuple ? FrameKind::kTuple : FrameKind::kComplex);
-    if (tuple && in_.TryConsume('>')) return Close(NodeKind::kTupleType, "", value);
-    *goal = Goal::kType;
-    return Step::kMore;
-  }
-  in_.Error(DiagnosticKind::kUnknownType, in_.Next(), StrCat("expected non-function type, found ", in_.DescribeNext()));
-  return Step::kError;
-}
-
-NodeParser::Step NodeParser::StartShaped(NodeKind kind, Goal* goal, NodeId* /*value*/) {
-  if (!in_.Expect('<', "in type")) return Step::kError;
-  Frame& frame = Push(FrameKind::kShaped);
-  frame.node = kind;
-  *goal = Goal::kType;
-  if (in_.TryConsume('*')) {
-    if (!in_.TryConsume('x')) return Fail("expected 'x' in type");
-    frame.node = NodeKind::kUnrankedTensorType;
-    return Step::kMore;
-  }
-  for (;;) {
-    const char c = in_.Peek();
-    const char* p = in_.at();
-    if (c == '?') {
-      ints_.push_back(kDynamicSize);
-      in_.set_at(p + 1);
-    } else if (c >= '0' && c <= '9') {
-      int64_t size = 0;
-      const auto [stop, error] = std::from_chars(p, in_.end(), size);
-      if (error != std::errc()) return Fail("invalid dimension");
-      ints_.push_back(size);
-      in_.set_at(stop);
-    } else {
-      return Step::kMore;
-    }
-    if (!in_.TryConsume('x')) return Fail(StrCat("expected 'x' in dimension list, found ", in_.DescribeNext()));
-  }
-}
-
-NodeParser::Step NodeParser::AcceptShaped(Goal* goal, NodeId* value) {
-  Frame& frame = frames_.back();
-  values_.push_back(*value);
-  if (frame.number++ == 0) {
-    const NodeKind element = nodes_.kind(*value);
-    if (frame.node == NodeKind::kTensorType &&
-        (element == NodeKind::kTensorType || element == NodeKind::kTupleType || element == NodeKind::kFunctionType)) {
-      return Fail("invalid tensor element type");
-    }
-  }
-  if (in_.TryConsume(',')) {
-    *goal = Goal::kAttribute;
-    return Step::kMore;
-  }
-  if (!in_.Expect('>', "at the end of a type")) return Step::kError;
-  return Close(frame.node, "", value);
-}
-
-NodeParser::Step NodeParser::AcceptFunction(Goal* goal, NodeId* value) {
-  Frame& frame = frames_.back();
-  values_.push_back(*value);
-  *goal = Goal::kType;
-  if (frame.kind == FrameKind::kFunctionInputs) {
-    if (in_.TryConsume(',')) return Step::kMore;
-    if (!in_.Expect(')', "in function type") || !in_.Expect("->", "in function type")) return Step::kError;
-    frame.kind = FrameKind::kFunctionResults;
-    ints_.push_back(static_cast<int64_t>(values_.size() - frame.first_value));
-    frame.parenthesized = in_.TryConsume('(');
-    if (frame.parenthesized && in_.TryConsume(')')) return Close(NodeKind::kFunctionType, "", value);
-    return Step::kMore;
-  }
-  if (frame.parenthesized) {
-    if (in_.TryConsume(',')) return Step::kMore;
-    if (!in_.Expect(')', "in function type")) return Step::kError;
-  }
-  return Close(NodeKind::kFunctionType, "", value);
-}
-
-// ---- attributes ----
-
-NodeParser::Step NodeParser::StartAttribute(Goal* goal, NodeId* value) {
-  switch (in_.Peek()) {
-    case '"': {
-      std::string text;
-      if (!in_.String(&text)) return Step::kError;
-      if (in_.TryConsume(':')) {
-        Push(FrameKind::kString).text = std::move(text);
-        *goal = Goal::kType;
-        return Step::kMore;
-      }
-      *value = nodes_.String(text);
-      return Step::kValue;
-    }
-    case '[':
-      in_.TryConsume('[');
-      Push(FrameKind::kArray);
-      if (in_.TryConsume(']')) return Close(NodeKind::kArray, "", value);
-      *goal = Goal::kAttribute;
-      return Step::kMore;
-    case '{':
-      in_.TryConsume('{');
-      Push(FrameKind::kDictionary);
-      return NextEntry(goal, value);
-    case '@':
-      return StartSymbol(value);
-    case '#':
-      return StartDialectAttribute(goal, value);
-    case '(':
-    case '!':
-      return StartType(goal, value);
-    default:
-      break;
-  }
-  if (in_.AtNumber()) return StartNumber(goal, value);
-  const std::string_view word = in_.PeekWord();
-  if (word.empty()) return Fail(StrCat("expected attribute value, found ", in_.DescribeNext()));
-  return StartWord(word, goal, value);
-}
-
-NodeParser::Step NodeParser::StartWord(std::string_view word, Goal* goal, NodeId* value) {
-  if (word == "true" || word == "false") {
-    *value = nodes_.Bool(word == "true");
-    in_.Word();
-    return Step::kValue;
-  }
-  if (word == "unit") {
-    *value = nodes_.Make(NodeKind::kUnit);
-    in_.Word();
-    return Step::kValue;
-  }
-  if (word == "dense") return StartDense(goal);
-  if (word == "array") return StartDenseArray(value);
-  if (word == "dense_resource") {
-    in_.Word();
-    std::string_view key;
-    if (!in_.Expect('<') || !in_.Balanced('>', &key) || !in_.Expect(':', "after a resource")) return Step::kError;
-    Push(FrameKind::kDenseResource).text = std::string(key);
-    *goal = Goal::kType;
-    return Step::kMore;
-  }
-  if (word == "loc") {
-    in_.Word();
-    if (!in_.Expect('(')) return Step::kError;
-    Frame& frame = Push(FrameKind::kNameLocation);
-    frame.is_hex = true;  // the parentheses of `loc` itself
-    *goal = Goal::kLocation;
-    return Step::kMore;
-  }
-  if (word == "affine_map" || word == "affine_set" || word == "strided" || word == "sparse" || word == "distinct") {
-    const char* const begin = in_.at();
-    in_.Word();
-    std::string_view body;
-    if (word == "distinct") {
-      if (!in_.Expect('[') || !in_.Balanced(']', &body)) return Step::kError;
-    }
-    if (!in_.Expect('<') || !in_.Balanced('>', &body)) return Step::kError;
-    *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
-    return Step::kValue;
-  }
-  return StartType(goal, value);
-}
-
-NodeParser::Step NodeParser::StartSymbol(NodeId* value) {
-  const auto name = [&](std::string* text) {
-    if (*in_.at() == '"') return in_.String(text);
-    text->assign(in_.SuffixName());
-    return !text->empty() || in_.ErrorHere("expected symbol name after '@'");
+bool NodeParser::CheckFieldName(std::string_view name) {
+  struct Known {
+    std::string_view attribute, names;  // with spaces around each
   };
-  in_.TryConsume('@');
-  std::string root;
-  if (!name(&root)) return Step::kError;
-  std::vector<int64_t> nested;
-  while (in_.TryConsume("::")) {
-    std::string text;
-    if (!in_.Expect('@') || !name(&text)) return Step::kError;
-    nested.push_back(nodes_.strings().Intern(text).value);
-  }
-  *value = nodes_.Make(NodeKind::kSymbol, root, nested, {});
-  return Step::kValue;
-}
-
-NodeParser::Step NodeParser::StartNumber(Goal* goal, NodeId* value) {
-  const char* const begin = in_.at();
-  const char* p = begin + (*begin == '-');
-  const bool hex = p[0] == '0' && p[1] == 'x';
-  while (!hex && *p >= '0' && *p <= '9') ++p;
-  const bool is_float = !hex && *p == '.';
-  int64_t number = 0;
-  if (is_float) {
-    double parsed = 0;
-    const auto [stop, error] = std::from_chars(begin, in_.end(), parsed);
-    if (error == std::errc::invalid_argument) return Fail("expected a number");
-    if (error == std::errc::result_out_of_range) return Fail("floating point value too large for attribute");
-    in_.set_at(stop);
-    number = std::bit_cast<int64_t>(parsed);
-  } else if (!in_.Integer(&number)) {
-    return Step::kError;
-  }
-  if (!in_.TryConsume(':')) {
-    const NodeId type = is_float ? nodes_.Make(NodeKind::kFloatType, "f64", {}, {}) : nodes_.IntegerType(64);
-    *value = nodes_.Make(is_float ? NodeKind::kFloat : NodeKind::kInteger, "", {&number, 1}, {&type, 1});
-    return Step::kValue;
-  }
-  Frame& frame = Push(FrameKind::kTyped);
-  frame.number = number;
-  frame.is_float = is_float;
-  frame.is_hex = hex;
-  *goal = Goal::kType;
-  return Step::kMore;
-}
-
-NodeParser::Step NodeParser::AcceptTyped(NodeId* value) {
-  Frame& frame = frames_.back();
-  const NodeId type = *value;
-  int64_t number = frame.number;
-  const NodeKind kind = nodes_.kind(type);
-  if (kind == NodeKind::kFloatType) {
-    if (frame.is_hex) {
-      double parsed = 0;
-      if (!FloatFromBits(nodes_.text(type), static_cast<uint64_t>(number), &parsed)) {
-        return Fail("hexadecimal float constant out of range for type");
-      }
-      number = std::bit_cast<int64_t>(parsed);
-    } else if (!frame.is_float) {
-      return Fail("unexpected decimal integer literal for a floating point value",
-                  "add a trailing dot to make the literal a float");
+  static constexpr Known kKnown[] = {
+      {"stablehlo.dot",
+       " lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions rhs_contracting_dimensions "},
+      {"stablehlo.gather",
+       " offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims start_index_map "
+       "index_vector_dim "},
+      {"stablehlo.scatter",
+       " update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "
+       "scatter_dims_to_operand_dims index_vector_dim "}};
+  for (const Known& known : kKnown) {
+    if (known.attribute != frames_.back().text) continue;
+    if (known.names.find(StrCat(" ", name, " ")) != std::string_view::npos) return true;
+    std::string list;
+    for (size_t at = 1; at < known.names.size();) {
+      const size_t end = known.names.find(' ', at);
+      StrAppend(&list, list.empty() ? "`" : ", `", known.names.substr(at, end - at), "`");
+      at = end + 1;
     }
-    frames_.pop_back();
-    *value = nodes_.Make(NodeKind::kFloat, "", {&number, 1}, {&type, 1});
-    return Step::kValue;
+    return in_.ErrorHere(StrCat("expected one of: ", list, ", found '", name, "'"));
   }
-  if (frame.is_float) return Fail("floating point value not valid for specified type");
-  if (kind != NodeKind::kIntegerType && kind != NodeKind::kIndexType)
-    return Fail("integer literal not valid for specified type");
-  if (kind == NodeKind::kIntegerType && nodes_.ints(type)[0] < 64) {
-    const int64_t limit = int64_t{1} << nodes_.ints(type)[0];
-    const bool is_unsigned = nodes_.ints(type)[1] == static_cast<int64_t>(Signedness::kUnsigned);
-    if (number >= limit || number < -(limit / 2) || (is_unsigned && number < 0)) {
-      in_.Error(DiagnosticKind::kNumberOutOfRange, in_.Next(), "integer constant out of range for attribute");
-      return Step::kError;
-    }
-    // Signless values are stored with their sign: `255 : i8` is -1.
-    if (!is_unsigned && nodes_.ints(type)[0] > 1 && number >= limit / 2) number -= limit;
-    if (nodes_.ints(type)[0] == 1) number = number != 0;
-  }
-  frames_.pop_back();
-  *value = nodes_.Integer(number, type);
-  return Step::kValue;
-}
-
-NodeId NodeParser::ParseNumber(NodeId type) {
-  int64_t number = 0;
-  if (!in_.Integer(&number)) return {};
-  return nodes_.Integer(number, type);
-}
-
-NodeParser::Step NodeParser::StartDense(Goal* goal) {
-  in_.Word();
-  if (!in_.Expect('<', "after dense")) return Step::kError;
-  Frame& frame = Push(FrameKind::kDense);
-  // The elements are read when the type is known. They have no bracket of this kind, and strings no bracket at all.
-  frame.begin = in_.Here();
-  for (const char* p = in_.at();; ++p) {
-    if (p >= in_.end()) return Fail("expected '>' after the elements");
-    if (*p == '"') {
-      do ++p;
-      while (p < in_.end() && *p != '"');
-    } else if (*p == '>') {
-      in_.set_at(p);
-      break;
-    } else if (*p == '{' || *p == '}') {
-      in_.set_at(p);
-      return Fail("expected '>' after the elements");
-    }
-  }
-  frame.end = in_.Here();
-  if (!in_.Expect('>') || !in_.Expect(':', "after the elements")) return Step::kError;
-  *goal = Goal::kType;
-  return Step::kMore;
-}
-
-NodeParser::Step NodeParser::StartDenseArray(NodeId* value) {
-  in_.Word();
-  if (!in_.Expect('<')) return Step::kError;
-  const NodeId type = ParseType();
-  if (!type.valid()) return Step::kError;
-  const bool is_float = nodes_.kind(type) == NodeKind::kFloatType;
-  if (!is_float && nodes_.kind(type) != NodeKind::kIntegerType) return Fail("expected integer or float type");
-  std::vector<int64_t> values;
-  if (in_.TryConsume(':')) {
-    do {
-      int64_t number = 0;
-      const std::string_view word = in_.PeekWord();
-      if (word == "true" || word == "false") {
-        number = word == "true";
-        in_.Word();
-      } else if (is_float) {
-        in_.Skip();
-        double parsed = 0;
-        const auto [stop, error] = std::from_chars(in_.at(), in_.end(), parsed);
-        if (error != std::errc()) return Fail("expected a number");
-        in_.set_at(stop);
-        number = std::bit_cast<int64_t>(parsed);
-      } else if (!in_.Integer(&number)) {
-        return Step::kError;
-      }
-      values.push_back(number);
-    } while (in_.TryConsume(','));
-  }
-  if (!in_.Expect('>', "at the end of an array")) return Step::kError;
-  *value = nodes_.Make(NodeKind::kDenseArray, "", values, {&type, 1});
-  return Step::kValue;
+  return true;
 }
 
 NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
@@ -467,7 +145,10 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
       const std::string text = std::move(frames_.back().text);
       return Close(fields ? NodeKind::kFields : NodeKind::kDictionary, text, value);
     }
-    if (!first && !in_.Expect(',', fields ? "between parameters" : "between attributes")) return Step::kError;
+    if (!first && !in_.TryConsume(',')) {
+      return Fail(StrCat(fields ? "expected '>' or ',' after a parameter" : "expected ',' between attributes",
+                         ", found ", in_.DescribeNext()));
+    }
     if (!first && fields && in_.Peek() == '>') continue;  // a comma at the end
     if (fields && in_.Peek() == '(') {
       // (1)2: the sub-axis of size 2 after a major part of size 1.
@@ -475,11 +156,13 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
     }
     std::string name;
     if (!in_.AttributeName(&name)) return Step::kError;
+    if (fields && !CheckFieldName(name)) return Step::kError;
     const int64_t id = nodes_.strings().Intern(name).value;
     for (size_t i = frames_.back().first_int; i < ints_.size(); ++i) {
       if (ints_[i] == id) {
         in_.Error(DiagnosticKind::kDuplicateAttribute, in_.Next(),
-                  StrCat("duplicate key '", name, "' in dictionary attribute"));
+                  fields ? StrCat("duplicated `", name, "` entry")
+                         : StrCat("duplicate key '", name, "' in dictionary attribute"));
         return Step::kError;
       }
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "parser/core/text_cache.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/node.h"
 
@@ -30,7 +31,7 @@ class NodeParser {
       : in_(*in), nodes_(*nodes), limits_(limits), literal_budget_(limits.max_literal_bytes) {}
 
   // Each reports an error and returns an invalid id, or false.
-  NodeId ParseType() { return Parse(Goal::kType); }
+  NodeId ParseType();
   NodeId ParseAttribute() { return Parse(Goal::kAttribute); }
   // A location, after `loc(`: up to the closing parenthesis, which stays.
   NodeId ParseLocation() { return Parse(Goal::kLocation); }
@@ -102,6 +103,8 @@ class NodeParser {
   Step AcceptShaped(Goal* goal, NodeId* value);
   Step AcceptFunction(Goal* goal, NodeId* value);
   Step AcceptTyped(NodeId* value);
+  // Of the fields of the innermost frame.
+  bool CheckFieldName(std::string_view name);
   // Reads entries of a dictionary or of fields up to one with a value or the end.
   Step NextEntry(Goal* goal, NodeId* value);
 
@@ -112,6 +115,11 @@ class NodeParser {
     return Step::kError;
   }
 
+  struct KnownType {
+    NodeId type;
+    uint32_t size = 0;  // of its text
+  };
+
   Cursor& in_;
   NodeTable& nodes_;
   const NodeLimits limits_;
@@ -119,6 +127,7 @@ class NodeParser {
   std::vector<Frame> frames_;
   std::vector<NodeId> values_;
   std::vector<int64_t> ints_;
+  TextCache<KnownType, 1 << 10> known_types_;
   absl::flat_hash_map<std::string, NodeId> attribute_aliases_;
   absl::flat_hash_map<std::string, NodeId> type_aliases_;
 };

@@ -508,7 +508,7 @@ void AppendQuoted(std::string_view text, std::string* out) {
 
 void AppendSymbol(std::string_view name, std::string* out) {
   out->push_back('@');
-  if (IsBareName(name)) {
+  if (!name.empty() && IsBareName(name)) {
     out->append(name);
   } else {
     AppendQuoted(name, out);

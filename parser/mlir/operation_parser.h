@@ -23,7 +23,8 @@ class OperationParser {
       : in_(text, sink, base),
         m_(*module),
         nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes}),
-        options_(options) {}
+        options_(options),
+        names_by_row_(AllDefinitions().size()) {}
 
   // Parses the whole text. Returns false after errors.
   bool Run();
@@ -76,11 +77,17 @@ class OperationParser {
     ValueId first;
     uint32_t count = 0;
   };
+  struct NameKey {
+    bool is_number = false;
+    uint32_t index = 0;  // in numbered_ or definitions_
+  };
 
-  // ---- parser.cc ----
-  bool AtTopLevelEntry();
+  // ---- parser.cc: the file ----
   bool ParseAlias();
   bool ParseResources();
+  void Recover();
+
+  // ---- operation_parser.cc ----
   // Starts the next operation of the innermost region.
   Flow StartOperation();
   Flow Resume();
@@ -92,23 +99,27 @@ class OperationParser {
   // `%a, %b`: up to what is not an operand. `required`: at least one.
   bool ParseOperands(bool required);
   bool ParseSuccessors();
-  bool ParseBlockLabel();
-  BlockId BlockNamed(std::string_view label);
-  // Opens a region after `{`, with the pending arguments.
-  bool OpenRegionHere();
-  void CloseRegion();
-  bool ParseLocation(NodeId* location);
-  bool ParseArgument(PendingArgument* argument);
-  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
-  void Unwind(size_t scope);
-  void Recover();
+  bool HasPropertyOrAttribute(std::string_view name) const;
   bool AddAttribute(std::string_view name, NodeId value, bool inherent);
   bool ParseAttributeDictionary();
   bool ParseTypeList(std::vector<NodeId>* types);
   // `(T, T) -> T`, into the types of the operation.
   bool ParseFunctionType();
   bool SetFunctionType(NodeId type);
-  bool HasPropertyOrAttribute(std::string_view name) const;
+
+  // ---- block_parser.cc: regions, blocks, names of values ----
+  // Opens a region after `{`, with the pending arguments.
+  bool OpenRegionHere();
+  void CloseRegion();
+  bool ParseArgument(PendingArgument* argument);
+  bool ParseBlockLabel();
+  BlockId BlockNamed(std::string_view label);
+  bool ParseLocation(NodeId* location);
+  // Where the definition of a name is. Returns false for names that occur nowhere, unless they are added.
+  bool FindName(std::string_view name, bool add, NameKey* key);
+  Definition& DefinitionAt(NameKey key);
+  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
+  void Unwind(size_t scope);
 
   // ---- custom_parser.cc ----
   Flow RunFormat();
@@ -121,7 +132,7 @@ class OperationParser {
   NodeId ParseKeywordEnum(std::string_view mnemonic);
   NodeId ParseVerbatimAxes(std::string_view name);
 
-  // ---- custom_syntax.cc ----
+  // ---- custom_syntax.cc, custom_regions.cc ----
   Flow RunCustom(Custom custom);
   Flow CustomModule();
   Flow CustomFunc();
@@ -131,6 +142,7 @@ class OperationParser {
   bool MakeReducer(std::string_view op_name);
   Flow CustomWhile();
   Flow CustomScan();
+  Flow CustomFor();
   Flow CustomManual(bool named);
   bool CustomWindow();
   bool CustomDotDims();
@@ -171,8 +183,10 @@ class OperationParser {
   std::vector<NodeId> result_types_;
   std::vector<PendingArgument> arguments_;
   bool has_arguments_ = false;           // the pending region has a block even if empty
-  std::vector<Definition> definitions_;  // by StringId of the name
-  std::vector<std::pair<StringId, Definition>> shadowed_;
+  std::vector<StringId> names_by_row_;   // of operations, by OpDefinition::row
+  std::vector<Definition> numbered_;     // of names that are numbers, as most are
+  std::vector<Definition> definitions_;  // of others, by StringId
+  std::vector<NameKey> shadowed_;        // names in scope, the innermost last
 };
 
 }  // namespace hlokit::mlir

@@ -256,7 +256,7 @@ absl::Status Converter::ConvertBroadcasting(const Op& op) {
     if (!direction.ok()) return direction.status();
     attrs.push_back(*direction);
   }
-  if (OpcodeOf(op) == Opcode::kUnknown) return ConvertNone(op);
+  if (OpcodeOf(op) == Opcode::kUnknown) return EmitSpecialFunction(op, inputs);
   return Emit(op, OpcodeOf(op), inputs, attrs);
 }
 

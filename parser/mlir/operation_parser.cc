@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations: their names, operands, attributes and types.
+#include "parser/mlir/operation_parser.h"
+
+#include <algorithm>
+
+namespace hlokit::mlir {
+
+OperationParser::Flow OperationParser::StartOperation() {
+  if (static_cast<int64_t>(ops_.size()) >= options_.max_nesting ||
+      static_cast<int64_t>(m_.operations.size()) >= options_.max_operations) {
+    in_.Error(DiagnosticKind::kTooDeep, in_.Next(), "too many operations, or nested too deeply");
+    return Flow::kError;
+  }
+  const size_t results = results_.size();
+  if (in_.Peek() == '%') {
+    do {
+      const uint32_t offset = in_.Offset();
+      if (!in_.Expect('%', "before the name of a result")) return Flow::kError;
+      const std::string_view name = in_.SuffixName();
+      int64_t count = 1;
+      if (name.empty()) return in_.ErrorHere("expected a name after '%'"), Flow::kError;
+      if (in_.TryConsume(':')) {
+        if (!in_.Integer(&count)) return Flow::kError;
+        constexpr int64_t kMaxResults = 1 << 24;
+        if (count < 1 || count > kMaxResults) {
+          in_.ErrorHere("expected named operation to have at least 1 result");
+          return Flow::kError;
+        }
+      }
+      results_.push_back({name, offset, static_cast<uint32_t>(count)});
+    } while (in_.TryConsume(','));
+    if (!in_.Expect('=', "after the names of results")) {
+      results_.resize(results);
+      return Flow::kError;
+    }
+  }
+  ops_.push_back({});
+  OpenOperation& current = op();
+  current.results = results;
+  current.operands = operands_.size();
+  current.attributes = attributes_.size();
+  current.regions = region_list_.size();
+  current.operand_types = operand_types_.size();
+  current.result_types = result_types_.size();
+  current.offset = in_.Offset();
+  std::string quoted;
+  std::string_view name;
+  current.generic = in_.Peek() == '"';
+  if (current.generic) {
+    if (!in_.String(&quoted)) return Flow::kError;
+    name = quoted;
+    current.name_size = in_.Here() - current.offset;
+  } else {
+    const std::string_view word = in_.Word();
+    current.name_size = static_cast<uint32_t>(word.size());
+    if (word.empty()) {
+      in_.ErrorHere(StrCat("expected operation name in quotes, found ", in_.DescribeNext()));
+      return Flow::kError;
+    }
+    name = word;
+    static constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
+                                                          {"call", "func.call"},
+                                                          {"module", "builtin.module"},
+                                                          {"call_indirect", "func.call_indirect"},
+                                                          {"constant", "func.constant"}};
+    if (word.find('.') == std::string_view::npos) {
+      for (const auto& [short_name, full_name] : kShortNames) {
+        if (word == short_name) name = full_name;
+      }
+    }
+  }
+  current.definition = FindDefinition(name);
+  if (current.definition != nullptr) {
+    StringId& id = names_by_row_[current.definition->row];
+    if (!id.valid()) id = m_.nodes.strings().Intern(name);
+    current.name = id;
+  } else {
+    current.name = m_.nodes.strings().Intern(name);
+    const std::string_view dialect = name.substr(0, name.find('.'));
+    if (IsKnownDialect(dialect)) {
+      in_.Error(DiagnosticKind::kUnknownOpcode, {current.offset, current.name_size},
+                StrCat("unregistered operation '", name, "' found in dialect ('", dialect,
+                       "') that does not allow unknown operations"));
+      return Flow::kError;
+    }
+    if (!current.generic) {
+      in_.Error(DiagnosticKind::kUnknownOpcode, {current.offset, current.name_size},
+                StrCat("custom op '", name, "' is unknown"),
+                "the generic form, in quotes, can be read of any operation");
+      return Flow::kError;
+    }
+  }
+  if (!current.generic) {
+    // A custom form of its own, or the generic one without quotes.
+    in_.Skip();
+    const bool generic = current.definition->format.empty() || (name == "stablehlo.constant" && in_.Peek() == '(');
+    if (generic && in_.Peek() != '(') {
+      in_.Error(DiagnosticKind::kUnexpectedToken, {current.offset, current.name_size},
+                StrCat("op '", name, "' has no custom form"), "write its generic form, in quotes");
+      return Flow::kError;
+    }
+    current.generic = generic;
+  }
+  const Flow flow = op().generic ? GenericHead() : RunFormat();
+  if (flow != Flow::kDone) return flow;
+  return FinishOperation() ? Flow::kDone : Flow::kError;
+}
+
+OperationParser::Flow OperationParser::Resume() {
+  if (ops_.empty()) return Flow::kError;
+  const Flow flow = op().generic ? GenericTail() : RunFormat();
+  if (flow != Flow::kDone) return flow;
+  return FinishOperation() ? Flow::kDone : Flow::kError;
+}
+
+OperationParser::Flow OperationParser::GenericHead() {
+  if (!in_.Expect('(', "before operands")) return Flow::kError;
+  if (!in_.TryConsume(')') && (!ParseOperands(true) || !in_.Expect(')', "after operands"))) return Flow::kError;
+  if (in_.Peek() == '[' && !ParseSuccessors()) return Flow::kError;
+  if (in_.TryConsume('<')) {
+    const size_t first = attributes_.size();
+    if (in_.Peek() != '{' || !ParseAttributeDictionary()) {
+      in_.ErrorExpected("{", "after <");
+      return Flow::kError;
+    }
+    for (size_t i = first; i < attributes_.size(); ++i) attributes_[i].inherent = true;
+    if (!in_.Expect('>', "after properties")) return Flow::kError;
+  }
+  if (!in_.TryConsume('(')) return GenericTail();
+  if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+  op().state = 1;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
+OperationParser::Flow OperationParser::GenericTail() {
+  if (op().state == 1) {
+    if (in_.TryConsume(',')) {
+      if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+      return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+    }
+    if (!in_.Expect(')', "after regions")) return Flow::kError;
+    op().state = 0;
+  }
+  if (in_.Peek() == '{' && !ParseAttributeDictionary()) return Flow::kError;
+  if (!in_.Expect(':', "followed by operation type") || !ParseFunctionType()) return Flow::kError;
+  return Flow::kDone;
+}
+
+bool OperationParser::FinishOperation(bool with_location) {
+  OpenOperation& current = op();
+  NodeId location;
+  if (with_location && in_.Peek() == 'l' && in_.PeekWord() == "loc" && !ParseLocation(&location)) return false;
+  const size_t operands = operands_.size() - current.operands;
+  const size_t types = operand_types_.size() - current.operand_types;
+  if (current.has_types && operands != types) {
+    return current.generic ? in_.Error(DiagnosticKind::kOperandCount, {current.offset, current.name_size},
+                                       StrCat("expected ", operands, " operand types but had ", types))
+                           : in_.Error(DiagnosticKind::kOperandCount, {current.offset, current.name_size},
+                                       StrCat("custom op '", m_.nodes.str(current.name),
+                                              "' number of operands and types do not match: got ", operands,
+                                              " operands and ", types, " types"));
+  }
+  Operation made;
+  made.name = current.name;
+  made.definition = current.definition;
+  made.offset = current.offset;
+  made.name_size = current.name_size;
+  made.location = location;
+  const OperationId id(static_cast<uint32_t>(m_.operations.size()));
+  made.operand_begin = static_cast<uint32_t>(m_.operands.size());
+  made.operand_count = static_cast<uint32_t>(operands);
+  for (size_t i = 0; i < operands; ++i) {
+    const OperandUse& use = operands_[current.operands + i];
+    if (current.has_types && use.value.valid() && m_.type(use.value) != operand_types_[current.operand_types + i]) {
+      return Error({use.offset, use.size}, StrCat("use of value '", m_.source->text().substr(use.offset, use.size),
+                                                  "' expects different type than prior uses: '",
+                                                  ToText(m_.nodes, operand_types_[current.operand_types + i]), "' vs '",
+                                                  ToText(m_.nodes, m_.type(use.value)), "'"));
+    }
+    m_.operands.push_back(use.value);
+  }
+  made.attribute_begin = static_cast<uint32_t>(m_.attributes.size());
+  made.attribute_count = static_cast<uint32_t>(attributes_.size() - current.attributes);
+  const auto first = attributes_.begin() + static_cast<std::ptrdiff_t>(current.attributes);
+  std::sort(first, attributes_.end(),
+            [&](const Attribute& a, const Attribute& b) { return m_.nodes.str(a.name) < m_.nodes.str(b.name); });
+  m_.attributes.insert(m_.attributes.end(), first, attributes_.end());
+  made.region_begin = static_cast<uint32_t>(m_.region_lists.size());
+  made.region_count = static_cast<uint32_t>(region_list_.size() - current.regions);
+  for (size_t i = current.regions; i < region_list_.size(); ++i) {
+    m_.region_lists.push_back(region_list_[i]);
+    m_.regions[region_list_[i].value].parent = id;
+  }
+  made.successor_begin = static_cast<uint32_t>(m_.successors.size());
+  made.successor_count = static_cast<uint32_t>(current.successors.size());
+  m_.successors.insert(m_.successors.end(), current.successors.begin(), current.successors.end());
+  made.result_begin = static_cast<uint32_t>(m_.values.size());
+  made.result_count = static_cast<uint32_t>(result_types_.size() - current.result_types);
+  for (uint32_t i = 0; i < made.result_count; ++i) {
+    m_.values.push_back({result_types_[current.result_types + i], NodeId(), id, BlockId(), i});
+  }
+  // Into the block.
+  OpenRegion& region = regions_.back();
+  if (!region.block.valid()) {
+    region.block = BlockId(static_cast<uint32_t>(m_.blocks.size()));
+    m_.blocks.push_back({});
+    m_.blocks.back().region = region.region;
+    m_.regions[region.region.value].first = m_.regions[region.region.value].last = region.block;
+  }
+  made.block = region.block;
+  Block& block = m_.blocks[region.block.value];
+  if (block.last.valid()) {
+    m_.operations[block.last.value].next = id;
+  } else {
+    block.first = id;
+  }
+  block.last = id;
+  m_.operations.push_back(made);
+  // The names of results.
+  uint32_t named = 0;
+  for (size_t i = current.results; i < results_.size(); ++i) named += results_[i].count;
+  if (results_.size() > current.results && named != made.result_count) {
+    return Error({results_[current.results].offset, 1},
+                 StrCat("operation defines ", made.result_count, " results but was provided ", named, " to bind"));
+  }
+  uint32_t next = made.result_begin;
+  bool good = true;
+  for (size_t i = current.results; i < results_.size(); ++i) {
+    good = Define(results_[i].name, results_[i].offset, ValueId(next), results_[i].count) && good;
+    next += results_[i].count;
+  }
+  results_.resize(current.results);
+  operands_.resize(current.operands);
+  attributes_.resize(current.attributes);
+  region_list_.resize(current.regions);
+  operand_types_.resize(current.operand_types);
+  result_types_.resize(current.result_types);
+  ops_.pop_back();
+  return good;
+}
+
+// ---- operands ----
+
+bool OperationParser::ParseOperand() {
+  const uint32_t offset = in_.Offset();
+  if (!in_.TryConsume('%')) return in_.ErrorHere(StrCat("expected SSA operand, found ", in_.DescribeNext()));
+  const std::string_view name = in_.SuffixName();
+  int64_t index = 0;
+  const uint32_t size = in_.Here() - offset;
+  if (*in_.at() == '#') {
+    in_.TryConsume('#');
+    if (!in_.Integer(&index)) return false;
+  }
+  NameKey key;
+  const Definition definition = FindName(name, /*add=*/false, &key) ? DefinitionAt(key) : Definition();
+  if (!definition.first.valid()) {
+    return in_.Error(DiagnosticKind::kUndefinedOperand, {offset, size},
+                     StrCat("use of undeclared SSA value name '%", name, "'"));
+  }
+  if (index < 0 || index >= definition.count) {
+    return in_.Error(DiagnosticKind::kUndefinedOperand, {offset, size},
+                     StrCat("reference to invalid result number ", index, " of '%", name, "'"));
+  }
+  operands_.push_back({ValueId(definition.first.value + static_cast<uint32_t>(index)), offset, size});
+  return true;
+}
+
+bool OperationParser::ParseOperands(bool required) {
+  if (in_.Peek() != '%' && !required) return true;
+  for (;;) {
+    if (!ParseOperand()) return false;
+    const char* const before = in_.at();
+    if (!in_.TryConsume(',')) return true;
+    if (in_.Peek() != '%') {
+      in_.set_at(before);
+      return true;
+    }
+  }
+}
+
+bool OperationParser::ParseSuccessors() {
+  if (!in_.Expect('[')) return false;
+  do {
+    if (!in_.Expect('^', "before the label of a block")) return false;
+    op().successors.push_back(BlockNamed(in_.SuffixName()));
+  } while (in_.TryConsume(','));
+  return in_.Expect(']', "after successors");
+}
+
+// ---- attributes and types ----
+
+bool OperationParser::HasPropertyOrAttribute(std::string_view name) const {
+  for (size_t i = ops_.back().attributes; i < attributes_.size(); ++i) {
+    if (m_.nodes.str(attributes_[i].name) == name) return true;
+  }
+  return false;
+}
+
+bool OperationParser::AddAttribute(std::string_view name, NodeId value, bool inherent) {
+  if (!value.valid()) return false;
+  if (HasPropertyOrAttribute(name)) {
+    return in_.Error(DiagnosticKind::kDuplicateAttribute, in_.Next(),
+                     StrCat("attribute '", name, "' occurs more than once in the attribute list"));
+  }
+  attributes_.push_back({m_.nodes.strings().Intern(name), value, inherent});
+  return true;
+}
+
+bool OperationParser::ParseAttributeDictionary() {
+  std::vector<NamedNode> entries;
+  if (!nodes_.ParseDictionary(&entries)) return false;
+  for (const NamedNode& entry : entries) {
+    const std::string_view name = m_.nodes.str(entry.name);
+    const bool inherent = op().definition != nullptr && op().definition->FindAttribute(name) != nullptr;
+    if (!AddAttribute(name, entry.value, inherent)) return false;
+  }
+  return true;
+}
+
+bool OperationParser::ParseTypeList(std::vector<NodeId>* types) {
+  do {
+    const NodeId type = nodes_.ParseType();
+    if (!type.valid()) return false;
+    types->push_back(type);
+  } while (in_.TryConsume(','));
+  return true;
+}
+
+bool OperationParser::ParseFunctionType() {
+  const uint32_t offset = in_.Offset();
+  const NodeId type = nodes_.ParseType();
+  if (!type.valid()) return false;
+  if (m_.nodes.kind(type) != NodeKind::kFunctionType) return Error({offset, 1}, "expected function type");
+  return SetFunctionType(type);
+}
+
+bool OperationParser::SetFunctionType(NodeId type) {
+  const auto inputs = static_cast<size_t>(m_.nodes.ints(type)[0]);
+  const size_t count = m_.nodes.child_count(type);
+  for (size_t i = 0; i < count; ++i) (i < inputs ? operand_types_ : result_types_).push_back(m_.nodes.child(type, i));
+  op().has_types = true;
+  return true;
+}
+
+}  // namespace hlokit::mlir
