@@ -55,14 +55,25 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   double bytes = 0;
   double prefetchable = 0;
   double operands = 0;
+  double host = 0;
   for (const MemoryAccess& access : work.reads) {
+    if (access.on_host) {
+      host += access.bytes;
+      continue;
+    }
     const double part = access.bytes * (1 - placement.in_vmem(access.value));
     bytes += part;
     operands += access.bytes;
     if (placement.prefetchable(access.value)) prefetchable += part;
   }
   const double in_hbm = operands > 0 ? bytes / operands : 1;  // share of the operands
-  for (const MemoryAccess& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
+  for (const MemoryAccess& access : work.writes) {
+    if (access.on_host) {
+      host += access.bytes;
+    } else {
+      bytes += access.bytes * (1 - placement.in_vmem(access.value));
+    }
+  }
   double waits = 0;  // of the matrix units for weights
   for (const MatmulShape& product : work.products) {
     const bool lhs = product.lhs_source.valid() && placement.in_vmem(product.lhs_source) == 1;
@@ -77,6 +88,7 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   const double used = std::min(placement.prefetched, prefetchable * scale_);
   const double rate = target_.HbmRate();
   const double hbm = (bytes - used) / std::max(rate - placement.contended, rate * kLeastShare);
+  times[Index(Resource::kHost)] += host / machine.host_rate;
   double compute = work.compute_seconds * scale_;
   for (double& t : times) {
     t *= scale_;

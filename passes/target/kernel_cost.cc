@@ -404,6 +404,8 @@ double WrittenBytes(const DeviceDescription& machine, Instruction value) {
   return static_cast<double>(PaddedBytes(machine, Written(root).shape()));
 }
 
+bool IsOnHost(Instruction array) { return array.shape().IsArray() && MemorySpaceOf(array.shape()) == kHostMemorySpace; }
+
 }  // namespace
 
 std::string_view ToString(Resource resource) {
@@ -443,7 +445,8 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
   for (int64_t k = 0; k < kernel.operand_count(); ++k) {
     const Instruction value = ValueOf(kernel.operand(k));
     if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;
-    const MemoryAccess access = ReadOf(machine, costs, kernel, k, value);
+    MemoryAccess access = ReadOf(machine, costs, kernel, k, value);
+    access.on_host = IsOnHost(value);
     work.vmem_bytes += access.bytes;
     const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
     if (fresh) {
@@ -452,7 +455,7 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
       work.reads[place->second] = access;
     }
   }
-  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true});
+  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true, IsOnHost(kernel)});
   work.vmem_bytes += work.writes.back().bytes;
   if (work.opaque) work.vmem_bytes = 0;
   counter.Finish();

@@ -25,6 +25,7 @@ struct MemoryAccess {
   InstructionId value;
   double bytes = 0;
   bool is_full_array = true;  // the full array, not a slice
+  bool on_host = false;       // over the link to the host
 };
 
 struct KernelCost {

@@ -123,6 +123,13 @@ class Scheduler {
 
   // ---- resources ----
 
+  // Starts a transfer when the link to the host, or another DMA engine, is free.
+  void ReserveDma(double at, StepTime* time) {
+    double& free = OverHostLink(*time) ? host_free_ : copy_free_;
+    time->start = std::max(at, free);
+    free = time->start + OccupancyOf(*time);
+  }
+
   // Starts a step on a resource other than the core no earlier than `at`. Returns the time at which its results are
   // ready.
   double RunOffCore(uint32_t s, double at) {
@@ -148,11 +155,11 @@ class Scheduler {
       case ScheduleUnitKind::kHost:
         context_.model.Copy(RootOf(s), &time);
         TakeHbm(core_, &time);
-        time.start = std::max(at, copy_free_);
-        copy_free_ = time.start + OccupancyOf(time);
+        ReserveDma(at, &time);
         break;
       case ScheduleUnitKind::kCall:
         TimeCall(RootOf(s), &time);
+        if (OverHostLink(time)) ReserveDma(at, &time);
         break;
       case ScheduleUnitKind::kDone:
       case ScheduleUnitKind::kKernel:
@@ -247,7 +254,7 @@ class Scheduler {
     result_ = ComputationTime();
     result_.steps.resize(plan_.steps.size());
     missing_.clear();
-    core_ = end_ = copy_free_ = fetched_ = 0;
+    core_ = end_ = copy_free_ = host_free_ = fetched_ = 0;
     link_free_.fill(0);
     in_flight_.clear();
     budget_ = context_.hbm;
@@ -334,6 +341,7 @@ class Scheduler {
   double core_ = 0;                              // when the core is free
   double end_ = 0;                               // end of all steps so far
   double copy_free_ = 0;                         // when the DMA engines can start another copy
+  double host_free_ = 0;                         // when the link to the host can
   double fetched_ = 0;                           // prefetched bytes that no kernel has read
   std::array<double, kLinkGroups> link_free_{};  // when the links of each axis are free
   std::vector<Traffic> in_flight_;
