@@ -14,6 +14,7 @@
 #include "passes/documentation/documentation.h"
 #include "passes/instrumentation/verify_each.h"
 #include "tools/cli/number_flag.h"
+#include "tools/cli/regex.h"
 
 namespace hlokit::cli {
 namespace {
@@ -171,6 +172,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   PipelineOptions options;
   options.max_iterations = max_rounds_;
   options.context = interp::EvaluatingContext();
+  options.context.compile_regex = CompileRegex;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
