@@ -24,6 +24,7 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/graph_key.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {

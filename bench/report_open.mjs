@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the report of a large module takes to open in Chromium: until its sections stand and the charts in view are drawn.
 //
-//   node bench/report_open.mjs [--bin=build/release/bin] [--page=build/release/report-page] [--instructions=40000] [--runs=7]
+//   node bench/report_open.mjs [--bin=build/release/bin] [--page=build/release/web-pages] [--instructions=40000] [--runs=7]
 //
 // Makes a module of so many instructions with scopes and source lines, none of which fuse away (each layer is products and
 // reductions), writes its report, opens it from a file in a fresh browser context each time and prints the median and the
@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-const flags = { bin: "build/release/bin", page: "build/release/report-page", instructions: "40000", runs: "7" };
+const flags = { bin: "build/release/bin", page: "build/release/web-pages", instructions: "40000", runs: "7" };
 for (const argument of process.argv.slice(2)) {
   const [name, value] = argument.replace(/^--/, "").split("=", 2);
   flags[name] = value;

@@ -38,7 +38,7 @@ function(hlokit_debian_packages)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc")
   set(CPACK_DEBIAN_TOOLS_DESCRIPTION
     "tools for programs in XLA's HLO text
-hlo-opt, hlo-inspect, hlo-diff, hlo-run, hlo-profile and ir-dump read, print,
+hlo-opt, hlo-inspect, hlo-diff, hlo-reduce, hlo-run, hlo-profile and ir-dump read, print,
 check, transform, compare, hash and run programs in the text form of XLA's HLO, as
 JAX, TensorFlow and PyTorch/XLA dump it, estimate their time on TPUs, and
 trace models as PyTorch/XLA does. They need neither XLA nor an accelerator.")

@@ -103,20 +103,23 @@ function(hlokit_compile_services target)
   target_link_libraries(${target} PRIVATE gRPC::grpc++)
 endfunction()
 
-# hlokit_report_page(TARGET DIR): bundles the page of DIR and compiles it into TARGET; see BuildReportPage.cmake.
-function(hlokit_report_page target folder)
-  set(output "${PROJECT_BINARY_DIR}/generated/report_page_text.cc")
-  set(script "${PROJECT_SOURCE_DIR}/cmake/BuildReportPage.cmake")
-  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/src/*")
+# hlokit_web_pages(TARGET DIR): bundles the pages of DIR and compiles them into TARGET; see BuildWebPages.cmake.
+function(hlokit_web_pages target folder)
+  set(generated "${PROJECT_BINARY_DIR}/generated")
+  set(outputs "${generated}/report_page_text.cc" "${generated}/view_page_text.cc")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/BuildWebPages.cmake")
+  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/common/*" "${folder}/report/src/*" "${folder}/view/src/*")
   file(GLOB bundle CONFIGURE_DEPENDS "${folder}/bundle/*")
   list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${PROJECT_SOURCE_DIR}/NOTICE" "${script}"
     ${bundle})
   # As part of the command, so that it runs again once they are installed.
   find_program(HLOKIT_NODE NAMES node nodejs)
   find_program(HLOKIT_NPM npm)
-  add_custom_command(OUTPUT "${output}"
-    COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/report-page" -D "output=${output}"
+  add_custom_command(OUTPUT ${outputs}
+    COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/web-pages" -D "output=${generated}"
       -D "node=${HLOKIT_NODE}" -D "npm=${HLOKIT_NPM}" -P "${script}"
-    DEPENDS ${inputs} COMMENT "Bundling the report page" VERBATIM)
-  target_sources(${target} PRIVATE "${output}")
+    DEPENDS ${inputs} COMMENT "Bundling the pages" VERBATIM)
+  # Each alone, so that a tool has the page that it writes.
+  set_source_files_properties(${outputs} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${target} PRIVATE ${outputs})
 endfunction()

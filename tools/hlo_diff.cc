@@ -19,10 +19,12 @@
 #include "passes/diff/diff_text.h"
 #include "passes/diff/module_diff.h"
 #include "passes/diff/module_patch.h"
+#include "passes/view/diff_documents.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/web_page.h"
 
 namespace hlokit {
 namespace {
@@ -34,6 +36,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-diff --ignore=names,metadata,layout a.hlo b.hlo
                                             without these differences
   hlo-diff --device=v5p a.hlo b.hlo         the simulated time too
+  hlo-diff --html=graphs.html a.hlo b.hlo   both graphs as a page
   hlo-diff --json a.hlo b.hlo -o patch.json
   hlo-diff --apply=patch.json a.hlo         b.hlo again)";
 
@@ -46,6 +49,7 @@ struct Flags {
   std::string device;
   std::string color = "auto";
   bool json = false;
+  std::string html;  // file; "": no page
   bool summary = false;
   bool verify = true;
   DiffTextOptions text;
@@ -223,6 +227,15 @@ int Compare(Flags& flags, const DiffOptions& options) {
     }
   });
   if (!written) return cli::kUsage;
+  if (!flags.html.empty()) {
+    std::string documents;
+    {
+      TextWriter out(&documents);
+      JsonWriter json(&out, JsonLayout::kCompact);
+      WriteDiffDocuments(a, b, diff, flags.files[0], flags.files[1], &json);
+    }
+    if (!cli::WriteViewPage(flags.html, documents, &diagnostics)) return cli::kUsage;
+  }
   if (!diff.same()) diagnostics.Fail(cli::kRejected);
   return diagnostics.exit_code();
 }
@@ -240,6 +253,8 @@ int Run(int argc, char** argv) {
   app.add_option("--device", flags.device, "compare the simulated time on this device too, as in hlo-run")
       ->type_name("DEVICE");
   app.add_flag("--json", flags.json, "print JSON, which is a patch for --apply (docs/hlo-diff.md)");
+  app.add_option("--html", flags.html, "write both graphs with their differences to this page too (docs/hlo-view.md)")
+      ->type_name("FILE");
   app.add_option("--apply", flags.apply, "print the second module from the first and this output of --json")
       ->type_name("FILE");
   app.add_flag("--summary", flags.summary, "print no instructions");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-inspect: inspects HLO modules without changing them. `hash` fingerprints them and explains differences of
 // fingerprints; `stats` counts their contents; `cost` counts operations and bytes; `memory` reports live arrays;
-// `shardings` propagates and explains shardings.
+// `shardings` propagates and explains shardings; `find` and others look for instructions and parts of the graph.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -18,12 +18,18 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_inspect/annotations.h"
+#include "tools/hlo_inspect/collectives.h"
 #include "tools/hlo_inspect/command.h"
 #include "tools/hlo_inspect/cost.h"
 #include "tools/hlo_inspect/dump_dir.h"
+#include "tools/hlo_inspect/find.h"
+#include "tools/hlo_inspect/graph.h"
+#include "tools/hlo_inspect/grep.h"
+#include "tools/hlo_inspect/layouts.h"
 #include "tools/hlo_inspect/memory.h"
 #include "tools/hlo_inspect/ops.h"
 #include "tools/hlo_inspect/shardings.h"
+#include "tools/hlo_inspect/top.h"
 
 namespace hlokit {
 namespace {
@@ -299,6 +305,8 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect cost module.hlo\n"
       "  hlo-inspect annotations --passes=simplify module.hlo\n"
+      "  hlo-inspect find 'dot(transpose(%x), _)' --where='bytes>1e6' module.hlo\n"
+      "  hlo-inspect extract dot.4 -o dot.hlo module.hlo\n"
       "  hlo-inspect ops gather");
 
   HashFlags hash;
@@ -335,9 +343,12 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
-  const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
-                                          cli::AddMemoryCommand(&app),      cli::AddOpsCommand(&app),
-                                          cli::AddShardingsCommand(&app),   cli::AddDumpDirCommand(&app)};
+  std::vector<cli::InspectCommand> commands = {
+      cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),      cli::AddMemoryCommand(&app),
+      cli::AddOpsCommand(&app),         cli::AddShardingsCommand(&app), cli::AddDumpDirCommand(&app),
+      cli::AddFindCommand(&app),        cli::AddGrepCommand(&app),      cli::AddTopCommand(&app),
+      cli::AddCollectivesCommand(&app), cli::AddLayoutsCommand(&app)};
+  for (cli::InspectCommand& command : cli::AddGraphCommands(&app)) commands.push_back(std::move(command));
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {
                                  std::vector<std::string_view> names = {"all"};

@@ -7,15 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/host_io.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/interrupt.h"
+#include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
-#include "tools/hlo_run/interrupt.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
@@ -23,6 +25,14 @@
 
 namespace hlokit::run {
 namespace {
+
+// Shows how far the run is, once it takes longer than two seconds.
+void ShowProgress(const interp::RunProgress& run, cli::ProgressLine* line) {
+  constexpr double kDelaySeconds = 2;
+  if (run.seconds < kDelaySeconds) return;
+  line->Show(absl::StrFormat("%.1f s: %d instructions, %d loop iterations, %.1f MB", run.seconds, run.steps,
+                             run.loop_iterations, static_cast<double>(run.bytes) * 1e-6));
+}
 
 struct Input {
   cli::InputPart part;
@@ -70,7 +80,7 @@ std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const inter
 }
 
 std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluator,
-                                            const std::vector<Literal>& arguments, ProgressLine* progress,
+                                            const std::vector<Literal>& arguments, cli::ProgressLine* progress,
                                             cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
@@ -177,13 +187,17 @@ int Run(int argc, char** argv) {
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }
 
+  if (!flags.bisect_passes.empty()) {
+    BisectModule(flags, *input->module, &diagnostics);
+    return diagnostics.exit_code();
+  }
   if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
-  ProgressLine progress;
+  cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
   options.limits.begin = std::chrono::steady_clock::now();
-  options.cancel = InstallInterruptHandler();
-  if (flags.progress && ProgressLine::IsEnabled()) {
-    options.progress = [&](const interp::RunProgress& p) { progress.Show(p); };
+  options.cancel = cli::InstallInterruptHandler();
+  if (flags.progress && cli::ProgressLine::IsEnabled()) {
+    options.progress = [&](const interp::RunProgress& p) { ShowProgress(p, &progress); };
   }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   const interp::EvaluatorOptions plain_options = options;

@@ -3,7 +3,7 @@
 //
 //   node docs/tutorials/make_pictures.mjs [--bin=FOLDER] [--page=FOLDER]
 //
-// Needs Chromium, Graphviz, and playwright-core, which npm leaves in build/release/report-page. Look at the pictures before
+// Needs Chromium, Graphviz, and playwright-core, which npm leaves in build/release/web-pages. Look at the pictures before
 // keeping them.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, "../..");
 const flags = Object.fromEntries(process.argv.slice(2).map((argument) => argument.replace(/^--/, "").split("=", 2)));
 const bin = resolve(flags.bin ?? join(root, "build/release/bin"));
-const pageFolder = resolve(flags.page ?? join(root, "build/release/report-page"));
+const pageFolder = resolve(flags.page ?? join(root, "build/release/web-pages"));
 const { chromium } = createRequire(pathToFileURL(join(pageFolder, "x.js")))("playwright-core");
 const pictures = join(here, "pictures");
 const scratch = mkdtempSync(join(tmpdir(), "hlokit-pictures-"));

@@ -5,10 +5,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
 
+#include "absl/container/flat_hash_set.h"
 #include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "ir/core/diagnostic.h"
@@ -94,6 +96,12 @@ Tolerance Tolerance::OfPass(double declared) {
   return tolerance;
 }
 
+Tolerance Tolerance::OfAllTypes(const ErrorSpec& spec) {
+  Tolerance tolerance;
+  tolerance.others_ = spec;
+  return tolerance;
+}
+
 absl::StatusOr<Tolerance> Tolerance::Parse(std::string_view text) {
   Tolerance tolerance;
   for (size_t begin = 0; begin <= text.size();) {
@@ -156,10 +164,14 @@ std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Li
   return difference->description;
 }
 
-absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(const Module& module) const {
+absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run,
+                                                   const ObservationRequest& request, ExecutionObserver* observer) {
   EvaluatorOptions options;
+  options.observation = request;
+  options.observer = observer;
   options.fill_elided = FillKind::kRandom;
-  options.limits.max_seconds = options_.max_seconds;
+  options.limits.max_seconds = run.max_seconds;
+  options.limits.max_steps = run.max_steps;
   options.limits.max_seconds_flag = "--run-max-seconds";
   options.num_replicas = module.header().replica_count;
   options.num_partitions = module.header().num_partitions;
@@ -175,10 +187,10 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
   GeneratorOptions generator;
   generator.max_bytes = options.limits.max_bytes / evaluator->num_devices();
   generator.poll = [&] { return is_late() ? absl::Status(late()) : absl::OkStatus(); };
-  std::vector<std::vector<Literal>> results;
-  const int64_t sets = options_.inputs + (options_.special_values ? 1 : 0);
+  ResultSets results;
+  const int64_t sets = run.inputs + (run.special_values ? 1 : 0);
   for (int64_t set = 0; set < sets; ++set) {
-    const uint64_t seed = options_.seed + static_cast<uint64_t>(set);
+    const uint64_t seed = run.seed + static_cast<uint64_t>(set);
     start = std::chrono::steady_clock::now();
     std::vector<Literal> arguments;
     for (int64_t d = 0; d < evaluator->num_devices(); ++d) {
@@ -187,9 +199,8 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
       if (!own.ok()) return own.status();
       std::move(own->begin(), own->end(), std::back_inserter(arguments));
     }
-    if (set >= options_.inputs) {
-      for (size_t i = 0; i < arguments.size(); ++i)
-        FillSpecial(options_.seed + (uint64_t{i} << 32), &arguments[i], is_late);
+    if (set >= run.inputs) {
+      for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(run.seed + (uint64_t{i} << 32), &arguments[i], is_late);
     }
     if (is_late()) return late();
     std::optional<std::vector<Literal>> values = evaluator->Run(arguments, &sink);
@@ -197,6 +208,54 @@ absl::StatusOr<std::vector<std::vector<Literal>>> EquivalenceCheck::Evaluate(con
     results.push_back(*std::move(values));
   }
   return results;
+}
+
+namespace {
+
+// Keeps the values of the instructions for which there are literals.
+class ValueRecorder : public ExecutionObserver {
+ public:
+  explicit ValueRecorder(std::vector<Literal>* values) : values_(*values) {}
+
+  absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> /*operands*/) override {
+    if (id.value >= values_.size() || values.size() != 1 || !values_[id.value].shape().valid()) return absl::OkStatus();
+    std::memcpy(values_[id.value].data(), values[0], values_[id.value].size_bytes());
+    seen_.insert(id.value);
+    return absl::OkStatus();
+  }
+  bool HasSeen(size_t id) const { return seen_.contains(static_cast<uint32_t>(id)); }
+
+ private:
+  std::vector<Literal>& values_;
+  absl::flat_hash_set<uint32_t> seen_;
+};
+
+}  // namespace
+
+std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOptions& options) {
+  constexpr int64_t kMaxElements = 64;
+  if (module.header().replica_count != 1 || module.header().num_partitions != 1) return {};
+  EquivalenceOptions once = options;
+  once.inputs = 1;
+  once.special_values = false;
+  std::vector<Literal> values(module.instruction_id_bound());
+  ObservationRequest request;
+  request.instructions.resize(values.size());
+  for (Instruction i : module.entry().instructions()) {
+    const Shape shape = i.shape();
+    if (!shape.IsArray() || shape.has_dynamic_dims()) continue;
+    if (shape.element_count() < 0 || shape.element_count() > kMaxElements) continue;
+    values[i.id().value] = Literal::Zeros(shape);
+    request.instructions[i.id().value] = true;
+  }
+  ValueRecorder recorder(&values);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, once, request, &recorder);
+  if (!results.ok()) return {};
+  for (size_t id = 0; id < values.size(); ++id) {
+    if (!recorder.HasSeen(id)) values[id] = Literal();
+  }
+  return values;
 }
 
 std::string EquivalenceCheck::NameOfSet(size_t set) const {
@@ -209,7 +268,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
   redefined_.clear();
   if (!run.info.redefines.empty()) redefined_ = DependentResults(module, run.info.redefines);
   if (evaluated_) return absl::OkStatus();
-  absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(
         StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
@@ -222,7 +281,7 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
 absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   if (!changed) return absl::OkStatus();
   ++compared_;
-  const absl::StatusOr<std::vector<std::vector<Literal>>> results = Evaluate(module);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(StrCat("cannot run the module after pass `", run.info.name, "` (run ",
                                                 run.number, "): ", std::string(results.status().message())));

@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_EQUIVALENCE_EQUIVALENCE_CHECK_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/exact/execution_observer.h"
 #include "interp/values/value_comparison.h"
 #include "ir/types/literal.h"
 #include "passes/core/pass_instrumentation.h"
@@ -25,6 +27,8 @@ class Tolerance {
   // f64 and f32, 2 of f16 and bf16, 1 of narrower types; and a relative and an absolute error of `declared`, but at
   // least as many epsilons of the type.
   static Tolerance OfPass(double declared);
+  // The same for all floating-point and complex types.
+  static Tolerance OfAllTypes(const ErrorSpec& spec);
   // Parses "X", a relative error for all types; an ErrorSpec ("rel:1e-3,abs:1e-6"); and `;` between those of types, as
   // in "f32=1e-4;bf16=rel:1e-2,abs:1e-2;1e-3", where the one without a type is for all others.
   static absl::StatusOr<Tolerance> Parse(std::string_view text);
@@ -49,9 +53,23 @@ struct EquivalenceOptions {
   // One more set, in which half of the elements are NaN, infinities, zeros of either sign, denormals and the largest
   // and smallest numbers of the type (FillSpecial).
   bool special_values = false;
-  std::optional<Tolerance> tolerance;  // by default that of the passes so far
-  double max_seconds = 60;             // of one run
+  std::optional<Tolerance> tolerance;                       // by default that of the passes so far
+  double max_seconds = 60;                                  // of one run
+  int64_t max_steps = std::numeric_limits<int64_t>::max();  // of one run: instructions
 };
+
+// The results of a module for each set of arguments, those of one device after another.
+using ResultSets = std::vector<std::vector<Literal>>;
+
+// Runs a module on as many replicas and partitions as its header has. The observer, if any, sees the values that
+// `request` selects.
+absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& options,
+                                                   const ObservationRequest& request = {},
+                                                   ExecutionObserver* observer = nullptr);
+
+// Returns the values of the entry's instructions in a run on the first set of arguments, by instruction: small arrays;
+// others, and all if the module has several devices or cannot be run, are empty literals.
+std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOptions& options);
 
 // Evaluates the module before the first pass and after each pass that changed it, on as many replicas and partitions as
 // its header has, and compares the results. Results
@@ -67,15 +85,13 @@ class EquivalenceCheck : public PassInstrumentation {
   std::string Summary() const;
 
  private:
-  // Returns the results of each set of arguments.
-  absl::StatusOr<std::vector<std::vector<Literal>>> Evaluate(const Module& module) const;
   std::string NameOfSet(size_t set) const;
 
   EquivalenceOptions options_;
   double declared_ = 0;  // largest tolerance of the passes that ran
   bool evaluated_ = false;
   std::vector<uint8_t> redefined_;  // by result: the current pass may change it
-  std::vector<std::vector<Literal>> results_;
+  ResultSets results_;
   int64_t passes_ = 0, compared_ = 0;  // passes that ran, and that changed the module
   ValueDifference largest_;
 };

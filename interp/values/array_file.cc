@@ -117,9 +117,9 @@ std::optional<size_t> ArrayFile::Find(std::string_view name) const {
   return found->second;
 }
 
-absl::StatusOr<StoredArray> ArrayFile::Array(size_t number) const {
+absl::StatusOr<StoredArray> ArrayFile::Array(size_t number, uint64_t max_inflated_bytes) const {
   if (!archive_) return arrays_[number];
-  absl::StatusOr<ZipContents> contents = archive_->Contents(members_[number]);
+  absl::StatusOr<ZipContents> contents = archive_->Contents(members_[number], max_inflated_bytes);
   if (!contents.ok()) return contents.status();
   return OpenNpy(std::move(contents->source), contents->begin, contents->bytes);
 }

@@ -40,8 +40,9 @@ class ArrayFile {
   const std::vector<std::string>& names() const { return names_; }
   // Returns the number of the array, nullopt if there is none of this name.
   std::optional<size_t> Find(std::string_view name) const;
-  // Returns the array's description. A deflated one is read whole.
-  absl::StatusOr<StoredArray> Array(size_t number) const;
+  // Returns the array's description. A deflated one is read whole; RESOURCE_EXHAUSTED if it has more than
+  // `max_inflated_bytes` with its header.
+  absl::StatusOr<StoredArray> Array(size_t number, uint64_t max_inflated_bytes) const;
 
  private:
   ArrayFile() = default;

@@ -62,16 +62,17 @@ class HeaderReader {
     while (!Take('}')) {
       const std::optional<std::string_view> key = String();
       if (!key || !Take(':')) return std::nullopt;
-      if (*key == "descr") {
+      // A key twice is not a header that NumPy writes.
+      if (*key == "descr" && !has_descr) {
         const std::optional<std::string_view> descr = String();
         if (!descr) return std::nullopt;
         header.descr = *descr;
         has_descr = true;
-      } else if (*key == "fortran_order") {
+      } else if (*key == "fortran_order" && !has_order) {
         header.fortran_order = TakeWord("True");
         if (!header.fortran_order && !TakeWord("False")) return std::nullopt;
         has_order = true;
-      } else if (*key == "shape") {
+      } else if (*key == "shape" && !has_shape) {
         if (!Dims(&header.dims)) return std::nullopt;
         has_shape = true;
       } else {

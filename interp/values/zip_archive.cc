@@ -23,7 +23,8 @@ constexpr uint64_t kMaxDirectory = uint64_t{64} << 20;
 constexpr uint32_t k32 = 0xffffffff;  // in a field of 32 bits: the number is in the fields of 64 bits
 constexpr uint16_t k16 = 0xffff;
 constexpr uint16_t kZip64Extra = 1, kStored = 0, kDeflated = 8;
-constexpr uint64_t kMaxRatio = 1032;  // of deflate
+constexpr uint16_t kNameIsUtf8 = 1 << 11;  // a flag
+constexpr uint64_t kMaxRatio = 1032;       // of deflate
 
 absl::Status NotZip(std::string_view what) { return absl::InvalidArgumentError(StrCat("not a .npz file: ", what)); }
 
@@ -38,6 +39,31 @@ uint64_t Load64(std::string_view bytes, size_t at) { return LoadBits(bytes, at, 
 
 void Append(std::string* to, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to->push_back(static_cast<char>(value >> (8 * i)));
+}
+
+// Returns true if the bytes are well-formed UTF-8 (RFC 3629).
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto first = static_cast<uint8_t>(text[0]);
+    const size_t size = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+    if (size == 0 || size > text.size()) return false;
+    uint32_t code = size == 1 ? first : first & (0x7fu >> size);
+    for (size_t i = 1; i < size; ++i) {
+      const auto next = static_cast<uint8_t>(text[i]);
+      if (next >> 6 != 2) return false;
+      code = code << 6 | (next & 0x3fu);
+    }
+    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < kLeast[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+// Returns the flags of a member of this name, which says that it is in UTF-8 if that is not evident.
+uint16_t FlagsOf(std::string_view name) {
+  const bool ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
+  return ascii ? 0 : kNameIsUtf8;
 }
 
 // CRC-32 of IEEE 802.3, as of the bytes that gave `crc` followed by these.
@@ -163,6 +189,7 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::shared_ptr<const ByteSource> so
     }
     const uint16_t flags = Load16(rest, 8), method = Load16(rest, 10);
     rest.remove_prefix(kEntryBytes + name_bytes + extra_bytes + comment_bytes);
+    if (!IsUtf8(member.name)) return NotZip("the name of a member is not in UTF-8");
     if ((flags & 1) != 0) return NotZip(StrCat(member.name, " is encrypted"));
     if (method != kStored && method != kDeflated) {
       return NotZip(StrCat(member.name, " is compressed by method ", method, ", which is not supported"));
@@ -179,7 +206,7 @@ absl::StatusOr<ZipArchive> ZipArchive::Open(std::shared_ptr<const ByteSource> so
   return archive;
 }
 
-absl::StatusOr<ZipContents> ZipArchive::Contents(size_t number) const {
+absl::StatusOr<ZipContents> ZipArchive::Contents(size_t number, uint64_t max_inflated_bytes) const {
   const ZipMember& member = members_[number];
   const uint64_t size = source_->size();
   const auto bad = [&] { return NotZip(StrCat(member.name, " is not where the directory says")); };
@@ -199,6 +226,10 @@ absl::StatusOr<ZipContents> ZipArchive::Contents(size_t number) const {
     if (absl::Status s = source_->Read(begin, contents.data(), contents.size()); !s.ok()) return s;
     if (Crc32(0, contents) != member.crc) return damaged;
     return ZipContents{ByteSource::OfMemory(std::move(contents)), 0, member.bytes};
+  }
+  if (member.bytes > max_inflated_bytes) {
+    return absl::ResourceExhaustedError(StrCat(
+        member.name, " has ", member.bytes, " bytes when it is inflated; the limit is ", max_inflated_bytes, " bytes"));
   }
 
   GzipOfDeflated deflated(*source_, begin, member);
@@ -231,7 +262,7 @@ void ZipWriter::Add(std::string_view name, std::string_view first, std::string_v
   std::string header;
   Append(&header, kLocalHeader, 4);
   Append(&header, large ? 45 : 20, 2);  // version needed
-  Append(&header, 0, 2);                // flags
+  Append(&header, FlagsOf(name), 2);
   Append(&header, kStored, 2);
   Append(&header, 0, 2);       // time
   Append(&header, 0x0021, 2);  // date: 1980-01-01
@@ -264,7 +295,7 @@ void ZipWriter::Finish() {
     Append(&entry, kDirectoryEntry, 4);
     Append(&entry, 45, 2);                       // version made by
     Append(&entry, extra.empty() ? 20 : 45, 2);  // version needed
-    Append(&entry, 0, 2);
+    Append(&entry, FlagsOf(member.name), 2);
     Append(&entry, kStored, 2);
     Append(&entry, 0, 2);
     Append(&entry, 0x0021, 2);

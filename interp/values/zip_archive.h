@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZIP archives as far as NumPy's .npz files need them (PKWARE's APPNOTE.TXT 6.3): members that are stored or deflated,
-// with sizes of 64 bits; no encryption, no archives in several files.
+// with sizes of 64 bits and names in UTF-8; no encryption, no archives in several files.
 #ifndef HLOKIT_INTERP_VALUES_ZIP_ARCHIVE_H_
 #define HLOKIT_INTERP_VALUES_ZIP_ARCHIVE_H_
 
@@ -40,8 +40,8 @@ class ZipArchive {
 
   const std::vector<ZipMember>& members() const { return members_; }
   // Returns the range of a stored member of more than 64 MiB, of which nothing is read; reads and inflates others and
-  // checks their CRC.
-  absl::StatusOr<ZipContents> Contents(size_t member) const;
+  // checks their CRC. Returns RESOURCE_EXHAUSTED, and inflates nothing, for more than `max_inflated_bytes`.
+  absl::StatusOr<ZipContents> Contents(size_t member, uint64_t max_inflated_bytes) const;
 
  private:
   explicit ZipArchive(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}

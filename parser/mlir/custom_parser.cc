@@ -192,6 +192,7 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
       value = nodes_.ParseNumber(nodes.IntegerType(64));
       break;
     case AttributeKind::kI32:
+    case AttributeKind::kPositive32:
     case AttributeKind::kIndex32:
       value = nodes_.ParseNumber(nodes.IntegerType(32));
       break;

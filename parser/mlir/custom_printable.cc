@@ -99,6 +99,8 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
             return false;
           break;
         }
+        case Custom::kFor:
+          return false;  // the generic form says the same
         case Custom::kScan: {
           const auto segments = n.Integers(m_.attribute(op, "operandSegmentSizes"));
           if (!segments || segments->size() != 2 || (*segments)[0] + (*segments)[1] != op.operand_count) return false;
@@ -128,6 +130,7 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
       case AttributeKind::kI32:
       case AttributeKind::kDimension:
       case AttributeKind::kPositive:
+      case AttributeKind::kPositive32:
       case AttributeKind::kIndex32:
       case AttributeKind::kBool:
         if (kind != NodeKind::kInteger) return false;

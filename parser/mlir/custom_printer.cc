@@ -153,6 +153,7 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
     case AttributeKind::kI32:
     case AttributeKind::kDimension:
     case AttributeKind::kPositive:
+    case AttributeKind::kPositive32:
     case AttributeKind::kIndex32:
       StrAppend(&out_, n.ints(value)[0]);
       return;

@@ -282,6 +282,8 @@ bool OperationPrinter::RunCustom(const Operation& op, Custom custom) {
       OpenRegion(m_.regions_of(op)[frame.region++], false);
       return false;
     }
+    case Custom::kFor:
+      return true;  // printed in the generic form
     case Custom::kScan: {
       if (frame.region == 0) {
         const std::vector<int64_t> segments = *n.Integers(m_.attribute(op, "operandSegmentSizes"));

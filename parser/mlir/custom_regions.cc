@@ -193,6 +193,55 @@ OperationParser::Flow OperationParser::CustomScan() {
   return good ? Flow::kDone : Flow::kError;
 }
 
+OperationParser::Flow OperationParser::CustomFor() {
+  if (op().state == 1) return in_.Peek() != '{' || ParseAttributeDictionary() ? Flow::kDone : Flow::kError;
+  PendingArgument index{};
+  index.offset = in_.Offset();
+  if (!in_.Expect('%', "before the name of an induction variable")) return Flow::kError;
+  index.name = in_.SuffixName();
+  if (!in_.Expect('=', "after the name of an induction variable") || !ParseOperand()) return Flow::kError;
+  for (std::string_view word : {"to", "step"}) {
+    if (!in_.TryConsumeWord(word)) return in_.ErrorHere(StrCat("expected '", word, "'")), Flow::kError;
+    if (!ParseOperand()) return Flow::kError;
+  }
+  index.type = operand_type(0);
+  arguments_.push_back(index);
+  if (in_.TryConsumeWord("iter_args")) {
+    std::vector<PendingArgument> carried;
+    if (!in_.Expect('(', "before operands")) return Flow::kError;
+    do {
+      PendingArgument argument{};
+      argument.offset = in_.Offset();
+      if (!in_.Expect('%', "before the name of an argument")) return Flow::kError;
+      argument.name = in_.SuffixName();
+      if (!in_.Expect('=', "after the name of an argument") || !ParseOperand()) return Flow::kError;
+      carried.push_back(argument);
+    } while (in_.TryConsume(','));
+    if (!in_.Expect(')', "after operands") || !in_.Expect("->", "before the types of results")) return Flow::kError;
+    const bool parenthesized = in_.TryConsume('(');
+    if (!ParseTypeList(&result_types_) || (parenthesized && !in_.Expect(')', "after the types of results"))) {
+      return Flow::kError;
+    }
+    if (result_types_.size() - op().result_types != carried.size()) {
+      ErrorCustom(StrCat("expected ", carried.size(), " results"));
+      return Flow::kError;
+    }
+    for (size_t i = 0; i < carried.size(); ++i) {
+      carried[i].type = result_types_[op().result_types + i];
+      arguments_.push_back(carried[i]);
+    }
+  }
+  if (in_.TryConsume(':')) {
+    arguments_[0].type = nodes_.ParseType();
+    if (!arguments_[0].type.valid()) return Flow::kError;
+  }
+  if (!arguments_[0].type.valid()) return ErrorCustom("has a bound without a type"), Flow::kError;
+  if (!in_.Expect('{', "to begin a region")) return Flow::kError;
+  op().state = 1;
+  has_arguments_ = true;
+  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+}
+
 // (%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: T) { ... } : types
 OperationParser::Flow OperationParser::CustomManual(bool named) {
   if (op().state == 0) {

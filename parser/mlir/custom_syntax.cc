@@ -126,6 +126,8 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
       return CustomWhile();
     case Custom::kScan:
       return CustomScan();
+    case Custom::kFor:
+      return CustomFor();
     case Custom::kIndirect: {
       if (!in_.Expect(':', "and a function type")) return Flow::kError;
       const NodeId type = nodes_.ParseType();
@@ -385,8 +387,8 @@ bool OperationParser::CustomWindow() {
                                   : word == "rhs_dilate" ? "rhs_dilation"
                                   : word == "reverse"    ? "window_reversal"
                                                          : "";
-    if (name.empty()) {
-      return in_.ErrorHere(StrCat("Unexpected keyword in window attributes: '", word, "'"));
+    if (name.empty() || HasPropertyOrAttribute(name)) {
+      return in_.ErrorHere(StrCat("Unexpected keyword ", word, " in window attributes"));
     }
     std::vector<int64_t> values;
     if (!IntegerList(&values)) return false;

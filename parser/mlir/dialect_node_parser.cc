@@ -2,7 +2,9 @@
 // Types and attributes of dialects: `!stablehlo.token`, `#stablehlo.dot<...>`, aliases; and locations.
 #include <charconv>
 
+#include "parser/mlir/convolution_numbers.h"
 #include "parser/mlir/node_parser.h"
+#include "parser/mlir/quantized.h"
 
 namespace hlokit::mlir {
 
@@ -64,6 +66,12 @@ NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
     std::string_view body;
     if (!in_.Balanced('>', &body)) return Step::kError;
     StrAppend(&text, "<", name.starts_with("quant.") ? WithPrintedFloats(body) : std::string(body), ">");
+  }
+  if (const std::optional<QuantizedType> type = ParseQuantized(text)) {
+    if (std::string message = CheckQuantized(*type); !message.empty()) {
+      in_.Error(DiagnosticKind::kUnknownType, {start, in_.Here() - start}, std::move(message));
+      return Step::kError;
+    }
   }
   *value = nodes_.Make(NodeKind::kDialectType, text, {}, {});
   return Step::kValue;
@@ -156,6 +164,12 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
     in_.set_at(body);
     std::string_view text;
     if (!in_.Balanced('>', &text)) return Step::kError;
+    if (ConvolutionNumbers numbers; name.ends_with(".conv")) {
+      if (std::string message = ReadConvolutionNumbers(text, &numbers); !message.empty()) {
+        in_.Error(DiagnosticKind::kUnexpectedToken, {start, in_.Here() - start}, std::move(message));
+        return Step::kError;
+      }
+    }
     *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
     return Step::kValue;
   }

@@ -108,6 +108,33 @@ NodeParser::Step NodeParser::Start(Goal* goal, NodeId* value) {
   return Step::kError;
 }
 
+bool NodeParser::CheckFieldName(std::string_view name) {
+  struct Known {
+    std::string_view attribute, names;  // with spaces around each
+  };
+  static constexpr Known kKnown[] = {
+      {"stablehlo.dot",
+       " lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions rhs_contracting_dimensions "},
+      {"stablehlo.gather",
+       " offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims start_index_map "
+       "index_vector_dim "},
+      {"stablehlo.scatter",
+       " update_window_dims inserted_window_dims input_batching_dims scatter_indices_batching_dims "
+       "scatter_dims_to_operand_dims index_vector_dim "}};
+  for (const Known& known : kKnown) {
+    if (known.attribute != frames_.back().text) continue;
+    if (known.names.find(StrCat(" ", name, " ")) != std::string_view::npos) return true;
+    std::string list;
+    for (size_t at = 1; at < known.names.size();) {
+      const size_t end = known.names.find(' ', at);
+      StrAppend(&list, list.empty() ? "`" : ", `", known.names.substr(at, end - at), "`");
+      at = end + 1;
+    }
+    return in_.ErrorHere(StrCat("expected one of: ", list, ", found '", name, "'"));
+  }
+  return true;
+}
+
 NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
   const bool fields = frames_.back().kind == FrameKind::kFields;
   const char close = fields ? '>' : '}';
@@ -118,7 +145,10 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
       const std::string text = std::move(frames_.back().text);
       return Close(fields ? NodeKind::kFields : NodeKind::kDictionary, text, value);
     }
-    if (!first && !in_.Expect(',', fields ? "between parameters" : "between attributes")) return Step::kError;
+    if (!first && !in_.TryConsume(',')) {
+      return Fail(StrCat(fields ? "expected '>' or ',' after a parameter" : "expected ',' between attributes",
+                         ", found ", in_.DescribeNext()));
+    }
     if (!first && fields && in_.Peek() == '>') continue;  // a comma at the end
     if (fields && in_.Peek() == '(') {
       // (1)2: the sub-axis of size 2 after a major part of size 1.
@@ -126,11 +156,13 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
     }
     std::string name;
     if (!in_.AttributeName(&name)) return Step::kError;
+    if (fields && !CheckFieldName(name)) return Step::kError;
     const int64_t id = nodes_.strings().Intern(name).value;
     for (size_t i = frames_.back().first_int; i < ints_.size(); ++i) {
       if (ints_[i] == id) {
         in_.Error(DiagnosticKind::kDuplicateAttribute, in_.Next(),
-                  StrCat("duplicate key '", name, "' in dictionary attribute"));
+                  fields ? StrCat("duplicated `", name, "` entry")
+                         : StrCat("duplicate key '", name, "' in dictionary attribute"));
         return Step::kError;
       }
     }

@@ -103,6 +103,8 @@ class NodeParser {
   Step AcceptShaped(Goal* goal, NodeId* value);
   Step AcceptFunction(Goal* goal, NodeId* value);
   Step AcceptTyped(NodeId* value);
+  // Of the fields of the innermost frame.
+  bool CheckFieldName(std::string_view name);
   // Reads entries of a dictionary or of fields up to one with a value or the end.
   Step NextEntry(Goal* goal, NodeId* value);
 

@@ -142,6 +142,7 @@ class OperationParser {
   bool MakeReducer(std::string_view op_name);
   Flow CustomWhile();
   Flow CustomScan();
+  Flow CustomFor();
   Flow CustomManual(bool named);
   bool CustomWindow();
   bool CustomDotDims();

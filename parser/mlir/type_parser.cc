@@ -2,6 +2,7 @@
 // Types: text -> nodes.
 #include <charconv>
 
+#include "parser/mlir/bounds.h"
 #include "parser/mlir/node_parser.h"
 
 namespace hlokit::mlir {
@@ -122,6 +123,13 @@ NodeParser::Step NodeParser::AcceptShaped(Goal* goal, NodeId* value) {
   if (in_.TryConsume(',')) {
     *goal = Goal::kAttribute;
     return Step::kMore;
+  }
+  if (frame.node == NodeKind::kTensorType && frame.number > 1) {
+    const absl::Span<const int64_t> sizes(ints_.data() + frame.first_int, ints_.size() - frame.first_int);
+    std::vector<int64_t> bounds;
+    if (ReadBounds(nodes_, values_[frame.first_value + 1], &bounds)) {
+      if (std::string message = CheckBounds(sizes, bounds); !message.empty()) return Fail(std::move(message));
+    }
   }
   if (!in_.Expect('>', "at the end of a type")) return Step::kError;
   return Close(frame.node, "", value);

@@ -5,48 +5,13 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/sharding/replica_groups.h"
-#include "ir/sharding/sharding.h"
-#include "ir/text/frontend_attributes.h"
-#include "parser/core/text_cursor.h"
-#include "parser/hlo/sharding_parser.h"
+#include "parser/mlir/bounds.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
-
-namespace {
-
-absl::Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
-
-// The bounds of an encoding `#stablehlo.bounds<3, ?>`, or of its long form: kDynamicSize where there is none.
-bool ReadBounds(const mlir::NodeTable& nodes, NodeId encoding, std::vector<int64_t>* bounds) {
-  std::string text = mlir::ToText(nodes, encoding);
-  const size_t open = text.find_first_of("[<", text.find("bounds"));
-  if (text.find("bounds") == std::string::npos || open == std::string::npos) return false;
-  int64_t number = 0;
-  bool digits = false;
-  for (size_t i = open + 1; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c >= '0' && c <= '9') {
-      if (number > (int64_t{1} << 58)) return false;
-      number = number * 10 + (c - '0');
-      digits = true;
-    } else if (c == '?') {
-      number = mlir::kDynamicSize;
-      digits = true;
-    } else if (c == ',' || c == ']' || c == '>') {
-      if (digits) bounds->push_back(number);
-      number = 0;
-      digits = false;
-      if (c != ',') return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 absl::StatusOr<Shape> Converter::ShapeOfType(NodeId root) {
   const mlir::NodeTable& n = nodes();
@@ -67,7 +32,7 @@ absl::StatusOr<Shape> Converter::ShapeOfType(NodeId root) {
         std::vector<uint8_t> dynamic(sizes.size(), 0);
         std::vector<int64_t> bounds;
         if (n.child_count(type) > 1 && n.kind(type) == NodeKind::kTensorType &&
-            (!ReadBounds(n, n.child(type, 1), &bounds) || bounds.size() != sizes.size())) {
+            (!mlir::ReadBounds(n, n.child(type, 1), &bounds) || bounds.size() != sizes.size())) {
           return unknown(type);
         }
         bool any_dynamic = false;
@@ -171,7 +136,10 @@ absl::Status Converter::AddChannel(const Op& op, Attrs* attrs) {
 }
 
 absl::Status Converter::AddGroups(const Op& op, Attrs* attrs) {
-  const NodeId value = Attribute(op, "replica_groups");
+  return AddGroupList(op, Attribute(op, "replica_groups"), attrs);
+}
+
+absl::Status Converter::AddGroupList(const Op& op, NodeId value, Attrs* attrs) {
   const std::optional<Ints> list = nodes().Integers(value);
   if (!list) return Error(op, "has replica groups that HLO has no place for");
   const NodeId type = nodes().kind(value) == NodeKind::kDense ? nodes().child(value, 0) : NodeId();
@@ -228,62 +196,6 @@ absl::Status Converter::AddAlgorithm(const Op& op, Attrs* attrs) {
   const std::optional<uint32_t> algorithm = EnumFromText(EnumType::kDotAlgorithm, name);
   if (!algorithm) return Error(op, StrCat("has an algorithm that HLO does not know: ", name));
   attrs->push_back({Attr::kDotAlgorithm, *algorithm});
-  return absl::OkStatus();
-}
-
-// ---- annotations ----
-
-absl::Status Converter::SetSharding(InstructionId id, std::string_view text) {
-  if (text.empty()) return absl::OkStatus();
-  if (!text.starts_with('{')) {
-    return Invalid("has a sharding as a serialized protocol buffer; only its text form can be read");
-  }
-  // A NUL follows the text of a cursor, and the text stays with the context.
-  const std::string_view stored = context().str(context().strings.Intern(StrCat(text, '\0')));
-  DiagnosticSink sink;
-  TextCursor in(stored.substr(0, stored.size() - 1), &sink);
-  ListId sharding;
-  if (!ParseSharding(in, &context(), &sharding) || !in.AtEnd()) {
-    return Invalid(StrCat("has a malformed sharding: ",
-                          sink.diagnostics().empty() ? "text after its end" : sink.diagnostics()[0].message));
-  }
-  module_->SetAttr(id, Attr::kSharding, NormalizeForShape(&context(), sharding, shape_of(id)).value);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ListId> Converter::FrontendAttributes(NodeId dictionary) {
-  std::vector<FrontendAttribute> entries;
-  const absl::Span<const int64_t> names = nodes().ints(dictionary);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string_view key = nodes().str(StringId(static_cast<uint32_t>(names[i])));
-    const NodeId value = nodes().child(dictionary, i);
-    const std::string text =
-        nodes().kind(value) == NodeKind::kString ? std::string(nodes().text(value)) : mlir::ToText(nodes(), value);
-    entries.push_back({context().strings.Intern(key), context().strings.Intern(text)});
-  }
-  return EncodeFrontendAttributes(&context(), std::move(entries));
-}
-
-absl::Status Converter::SetFrontend(InstructionId id, NodeId dictionary) {
-  absl::StatusOr<ListId> list = FrontendAttributes(dictionary);
-  if (!list.ok()) return list.status();
-  if (!context().list(*list).empty()) module_->SetAttr(id, Attr::kFrontendAttributes, list->value);
-  return absl::OkStatus();
-}
-
-absl::Status Converter::Annotate(const Op& op, InstructionId id) {
-  for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
-    if (attribute.inherent) continue;
-    const std::string_view name = nodes().str(attribute.name);
-    const NodeKind kind = nodes().kind(attribute.value);
-    absl::Status status;
-    if (name == "mhlo.sharding" && kind == NodeKind::kString) {
-      status = SetSharding(id, nodes().text(attribute.value));
-    } else if (name == "mhlo.frontend_attributes" && kind == NodeKind::kDictionary) {
-      status = SetFrontend(id, attribute.value);
-    }
-    if (!status.ok()) return status;
-  }
   return absl::OkStatus();
 }
 

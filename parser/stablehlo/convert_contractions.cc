@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
+#include "parser/mlir/convolution_numbers.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
@@ -93,79 +94,17 @@ absl::StatusOr<Converter::Ints> Converter::WindowList(const Op& op, const Ints& 
   return list;
 }
 
-namespace {
-
-// Reads [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], or `raw<input_batch_dimension = 0, ...>`, into the encoding of
-// kConvolutionDims.
-bool ReadConvolutionDims(std::string_view text, std::vector<int64_t>* list) {
-  std::vector<std::vector<std::string>> parts;
-  for (size_t i = 0; i < text.size();) {
-    const size_t open = text.find('[', i);
-    if (open == std::string_view::npos) break;
-    const size_t close = text.find(']', open);
-    if (close == std::string_view::npos) return false;
-    parts.emplace_back();
-    std::string word;
-    for (char c : text.substr(open + 1, close - open)) {
-      if (c == ',' || c == ']') {
-        if (!word.empty()) parts.back().push_back(word);
-        word.clear();
-      } else if (c != ' ') {
-        word.push_back(c);
-      }
-    }
-    i = close + 1;
-  }
-  if (parts.size() != 3) return false;
-  constexpr std::string_view kLetters[3] = {"bf", "io", "bf"};
-  const size_t spatial = parts[0].size() < 2 ? 0 : parts[0].size() - 2;
-  list->push_back(static_cast<int64_t>(spatial));
-  for (size_t p = 0; p < 3; ++p) {
-    if (parts[p].size() != spatial + 2) return false;
-    std::vector<int64_t> at(spatial + 2, -1);
-    for (size_t k = 0; k < parts[p].size(); ++k) {
-      const std::string& word = parts[p][k];
-      size_t slot = 0;
-      if (word.size() == 1 && kLetters[p].find(word[0]) != std::string_view::npos) {
-        slot = kLetters[p].find(word[0]);
-      } else {
-        size_t number = 0;
-        for (char c : word) {
-          if (c < '0' || c > '9' || number > 1000) return false;
-          number = number * 10 + static_cast<size_t>(c - '0');
-        }
-        slot = number + 2;
-      }
-      if (slot >= at.size() || at[slot] >= 0) return false;
-      at[slot] = static_cast<int64_t>(k);
-    }
-    list->insert(list->end(), at.begin(), at.end());
-  }
-  return true;
-}
-
-}  // namespace
-
 absl::Status Converter::ConvolutionWithPadding(const Op& op, const Ints& padding) {
   const NodeId numbers = Attribute(op, "dimension_numbers");
-  Ints dims;
-  if (!numbers.valid()) return Error(op, "requires attribute 'dimension_numbers'");
-  if (nodes().kind(numbers) == NodeKind::kFields) {
-    const auto one = [&](std::string_view name) {
-      return nodes().IntegerValue(nodes().Entry(numbers, name)).value_or(0);
-    };
-    const Ints in = FieldInts(numbers, "input_spatial_dimensions"),
-               kernel = FieldInts(numbers, "kernel_spatial_dimensions"),
-               out = FieldInts(numbers, "output_spatial_dimensions");
-    dims.push_back(static_cast<int64_t>(in.size()));
-    dims.insert(dims.end(), {one("input_batch_dimension"), one("input_feature_dimension")});
-    dims.insert(dims.end(), in.begin(), in.end());
-    dims.insert(dims.end(), {one("kernel_input_feature_dimension"), one("kernel_output_feature_dimension")});
-    dims.insert(dims.end(), kernel.begin(), kernel.end());
-    dims.insert(dims.end(), {one("output_batch_dimension"), one("output_feature_dimension")});
-    dims.insert(dims.end(), out.begin(), out.end());
-  } else if (!ReadConvolutionDims(nodes().text(numbers), &dims)) {
-    return Error(op, "has malformed dimension numbers");
+  mlir::ConvolutionNumbers read;
+  if (const std::string message = mlir::ReadConvolutionNumbers(nodes(), numbers, &read); !message.empty()) {
+    return Error(op, StrCat("has malformed dimension numbers: ", message));
+  }
+  Ints dims = {static_cast<int64_t>(read.parts[0].spatial.size())};
+  for (const mlir::ConvolutionNumbers::Part& part : read.parts) {
+    if (part.spatial.size() != read.parts[0].spatial.size()) return Error(op, "has dimension numbers of unequal ranks");
+    dims.insert(dims.end(), {part.first, part.second});
+    dims.insert(dims.end(), part.spatial.begin(), part.spatial.end());
   }
   const auto spatial = static_cast<size_t>(dims[0]);
   const Shape kernel = shape_of(operand(op, 1));

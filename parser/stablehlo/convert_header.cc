@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of the module, attributes of the arguments of main, and metadata from locations.
 #include <algorithm>
+#include <tuple>
 
 #include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
@@ -16,15 +18,9 @@ absl::Status Converter::ConvertHeader() {
   header.name = context().strings.Intern(name.empty() ? "main" : name);
   if (root_.valid()) {
     for (const mlir::Attribute& attribute : program_.attributes_of(program_.op(root_))) {
-      const std::string_view key = nodes().str(attribute.name);
-      const std::optional<int64_t> number = nodes().IntegerValue(attribute.value);
-      if (key == "mhlo.num_partitions" && number) header.num_partitions = *number;
-      if (key == "mhlo.num_replicas" && number) header.replica_count = *number;
-      if (key == "mhlo.frontend_attributes" && nodes().kind(attribute.value) == NodeKind::kDictionary) {
-        absl::StatusOr<ListId> list = FrontendAttributes(attribute.value);
-        if (!list.ok()) return list.status();
-        header.frontend_attributes = *list;
-      }
+      absl::Status status = HeaderAttribute(nodes().str(attribute.name), attribute.value);
+      if (!status.ok())
+        return Error(program_.op(root_), StrCat(nodes().str(attribute.name), " ", std::string(status.message())));
     }
   }
   EntryLayout layout;
@@ -33,6 +29,122 @@ absl::Status Converter::ConvertHeader() {
   layout.result = entry.root().shape();
   header.entry_layout = std::move(layout);
   return absl::OkStatus();
+}
+
+absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value) {
+  ModuleHeader& header = module_->header();
+  const std::optional<int64_t> number = nodes().IntegerValue(value);
+  const NodeKind kind = nodes().kind(value);
+  if (key == "mhlo.num_partitions" && number) {
+    header.num_partitions = *number;
+  } else if (key == "mhlo.num_replicas" && number) {
+    header.replica_count = *number;
+  } else if (key == "mhlo.frontend_attributes" && kind == NodeKind::kDictionary) {
+    absl::StatusOr<ListId> list = FrontendAttributes(value);
+    if (!list.ok()) return list.status();
+    // Beside the meshes that the program has.
+    std::vector<FrontendAttribute> all = DecodeFrontendAttributes(context(), *list);
+    if (header.frontend_attributes.valid()) {
+      for (const FrontendAttribute& entry : DecodeFrontendAttributes(context(), header.frontend_attributes)) {
+        const auto same = [&](const FrontendAttribute& other) { return other.first == entry.first; };
+        if (std::none_of(all.begin(), all.end(), same)) all.push_back(entry);
+      }
+    }
+    header.frontend_attributes = EncodeFrontendAttributes(&context(), std::move(all));
+  } else if (key == "mhlo.input_output_alias" && kind == NodeKind::kArray) {
+    for (NodeId entry : nodes().children(value)) {
+      const NodeId alias = nodes().kind(entry) == NodeKind::kDictionary ? nodes().Entry(entry, "alias") : NodeId();
+      if (!alias.valid() || nodes().kind(alias) != NodeKind::kDictionary) continue;
+      InputOutputAlias made;
+      made.output_index = context().lists.Intern(FieldInts(entry, "output_index"));
+      made.parameter = nodes().IntegerValue(nodes().Entry(alias, "parameter_number")).value_or(0);
+      made.parameter_index = context().lists.Intern(FieldInts(alias, "parameter_index"));
+      const NodeId must = nodes().Entry(alias, "kind");
+      made.must_alias = must.valid() && nodes().kind(must) == NodeKind::kString && nodes().text(must) == "must_alias";
+      header.input_output_alias.push_back(made);
+    }
+    SortAliases();
+  }
+  return absl::OkStatus();
+}
+
+void Converter::SortAliases() {
+  std::sort(module_->header().input_output_alias.begin(), module_->header().input_output_alias.end(),
+            [&](const InputOutputAlias& a, const InputOutputAlias& c) {
+              const absl::Span<const int64_t> x = context().list(a.output_index), y = context().list(c.output_index);
+              return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+            });
+}
+
+// Shardings of the results of main, onto its root.
+absl::Status Converter::ResultAttributes(const Op& function) {
+  const NodeId list = Attribute(function, "res_attrs");
+  if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
+  const InstructionId root = module_->entry().root().id();
+  std::vector<ListId> leaves;
+  bool any = false;
+  for (NodeId attributes : nodes().children(list)) {
+    NodeId value = nodes().Entry(attributes, "mhlo.sharding");
+    if (!value.valid()) value = nodes().Entry(attributes, "sdy.sharding");
+    leaves.push_back(ListId());
+    if (!value.valid() || (nodes().kind(value) != NodeKind::kString && nodes().kind(value) != NodeKind::kVerbatim)) {
+      continue;
+    }
+    absl::StatusOr<ListId> sharding = ReadShardingText(nodes().text(value));
+    if (!sharding.ok()) return Error(function, StrCat("result ", std::string(sharding.status().message())));
+    leaves.back() = *sharding;
+    any = true;
+  }
+  if (!any) return absl::OkStatus();
+  const Instruction instruction = module_->instruction(root);
+  if (leaves.size() != 1 || options_.return_tuple) {
+    if (instruction.opcode() == Opcode::kTuple) ShardTuple(root, leaves);
+  } else if (instruction.opcode() != Opcode::kParameter && !ShardingOf(root).valid()) {
+    module_->SetAttr(root, Attr::kSharding, leaves[0].value);
+  }
+  return absl::OkStatus();
+}
+
+// Names as XLA gives them: the last part of the name of the location, or the opcode, and a number that is unique for
+// it.
+void Converter::NameInstructions() {
+  absl::flat_hash_map<std::string, int64_t> counts;
+  const auto base_of = [](std::string_view name) {
+    const size_t dot = name.rfind('.');
+    const bool numbered = dot != std::string_view::npos && dot + 1 < name.size() &&
+                          name.find_first_not_of("0123456789", dot + 1) == std::string_view::npos;
+    return std::string(numbered ? name.substr(0, dot) : name);
+  };
+  const auto numbered = [&](const std::string& base) {
+    return context().strings.Intern(StrCat(base, ".", ++counts[base]));
+  };
+  for (Computation computation : module_->computations()) {
+    module_->SetName(computation.id(), numbered(base_of(computation.name())));
+  }
+  counts.clear();
+  for (Computation computation : module_->computations()) {
+    for (Instruction instruction : computation.instructions()) {
+      std::string base;
+      if (instruction.opcode() != Opcode::kParameter && instruction.record().metadata.valid()) {
+        const Metadata metadata = context().metadata[instruction.record().metadata];
+        if (metadata.op_name.valid()) base = CleanName(context().str(metadata.op_name));
+      }
+      if (base.empty()) base = base_of(instruction.name());
+      module_->SetName(instruction.id(), numbered(base));
+    }
+  }
+}
+
+std::string Converter::CleanName(std::string_view text) {
+  text = text.substr(text.rfind('/') == std::string_view::npos ? 0 : text.rfind('/') + 1);
+  std::string cleaned;
+  for (char c : text) {
+    const bool keep =
+        (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '.' || c == '-';
+    cleaned.push_back(keep ? c : '_');
+  }
+  if (!cleaned.empty() && cleaned[0] >= '0' && cleaned[0] <= '9') cleaned.clear();
+  return cleaned;
 }
 
 absl::Status Converter::ArgumentAttributes(const Op& function) {
@@ -52,6 +164,8 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
       absl::Status status;
       if (key == "mhlo.sharding" && nodes().kind(value) == NodeKind::kString) {
         status = SetSharding(parameter, nodes().text(value));
+      } else if (key == "sdy.sharding" && nodes().kind(value) == NodeKind::kVerbatim) {
+        status = SetSdySharding(parameter, nodes().text(value));
       } else if (key == "mhlo.frontend_attributes" && nodes().kind(value) == NodeKind::kDictionary) {
         status = SetFrontend(parameter, value);
       } else if (main && key == "tf.aliasing_output" && nodes().IntegerValue(value)) {
@@ -72,17 +186,76 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
       if (!status.ok()) return Error(function, StrCat("argument ", i, " ", std::string(status.message())));
     }
   }
-  std::sort(module_->header().input_output_alias.begin(), module_->header().input_output_alias.end(),
-            [&](const InputOutputAlias& a, const InputOutputAlias& c) {
-              const absl::Span<const int64_t> x = context().list(a.output_index), y = context().list(c.output_index);
-              return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-            });
+  SortAliases();
   return absl::OkStatus();
 }
 
-// Names become the op_name, the file position of the innermost location the source.
+// A frame is a name around a file position; those of callers are the parents of those of callees.
+int64_t Converter::StackFrameOf(NodeId location) {
+  StackFrames& tables = module_->header().stack_frames;
+  const auto index = [](auto* list, const auto& value, const auto& same) {
+    for (size_t i = 0; i < list->size(); ++i) {
+      if (same((*list)[i])) return static_cast<int32_t>(i + 1);
+    }
+    list->push_back(value);
+    return static_cast<int32_t>(list->size());
+  };
+  int64_t parent = 0;
+  std::vector<NodeId> pending = {location};
+  constexpr size_t kMaxParts = 256;
+  for (size_t parts = 0; !pending.empty() && parts < kMaxParts; ++parts) {
+    const NodeId at = pending.back();
+    pending.pop_back();
+    const NodeKind kind = nodes().kind(at);
+    if (kind == NodeKind::kCallSiteLocation) {
+      pending.push_back(nodes().child(at, 0));
+      pending.push_back(nodes().child(at, 1));  // the caller first
+    } else if (kind == NodeKind::kNameLocation && nodes().child_count(at) != 0) {
+      const NodeId child = nodes().child(at, 0);
+      if (nodes().kind(child) != NodeKind::kFileLocation) {
+        pending.push_back(child);
+        continue;
+      }
+      const absl::Span<const int64_t> position = nodes().ints(child);
+      if (std::any_of(position.begin(), position.end(), [](int64_t n) { return n < 0 || n > INT32_MAX; })) continue;
+      const StringId file = context().strings.Intern(nodes().text(child)),
+                     function = context().strings.Intern(nodes().text(at));
+      FileLocation place;
+      place.file_name_id = index(&tables.file_names, file, [&](StringId other) { return other == file; });
+      place.function_name_id =
+          index(&tables.function_names, function, [&](StringId other) { return other == function; });
+      place.line = static_cast<int32_t>(position[0]);
+      place.column = static_cast<int32_t>(position[1]);
+      place.end_line = static_cast<int32_t>(position[2]);
+      place.end_column = static_cast<int32_t>(position[3]);
+      StackFrame frame;
+      const auto key = std::tuple(place.file_name_id, place.function_name_id, place.line, place.column, place.end_line,
+                                  place.end_column);
+      if (const auto found = file_locations_.find(key); found != file_locations_.end()) {
+        frame.file_location_id = found->second;
+      } else {
+        tables.file_locations.push_back(place);
+        frame.file_location_id = static_cast<int32_t>(tables.file_locations.size());
+        file_locations_.emplace(key, frame.file_location_id);
+      }
+      frame.parent_frame_id = static_cast<int32_t>(parent);
+      const auto pair = std::pair(frame.file_location_id, frame.parent_frame_id);
+      if (const auto found = frames_by_place_.find(pair); found != frames_by_place_.end()) {
+        parent = found->second;
+      } else {
+        tables.stack_frames.push_back(frame);
+        parent = static_cast<int64_t>(tables.stack_frames.size());
+        frames_by_place_.emplace(pair, static_cast<int32_t>(parent));
+      }
+    }
+  }
+  return parent;
+}
+
+// The outermost names become the op_name, a file position without a name around it the source; frames the stack frame.
 MetadataId Converter::MetadataOf(NodeId location) {
   if (!location.valid()) return {};
+  if (const auto found = metadata_of_.find(location.value); found != metadata_of_.end()) return found->second;
   Metadata metadata;
   std::string op_name;
   std::vector<NodeId> pending = {location};
@@ -95,15 +268,13 @@ MetadataId Converter::MetadataOf(NodeId location) {
         const std::string_view text = nodes().text(at).substr(0, nodes().text(at).find('@'));
         if (text.ends_with(':')) {
           metadata.op_type = context().strings.Intern(text.substr(0, text.size() - 1));
+          if (nodes().child_count(at) != 0) pending.push_back(nodes().child(at, 0));
         } else if (!text.empty()) {
           StrAppend(&op_name, op_name.empty() ? "" : ";", text);
         }
-        // The name of a function around a file position is part of a stack frame, not of the name of the operation.
-        if (nodes().child_count(at) != 0) pending.push_back(nodes().child(at, 0));
         break;
       }
       case NodeKind::kFileLocation: {
-        if (metadata.source_file.valid()) break;
         const absl::Span<const int64_t> position = nodes().ints(at);
         metadata.source_file = context().strings.Intern(nodes().text(at));
         metadata.source_line = position[0];
@@ -124,9 +295,13 @@ MetadataId Converter::MetadataOf(NodeId location) {
         break;
     }
   }
-  if (op_name.empty() && !metadata.op_type.valid() && !metadata.source_file.valid()) return {};
+  metadata.stack_frame_id = StackFrameOf(location);
+  const bool any =
+      !op_name.empty() || metadata.op_type.valid() || metadata.source_file.valid() || metadata.stack_frame_id != 0;
   if (!op_name.empty()) metadata.op_name = context().strings.Intern(op_name);
-  return context().metadata.Intern(metadata);
+  const MetadataId made = any ? context().metadata.Intern(metadata) : MetadataId();
+  metadata_of_.emplace(location.value, made);
+  return made;
 }
 
 }  // namespace hlokit::stablehlo

@@ -101,7 +101,8 @@ std::unique_ptr<Module> Converter::Run() {
     return nullptr;
   }
   const mlir::OperationId main = functions_.at("main");
-  absl::Status status = OpenFunction(main);
+  absl::Status status = FindMeshes();
+  if (status.ok()) status = OpenFunction(main);
   SourceRange range = program_.range(program_.op(main));
   if (status.ok()) module_->SetEntry(frame().computation);
   while (status.ok() && !frames_.empty()) {
@@ -110,6 +111,7 @@ std::unique_ptr<Module> Converter::Run() {
     status = Step();
   }
   if (status.ok()) status = ConvertHeader();
+  if (status.ok()) status = ResultAttributes(program_.op(main));
   if (!status.ok()) {
     sink_->Error(DiagnosticKind::kUnsupported, range, MessageOf(status));
     return nullptr;
@@ -144,6 +146,7 @@ std::unique_ptr<Module> Converter::Run() {
     }
   }
   module_->SetComputationOrder(std::move(finished));
+  NameInstructions();
   return std::move(module_);
 }
 
@@ -187,15 +190,7 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     std::string parameter = StrCat("Arg_", i);
     const mlir::NodeId location = program_.values[argument.value].location;
     if (location.valid() && nodes().kind(location) == mlir::NodeKind::kNameLocation) {
-      std::string_view text = nodes().text(location);
-      text = text.substr(text.rfind('/') == std::string_view::npos ? 0 : text.rfind('/') + 1);
-      std::string cleaned;
-      for (char c : text) {
-        const bool keep = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-                          c == '.' || c == '-';
-        cleaned.push_back(keep ? c : '_');
-      }
-      if (!cleaned.empty() && !(cleaned[0] >= '0' && cleaned[0] <= '9')) parameter = cleaned;
+      if (std::string cleaned = CleanName(nodes().text(location)); !cleaned.empty()) parameter = std::move(cleaned);
     }
     const Result made = b().Parameter(i, *shape, parameter);
     if (!made.ok()) return made.status();
@@ -241,10 +236,11 @@ void Converter::Bind(mlir::ValueId value, InstructionId id) {
 }
 
 absl::Status Converter::OpenRegion(const Op& op, size_t index) {
-  const mlir::BlockId id = program_.block(program_.regions_of(op)[index]);
+  const FrameKind kind = RegionKind(nodes().str(op.name));
+  // The body of a loop comes before its condition, as XLA has it.
+  const mlir::BlockId id = program_.block(program_.regions_of(op)[kind == FrameKind::kLoop ? 1 - index : index]);
   if (!id.valid()) return Error(op, "has an empty region");
   const mlir::Block& block = program_.blocks[id.value];
-  const FrameKind kind = RegionKind(nodes().str(op.name));
   if (index == 0) frame().captures.clear();
   std::vector<mlir::ValueId> captures;
   if (kind == FrameKind::kBranch || (kind == FrameKind::kLoop && index == 0)) {
@@ -264,12 +260,12 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
       elements.push_back(*shape);
     }
   }
-  Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName("region_0")),
+  Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName(StrCat("region_", regions_++))),
                block.first, mlir::OperationId(),
                {},          {},
                {},          {},
                true};
-  opened.is_body = kind != FrameKind::kLoop || index == 1;
+  opened.is_body = kind != FrameKind::kLoop || index == 0;
   if (kind != FrameKind::kApply) {
     for (mlir::ValueId value : captures) elements.push_back(shape_of(values_[value.value]));
   }
@@ -289,10 +285,18 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
                                          : tuple          ? "arg_tuple"
                                                           : "Arg_0");
   if (!parameter.ok()) return parameter.status();
+  std::vector<ListId> leaves = kind == FrameKind::kLoop ? LeavesOf(op) : std::vector<ListId>();
+  if (kind == FrameKind::kBranch || !leaves.empty()) {
+    for (mlir::ValueId value : captures) leaves.push_back(ShardingOf(values_[value.value]));
+    if (tuple) ShardTuple(*parameter, leaves);
+    if (!tuple && leaves.size() == 1 && leaves[0].valid()) {
+      module_->SetAttr(*parameter, Attr::kSharding, leaves[0].value);
+    }
+  }
   for (size_t i = 0; i < elements.size(); ++i) {
     const size_t arguments = elements.size() - captures.size();
     if (i < arguments && used_[program_.argument(block, i).value] == 0) continue;
-    const InstructionId element = tuple ? b().MakeElement(*parameter, static_cast<int64_t>(i)) : *parameter;
+    const InstructionId element = tuple ? Element(*parameter, static_cast<int64_t>(i)) : *parameter;
     if (i < arguments) {
       Bind(program_.argument(block, i), element);
     } else {
@@ -357,6 +361,15 @@ absl::Status Converter::Step() {
     if (open_functions_.contains(found->second.value)) return Error(op, "calls recursively");
     if (!computations_.contains(found->second.value)) return OpenFunction(found->second);
   }
+  if (const mlir::NodeId called = Attribute(op, "called_computations");
+      called.valid() && nodes().kind(called) == mlir::NodeKind::kArray) {
+    for (mlir::NodeId name : nodes().children(called)) {
+      const auto found = functions_.find(std::string(nodes().text(name)));
+      if (found == functions_.end()) continue;  // reported by the conversion
+      if (open_functions_.contains(found->second.value)) return Error(op, "calls recursively");
+      if (!computations_.contains(found->second.value)) return OpenFunction(found->second);
+    }
+  }
   metadata_ = MetadataOf(op.location);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
@@ -409,7 +422,7 @@ absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
     const mlir::ValueId result = program_.result(op, i);
-    if (used_[result.value] != 0) Bind(result, b().MakeElement(*id, static_cast<int64_t>(i)));
+    if (used_[result.value] != 0) Bind(result, Element(*id, static_cast<int64_t>(i)));
   }
   return absl::OkStatus();
 }
@@ -434,6 +447,17 @@ absl::Status Converter::ConvertReturn(const Op& op) {
   }
   const bool main = frames_.size() == 1;
   root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);
+  if (results.size() != 1 && !main && !ShardingOf(root).valid()) {
+    // The state of a loop, or the results of branches, are as the operation says.
+    const Computation made = module_->computation(frame().computation);
+    if (frame().kind == FrameKind::kLoop && frame().is_body) {
+      if (const ListId sharding = ShardingOf(made.parameter(0).id()); sharding.valid()) {
+        module_->SetAttr(root, Attr::kSharding, sharding.value);
+      }
+    } else if (frame().kind == FrameKind::kBranch) {
+      ShardTuple(root, LeavesOf(program_.op(frames_[frames_.size() - 2].op)));
+    }
+  }
   module_->SetRoot(frame().computation, root);
   return absl::OkStatus();
 }

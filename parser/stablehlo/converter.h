@@ -7,10 +7,12 @@
 #define HLOKIT_PARSER_STABLEHLO_CONVERTER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,11 +22,17 @@
 #include "ir/builder/builder.h"
 #include "parser/mlir/module.h"
 #include "parser/stablehlo/convert.h"
+#include "parser/stablehlo/sdy_sharding.h"
 
 namespace hlokit::stablehlo {
 
 // Begins the messages of operations that HLO has, but not with these operands and attributes.
 inline constexpr std::string_view kInferenceError = "failed to infer returned types: ";
+
+inline absl::Status Invalid(std::string message) { return absl::InvalidArgumentError(std::move(message)); }
+
+// The frontend attribute that has a sharding of sdy on the way through HLO.
+inline constexpr std::string_view kSdySharding = "xla.sdy.sharding";
 
 class Converter {
  public:
@@ -122,6 +130,7 @@ class Converter {
   absl::Status AddPrecision(const Op& op, Attrs* attrs);
   absl::Status AddChannel(const Op& op, Attrs* attrs);
   absl::Status AddGroups(const Op& op, Attrs* attrs);
+  absl::Status AddGroupList(const Op& op, mlir::NodeId groups, Attrs* attrs);
   absl::Status AddAccuracy(const Op& op, Attrs* attrs);
   absl::Status AddAlgorithm(const Op& op, Attrs* attrs);
   AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_->ListPayload(values)}; }
@@ -131,18 +140,41 @@ class Converter {
   ComputationId callee(size_t i) { return frame().computations[i]; }
   // Sharding, frontend attributes and layout of an operation, onto its instruction.
   absl::Status Annotate(const Op& op, InstructionId id);
+  // Reads an HLO sharding, one of sdy, or a serialized OpSharding.
+  absl::StatusOr<ListId> ReadShardingText(std::string_view text);
   absl::Status SetSharding(InstructionId id, std::string_view text);
+  // Of sdy: also kept as a frontend attribute, from which writing gives it back.
+  absl::Status SetSdySharding(InstructionId id, std::string_view text);
+  // Invalid: none.
+  ListId ShardingOf(InstructionId id) const;
+  // An element of a tuple, with its part of the tuple's sharding.
+  InstructionId Element(InstructionId tuple, int64_t index);
+  // Sets the sharding of a flat tuple, if an element has one.
+  void ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves);
+  // The shardings of the results of an operation; empty if it has none.
+  std::vector<ListId> LeavesOf(const Op& op);
+  void AddFrontend(InstructionId id, std::string_view key, std::string_view value);
+  absl::Status FindMeshes();
   absl::Status SetFrontend(InstructionId id, mlir::NodeId dictionary);
   absl::StatusOr<ListId> FrontendAttributes(mlir::NodeId dictionary);
 
   // ---- header: convert_header.cc ----
   absl::Status ConvertHeader();
+  absl::Status HeaderAttribute(std::string_view key, mlir::NodeId value);
+  absl::Status ResultAttributes(const Op& function);
+  void SortAliases();
+  void NameInstructions();
+  // The part of a name after the last `/`, of characters that names may have.
+  static std::string CleanName(std::string_view text);
+  int64_t StackFrameOf(mlir::NodeId location);
   absl::Status ArgumentAttributes(const Op& function);
   MetadataId MetadataOf(mlir::NodeId location);
 
   // ---- converters of operations.def ----
   absl::Status Dispatch(const Op& op);
   absl::Status ConvertNone(const Op& op);
+  absl::Status ConvertNothing(const Op& op);
+  absl::Status ConvertShardingConstraint(const Op& op);
   absl::Status ConvertReturn(const Op& op);
   absl::Status ConvertCall(const Op& op);
   absl::Status ConvertComposite(const Op& op);
@@ -207,6 +239,8 @@ class Converter {
   absl::Status ConvertSend(const Op& op);
   absl::Status ConvertRecv(const Op& op);
   absl::Status ConvertCustomCall(const Op& op);
+  absl::Status ConvertRaggedAllToAll(const Op& op);
+  absl::Status AnnotateTransfer(const Op& op, InstructionId id);
   absl::Status ConvertConditional(const Op& op);
   absl::Status ConvertWhile(const Op& op);
   absl::Status ConvertAsyncStart(const Op& op);
@@ -251,6 +285,11 @@ class Converter {
   absl::flat_hash_map<uint32_t, bool> open_functions_;
   mlir::OperationId root_;  // the module of main; invalid: functions without one
   MetadataId metadata_;
+  absl::flat_hash_map<uint32_t, MetadataId> metadata_of_;  // by location
+  std::map<std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>, int32_t> file_locations_;
+  std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_place_;
+  SdyMeshes meshes_;
+  int64_t regions_ = 0;  // named so far
   std::vector<Shape> known_shapes_;  // by mlir::NodeId of the type
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "parser/mlir/quantized.h"
 #include "parser/stablehlo/convert.h"
 #include "parser/stablehlo/verify_rules.h"
 
@@ -17,47 +18,9 @@ using mlir::TypeConstraint;
 
 namespace {
 
-bool IsQuantized(const mlir::NodeTable& n, NodeId element) {
-  return n.kind(element) == NodeKind::kDialectType && n.text(element).starts_with("quant.uniform");
-}
-
-// Quantized with a scale for each index of a dimension.
-bool IsPerAxis(const mlir::NodeTable& n, NodeId element) {
-  return IsQuantized(n, element) && n.text(element).find('{') != std::string_view::npos;
-}
-
-// Operations that take values with a scale for each index of a dimension.
-bool TakesPerAxis(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"stablehlo.add",
-                                                "stablehlo.broadcast_in_dim",
-                                                "stablehlo.dynamic_broadcast_in_dim",
-                                                "stablehlo.constant",
-                                                "stablehlo.convolution",
-                                                "stablehlo.dynamic_conv",
-                                                "stablehlo.custom_call",
-                                                "stablehlo.dot_general",
-                                                "stablehlo.dot",
-                                                "stablehlo.reshape",
-                                                "stablehlo.dynamic_reshape",
-                                                "stablehlo.transpose",
-                                                "stablehlo.uniform_quantize",
-                                                "stablehlo.uniform_dequantize",
-                                                "stablehlo.return",
-                                                "stablehlo.composite",
-                                                "stablehlo.while",
-                                                "stablehlo.tuple",
-                                                "stablehlo.get_tuple_element",
-                                                "stablehlo.convert",
-                                                "stablehlo.if",
-                                                "stablehlo.case",
-                                                "stablehlo.bitcast_convert",
-                                                "stablehlo.get_dimension_size",
-                                                "stablehlo.outfeed",
-                                                "stablehlo.send",
-                                                "stablehlo.infeed",
-                                                "stablehlo.recv",
-                                                "stablehlo.case"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+std::optional<mlir::QuantizedType> QuantizedOf(const mlir::NodeTable& n, NodeId element) {
+  if (n.kind(element) != NodeKind::kDialectType) return std::nullopt;
+  return mlir::ParseQuantized(n.text(element));
 }
 
 bool IsIntegerType(const mlir::NodeTable& n, NodeId element) {
@@ -102,6 +65,8 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
       return integer(64) && n.ints(value)[0] >= 0;
     case AttributeKind::kPositive:
       return integer(64) && n.ints(value)[0] > 0;
+    case AttributeKind::kPositive32:
+      return integer(32) && n.ints(value)[0] > 0;
     case AttributeKind::kIndex32:
       return integer(32) && n.ints(value)[0] >= 0;
     case AttributeKind::kF32:
@@ -154,6 +119,9 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
       return dialect("stablehlo.token");
     case TypeConstraint::kTuple:
       return kind == NodeKind::kTupleType;
+    case TypeConstraint::kTensorOrToken:
+      if (dialect("stablehlo.token") || kind != NodeKind::kTensorType) return true;
+      break;
     default:
       break;
   }
@@ -162,12 +130,26 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
   const absl::Span<const int64_t> sizes = n.ints(type);
   const bool pred = IsPred(n, e), integer = IsIntegerType(n, e), is_float = IsFloatType(n, e),
              complex = IsComplexType(n, e);
-  const bool quantized = IsQuantized(n, e), index = n.kind(e) == NodeKind::kIndexType;
+  const std::optional<mlir::QuantizedType> parameters = QuantizedOf(n, e);
+  const bool any_quantized = parameters ? mlir::FitsTensor(*parameters, n.ints(type))
+                                        : n.kind(e) == NodeKind::kDialectType && n.text(e).starts_with("quant.uniform");
+  const bool quantized = any_quantized && !(parameters && parameters->axis);
+  const bool index = n.kind(e) == NodeKind::kIndexType;
   const bool is_unsigned = integer && n.ints(e)[1] == static_cast<int64_t>(mlir::Signedness::kUnsigned);
   const auto dynamic = std::count(sizes.begin(), sizes.end(), mlir::kDynamicSize);
   switch (constraint) {
+    case TypeConstraint::kTensorOrToken:
     case TypeConstraint::kTensor:
       return pred || integer || is_float || complex || quantized || index;
+    case TypeConstraint::kTensorPerAxis:
+      return pred || integer || is_float || complex || any_quantized || index;
+    case TypeConstraint::kConstant:
+      return (pred || integer || is_float || complex || any_quantized) && dynamic == 0;
+    case TypeConstraint::kStaticDims:
+      return sizes.size() == 1 && (integer || index) && dynamic == 0;
+    case TypeConstraint::kStaticPerAxis:
+      return (pred || integer || is_float || complex || any_quantized || index) &&
+             (dynamic == 0 || (dynamic == 1 && n.child_count(type) > 1));
     case TypeConstraint::kStatic:
       return (pred || integer || is_float || complex || quantized || index) &&
              (dynamic == 0 || (dynamic == 1 && n.child_count(type) > 1));
@@ -195,6 +177,8 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
       return is_float && (n.text(e) == "f32" || n.text(e) == "f64");
     case TypeConstraint::kFloatQ:
       return is_float || quantized;
+    case TypeConstraint::kFloatPerAxis:
+      return is_float || any_quantized;
     case TypeConstraint::kFloatComplex:
       return is_float || complex;
     case TypeConstraint::kFloatComplexQ:
@@ -210,7 +194,7 @@ bool Satisfies(const mlir::NodeTable& n, TypeConstraint constraint, NodeId type)
     case TypeConstraint::kDims:
       return sizes.size() == 1 && (integer || index);
     case TypeConstraint::kQuantized:
-      return quantized;
+      return any_quantized;
     case TypeConstraint::kUi32:
       return sizes.empty() && is_unsigned && n.ints(e)[0] == 32;
     default:
@@ -247,8 +231,7 @@ bool Rules::CheckValues(const std::vector<mlir::ValueDefinition>& definitions, a
     const mlir::ValueDefinition& d = definitions[at];
     if (!values[i].valid()) continue;
     const NodeId type = m.type(values[i]);
-    const bool per_axis = n.kind(type) == NodeKind::kTensorType && IsPerAxis(n, n.child(type, 0));
-    if (Satisfies(n, d.constraint, type) && (!per_axis || TakesPerAxis(n.str(op.name)))) continue;
+    if (Satisfies(n, d.constraint, type)) continue;
     good = Fail(StrCat(what, " #", i, " must be ", d.variadic ? "variadic of " : "", mlir::Describe(d.constraint),
                        ", but got '", mlir::ToText(n, m.type(values[i])), "'"));
   }
@@ -279,10 +262,17 @@ bool Rules::CheckTable() {
 }
 
 void VerifyProgram(const mlir::Module& program, DiagnosticSink* sink) {
+  Symbols symbols;
+  for (const mlir::Operation& op : program.operations) {
+    const std::string_view name = program.nodes.str(op.name);
+    if (name != "func.func" && !name.ends_with(".mesh")) continue;
+    const mlir::NodeId symbol = program.attribute(op, "sym_name");
+    if (symbol.valid()) symbols.emplace(program.nodes.text(symbol), &op);
+  }
   for (const mlir::Operation& op : program.operations) {
     if (op.definition == nullptr || sink->limit_reached()) continue;
     if (op.definition->dialect != "stablehlo" && op.definition->dialect != "chlo") continue;
-    Rules rules(program, op, sink);
+    Rules rules(program, op, symbols, sink);
     if (rules.CheckTable()) rules.CheckOperation();
   }
   if (!sink->has_errors()) CheckByInference(program, sink);

@@ -2,6 +2,7 @@
 // Rules of dots and convolutions.
 #include <algorithm>
 
+#include "parser/mlir/convolution_numbers.h"
 #include "parser/stablehlo/verify_rules.h"
 
 namespace hlokit::stablehlo {
@@ -16,7 +17,6 @@ bool Rules::CheckPrecision() {
 }
 
 bool Rules::CheckDotGeneral() {
-  if (!CheckPrecision()) return false;
   const NodeId numbers = m.attribute(op, "dot_dimension_numbers");
   if (n.kind(numbers) != NodeKind::kFields) return true;
   const NodeId lhs = operand(0), rhs = operand(1);
@@ -97,8 +97,23 @@ bool Rules::CheckDotGeneral() {
   return Fail("dot algorithm not known to be supported on any hardware");
 }
 
+bool Rules::CheckDot() {
+  const NodeId lhs = operand(0), rhs = operand(1);
+  if (rank(lhs) < 1 || rank(lhs) > 2 || rank(rhs) < 1 || rank(rhs) > 2) {
+    return FailInference("expected both lhs/rhs ranks to be either 1 or 2");
+  }
+  if (!SizesAgree(sizes(lhs).back(), sizes(rhs)[0])) {
+    return FailInference(StrCat("contracting dimensions of lhs and rhs must have compatible sizes, but got ",
+                                sizes(lhs).back(), " and ", sizes(rhs)[0]));
+  }
+  Ints shape;
+  if (rank(lhs) == 2) shape.push_back(sizes(lhs)[0]);
+  if (rank(rhs) == 2) shape.push_back(sizes(rhs)[1]);
+  // The types of elements may differ: the result has one of its own.
+  return CheckResults({TensorOf(shape, element(result()))});
+}
+
 bool Rules::CheckConvolution() {
-  if (!CheckPrecision()) return false;
   const NodeId lhs = operand(0), rhs = operand(1);
   if (!IsQuantized(lhs) && !IsQuantized(rhs) && element(lhs) != element(rhs)) {
     return Fail(StrCat("expects lhs and rhs to have compatible element type. Got: '", Text(element(lhs)), "' and '",
@@ -112,62 +127,21 @@ bool Rules::CheckConvolution() {
     return Fail(StrCat("expects convolution arguments to have same number of dimensions. Got: '", Text(lhs), "' and '",
                        Text(rhs), "'."));
   }
-  const NodeId numbers = m.attribute(op, "dimension_numbers");
-  // [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], or named fields, as places of batch, feature and spatial dimensions.
+  mlir::ConvolutionNumbers numbers;
+  if (std::string message = mlir::ReadConvolutionNumbers(n, m.attribute(op, "dimension_numbers"), &numbers);
+      !message.empty()) {
+    return Fail(std::move(message));
+  }
   Ints parts[3];
   size_t spatial[3] = {};
-  int64_t batch = 0, feature = 0, kernel_input = 0, kernel_output = 0;
-  Ints kernel_spatial;
-  if (n.kind(numbers) == NodeKind::kVerbatim && n.text(numbers).find('[') != std::string_view::npos) {
-    std::string_view text = n.text(numbers);
-    for (size_t p = 0; p < 3; ++p) {
-      const size_t open = text.find('['), close = text.find(']');
-      if (open == std::string_view::npos || close == std::string_view::npos || close < open) return true;
-      std::string_view list = text.substr(open + 1, close - open - 1);
-      int64_t at = 0;
-      std::vector<std::pair<int64_t, int64_t>> numbered;
-      while (!list.empty()) {
-        const size_t comma = std::min(list.find(','), list.size());
-        std::string_view word = list.substr(0, comma);
-        while (word.starts_with(' ')) word.remove_prefix(1);
-        while (word.ends_with(' ')) word.remove_suffix(1);
-        if (p == 0 && word == "b") batch = at;
-        if (p == 0 && word == "f") feature = at;
-        if (p == 1 && word == "i") kernel_input = at;
-        if (p == 1 && word == "o") kernel_output = at;
-        if (!word.empty() && word[0] >= '0' && word[0] <= '9') numbered.push_back({word[0] - '0', at});
-        ++at;
-        list.remove_prefix(std::min(comma + 1, list.size()));
-      }
-      std::sort(numbered.begin(), numbered.end());
-      if (p == 1) {
-        for (const auto& entry : numbered) kernel_spatial.push_back(entry.second);
-      }
-      spatial[p] = numbered.size();
-      for (int64_t i = 0; i < at; ++i) parts[p].push_back(i);
-      text.remove_prefix(close + 1);
-    }
-    if (batch >= rank(lhs) || feature >= rank(lhs)) batch = feature = 0;
-  } else if (n.kind(numbers) == NodeKind::kFields) {
-    const auto one = [&](std::string_view name) { return n.IntegerValue(n.Entry(numbers, name)).value_or(0); };
-    constexpr std::string_view kNames[3][3] = {
-        {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"},
-        {"kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions"},
-        {"output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"}};
-    for (size_t p = 0; p < 3; ++p) {
-      parts[p] = {one(kNames[p][0]), one(kNames[p][1])};
-      const Ints places = Field(numbers, kNames[p][2]);
-      spatial[p] = places.size();
-      parts[p].insert(parts[p].end(), places.begin(), places.end());
-    }
-    batch = parts[0][0];
-    feature = parts[0][1];
-    kernel_input = parts[1][0];
-    kernel_output = parts[1][1];
-    kernel_spatial = Field(numbers, kNames[1][2]);
-  } else {
-    return true;
+  for (size_t p = 0; p < 3; ++p) {
+    const mlir::ConvolutionNumbers::Part& part = numbers.parts[p];
+    parts[p] = {part.first, part.second};
+    parts[p].insert(parts[p].end(), part.spatial.begin(), part.spatial.end());
+    spatial[p] = part.spatial.size();
   }
+  const auto [batch, feature, input_spatial] = numbers.parts[0];
+  const auto [kernel_input, kernel_output, kernel_spatial] = numbers.parts[1];
   if (spatial[0] != spatial[1] || spatial[0] != spatial[2]) {
     return Fail(StrCat("expects the same size for input, kernel and output spatial-dimensions, but got ", spatial[0],
                        ", ", spatial[1], ", and ", spatial[2], " resp."));
@@ -194,6 +168,10 @@ bool Rules::CheckConvolution() {
   const auto divides = [](int64_t divisor, int64_t value) {
     return value == mlir::kDynamicSize || value % divisor == 0;
   };
+  if (groups > 1 && batches > 1) {
+    return Fail(StrCat("expects batch_group_count and feature_group_count not to be both greater than 1. Got ", batches,
+                       " and ", groups, " resp."));
+  }
   if (!divides(batches, size(lhs, batch))) {
     return Fail(StrCat("expects input batch dimension (", size(lhs, batch),
                        ") to be divisible by batch_group_count. Got batch_group_count = ", batches, "."));
@@ -215,13 +193,51 @@ bool Rules::CheckConvolution() {
     return Fail(StrCat("expects kernel output feature dimension (", size(rhs, kernel_output),
                        ") to be divisible by feature_group_count. For feature_group_count = ", groups, "."));
   }
-  if (groups > 1 && batches > 1) {
-    return Fail(StrCat("expects batch_group_count and feature_group_count not to be both greater than 1. Got ", batches,
-                       " and ", groups, " resp."));
-  }
   Ints window;
   for (int64_t d : kernel_spatial) window.push_back(size(rhs, d));
   return CheckWindow(spatial[0], window, "lhs_dilation", "rhs_dilation");
+}
+
+bool Rules::CheckConvolutionResult() {
+  mlir::ConvolutionNumbers numbers;
+  if (!mlir::ReadConvolutionNumbers(n, m.attribute(op, "dimension_numbers"), &numbers).empty()) return true;
+  const auto& [input, kernel, output] = numbers.parts;
+  const auto size = [&](NodeId type, int64_t d) { return sizes(type)[static_cast<size_t>(d)]; };
+  Ints shape(sizes(operand(0)).size(), mlir::kDynamicSize);
+  const int64_t batch = size(operand(0), input.first), groups = Int("batch_group_count", 1);
+  shape[static_cast<size_t>(output.first)] = batch == mlir::kDynamicSize ? batch : batch / groups;
+  shape[static_cast<size_t>(output.second)] = size(operand(1), kernel.second);
+  const Ints strides = List("window_strides"), padding = List("padding"), base = List("lhs_dilation"),
+             dilation = List("rhs_dilation");
+  const auto at = [](const Ints& list, size_t i, int64_t absent) { return i < list.size() ? list[i] : absent; };
+  const auto dilated = [](int64_t length, int64_t by, int64_t* result) {
+    return length == 0 ? (*result = 0, true)
+                       : !__builtin_mul_overflow(length - 1, by, result) && !__builtin_add_overflow(*result, 1, result);
+  };
+  for (size_t i = 0; i < input.spatial.size(); ++i) {
+    const int64_t length = size(operand(0), input.spatial[i]), window = size(operand(1), kernel.spatial[i]);
+    if (length == mlir::kDynamicSize || window == mlir::kDynamicSize) continue;
+    int64_t whole = 0, extent = 0;
+    if (!dilated(length, at(base, i, 1), &whole) || !dilated(window, at(dilation, i, 1), &extent) ||
+        __builtin_add_overflow(whole, at(padding, 2 * i, 0), &whole) ||
+        __builtin_add_overflow(whole, at(padding, 2 * i + 1, 0), &whole)) {
+      return Fail(StrCat("window of spatial dimension ", i, " is too large"));
+    }
+    shape[static_cast<size_t>(output.spatial[i])] =
+        whole < extent || whole <= 0 ? 0 : (whole - extent) / at(strides, i, 1) + 1;
+  }
+  if (ShapesAgree(shape, sizes(result()))) return true;
+  return Fail(StrCat("inferred shape '[", ListText(shape), "]' is incompatible with return type of operation ",
+                     TypesText({result()})));
+}
+
+bool Rules::CheckDynamicPadding() {
+  const NodeId padding = operand(2);
+  const int64_t shape[] = {rank(operand(0)) - 2, 2};
+  if (rank(padding) != 2) return Fail(StrCat("expects padding to be of rank 2, but got ", rank(padding)));
+  if (ShapesAgree(sizes(padding), shape)) return true;
+  return Fail(
+      StrCat("expects padding to be of shape [", ListText(shape), "], but got [", ListText(sizes(padding)), "]"));
 }
 
 }  // namespace hlokit::stablehlo

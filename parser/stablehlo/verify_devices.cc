@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations among several devices, and of operations that move data.
+// Rules of operations among several devices.
 #include <algorithm>
 
 #include "parser/stablehlo/verify_rules.h"
@@ -12,6 +12,8 @@ using mlir::NodeKind;
 bool Rules::CheckGroups() {
   const NodeId groups = m.attribute(op, "replica_groups");
   const std::string_view name = n.str(op.name);
+  const bool equal_sizes =
+      name == "stablehlo.all_gather" || name == "stablehlo.all_to_all" || name == "stablehlo.reduce_scatter";
   if (groups.valid() && n.kind(groups) == NodeKind::kDense) {
     const NodeId type = n.child(groups, 0);
     if (sizes(type).size() != 2) return Fail("replica groups should be a rank 2 tensor");
@@ -23,7 +25,8 @@ bool Rules::CheckGroups() {
     std::vector<uint8_t> seen(static_cast<size_t>(count), 0);
     for (int64_t id : ids) {
       if (id < -1) return Fail(StrCat("Invalid replica id ", id));
-      if (id == -1) continue;
+      if (id == -1 && equal_sizes) return Fail(StrCat("Invalid replica id ", id));
+      if (id == -1) continue;  // of a shorter group
       if (id < count && seen[static_cast<size_t>(id)]++ != 0)
         return Fail(StrCat("replica id #", id, " seen more than once"));
     }
@@ -37,14 +40,8 @@ bool Rules::CheckGroups() {
     // The mesh that the groups name is defined in the module.
     const NodeId mesh = n.Entry(groups, "mesh");
     if (mesh.valid() && n.kind(mesh) == NodeKind::kSymbol) {
-      bool found = false;
-      for (const mlir::Operation& other : m.operations) {
-        const std::string_view other_name = n.str(other.name);
-        if (!other_name.ends_with(".mesh")) continue;
-        const NodeId symbol = m.attribute(other, "sym_name");
-        found = found || (symbol.valid() && n.text(symbol) == n.text(mesh));
-      }
-      if (!found) return Fail(StrCat("replica_groups: mesh symbol '", n.text(mesh), "' not found"));
+      if (!symbols_.contains(n.text(mesh)))
+        return Fail(StrCat("replica_groups: mesh symbol '", n.text(mesh), "' not found"));
     }
   }
   if (Has("use_global_device_ids")) {
@@ -74,9 +71,35 @@ bool Rules::CheckCollective() {
   if (op.region_count == 0) return true;
   for (size_t i = 0; i < data; ++i) {
     const NodeId scalar = const_cast<mlir::NodeTable&>(n).Tensor({}, element(operand(i)));
-    if (!CheckReducer(0, {operand(i)}, {scalar})) return false;
+    if (!CheckReducer(0, {operand(i)}, {scalar}, {})) return false;
   }
   return true;
+}
+
+bool Rules::CheckAllToAll() {
+  const int64_t split = Int("split_dimension"), concat = Int("concat_dimension"), count = Int("split_count", 1);
+  if (op.operand_count != op.result_count) return Fail("requires the same number of operands and results");
+  in_inference_ = true;
+  if (!CheckGroups()) return false;
+  std::vector<NodeId> types;
+  for (size_t i = 0; i < op.operand_count; ++i) {
+    const NodeId type = operand(i);
+    for (const auto& [dimension, name] : {std::pair(split, "split_dimension"), std::pair(concat, "concat_dimension")}) {
+      if (dimension < rank(type)) continue;
+      return Fail(StrCat("AllToAll ", name, " ", dimension, " is out-of-bounds for input rank ", rank(type)));
+    }
+    Ints shape(sizes(type).begin(), sizes(type).end());
+    int64_t& from = shape[static_cast<size_t>(split)];
+    if (from != mlir::kDynamicSize && from % count != 0) {
+      return Fail(StrCat("split dimension has size ", from, ", expected to be a multiple of split_count ", count));
+    }
+    if (from != mlir::kDynamicSize) from /= count;
+    int64_t& to = shape[static_cast<size_t>(concat)];
+    if (to != mlir::kDynamicSize && __builtin_mul_overflow(to, count, &to)) return Fail("the result is too large");
+    types.push_back(TensorOf(shape, element(type)));
+  }
+  in_inference_ = false;
+  return CheckResults(types);
 }
 
 bool Rules::CheckAllGather() {
@@ -153,96 +176,11 @@ bool Rules::CheckChannelType() {
   const int64_t type = n.IntegerValue(n.Entry(channel, "type")).value_or(0);
   const bool host = Int("is_host_transfer") != 0;
   const bool send = n.str(op.name) == "stablehlo.send";
+  in_inference_ = send;
   if (!host && type != 1) return Fail("channel_type should be DEVICE_TO_DEVICE when is_host_transfer is false");
   if (host && type != (send ? 2 : 3)) {
     return Fail(StrCat("channel_type should be ", send ? "DEVICE_TO_HOST" : "HOST_TO_DEVICE",
                        " when is_host_transfer is true"));
-  }
-  return true;
-}
-
-// ---- moving data ----
-
-bool Rules::CheckBroadcastInDim() {
-  const NodeId from = operand(0), to = result();
-  const Ints dimensions = List("broadcast_dimensions");
-  if (static_cast<int64_t>(dimensions.size()) != rank(from)) {
-    return Fail(
-        StrCat("broadcast_dimensions size (", dimensions.size(), ") does not match operand rank (", rank(from), ")"));
-  }
-  Ints copy = dimensions;
-  std::sort(copy.begin(), copy.end());
-  if (std::adjacent_find(copy.begin(), copy.end()) != copy.end())
-    return Fail("broadcast_dimensions should not have duplicates");
-  for (size_t i = 0; i < dimensions.size(); ++i) {
-    const int64_t d = dimensions[i];
-    if (d < 0 || d >= rank(to)) {
-      return Fail(StrCat("broadcast_dimensions contains invalid value ", d, " for result with rank ", rank(to)));
-    }
-    const int64_t size = sizes(from)[i], wide = sizes(to)[static_cast<size_t>(d)];
-    if (size == 1 || SizesAgree(size, wide)) continue;
-    return Fail(StrCat("size of operand dimension ", i, " (", size, ") is not ",
-                       n.str(op.name) == "stablehlo.broadcast_in_dim" ? "equal to 1 or" : "compatible with",
-                       " size of result dimension ", d, " (", wide, ")"));
-  }
-  return true;
-}
-
-bool Rules::CheckBitcastConvert() {
-  const std::optional<ElementType> from = n.HloElementType(element(operand(0))),
-                                   to = n.HloElementType(element(result()));
-  if (!from || !to) return true;
-  if (IsComplex(*from) != IsComplex(*to)) return Fail("cannot convert between real and complex types");
-  const auto bits = [](ElementType type) { return type == ElementType::kPred ? 1 : BitsOf(type); };
-  const bool narrower = bits(*to) < bits(*from);
-  const NodeId small = narrower ? result() : operand(0), large = narrower ? operand(0) : result();
-  const int64_t ratio = std::max(bits(*from), bits(*to)) / std::min(bits(*from), bits(*to));
-  if (bits(*from) != bits(*to) && rank(small) != rank(large) + 1) {
-    return Fail(StrCat("rank of smaller element type (", rank(small),
-                       ") should be 1 more than rank of larger element type (", rank(large), "), but ", rank(small),
-                       " != ", rank(large), " + 1."));
-  }
-  const absl::Span<const int64_t> shared = sizes(small).subspan(0, std::min(sizes(small).size(), sizes(large).size()));
-  if (!ShapesAgree(shared, sizes(large))) {
-    return Fail(
-        StrCat("operand and result shapes must match except for the innermost dimension of the shape with the "
-               "smaller element type. Got: '",
-               Text(operand(0)), "' and '", Text(result()), "'."));
-  }
-  if (bits(*from) != bits(*to) && !SizesAgree(sizes(small).back(), ratio)) {
-    return Fail(StrCat("requires compatible bit widths. Got: '", Text(operand(0)), "' and '", Text(result()), "', but ",
-                       std::min(bits(*from), bits(*to)), " * ", sizes(small).back(),
-                       " != ", std::max(bits(*from), bits(*to)), "."));
-  }
-  return true;
-}
-
-bool Rules::CheckReshape() {
-  if (!IsStatic(operand(0)) || !IsStatic(result())) return true;
-  const auto count = [&](NodeId type) {
-    int64_t product = 1;
-    for (int64_t size : sizes(type)) {
-      if (__builtin_mul_overflow(product, size, &product)) return int64_t{-1};
-    }
-    return product;
-  };
-  if (count(operand(0)) == count(result())) return true;
-  return Fail(StrCat("number of output elements (", count(result()), ") doesn't match expected number of elements (",
-                     count(operand(0)), ")"));
-}
-
-bool Rules::CheckReverse() {
-  const Ints dimensions = List("dimensions");
-  for (size_t i = 0; i < dimensions.size(); ++i) {
-    const int64_t d = dimensions[i];
-    if (std::find(dimensions.begin(), dimensions.begin() + static_cast<std::ptrdiff_t>(i), d) !=
-        dimensions.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return Fail(StrCat("dimensions should be unique. Got: ", ListText(dimensions)));
-    }
-    if (d < 0) return Fail(StrCat("all dimensions should be non-negative. Got dimension: ", d, "."));
-    if (d >= rank(operand(0))) {
-      return Fail(StrCat("all dimensions should be between [0, ", rank(operand(0)), "). Got dimension: ", d, "."));
-    }
   }
   return true;
 }

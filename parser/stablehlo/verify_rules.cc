@@ -2,47 +2,66 @@
 #include "parser/stablehlo/verify_rules.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 using mlir::NodeKind;
 
-bool Rules::CheckOperation() {
-  const std::string_view name = n.str(op.name);
+namespace {
+
+using Check = bool (Rules::*)();
+
+struct Row {
+  std::string_view name, rules;
+};
+constexpr Row kRows[] = {
+#define CONSTRAINTS(name, rules) {name, rules},
+#include "parser/stablehlo/constraints.def"
+};
+
+// The checks of a list of rules. A rule that is not in rules.def ends the program: a test reads every row.
+std::vector<Check> ReadRules(std::string_view text) {
   struct Rule {
     std::string_view name;
-    bool (Rules::*check)();
+    Check check;
   };
   static constexpr Rule kRules[] = {
-      {"stablehlo.reduce", &Rules::CheckReduce},
-      {"stablehlo.reduce_window", &Rules::CheckReduceWindow},
-      {"stablehlo.select_and_scatter", &Rules::CheckSelectAndScatter},
-      {"stablehlo.scatter", &Rules::CheckScatter},
-      {"stablehlo.while", &Rules::CheckWhile},
-      {"stablehlo.dot_general", &Rules::CheckDotGeneral},
-      {"stablehlo.dot", &Rules::CheckPrecision},
-      {"stablehlo.convolution", &Rules::CheckConvolution},
-      {"stablehlo.dynamic_conv", &Rules::CheckConvolution},
-      {"stablehlo.all_reduce", &Rules::CheckCollective},
-      {"stablehlo.reduce_scatter", &Rules::CheckReduceScatter},
-      {"stablehlo.collective_reduce", &Rules::CheckCollective},
-      {"stablehlo.all_gather", &Rules::CheckAllGather},
-      {"stablehlo.all_to_all", &Rules::CheckGroups},
-      {"stablehlo.collective_broadcast", &Rules::CheckCollective},
-      {"stablehlo.collective_permute", &Rules::CheckPermute},
-      {"stablehlo.send", &Rules::CheckChannelType},
-      {"stablehlo.recv", &Rules::CheckChannelType},
-      {"stablehlo.broadcast_in_dim", &Rules::CheckBroadcastInDim},
-      {"stablehlo.dynamic_broadcast_in_dim", &Rules::CheckBroadcastInDim},
-      {"stablehlo.bitcast_convert", &Rules::CheckBitcastConvert},
-      {"stablehlo.reshape", &Rules::CheckReshape},
-      {"stablehlo.reverse", &Rules::CheckReverse},
+#define RULE(name, function, description) {name, &Rules::function},
+#include "parser/stablehlo/rules.def"
   };
-  for (const Rule& rule : kRules) {
-    if (rule.name == name) return (this->*rule.check)();
+  std::vector<Check> checks;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const auto* const found =
+        std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return rule.name == word; });
+    if (found == std::end(kRules)) std::abort();
+    checks.push_back(found->check);
   }
-  return CheckAccuracy();
+  return checks;
+}
+
+// By row of operations.def.
+std::vector<std::vector<Check>> ReadConstraints() {
+  std::vector<std::vector<Check>> table(mlir::AllDefinitions().size());
+  for (const Row& row : kRows) {
+    const mlir::OpDefinition* const definition = mlir::FindDefinition(row.name);
+    if (definition == nullptr) std::abort();
+    table[definition->row] = ReadRules(row.rules);
+  }
+  return table;
+}
+
+}  // namespace
+
+bool Rules::CheckOperation() {
+  static const auto* const kTable = new std::vector<std::vector<Check>>(ReadConstraints());
+  for (Check check : (*kTable)[op.definition->row]) {
+    if (!(this->*check)()) return false;
+  }
+  return true;
 }
 
 bool Rules::IsStatic(NodeId type) const {
@@ -73,23 +92,6 @@ bool Rules::Compatible(NodeId a, NodeId b) const {
   if (a == b) return true;
   if (!IsTensor(a) || !IsTensor(b)) return false;
   return CompatibleElements(element(a), element(b)) && ShapesAgree(sizes(a), sizes(b));
-}
-
-bool Rules::CheckAccuracy() {
-  const NodeId value = m.attribute(op, "result_accuracy");
-  if (!value.valid() || n.kind(value) != NodeKind::kFields) return true;
-  const NodeId mode = n.Entry(value, "mode");
-  if (!mode.valid() || n.kind(mode) != NodeKind::kEnum) return true;
-  const std::string_view text = n.str(StringId(static_cast<uint32_t>(n.ints(mode)[0])));
-  bool any = false;
-  for (std::string_view name : {"atol", "rtol", "ulps"}) {
-    const NodeId number = n.Entry(value, name);
-    any = any || (number.valid() && !n.ints(number).empty() && n.ints(number)[0] != 0);
-  }
-  if (text != "TOLERANCE" && any) {
-    return Fail(StrCat("Invalid tolerances for ResultAccuracyAttr with mode ", text, ", must be all zero."));
-  }
-  return true;
 }
 
 }  // namespace hlokit::stablehlo

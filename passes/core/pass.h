@@ -72,12 +72,23 @@ struct Latency {
   uint32_t links = 0;
 };
 
+// Counts the applications of rewrite rules, and stops at a limit: to find the first that changes the results.
+struct RewriteLimit {
+  int64_t limit = -1;  // no rule is applied after that many applications; none if negative
+  int64_t applied = 0;
+  // Of the application that reached the limit.
+  std::string rule;         // what it counts in the statistics
+  std::string instruction;  // that it matched, as text
+};
+
 // Callbacks into libraries that passes must not depend on, and the target. A null callback disables the feature.
 struct PassContext {
   // Evaluates an instruction whose operands are constants. Returns an error if the evaluation exceeds the limits.
   std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
   // The compilation target; null: passes that need one take the one that their options name.
   std::shared_ptr<const tpu::TpuTarget> target;
+  // Null: neither counted nor limited.
+  RewriteLimit* rewrites = nullptr;
 };
 
 class Pass {

@@ -17,8 +17,10 @@ constexpr std::string_view kRed = "\x1b[31m", kGreen = "\x1b[32m", kBold = "\x1b
                            kReset = "\x1b[0m";
 
 std::string QuantityText(double value, bool is_bytes) {
-  if (is_bytes) return HumanBytes(static_cast<int64_t>(value));
-  return value < 1e6 ? StrCat(static_cast<int64_t>(value)) : absl::StrFormat("%.4g", value);
+  if (is_bytes && std::abs(value) < 0x1p62) return HumanBytes(static_cast<int64_t>(value));
+  // A time may be below a microsecond.
+  const bool whole = std::abs(value) < 1e6 && value == std::floor(value);
+  return whole ? StrCat(static_cast<int64_t>(value)) : absl::StrFormat("%.4g", value);
 }
 
 // Returns "12 -> 15 (+25.0 %)".

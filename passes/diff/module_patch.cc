@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/diff/module_patch.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 #include "ir/text/printer.h"
@@ -25,6 +29,25 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
   return lines;
 }
 
+// Returns true for a name of HLO text.
+bool IsName(std::string_view name) {
+  return !name.empty() && absl::ascii_isdigit(static_cast<unsigned char>(name[0])) == 0 && name[0] != '.' &&
+         name[0] != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
+         });
+}
+
+// Returns an error unless the module has everything that is renamed.
+absl::Status CheckRenamed(const absl::flat_hash_map<std::string_view, std::string_view>& renamed,
+                          const absl::flat_hash_set<std::string_view>& names, std::string_view noun) {
+  std::string_view unknown;
+  for (const auto& [from, to] : renamed) {
+    if (!names.contains(from) && (unknown.empty() || from < unknown)) unknown = from;
+  }
+  if (unknown.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("patch: the module has no ", noun, " `", unknown, "` to rename"));
+}
+
 template <typename Names>
 absl::Status ReadNames(const nlohmann::json& patch, const char* member, Names* names) {
   const auto found = patch.find(member);
@@ -33,6 +56,11 @@ absl::Status ReadNames(const nlohmann::json& patch, const char* member, Names* n
   }
   for (const auto& [from, to] : found->items()) {
     if (!to.is_string()) return absl::InvalidArgumentError(StrCat("patch: ", member, ": expected names"));
+    for (const std::string& name : {from, to.template get<std::string>()}) {
+      if (!IsName(name)) {
+        return absl::InvalidArgumentError(StrCat("patch: ", member, ": `", absl::CEscape(name), "` is not a name"));
+      }
+    }
     names->emplace_back(from, to.template get<std::string>());
   }
   return absl::OkStatus();
@@ -139,6 +167,13 @@ absl::StatusOr<std::string> ApplyPatch(const Module& a, const ModulePatch& patch
   absl::flat_hash_map<std::string_view, std::string_view> instructions, computations;
   for (const auto& [from, to] : patch.instructions) instructions.emplace(from, to);
   for (const auto& [from, to] : patch.computations) computations.emplace(from, to);
+  absl::flat_hash_set<std::string_view> instruction_names, computation_names;
+  for (const Computation c : a.computations()) {
+    computation_names.insert(c.name());
+    for (const Instruction i : c.instructions()) instruction_names.insert(i.name());
+  }
+  if (absl::Status s = CheckRenamed(instructions, instruction_names, "instruction"); !s.ok()) return s;
+  if (absl::Status s = CheckRenamed(computations, computation_names, "computation"); !s.ok()) return s;
   for (const Computation c : a.computations()) {
     if (const auto to = computations.find(c.name()); to != computations.end()) {
       renamed.SetName(c.id(), strings.Intern(to->second));

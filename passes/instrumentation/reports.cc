@@ -119,6 +119,8 @@ std::string PassStatistics::Json() const {
 
 bool OptBisect::ShouldRun(const PassRun& run) {
   const bool runs = ++passes_seen_ <= limit_;
+  rewrite_limit_ = {};
+  if (passes_seen_ == limit_) rewrite_limit_.limit = rewrites_;
   write_(StrCat("BISECT: ", runs ? "running" : "NOT running", " pass (", passes_seen_, ") ", run.info.name, "\n"));
   return runs;
 }

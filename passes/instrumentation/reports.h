@@ -83,14 +83,18 @@ class PassStatistics : public PassInstrumentation {
   std::vector<Pass::Statistic> counts_before_;
 };
 
-// Runs the first `limit` passes and skips the rest, with a message for each in the style of LLVM's OptBisect.
+// Runs the first `limit` passes and skips the rest, with a message for each in the style of LLVM's OptBisect. Of the
+// last one only `rewrites` rewrites are done, unless that is negative; `rewrite_limit` is that of the pipeline's
+// context.
 class OptBisect : public PassInstrumentation {
  public:
-  OptBisect(int64_t limit, std::function<void(std::string_view)> write) : limit_(limit), write_(std::move(write)) {}
+  OptBisect(int64_t limit, int64_t rewrites, RewriteLimit* rewrite_limit, std::function<void(std::string_view)> write)
+      : limit_(limit), rewrites_(rewrites), rewrite_limit_(*rewrite_limit), write_(std::move(write)) {}
   bool ShouldRun(const PassRun& run) override;
 
  private:
-  int64_t limit_;
+  int64_t limit_, rewrites_;
+  RewriteLimit& rewrite_limit_;
   int64_t passes_seen_ = 0;
   std::function<void(std::string_view)> write_;
 };

@@ -2,8 +2,10 @@
 #include "passes/rewrite/pattern_rewriter.h"
 
 #include <algorithm>
+#include <string>
 
 #include "ir/graph/traversal.h"
+#include "ir/text/printer.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 
@@ -100,6 +102,9 @@ bool PatternRewriter::Run() {
     bool mixes = false;
     for (Instruction operand : i.operands()) mixes |= MixesTypes(operand);
     if (mixes) continue;
+    if (limit_ != nullptr && limit_->limit >= 0 && limit_->applied >= limit_->limit) break;
+    const bool last = limit_ != nullptr && limit_->applied + 1 == limit_->limit;
+    const std::string text = last ? ToString(i) : std::string();
     for (uint16_t rule : rules_.of(i.opcode())) {
       // A rule that did not apply may have changed these.
       SetInsertionPoint(id);
@@ -110,6 +115,11 @@ bool PatternRewriter::Run() {
       if (!dropped_metadata_.empty()) dropped_metadata_.clear();
       if (rules_[rule].apply(*this, i)) {
         ++applied_[rule];
+        if (limit_ != nullptr) ++limit_->applied;
+        if (last) {
+          limit_->rule = rules_[rule].name;
+          limit_->instruction = text;
+        }
         changed_ = true;
         break;
       }

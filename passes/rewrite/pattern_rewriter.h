@@ -63,6 +63,8 @@ class PatternRewriter : public Builder {
   PatternRewriter(Module* module, const RewritePatternSet* rules, const PassOptions* options,
                   RewriteScope where = RewriteScope::kEverywhere);
 
+  // Counts applications in `limit`, and stops where it says. Null: neither.
+  void SetLimit(RewriteLimit* limit) { limit_ = limit; }
   // Applies the rules until none applies. Returns true if the module changed.
   bool Run();
   // Returns how often each rule applied, by index.
@@ -122,6 +124,7 @@ class PatternRewriter : public Builder {
   const PassOptions* options_;
   mutable std::optional<SideEffects> effects_;  // computed on demand
   RewriteScope scope_;
+  RewriteLimit* limit_ = nullptr;
   bool changed_ = false;
   std::vector<InstructionId> made_;  // for the matched instruction
   std::vector<InstructionId> worklist_;

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ByteSource::OfMemory(std::string(reinterpret_cast<const char*>(data), size)), interp::ArrayFormat::kNpz);
   if (!file.ok()) return 0;
   for (size_t i = 0; i < file->names().size(); ++i) {
-    const absl::StatusOr<interp::StoredArray> array = file->Array(i);
+    const absl::StatusOr<interp::StoredArray> array = file->Array(i, 1 << 24);
     if (!array.ok() || array->dims.size() > 8) continue;
     // Shapes of arrays that no file of this size has are not made.
     if (interp::BytesOfDims(array->dims, array->element_bytes).value_or(UINT64_MAX) > 1 << 24) continue;

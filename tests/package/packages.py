@@ -29,6 +29,7 @@ COMMANDS = [
     "hlo-opt --passes=dce,cse example.hlo",
     "hlo-inspect hash example.hlo",
     "hlo-diff example.hlo example.hlo",
+    "hlo-reduce example.hlo --test='grep -q ENTRY {}' -o small.hlo",
     "hlo-run example.hlo --seed=1",
     "hlo-run example.hlo --device=v5e --timing-only --report=report",
     "ir-dump --model=mlp --emit=lazy",
@@ -222,10 +223,12 @@ def try_source(trials, archive, scratch):
         run("cmake", "-S", top, "-B", build, "-G", "Ninja", "-DHLOKIT_TESTS=OFF", "-DHLOKIT_BENCH=OFF",
             "-DHLOKIT_NODE=HLOKIT_NODE-NOTFOUND", "-DHLOKIT_NPM=HLOKIT_NPM-NOTFOUND",
             "-DCMAKE_PROGRAM_PATH=", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
-        run("ninja", "-C", build, "generated/report_page_text.cc", "generated/version.cc")
-        with open(f"{build}/generated/report_page_text.cc", encoding="utf-8") as made, \
-             open(f"{top}/tools/web/report/bundle/report_page_text.cc", encoding="utf-8") as bundled:
-            expect(made.read() == bundled.read(), "the page is not the bundled one")
+        run("ninja", "-C", build, "generated/report_page_text.cc", "generated/view_page_text.cc",
+            "generated/version.cc")
+        for page in ("report", "view"):
+            with open(f"{build}/generated/{page}_page_text.cc", encoding="utf-8") as made, \
+                 open(f"{top}/tools/web/bundle/{page}_page_text.cc", encoding="utf-8") as bundled:
+                expect(made.read() == bundled.read(), f"the {page} page is not the bundled one")
         commit = run("git", "-C", TOP, "rev-parse", "HEAD").stdout.strip()
         with open(f"{build}/generated/version.cc", encoding="utf-8") as file:
             found = re.search(r'kCommit = "([0-9a-f]+)"', file.read())

@@ -23,6 +23,7 @@
 #include "tracer/script/ir_builder.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/graph_key.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_reader.h"
 #include "tracer/text/ir_text.h"

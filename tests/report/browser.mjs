@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Chromium for the tests of the report page.
+// A Chromium for the tests of pages.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -43,6 +43,29 @@ export async function violations(page, axe) {
     return result.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 120)).join(" | ")}`);
   });
 }
+
+// Returns the fraction of pixels that differ by more than 40 of 255 between two pictures, given as data URIs, at
+// this width, and the difference of their heights as a fraction.
+export const differ = (page, a, b, width) => page.evaluate(async ([first, second, wide]) => {
+  const draw = async (uri) => {
+    const image = new Image();
+    image.src = uri;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = wide;
+    canvas.height = Math.max(1, Math.round((image.height / image.width) * wide));
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    context.imageSmoothingQuality = "high";
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return { canvas, data: context.getImageData(0, 0, canvas.width, canvas.height).data };
+  };
+  const x = await draw(first), y = await draw(second);
+  const size = Math.min(x.data.length, y.data.length);
+  let other = 0;
+  for (let k = 0; k < size; k += 4) other += Math.max(...[0, 1, 2].map((c) => Math.abs(x.data[k + c] - y.data[k + c]))) > 40 ? 1 : 0;
+  return { part: other / (size / 4), height: Math.abs(x.canvas.height - y.canvas.height) / Math.max(x.canvas.height, y.canvas.height), small: x.canvas.toDataURL("image/png") };
+}, [a, b, width]);
+export const uri = (bytes) => `data:image/png;base64,${bytes.toString("base64")}`;
 
 // Runs tests one by one and counts them.
 export class Tests {

@@ -251,6 +251,24 @@ try {
     await drawAll(other);
     await other.close();
   });
+  await test("a traced program has its graphs, threads and uncertainty, and sums that add up", async () => {
+    const traced = join(scratch, "traced");
+    execFileSync(join(flags.bin, "ir-dump"), ["--model=mlp", "--batch=64", "--hidden=32", "--devices=4", "--steps=4", "--device=v3:2x2",
+      "--straggler=2:1.5", `--report=${traced}`]);
+    const other = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    other.on("pageerror", (error) => errors.push(error.message));
+    await other.goto(pathToFileURL(join(traced, "index.html")).href);
+    await other.waitForFunction(() => document.body.dataset.ready);
+    assert.match(await other.textContent("#figures"), /± [0-9.]+ %/);
+    assert.match(await other.textContent("#time"), /SyncTensorsGraph\.2/);
+    await other.click("text=Threads (8)");
+    assert.match(await other.textContent("#host"), /Slow: replica 2, TPU:2 runtime/);
+    assert.equal(await other.$$eval("#choice-thread option", (list) => list.length), 10);
+    assert.match(await other.textContent("#unmodeled"), /Yes: each of these sums is its whole/);
+    await drawAll(other);
+    assert.deepEqual(await violations(other, axe), []);
+    await other.close();
+  });
   await test("text can be read in both colour schemes", async () => {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });

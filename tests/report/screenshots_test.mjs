@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Tests, drawAll, flags, launch, violations } from "./browser.mjs";
+import { Tests, differ, drawAll, flags, launch, uri, violations } from "./browser.mjs";
 
 const kept = join(dirname(fileURLToPath(import.meta.url)), "screenshots");
 const width = 80;          // of the compared pictures
@@ -105,29 +105,6 @@ const situations = [
   ["narrow", named, [four], ["figures", "time"], { viewport: { width: 390, height: 800 } }],
 ];
 
-// Returns the fraction of pixels that differ by more than 40 of 255 between two pictures, given as data URIs, at the
-// compared scale, and the difference of their heights as a fraction.
-const differ = (page, a, b) => page.evaluate(async ([first, second, wide]) => {
-  const draw = async (uri) => {
-    const image = new Image();
-    image.src = uri;
-    await image.decode();
-    const canvas = document.createElement("canvas");
-    canvas.width = wide;
-    canvas.height = Math.max(1, Math.round((image.height / image.width) * wide));
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.imageSmoothingQuality = "high";
-    context.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return { canvas, data: context.getImageData(0, 0, canvas.width, canvas.height).data };
-  };
-  const x = await draw(first), y = await draw(second);
-  const size = Math.min(x.data.length, y.data.length);
-  let other = 0;
-  for (let k = 0; k < size; k += 4) other += Math.max(...[0, 1, 2].map((c) => Math.abs(x.data[k + c] - y.data[k + c]))) > 40 ? 1 : 0;
-  return { part: other / (size / 4), height: Math.abs(x.canvas.height - y.canvas.height) / Math.max(x.canvas.height, y.canvas.height), small: x.canvas.toDataURL("image/png") };
-}, [a, b, width]);
-const uri = (bytes) => `data:image/png;base64,${bytes.toString("base64")}`;
-
 const tests = new Tests();
 const scratch = mkdtempSync(join(tmpdir(), "hlokit-screenshots-"));
 const { browser, axe } = await launch();
@@ -148,18 +125,18 @@ try {
         const picture = uri(await (await page.$(`#${id}`)).screenshot({ animations: "disabled" }));
         const file = join(kept, `${name}-${id}.png`);
         if (flags.update) {
-          const { small } = await differ(page, picture, picture);
+          const { small } = await differ(page, picture, picture, width);
           writeFileSync(file, Buffer.from(small.split(",")[1], "base64"));
           continue;
         }
         assert.ok(existsSync(file), `${file} is missing: --update=yes writes it`);
-        const { part, height } = await differ(page, picture, uri(readFileSync(file)));
+        const { part, height } = await differ(page, picture, uri(readFileSync(file)), width);
         assert.ok(part <= maxDifference && height <= maxHeight, `${id}: ${(100 * part).toFixed(1)} % of the pixels differ, the heights by ${height.toFixed(2)}`);
         // The comparison finds a chart that is missing.
         if (id !== "device" || name !== "straggler") continue;
         await page.$$eval("#device .chart", (charts) => charts.forEach((chart) => { chart.style.visibility = "hidden"; }));
         const blank = uri(await (await page.$("#device")).screenshot());
-        assert.ok((await differ(page, blank, uri(readFileSync(file)))).part > maxDifference, "a missing chart is not found");
+        assert.ok((await differ(page, blank, uri(readFileSync(file)), width)).part > maxDifference, "a missing chart is not found");
         await page.$$eval("#device .chart", (charts) => charts.forEach((chart) => { chart.style.visibility = ""; }));
       }
       assert.deepEqual(await violations(page, axe), []);

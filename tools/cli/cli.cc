@@ -417,14 +417,22 @@ void DiagnosticReporter::Show(const DiagnosticSink& sink, const SourceBuffer& so
 
 void DiagnosticReporter::ShowError(std::string_view where, std::string_view message, ExitCode code) {
   Fail(code);
+  ShowMessage("error", where, message);
+}
+
+void DiagnosticReporter::ShowWarning(std::string_view where, std::string_view message) {
+  ShowMessage("warning", where, message);
+}
+
+void DiagnosticReporter::ShowMessage(std::string_view severity, std::string_view where, std::string_view message) {
   if (!options_.json_diagnostics) {
-    PrintError(StrCat(ToolName(), ": error: ", where, where.empty() ? "" : ": ", message, "\n"));
+    PrintError(StrCat(ToolName(), ": ", severity, ": ", where, where.empty() ? "" : ": ", message, "\n"));
     return;
   }
   std::string object;
   TextWriter out(&object);
   JsonWriter json(&out, JsonLayout::kSpaced);
-  json.BeginObject().Member("file", where).Member("severity", "error").Member("kind", "tool");
+  json.BeginObject().Member("file", where).Member("severity", severity).Member("kind", "tool");
   json.Member("message", message).Member("hint", "").EndObject();
   out.Flush();
   AppendJson(object);

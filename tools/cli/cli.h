@@ -111,6 +111,9 @@ class DiagnosticReporter {
   // Prints an error without a location in a text.
   void ShowError(std::string_view where, std::string_view message, ExitCode code);
 
+  // Prints a warning without a location in a text.
+  void ShowWarning(std::string_view where, std::string_view message);
+
   // Returns kOk, or the highest code so far.
   int exit_code() const { return exit_code_; }
   // Raises exit_code() to at least `code`.
@@ -118,6 +121,7 @@ class DiagnosticReporter {
   void Finish();
 
  private:
+  void ShowMessage(std::string_view severity, std::string_view where, std::string_view message);
   std::unique_ptr<Module> Finish(const InputPart& part, DiagnosticSink* sink, std::unique_ptr<Module> module);
   void AppendJson(std::string_view objects);
 

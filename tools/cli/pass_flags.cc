@@ -56,7 +56,10 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_flag("--print-changed{whole}", print_changed_,
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
-  AddNumber(app, "--bisect-limit,--opt-bisect-limit", &bisect_limit_, "run this many passes and skip the rest", 0);
+  CLI::Option* const bisect =
+      AddNumber(app, "--bisect-limit,--opt-bisect-limit", &bisect_limit_, "run this many passes and skip the rest", 0);
+  AddNumber(app, "--bisect-rewrites", &bisect_rewrites_, "of the last of these passes, apply this many rewrites", 0)
+      ->needs(bisect);
   CLI::Option* const run =
       app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
                     "run the module on synthetic arguments before the passes and after each, and compare the results");
@@ -155,7 +158,8 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   printing.form = isatty(STDERR_FILENO) != 0 ? PrintOptions::Default() : PrintOptions::Lossless();
   PrintIr print(printing, WriteError);
   VerifyEach verify_each(verifier);
-  OptBisect bisect(bisect_limit_, WriteError);
+  RewriteLimit rewrites;
+  OptBisect bisect(bisect_limit_, bisect_rewrites_, &rewrites, WriteError);
   interp::EquivalenceCheck run(run_);
   // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
@@ -171,6 +175,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   PipelineOptions options;
   options.max_iterations = max_rounds_;
   options.context = interp::EvaluatingContext();
+  if (bisect_limit_ >= 0) options.context.rewrites = &rewrites;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;

@@ -48,6 +48,7 @@ class PassFlags {
   bool print_before_all_ = false, print_after_all_ = false;
   std::string print_changed_;
   int64_t bisect_limit_ = -1;
+  int64_t bisect_rewrites_ = -1;
   bool run_before_after_ = false;
   std::optional<std::string> run_tolerance_;
   interp::EquivalenceOptions run_;

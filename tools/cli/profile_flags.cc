@@ -12,10 +12,11 @@
 #include "interp/runtime/observe/profile_directory.h"
 #include "interp/tpu/export/profile_simulation.h"
 #include "interp/tpu/export/report_document.h"
+#include "interp/tpu/report/number_text.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
-#include "tools/cli/report_page.h"
+#include "tools/cli/web_page.h"
 
 namespace hlokit::cli {
 
@@ -135,6 +136,15 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   if (!simulated.ok()) {
     diagnostics->ShowError("--device", std::string(simulated.status().message()), kRejected);
     return;
+  }
+  for (size_t p = 0; p < (*simulated)->program_count(); ++p) {
+    const tpu::ReportInput& input = (*simulated)->input(p);
+    if (input.memory.fits()) continue;
+    diagnostics->ShowWarning(
+        "--device", StrCat(std::string(input.module.name()), " does not fit: its peak is ",
+                           tpu::FormatBytes(static_cast<double>(input.memory.peak_bytes)), " of HBM, and a device of ",
+                           flags.device, " has ", tpu::FormatBytes(input.memory.limit_bytes),
+                           flags.report.empty() ? "" : "; the report lists what is alive and ways to fit"));
   }
   if (!flags.profile.empty()) {
     const std::filesystem::path directory =

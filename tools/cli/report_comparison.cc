@@ -15,7 +15,7 @@
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
-#include "tools/cli/report_page.h"
+#include "tools/cli/web_page.h"
 
 namespace hlokit::cli {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/context.h"
 #include "ir/text/printer.h"
@@ -34,7 +35,10 @@ void ShowFileError(const absl::Status& status, const std::string& path, cli::Dia
 }
 
 absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape) {
-  absl::StatusOr<interp::StoredArray> array = file.Array(number);
+  // With its header. Elements of the file may be larger than those that they are converted to.
+  constexpr int64_t kMaxHeader = int64_t{1} << 20, kMaxElementBytes = 16;
+  const int64_t most = SaturatingAdd(SaturatingMultiply(shape.element_count(), kMaxElementBytes), kMaxHeader);
+  absl::StatusOr<interp::StoredArray> array = file.Array(number, static_cast<uint64_t>(most));
   if (!array.ok()) return array.status();
   return interp::ReadArray(*array, shape);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "passes/core/pipeline.h"
 #include "tools/cli/memory_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/hlo_run/value_kinds.h"
@@ -117,6 +118,19 @@ void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   }
 }
 
+void AddBisectionFlags(CLI::App* app, Flags* flags) {
+  CLI::Option* const passes =
+      app->add_option("--bisect-passes", flags->bisect_passes,
+                      "find the first of these passes, and the first rewrite in it, after which the module has other "
+                      "results on synthetic arguments (--seed), and exit; --tolerance says which are other")
+          ->type_name("PIPELINE");
+  CLI::Option* const output =
+      app->add_option("--bisect-output", flags->bisect_output, "write the module before that pass")
+          ->type_name("FILE")
+          ->needs(passes);
+  app->add_flag("--reduce", flags->bisect_reduce, "reduce that module, as hlo-reduce does")->needs(output);
+}
+
 void AddObserverFlags(CLI::App* app, Flags* flags) {
   app->add_option("--print-values", flags->trace,
                   "print, on standard error, the values of instructions whose names match this regular expression; "
@@ -172,6 +186,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   std::string tolerance;
   AddArgumentFlags(&app, flags);
   AddResultFlags(&app, flags, &tolerance);
+  AddBisectionFlags(&app, flags);
   AddObserverFlags(&app, flags);
   AddDeviceFlags(&app, flags);
   AddLimitFlags(&app, &flags->options);
@@ -222,6 +237,11 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (!flags->dump_snapshot.empty() && flags->options.num_replicas * flags->options.num_partitions != 1) {
     return cli::UsageError("hlo-run", "--dump-snapshot: a snapshot is of a run on one device");
+  }
+  if (!flags->bisect_passes.empty()) {
+    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags->bisect_passes); !pipeline.ok()) {
+      return cli::UsageError("hlo-run", StrCat("--bisect-passes: ", std::string(pipeline.status().message())));
+    }
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
   // Without either, a run that needs the values reports an error.

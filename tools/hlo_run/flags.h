@@ -38,6 +38,11 @@ struct Flags {
   interp::ErrorSpec tolerance;
   bool tolerance_given = false;
 
+  // Search for the pass that changes the results, instead of a run.
+  std::string bisect_passes;
+  std::string bisect_output;
+  bool bisect_reduce = false;
+
   std::string host_io;
 
   // Observation of the run.

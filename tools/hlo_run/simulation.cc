@@ -22,7 +22,7 @@
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/report_page.h"
+#include "tools/cli/web_page.h"
 #include "tools/hlo_run/device_options.h"
 #include "tools/hlo_run/sweep.h"
 

@@ -54,7 +54,7 @@ bool ReadOpTestCase(const SourceBuffer& source, Context* context, OpTestCase* c,
       key = line.substr(0, colon);
       value = Trim(line.substr(colon + 2));
     }
-    const auto literal = [&] { return ReadLiteralLine(source, value, context, sink); };
+    const auto literal = [&] { return ReadLiteralLine(source, value, context, kMaxLiteralLineBytes, sink); };
     if (key == "op") {
       c->op = std::string(value);
     } else if (key == "family") {

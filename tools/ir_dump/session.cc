@@ -14,6 +14,7 @@
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
 #include "tracer/autograd/node.h"
+#include "tracer/graph/scope.h"
 #include "tracer/models/inference.h"
 #include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
@@ -23,6 +24,7 @@
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/graph_key.h"
 #include "tracer/text/ir_text.h"
 
 namespace hlokit {
@@ -180,6 +182,7 @@ void Session::EmitReports(lazy::Tracer& tracer) {
 bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool check) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
+  const lazy::ScopedSourceLocation none({});  // no line of a program
   absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
   if (check && !c.error.empty()) {
     const absl::Status s = lazy::CheckError(c, call.status());
@@ -286,7 +289,7 @@ bool Session::OpenInputs(const ModelRequest& request, const lazy::models::Model&
                          std::shared_ptr<const lazy::models::Dataset>* inputs) {
   if (request.inputs.empty()) return true;
   absl::StatusOr<std::shared_ptr<const lazy::models::Dataset>> opened =
-      lazy::models::Dataset::Open(request.inputs, model.BatchArrays());
+      lazy::models::Dataset::Open(request.inputs, model.BatchArrays(), options.client.evaluator.limits.max_bytes);
   if (opened.ok()) {
     *inputs = *std::move(opened);
     return true;

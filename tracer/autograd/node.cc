@@ -101,6 +101,7 @@ void SetHistory(Op op, Args&& args, const Outputs& outputs) {
   Ref<Node> function = MakeRef<Node>();
   function->op = op;
   function->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  function->location = call_site.location;
   ForEachTensor(op, args, [&](Tensor& t) {
     SavedVariable& slot = function->slots.emplace_back();
     if (!t.defined()) return;
@@ -202,7 +203,8 @@ Tensor BackwardContext::grad_output_or_zeros(size_t k) {
 // ---- the engine ----
 
 absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
-                                    const BackwardOptions& options) {
+                                    const BackwardOptions& options, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   struct Pending {
     Ref<Node> function;
     Outputs gradients;
@@ -293,6 +295,7 @@ absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradien
     if (derivative == nullptr) {
       return absl::UnimplementedError(StrCat("derivative for ", SymbolOf(function.op), " is not implemented"));
     }
+    const ReplacedSourceLocation differentiated(function.location);
     BackwardContext call(&function, &work.gradients);
     derivative(call);
     if (!call.status().ok()) return call.status();

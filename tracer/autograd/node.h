@@ -4,6 +4,7 @@
 #define HLOKIT_TRACER_AUTOGRAD_NODE_H_
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,11 @@ struct BackwardOptions {
   bool create_graph = false;
 };
 // Returns d(sum of roots . gradients) / d(each of `inputs`), or adds to the grad of every leaf if `inputs` is empty. An
-// undefined gradient is 1. An input that the roots do not depend on gets an undefined tensor.
+// undefined gradient is 1. An input that the roots do not depend on gets an undefined tensor. What a derivative records
+// is attributed to the line of the call that it differentiates.
 absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
-                                    const BackwardOptions& options = {});
+                                    const BackwardOptions& options = {},
+                                    const std::source_location& location = std::source_location::current());
 
 }  // namespace hlokit::lazy
 

@@ -2,6 +2,7 @@
 #include "tracer/capture/capture.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -49,6 +50,11 @@ std::string UseOf(DeviceState& device, const PendingSubgraph& slice, size_t numb
 }
 
 TensorData* DataOf(const Tensor& t) { return t.impl()->data.get(); }
+
+// Returns true if a gradient can reach a leaf from the result of a call: its graph is not released.
+bool CanBeDifferentiated(const Tensor& t) {
+  return ComputeRequiresGrad(t) && !t.is_leaf() && !t.impl()->grad_fn->released;
+}
 
 }  // namespace
 
@@ -103,7 +109,9 @@ CapturedFunction::Guard CapturedFunction::GuardOf(const Tensors& arguments) cons
     guard.requires_grad.push_back(arguments[i].requires_grad());
   }
   guard.grad_enabled = GradEnabled();
-  if (options_.guarded_scalars) guard.guarded_scalars = options_.guarded_scalars();
+  if (options_.guarded_scalars) {
+    for (double number : options_.guarded_scalars()) guard.guarded_scalars.push_back(std::bit_cast<uint64_t>(number));
+  }
   return guard;
 }
 
@@ -172,6 +180,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   {
     const Replaced<std::vector<ExecutionRecord>*> listener(&device.listener, &executions);
     const Replaced<bool> forbid(&device.forbid_execution, options_.full_graph);
+    const ReplacedSourceLocation program;
     traced = function_(arguments);
   }
   if (absl::Status s = tracer_->status(); !s.ok()) return s;
@@ -180,6 +189,8 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     if (!t.defined()) return absl::InvalidArgumentError("a captured function gave an undefined tensor");
     RefreshView(t);
   }
+  std::vector<bool> keeps_history;
+  for (const Tensor& t : results) keeps_history.push_back(options_.differentiable && CanBeDifferentiated(t));
   tracer_->metrics().Add("DynamoExtractCompiledGraph");
   device.SetCollectiveToken(Tensor());  // not a result
   const std::vector<TensorData*> pending = PendingTensors(device);
@@ -197,6 +208,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     const std::string place = LocationOf(executions[0].frames);
     why = StrCat("it runs ", static_cast<int64_t>(executions.size()) + 1, " graphs, the first for the ", why,
                  place.empty() ? "" : StrCat(" at ", place));
+  }
+  if (why.empty() && std::find(keeps_history.begin(), keeps_history.end(), true) != keeps_history.end()) {
+    why = "a result requires a gradient, and the program differentiates outside of it";
   }
   absl::flat_hash_map<uint64_t, TensorData*> live;
   for (TensorData* data : device.LiveTensors()) live.emplace(data->id, data);
@@ -297,6 +311,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
     for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
     for (size_t i = 0; i < results.size(); ++i) {
+      if (keeps_history[i]) continue;
       if (!variant.results[i].argument && !variant.results[i].same.defined()) results[i] = results[i].Detach();
     }
   }
@@ -322,6 +337,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   if (candidate != candidates_.end()) candidates_.erase(candidate);
   // Keeps numbers only, for a later trace to be compared with: a reference to a tensor would keep it alive.
   if (has_numbers) {
+    if (candidates_.size() >= kMaxCandidates) candidates_.erase(candidates_.begin());
     candidates_.push_back(found);
     for (Source& s : candidates_.back().sources) s.state = nullptr;
   }
@@ -334,6 +350,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     };
     for (const Source& s : variant.sources) keep(s.state);
     for (const OutputBinding& s : variant.output_bindings) keep(s.state);
+    if (cache_entries_.size() >= kMaxCacheEntries) cache_entries_.erase(cache_entries_.begin());
     cache_entries_.push_back(std::move(variant));
     replayable_ = true;
     RecordReason("its graph was not known");

@@ -14,7 +14,8 @@
 // A call reads its arguments and the other tensors that the function read in the trace, at their current values, and
 // updates those that the function writes in place. Numbers that the function computes on the host are those of the
 // trace: a graph with such numbers is replayed only after a second trace gave the same ones. Numbers that may change
-// later belong in GraphCaptureOptions::guarded_scalars. Results are detached: differentiate inside of the function.
+// later belong in GraphCaptureOptions::guarded_scalars. Results are detached, unless
+// GraphCaptureOptions::differentiable is set: differentiate inside of the function.
 //
 // Functions that cannot be replayed are traced at every call, which is slower but correct; Report gives the reasons:
 // fetching a value, marking a step, creating tensors that persist (an optimizer's state, in the first call), replacing
@@ -46,7 +47,10 @@ struct GraphCaptureOptions {
   bool full_graph = false;
   // The views that the function reads are made in each step by a captured function that runs before it.
   bool views_are_current = false;
-  // Returns numbers that the function uses, e.g. a learning rate; a change causes a new trace.
+  // The caller may differentiate results: a call with a result that requires a gradient is traced, and the result keeps
+  // its history.
+  bool differentiable = false;
+  // Returns numbers that the function uses, e.g. a learning rate; a change of their bits causes a new trace.
   std::function<std::vector<double>()> guarded_scalars;
 };
 
@@ -76,7 +80,7 @@ class CapturedFunction {
     std::vector<size_t> same_as;  // by argument: the first argument with the same value
     std::vector<bool> requires_grad;
     bool grad_enabled = true;
-    std::vector<double> guarded_scalars;
+    std::vector<uint64_t> guarded_scalars;  // their bits
 
     friend bool operator==(const Guard&, const Guard&) = default;
   };
@@ -115,6 +119,10 @@ class CapturedFunction {
     std::vector<Source> sources;
   };
   struct Entry;  // state at the start of a trace
+
+  // The oldest ones are forgotten.
+  static constexpr size_t kMaxCacheEntries = 1024;
+  static constexpr size_t kMaxCandidates = 64;
 
   Guard GuardOf(const Tensors& arguments) const;
   absl::StatusOr<Tensors> Trace(DeviceState& device, const Tensors& arguments, const Guard& guard);

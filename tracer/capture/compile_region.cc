@@ -19,10 +19,12 @@ CompileRegion::CompileRegion(Tracer* tracer, RegionOptions options, DynamicShape
   const ScopedSourceLocation site(location);
   DeviceLock lock(device_->mutex());
   outer_name_ = device_->graph_name;
+  outer_forbids_ = device_->forbid_execution;
+  outer_detector_ = device_->dynamic_shape_detector;
   device_->graph_name = StrCat(options_.name, "_clear_pending");
   status_ = SyncLiveTensors(*device_, SyncReason::kRegionPending, /*wait=*/false);
   device_->graph_name = options_.name;
-  device_->forbid_execution = options_.full_graph;
+  device_->forbid_execution = outer_forbids_ || options_.full_graph;
   device_->dynamic_shape_detector = detector_;
   if (detector_ != nullptr) detector_->Begin();
 }
@@ -32,8 +34,8 @@ absl::Status CompileRegion::End(const std::source_location& location) {
   ended_ = true;
   const ScopedSourceLocation site(location);
   DeviceLock lock(device_->mutex());
-  device_->forbid_execution = false;
-  device_->dynamic_shape_detector = nullptr;
+  device_->forbid_execution = outer_forbids_;
+  device_->dynamic_shape_detector = outer_detector_;
   if (status_.ok() && detector_ != nullptr) status_ = detector_->End();
   if (status_.ok()) status_ = tracer_->status();
   if (status_.ok()) status_ = SyncLiveTensors(*device_, SyncReason::kRegion, /*wait=*/false);

@@ -17,7 +17,7 @@ namespace hlokit::lazy {
 
 struct RegionOptions {
   std::string name = "compile";
-  // Forbids executions inside: fetching a value is an error.
+  // Forbids executions inside: fetching a value is an error. Regions in it forbid them too.
   bool full_graph = false;
 };
 
@@ -39,6 +39,8 @@ class CompileRegion {
   const RegionOptions options_;
   DynamicShapeDetector* detector_;
   std::string outer_name_;
+  bool outer_forbids_;
+  DynamicShapeDetector* outer_detector_;
   absl::Status status_;
   bool ended_ = false;
 };

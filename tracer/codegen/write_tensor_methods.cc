@@ -109,10 +109,11 @@ struct Method {
       text += StrCat(text.empty() ? "" : ", ", ParameterType(spec), " ", spec.name);
       if (defaults && i >= first) text += StrCat(" = ", DefaultToString(spec));
     }
-    return text;
+    return StrCat(text, text.empty() ? "" : ", ", "const std::source_location& location",
+                  defaults ? " = std::source_location::current()" : "");
   }
   std::string call() const {
-    std::string text = StrCat("(Op::", kRows[row].id);
+    std::string text = StrCat("({Op::", kRows[row].id, ", location}");
     for (size_t i = 0; i < schema->args.size(); ++i) {
       text += StrCat(", ", i == self ? "*this" : std::string_view(schema->args[i].name));
     }
@@ -188,7 +189,7 @@ std::string Definitions(const std::vector<Method>& methods) {
   for (const Method& m : methods) {
     text += Broken("", StrCat(m.type(), " Tensor::", m.name()), m.parameters(false), " const {");
     if (m.over) {
-      text += StrCat("  WriteInPlace(*this, InvokeOp", m.call(), ");\n  return *this;\n");
+      text += StrCat("  WriteInPlace({*this, location}, InvokeOp", m.call(), ");\n  return *this;\n");
     } else if (m.writes) {
       text += StrCat("  InvokeOp", m.call(), ";\n  return *this;\n");
     } else if (m.schema->list_output) {

@@ -11,6 +11,7 @@
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/encoded_args.h"
+#include "tracer/graph/scope.h"
 #include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
@@ -61,7 +62,9 @@ class SampledTiming {
 
 }  // namespace
 
-Outputs Dispatch(Op op, Args&& args) {
+Outputs Dispatch(const LocatedOp& call, Args&& args) {
+  const Op op = call.op;
+  const ScopedSourceLocation site(call.location);
   SampledTiming timing;
   const OpInfo& info = InfoOf(op);
   const Schema& schema = SchemaOf(op);
@@ -127,7 +130,7 @@ Outputs Dispatch(Op op, Args&& args) {
   const bool note = GradEnabled() && (info.derivative != nullptr ||
                                       (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
   Outputs outputs;
-  OpKernelContext call(op, &args, device, &outputs);
+  OpKernelContext context(op, &args, device, &outputs);
   {
     DeviceLock lock(device->mutex());
     const DeviceGuard guard(device);  // tensors that the kernel creates are on the device of its arguments
@@ -137,9 +140,9 @@ Outputs Dispatch(Op op, Args&& args) {
       span.emplace(SymbolOf(op));
       span->Add("fallback", 1);
     }
-    info.kernel(call);
+    info.kernel(context);
   }
-  if (call.failed() || outputs.empty()) return failed();
+  if (context.failed() || outputs.empty()) return failed();
   for (const Tensor& t : outputs) {
     if (!t.defined() && !device->tracer()->status().ok()) return failed();
   }

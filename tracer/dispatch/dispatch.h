@@ -3,6 +3,8 @@
 #ifndef HLOKIT_TRACER_DISPATCH_DISPATCH_H_
 #define HLOKIT_TRACER_DISPATCH_DISPATCH_H_
 
+#include <concepts>
+#include <source_location>
 #include <tuple>
 #include <utility>
 
@@ -11,20 +13,39 @@
 
 namespace hlokit::lazy {
 
-// Runs `op`. Omitted trailing arguments have their defaults. After an error all outputs are undefined.
-Outputs Dispatch(Op op, Args&& args);
+// An op with the line that calls it. Conversions have the line of the call.
+struct LocatedOp {
+  LocatedOp(Op o, const std::source_location& l = std::source_location::current()) : op(o), location(l) {}  // NOLINT
+  Op op;
+  std::source_location location;
+};
+// The same with the first argument of a function or an operator, which takes no other arguments.
+struct LocatedTensor {
+  LocatedTensor(const Tensor& t, const std::source_location& l = std::source_location::current())  // NOLINT
+      : tensor(t), location(l) {}
+  const Tensor& tensor;
+  std::source_location location;
+};
+
+// Runs `op`. Omitted trailing arguments have their defaults. After an error all outputs are undefined. What it records
+// is attributed to the line of the call, or to that of an enclosing one (ScopedSourceLocation).
+Outputs Dispatch(const LocatedOp& call, Args&& args);
 
 // Runs `op` with C++ values as arguments and returns the first output.
 template <typename... A>
-Tensor InvokeOp(Op op, A&&... args) {
+Tensor InvokeOp(const LocatedOp& op, A&&... args) {
   Args list;
   if constexpr (sizeof...(args) > kArgsInline) list.reserve(sizeof...(args));
   (list.emplace_back(std::forward<A>(args)), ...);
   Outputs outputs = Dispatch(op, std::move(list));
   return outputs.empty() ? Tensor() : std::move(outputs[0]);
 }
+template <std::same_as<LocatedTensor> T, typename... A>
+Tensor InvokeOp(Op op, const T& first, A&&... args) {
+  return InvokeOp(LocatedOp(op, first.location), first.tensor, std::forward<A>(args)...);
+}
 template <typename... A>
-Outputs InvokeOpMultiOutput(Op op, A&&... args) {
+Outputs InvokeOpMultiOutput(const LocatedOp& op, A&&... args) {
   Args list;
   if constexpr (sizeof...(args) > kArgsInline) list.reserve(sizeof...(args));
   (list.emplace_back(std::forward<A>(args)), ...);
@@ -42,7 +63,7 @@ auto TupleOf(Outputs outputs) {
 
 // Writes a new value to a tensor in place, converted to its type, and through views to their bases. `value` has the
 // tensor's sizes.
-void WriteInPlace(const Tensor& tensor, Tensor value);
+void WriteInPlace(const LocatedTensor& tensor, Tensor value);
 // Updates a view after writes through other tensors.
 void RefreshView(const Tensor& tensor);
 

@@ -6,6 +6,7 @@
 #define HLOKIT_TRACER_GRAPH_GRAD_FUNCTION_H_
 
 #include <cstdint>
+#include <source_location>
 
 #include "absl/container/inlined_vector.h"
 #include "ir/types/shape.h"
@@ -54,6 +55,7 @@ class Node : public RefCounted, public Pooled<Node> {
   absl::InlinedVector<SavedVariable, 3> slots;  // of tensor arguments, lists flattened
   absl::InlinedVector<OutputInfo, 1> outputs;
   bool released = false;
+  std::source_location location;  // that the call is attributed to; its derivative is too
 };
 
 }  // namespace hlokit::lazy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/graph/scope.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/core/str_cat.h"
@@ -17,11 +18,31 @@ struct ThreadScopes {
 };
 thread_local ThreadScopes scopes;
 
-// Returns the name in "double hlokit::F(int) [with T = int]".
-std::string_view FunctionName(std::string_view signature) {
-  signature = signature.substr(0, signature.find('('));
-  const size_t blank = signature.rfind(' ');
-  return blank == std::string_view::npos ? signature : signature.substr(blank + 1);
+// Returns the name in "double hlokit::(anonymous namespace)::F(int) [with T = int]", without unnamed namespaces.
+std::string FunctionName(std::string_view signature) {
+  std::string text(signature);
+  for (const std::string_view unnamed : {"{anonymous}::", "(anonymous namespace)::"}) {
+    for (size_t at = text.find(unnamed); at != std::string::npos; at = text.find(unnamed))
+      text.erase(at, unnamed.size());
+  }
+  text.resize(std::min(text.size(), text.find('(')));
+  text.erase(0, text.rfind(' ') + 1);
+  if (text.ends_with("::operator")) text.resize(text.size() - std::string_view("::operator").size());  // a functor
+  return text;
+}
+
+// Returns the path from the root of the project. Compilers that are called with relative paths write these.
+std::string_view ProjectPath(std::string_view path) {
+  constexpr std::string_view kThisFile = "tracer/graph/scope.cc";
+  static const std::string_view this_path = std::source_location::current().file_name();
+  if (this_path.ends_with(kThisFile)) {
+    const std::string_view root = this_path.substr(0, this_path.size() - kThisFile.size());
+    if (path.starts_with(root)) path.remove_prefix(root.size());
+  }
+  for (const std::string_view parent : {"./", "../"}) {
+    while (path.starts_with(parent)) path.remove_prefix(parent.size());
+  }
+  return path;
 }
 
 }  // namespace
@@ -44,14 +65,19 @@ ScopedFrame::ScopedFrame(std::string_view function, std::string_view file, int l
 }
 ScopedFrame::~ScopedFrame() { scopes.frames.pop_back(); }
 
-ScopedSourceLocation::ScopedSourceLocation(const std::source_location& location) {
-  if (!scopes.frames.empty()) return;
-  frame_.emplace(FunctionName(location.function_name()), location.file_name(), static_cast<int>(location.line()));
+constinit thread_local CallSite call_site;
+
+SourceFrame FrameOf(const std::source_location& location) {
+  return {FunctionName(location.function_name()), std::string(ProjectPath(location.file_name())),
+          static_cast<int>(location.line())};
 }
 
 const std::string& CurrentScope() { return scopes.text; }
 const SourceFrame* CurrentFrame() { return scopes.frames.empty() ? nullptr : &scopes.frames.back(); }
-std::vector<SourceFrame> CurrentFrames() { return {scopes.frames.rbegin(), scopes.frames.rend()}; }
+std::vector<SourceFrame> CurrentFrames() {
+  if (scopes.frames.empty() && call_site.location.line() != 0) return {FrameOf(call_site.location)};
+  return {scopes.frames.rbegin(), scopes.frames.rend()};
+}
 
 absl::Status ResetScopes() {
   const std::string open = scopes.text;

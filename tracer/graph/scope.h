@@ -21,6 +21,8 @@ struct SourceFrame {
   std::string function;
   std::string file;
   int line = 0;
+
+  friend bool operator==(const SourceFrame&, const SourceFrame&) = default;
 };
 
 // A scope ("A.1/B.2"), stored on nodes if the tracer's debug option is set.
@@ -51,20 +53,54 @@ class ScopedFrame {
   ScopedFrame& operator=(const ScopedFrame&) = delete;
 };
 
-// The C++ line of a call as a frame, unless the program has frames of its own.
+// The C++ line that this thread's calls are attributed to.
+struct CallSite {
+  std::source_location location;  // line 0: none
+  bool set = false;
+};
+extern constinit thread_local CallSite call_site;
+
+// Attributes calls of this thread to the C++ line of a call, unless an enclosing call is attributed already: the
+// outermost one is the program's, those inside are the library's. Costs two loads and two stores.
 class ScopedSourceLocation {
  public:
-  explicit ScopedSourceLocation(const std::source_location& location);
+  explicit ScopedSourceLocation(const std::source_location& location) : first_(!call_site.set) {
+    if (first_) call_site = {location, true};
+  }
+  ~ScopedSourceLocation() {
+    if (first_) call_site = {};
+  }
+  ScopedSourceLocation(const ScopedSourceLocation&) = delete;
+  ScopedSourceLocation& operator=(const ScopedSourceLocation&) = delete;
 
  private:
-  std::optional<ScopedFrame> frame_;
+  const bool first_;
 };
+
+// Replaces the attribution: by the line of a call whose derivative runs, or by none while the library calls a function
+// of the program, whose calls are attributed to their own lines.
+class ReplacedSourceLocation {
+ public:
+  ReplacedSourceLocation() : previous_(call_site) { call_site = {}; }
+  explicit ReplacedSourceLocation(const std::source_location& location) : previous_(call_site) {
+    call_site = {location, true};
+  }
+  ~ReplacedSourceLocation() { call_site = previous_; }
+  ReplacedSourceLocation(const ReplacedSourceLocation&) = delete;
+  ReplacedSourceLocation& operator=(const ReplacedSourceLocation&) = delete;
+
+ private:
+  const CallSite previous_;
+};
+
+// Returns the frame of a C++ line: its file is relative to the project if it is in it, wherever the project was built.
+SourceFrame FrameOf(const std::source_location& location);
 
 // Returns "A.1/B.2", or "".
 const std::string& CurrentScope();
-// Returns the innermost frame; null outside of any frame.
+// Returns the innermost frame of the traced program; null outside of any, as in programs in C++.
 const SourceFrame* CurrentFrame();
-// Returns all frames, innermost first.
+// Returns all frames, innermost first; of a program in C++ the line that the current call is attributed to.
 std::vector<SourceFrame> CurrentFrames();
 // Closes open scopes at a step. Returns an error that names the first.
 absl::Status ResetScopes();

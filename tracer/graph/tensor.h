@@ -69,8 +69,9 @@ class Tensor {
   Tensor grad() const;
   void set_grad(Tensor grad) const;
   // Adds d(this)/d(leaf) to the grad of every leaf. `gradient`: initial gradient, 1 for a scalar.
-  absl::Status Backward() const;
-  absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false) const;
+  absl::Status Backward(const std::source_location& location = std::source_location::current()) const;
+  absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false,
+                        const std::source_location& location = std::source_location::current()) const;
   // Returns the same value without autograd history.
   Tensor Detach() const;
 
@@ -78,7 +79,11 @@ class Tensor {
   absl::StatusOr<Literal> ToLiteral(const std::source_location& location = std::source_location::current()) const;
   // Returns the number in a tensor of one element, as .item() does: computes it and keeps the graph, so that the next
   // step computes it again.
+  // Returns OUT_OF_RANGE for an integer of u64 that is beyond s64.
   absl::StatusOr<Scalar> Item(const std::source_location& location = std::source_location::current()) const;
+
+  // Returns the same as a literal, of any element type.
+  absl::StatusOr<Literal> ItemLiteral(const std::source_location& location = std::source_location::current()) const;
 
   // ---- ops that torch has as methods ---- Rows of aten_ops.def, with the arguments of the schema in order; a name
   // that ends in `_` writes the result to this tensor.
@@ -86,7 +91,7 @@ class Tensor {
 #include "tracer/graph/tensor_methods.inc"
 #endif
   // Returns the tensor itself if it has the type.
-  Tensor to(ElementType type) const;
+  Tensor to(ElementType type, const std::source_location& location = std::source_location::current()) const;
 
  private:
   RefCounted* impl_;  // a TensorImpl, whose definition few files need

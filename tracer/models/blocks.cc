@@ -12,8 +12,8 @@ namespace hlokit::lazy::models {
 Shape S64Shape(Dims dims) { return CurrentDevice()->ArrayShape(ElementType::kS64, dims); }
 Shape F32Shape(Dims dims) { return CurrentDevice()->ArrayShape(ElementType::kF32, dims); }
 
-Tensor Dropout(const Tensor& x, double rate, bool training) {
-  return training && rate > 0 ? InvokeOp(Op::dropout, x, rate, true) : x;
+Tensor Dropout(const LocatedTensor& x, double rate, bool training) {
+  return training && rate > 0 ? InvokeOp(Op::dropout, x, rate, true) : x.tensor;
 }
 
 Tensor SplitHeads(const Tensor& x, int64_t heads) {

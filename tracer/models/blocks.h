@@ -18,7 +18,8 @@ Shape S64Shape(Dims dims);
 Shape F32Shape(Dims dims);
 
 // Returns `x` with elements zeroed at `rate` and the others scaled, in training; otherwise `x`.
-Tensor Dropout(const Tensor& x, double rate, bool training);
+// Attributed to the line of the call.
+Tensor Dropout(const LocatedTensor& x, double rate, bool training);
 
 // [batch, t, heads * width] -> [batch, heads, t, width], and back.
 Tensor SplitHeads(const Tensor& x, int64_t heads);

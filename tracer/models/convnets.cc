@@ -22,24 +22,25 @@ using nn::ModuleScope;
 class Chain : public nn::Sequential {
  public:
   Chain() : Sequential(ModuleScope(nullptr)) {}
-  void AddRelu() {
-    Append([](const Tensor& x) { return Relu(x); });
+  void AddRelu(const std::source_location& location = std::source_location::current()) {
+    Append([](const LocatedTensor& x) { return Relu(x); }, location);
   }
-  void AddRelu6() {
-    Append([](const Tensor& x) { return nn::Relu6(x); });
+  void AddRelu6(const std::source_location& location = std::source_location::current()) {
+    Append([](const LocatedTensor& x) { return nn::Relu6(x); }, location);
   }
-  void AddMaxPool(int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
-    Append([=](const Tensor& x) { return nn::MaxPool(x, kernel, stride, padding, ceil); });
+  void AddMaxPool(int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false,
+                  const std::source_location& location = std::source_location::current()) {
+    Append([=](const LocatedTensor& x) { return nn::MaxPool(x, kernel, stride, padding, ceil); }, location);
   }
-  void AddAvgPoolTo(int64_t size) {
-    Append([=](const Tensor& x) { return nn::AdaptiveAvgPool(x, size); });
+  void AddAvgPoolTo(int64_t size, const std::source_location& location = std::source_location::current()) {
+    Append([=](const LocatedTensor& x) { return nn::AdaptiveAvgPool(x, size); }, location);
   }
-  void AddDropout(double rate) {
+  void AddDropout(double rate, const std::source_location& location = std::source_location::current()) {
     if (rate == 0) return;
-    Append([rate](const Tensor& x, bool training) { return Dropout(x, rate, training); });
+    Append([rate](const LocatedTensor& x, bool training) { return Dropout(x, rate, training); }, location);
   }
-  void AddFlatten() {
-    Append([](const Tensor& x) { return Flatten(x, 1); });
+  void AddFlatten(const std::source_location& location = std::source_location::current()) {
+    Append([](const LocatedTensor& x) { return Flatten(x, 1); }, location);
   }
 };
 

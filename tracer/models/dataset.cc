@@ -34,7 +34,7 @@ std::string NamesOf(absl::Span<const BatchArray> arrays) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Dataset>> Dataset::Open(absl::Span<const std::string> paths,
-                                                             absl::Span<const BatchArray> arrays) {
+                                                             absl::Span<const BatchArray> arrays, int64_t max_bytes) {
   const std::shared_ptr<Dataset> dataset(new Dataset());
   std::vector<interp::ArrayFile> files;
   size_t single = 0;
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> Dataset::Open(absl::Span<const st
           StrCat(paths[0], ": there is no array `", arrays[i].name, "`; the model has ", NamesOf(arrays)));
     }
     const std::string label = single > 0 ? paths[*found] : StrCat(paths[*found], ": ", arrays[i].name);
-    absl::StatusOr<interp::StoredArray> array = files[*found].Array(*number);
+    absl::StatusOr<interp::StoredArray> array = files[*found].Array(*number, static_cast<uint64_t>(max_bytes));
     if (!array.ok()) return Error(label, std::string(array.status().message()));
     const bool labels = i + 1 == arrays.size();
     if (absl::Status s = dataset->Add(label, *std::move(array), arrays[i], labels); !s.ok()) return s;

@@ -23,9 +23,10 @@ class Dataset {
   // Opens the files: as many .npy files as the model has arrays, in their order; or .npz and safetensors files that
   // have an array of each name, in any of the files. Returns an error unless all have as many examples, at least a
   // batch, of the model's dimensions, and a type that can be converted: floats and integers to floats, integers and
-  // bools to integers. Reads headers only; a deflated array, whole.
+  // bools to integers. Reads headers only; a deflated array, of at most
+  // `max_bytes`, whole.
   static absl::StatusOr<std::shared_ptr<const Dataset>> Open(absl::Span<const std::string> paths,
-                                                             absl::Span<const BatchArray> arrays);
+                                                             absl::Span<const BatchArray> arrays, int64_t max_bytes);
 
   // Returns the number of examples.
   int64_t size() const { return size_; }

@@ -50,6 +50,7 @@ constexpr Preset kPresets[] = {
 };
 
 constexpr int64_t kMaxDimension = int64_t{1} << 31;
+constexpr int64_t kMaxLayers = 4096;
 constexpr double kMaxElements = 0x1p32;  // per tensor
 constexpr double kMaxParameters = 0x1p45;
 
@@ -141,6 +142,10 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
       if (usual == 0 && given != 0)
         return absl::InvalidArgumentError(StrCat("--", name, " cannot be used with model `", c.name, "`"));
       if (given > kMaxDimension) return absl::InvalidArgumentError(StrCat("--", name, "=", given, " is too large"));
+    }
+    if (c.layers > kMaxLayers) {
+      return absl::InvalidArgumentError(
+          StrCat("--layers=", c.layers, " is too large: a model has at most ", kMaxLayers, " blocks"));
     }
     if (c.patch != 0 && c.image % c.patch != 0) {
       return absl::InvalidArgumentError(StrCat("the patch size ", c.patch, " does not divide the image's, ", c.image));

@@ -17,7 +17,7 @@ namespace hlokit::lazy::models {
 namespace {
 
 // Runs step `number` of each replica on threads, since devices wait for each other at collectives.
-absl::Status StepAll(const Tracer& tracer, absl::Span<const Replica> replicas,
+absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
                      absl::Span<const std::unique_ptr<TrainingStep>> trainers, int64_t number) {
   std::vector<absl::Status> done(trainers.size());
   const auto step = [&](size_t i, StepSpan::Stats flows) {
@@ -25,6 +25,9 @@ absl::Status StepAll(const Tracer& tracer, absl::Span<const Replica> replicas,
     const DeviceGuard on(replicas[i].device);
     done[i] = trainers[i]->Record();
     if (done[i].ok()) done[i] = trainers[i]->EndStep();
+    if (done[i].ok() || trainers.size() == 1) return;
+    done[i] = absl::Status(done[i].code(), StrCat("device ", i, " failed: ", std::string(done[i].message())));
+    tracer.Leave(replicas[i].device, std::string(done[i].message()));
   };
   if (trainers.size() == 1) {
     step(0, {});

@@ -142,14 +142,7 @@ void Lamb::set_momentum(double value) {
 void Lamb::Update(size_t i, const Tensor& p, Tensor g) {
   const LambOptions& o = options(i);
   ParameterState& s = state(i);
-  Tensor &mean = s.tensors[0], &square = s.tensors[1];
-  if (!mean.defined()) {
-    mean = ZerosLike(p);
-    square = ZerosLike(p);
-  }
-  ++s.step;
-  WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
-  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
+  const auto [mean, square] = UpdateMoments(i, p, g, o.beta1, o.beta2);
   Tensor unbiased, variance;
   if (o.capturable) {
     const Tensor& step = CountOnDevice(i);

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/nn/parameter_registry.h"
 
@@ -19,19 +21,28 @@ class Sequential {
  public:
   explicit Sequential(ModuleScope scope) : scope_(std::move(scope)) {}
 
-  // Adds a module: Add<Conv2d>(3, 8, 3). Modules with parameters have the scope of their position.
+  // Adds a module: Add<Conv2d>(3, 8, 3). Modules with parameters have the scope of their position. No line is known.
   template <typename Module, typename... A>
   Sequential& Add(A&&... arguments) {
     if constexpr (std::is_constructible_v<Module, const ModuleScope&, A&&...>) {
-      return Append(Module(scope_[size()], std::forward<A>(arguments)...));
+      return Append(Module(scope_[size()], std::forward<A>(arguments)...), {});
     } else {
-      return Append(Module(std::forward<A>(arguments)...));
+      return Append(Module(std::forward<A>(arguments)...), {});
     }
   }
-  // Adds a function of a tensor, or of a tensor and whether the model is training; it takes a position too.
+  // Adds a function of a tensor, or of a tensor and whether the model is training; it takes a position too. A layer is
+  // attributed to this line; a function of the program has lines of its own.
   template <typename Function>
-  Sequential& Append(Function function) {
-    if constexpr (std::is_invocable_r_v<Tensor, const Function&, const Tensor&, bool>) {
+  Sequential& Append(Function function, const std::source_location& location = std::source_location::current()) {
+    if constexpr (std::is_invocable_r_v<Tensor, const Function&, OnlyLocated, bool>) {
+      stages_.push_back([apply = std::move(function), location](const Tensor& x, bool training) {
+        return apply({x, location}, training);
+      });
+    } else if constexpr (std::is_invocable_r_v<Tensor, const Function&, OnlyLocated>) {
+      stages_.push_back([apply = std::move(function), location](const Tensor& x, bool) {
+        return apply({x, location});
+      });
+    } else if constexpr (std::is_invocable_r_v<Tensor, const Function&, const Tensor&, bool>) {
       stages_.push_back(std::move(function));
     } else {
       stages_.push_back([apply = std::move(function)](const Tensor& x, bool) { return apply(x); });
@@ -48,6 +59,11 @@ class Sequential {
   int64_t size() const { return static_cast<int64_t>(stages_.size()); }
 
  private:
+  // Converts to the argument of a layer, and not to that of a function.
+  struct OnlyLocated {
+    operator LocatedTensor() const;  // NOLINT: never called
+  };
+
   ModuleScope scope_;
   std::vector<std::function<Tensor(const Tensor&, bool)>> stages_;
 };

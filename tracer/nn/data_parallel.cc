@@ -3,13 +3,15 @@
 
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
+#include "tracer/graph/scope.h"
 #include "tracer/ops/collective.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy::nn {
 
-void ReduceGradients(const Optimizer& optimizer) {
+void ReduceGradients(const Optimizer& optimizer, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   Tensors gradients;
   for (const Tensor& p : optimizer.parameters()) {
     if (p.grad().defined()) gradients.push_back(p.grad());
@@ -23,7 +25,8 @@ void ReduceGradients(const Optimizer& optimizer) {
   for (size_t i = 0; i < gradients.size(); ++i) WriteInPlace(gradients[i], means[i]);
 }
 
-absl::Status OptimizerStep(Optimizer* optimizer, bool barrier) {
+absl::Status OptimizerStep(Optimizer* optimizer, bool barrier, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   ReduceGradients(*optimizer);
   optimizer->Step();
   if (!barrier || optimizer->parameters().empty()) return absl::OkStatus();

@@ -3,6 +3,8 @@
 #ifndef HLOKIT_TRACER_NN_DATA_PARALLEL_H_
 #define HLOKIT_TRACER_NN_DATA_PARALLEL_H_
 
+#include <source_location>
+
 #include "absl/status/status.h"
 #include "tracer/nn/optimizer.h"
 
@@ -10,10 +12,12 @@ namespace hlokit::lazy::nn {
 
 // Replaces the gradients of the optimizer's parameters by their means over all devices: one all-reduce, scaled by 1 /
 // number of devices, like xm.reduce_gradients. Every device must call it.
-void ReduceGradients(const Optimizer& optimizer);
+void ReduceGradients(const Optimizer& optimizer,
+                     const std::source_location& location = std::source_location::current());
 
 // Calls ReduceGradients and a step of the optimizer, like xm.optimizer_step; with `barrier` also marks a step.
-absl::Status OptimizerStep(Optimizer* optimizer, bool barrier = false);
+absl::Status OptimizerStep(Optimizer* optimizer, bool barrier = false,
+                           const std::source_location& location = std::source_location::current());
 
 }  // namespace hlokit::lazy::nn
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers: parameters declared at construction, applied as functions.
+// Layers: parameters declared at construction, applied as functions. What a layer records is attributed to the line
+// that applies it.
 #ifndef HLOKIT_TRACER_NN_LAYERS_H_
 #define HLOKIT_TRACER_NN_LAYERS_H_
 
 #include <cstdint>
 
 #include "tracer/dispatch/functions.h"
+#include "tracer/graph/scope.h"
 #include "tracer/nn/parameter_registry.h"
 
 namespace hlokit::lazy::nn {
@@ -18,7 +20,7 @@ struct Linear {
       : weight(s.Parameter("weight", {out, in}, ParameterKind::kWeight)) {
     if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
   }
-  Tensor operator()(const Tensor& x) const { return lazy::Linear(x, weight, bias); }
+  Tensor operator()(const LocatedTensor& x) const { return lazy::Linear(x, weight, bias); }
 };
 
 struct Conv2d {
@@ -34,7 +36,7 @@ struct Conv2d {
         groups(groups_) {
     if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
   }
-  Tensor operator()(const Tensor& x) const {
+  Tensor operator()(const LocatedTensor& x) const {
     return InvokeOp(Op::convolution, x, weight, bias, IntList{stride, stride}, IntList{padding, padding}, IntList{1, 1},
                     false, IntList{0, 0}, groups);
   }
@@ -56,7 +58,7 @@ struct ConvTransposeNd {
     weight = s.Parameter("weight", sizes, ParameterKind::kWeight);
     if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
   }
-  Tensor operator()(const Tensor& x) const {
+  Tensor operator()(const LocatedTensor& x) const {
     constexpr Op kOps[] = {Op::conv_transpose1d, Op::conv_transpose2d, Op::conv_transpose3d};
     return InvokeOp(kOps[kSpatial - 1], x, weight, bias, IntList{stride}, IntList{padding}, IntList{output_padding},
                     groups, IntList{dilation});
@@ -77,9 +79,10 @@ struct BatchNorm2d {
         running_mean(s.Buffer("running_mean", {features}, 0)),
         running_var(s.Buffer("running_var", {features}, 1)),
         num_batches_tracked(s.IntegerBuffer("num_batches_tracked")) {}
-  Tensor operator()(const Tensor& x, bool training) const {
+  Tensor operator()(const LocatedTensor& x, bool training) const {
+    const ScopedSourceLocation site(x.location);
     if (training) WriteInPlace(num_batches_tracked, num_batches_tracked + Scalar(1));
-    return InvokeOpMultiOutput(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1,
+    return InvokeOpMultiOutput(Op::native_batch_norm, x.tensor, weight, bias, running_mean, running_var, training, 0.1,
                                1e-5)[0];
   }
 };
@@ -104,7 +107,7 @@ struct InstanceNorm {
     }
   }
   // Normalizes by running statistics only in evaluation, if there are any.
-  Tensor operator()(const Tensor& x, bool training) const {
+  Tensor operator()(const LocatedTensor& x, bool training) const {
     const bool own = training || !running_mean.defined();
     return InvokeOp(Op::instance_norm, x, weight, bias, running_mean, running_var, own, momentum, eps, false);
   }
@@ -125,7 +128,7 @@ struct GroupNorm {
     weight = s.Parameter("weight", {channels}, ParameterKind::kNormWeight);
     bias = s.Parameter("bias", {channels}, ParameterKind::kBias);
   }
-  Tensor operator()(const Tensor& x) const { return InvokeOp(Op::group_norm, x, groups, weight, bias, eps); }
+  Tensor operator()(const LocatedTensor& x) const { return InvokeOp(Op::group_norm, x, groups, weight, bias, eps); }
 };
 
 struct LayerNorm {
@@ -139,8 +142,8 @@ struct LayerNorm {
         bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
         eps(epsilon),
         size(features) {}
-  Tensor operator()(const Tensor& x) const {
-    return InvokeOpMultiOutput(Op::native_layer_norm, x, IntList{size}, weight, bias, eps)[0];
+  Tensor operator()(const LocatedTensor& x) const {
+    return InvokeOpMultiOutput({Op::native_layer_norm, x.location}, x.tensor, IntList{size}, weight, bias, eps)[0];
   }
 };
 
@@ -151,7 +154,10 @@ struct RmsNorm {
   RmsNorm() = default;
   RmsNorm(const ModuleScope& s, int64_t features, double epsilon = 1e-5)
       : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)), eps(epsilon) {}
-  Tensor operator()(const Tensor& x) const { return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight; }
+  Tensor operator()(const LocatedTensor& x) const {
+    const ScopedSourceLocation site(x.location);
+    return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight;
+  }
 };
 
 struct Embedding {
@@ -160,24 +166,26 @@ struct Embedding {
   Embedding() = default;
   Embedding(const ModuleScope& s, int64_t count, int64_t width)
       : weight(s.Parameter("weight", {count, width}, ParameterKind::kWeight)) {}
-  Tensor operator()(const Tensor& ids) const { return InvokeOp(Op::embedding, weight, ids); }
+  Tensor operator()(const LocatedTensor& ids) const {
+    return InvokeOp({Op::embedding, ids.location}, weight, ids.tensor);
+  }
 };
 
 struct Dropout {
   double p = 0.5;
 
   explicit Dropout(double probability = 0.5) : p(probability) {}
-  Tensor operator()(const Tensor& x, bool training) const { return InvokeOp(Op::dropout, x, p, training); }
+  Tensor operator()(const LocatedTensor& x, bool training) const { return InvokeOp(Op::dropout, x, p, training); }
 };
 
-inline Tensor MaxPool(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
-  return InvokeOpMultiOutput(Op::max_pool2d_with_indices, x, IntList{kernel, kernel}, IntList{stride, stride},
-                             IntList{padding, padding}, IntList{1, 1}, ceil)[0];
+inline Tensor MaxPool(const LocatedTensor& x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
+  return InvokeOpMultiOutput({Op::max_pool2d_with_indices, x.location}, x.tensor, IntList{kernel, kernel},
+                             IntList{stride, stride}, IntList{padding, padding}, IntList{1, 1}, ceil)[0];
 }
-inline Tensor AdaptiveAvgPool(const Tensor& x, int64_t size) {
+inline Tensor AdaptiveAvgPool(const LocatedTensor& x, int64_t size) {
   return InvokeOp(Op::adaptive_avg_pool2d, x, IntList{size, size});
 }
-inline Tensor Relu6(const Tensor& x) { return InvokeOp(Op::relu6, x); }
+inline Tensor Relu6(const LocatedTensor& x) { return InvokeOp(Op::relu6, x); }
 
 }  // namespace hlokit::lazy::nn
 

@@ -60,11 +60,12 @@ Tensor MultiheadAttention::Mask(const AttentionMasks& masks, const Tensor& like,
   return sum;
 }
 
-AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+AttentionOutput MultiheadAttention::operator()(const LocatedTensor& query, const Tensor& key, const Tensor& value,
                                                bool training, const AttentionMasks& masks,
                                                bool average_attn_weights) const {
+  const ScopedSourceLocation site(query.location);
   const auto steps_first = [&](const Tensor& t) { return options_.batch_first ? Transpose(t, 0, 1) : t; };
-  const Tensor inputs[] = {steps_first(query), steps_first(key), steps_first(value)};
+  const Tensor inputs[] = {steps_first(query.tensor), steps_first(key), steps_first(value)};
   Tensor projected[3];
   for (int64_t i = 0; i < 3; ++i) {
     const Tensor separate = i == 1 ? k_weight_ : v_weight_;

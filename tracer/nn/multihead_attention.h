@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/nn/layers.h"
 #include "tracer/nn/parameter_registry.h"
@@ -37,7 +38,7 @@ class MultiheadAttention {
   MultiheadAttention(const ModuleScope& s, int64_t embed_dim, int64_t num_heads,
                      const MultiheadAttentionOptions& options = {});
   // query, key, value: [length, batch, features], or [batch, length, features] with batch_first.
-  AttentionOutput operator()(const Tensor& query, const Tensor& key, const Tensor& value, bool training,
+  AttentionOutput operator()(const LocatedTensor& query, const Tensor& key, const Tensor& value, bool training,
                              const AttentionMasks& masks = {}, bool average_attn_weights = true) const;
 
  private:

@@ -52,7 +52,8 @@ Tensor Upload(const Tensor& like, Literal value) {
 
 }  // namespace
 
-void Optimizer::Step() {
+void Optimizer::Step(const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     FetchAhead(parameters_, i);
@@ -94,6 +95,20 @@ const Tensor& Optimizer::CountOnDevice(size_t i) {
 
 Tensor Optimizer::BiasCorrection(const Tensor& step, double beta) {
   return -InvokeOp(Op::expm1, step * Scalar(std::log(beta)));
+}
+
+std::pair<Tensor, Tensor> Optimizer::UpdateMoments(size_t i, const Tensor& p, const Tensor& g, double beta1,
+                                                   double beta2) {
+  ParameterState& s = states_[i];
+  Tensor &mean = s.tensors[0], &square = s.tensors[1];
+  if (!mean.defined()) {
+    mean = ZerosLike(p);
+    square = ZerosLike(p);
+  }
+  ++s.step;
+  WriteInPlace(mean, Add(mean * Scalar(beta1), g, 1 - beta1));
+  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(beta2), g, g, 1 - beta2));
+  return {mean, square};
 }
 
 IntList Optimizer::StateSizes(size_t, const Tensor& parameter) const {
@@ -177,12 +192,6 @@ void Adam::set_momentum(double value) {
 void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   const AdamOptions& o = options(i);
   ParameterState& s = state(i);
-  Tensor &mean = s.tensors[0], &square = s.tensors[1];
-  if (!mean.defined()) {
-    mean = ZerosLike(p);
-    square = ZerosLike(p);
-  }
-  ++s.step;
   if (o.weight_decay != 0) {
     if (o.decoupled) {
       WriteInPlace(p, p * Scalar(1 - o.lr * o.weight_decay));
@@ -190,8 +199,7 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
       g = Add(g, p, o.weight_decay);
     }
   }
-  WriteInPlace(mean, Add(mean * Scalar(o.beta1), g, 1 - o.beta1));
-  WriteInPlace(square, InvokeOp(Op::addcmul, square * Scalar(o.beta2), g, g, 1 - o.beta2));
+  const auto [mean, square] = UpdateMoments(i, p, g, o.beta1, o.beta2);
   if (o.capturable) {
     // torch's order of ops.
     const Tensor& step = CountOnDevice(i);
@@ -208,7 +216,9 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   WriteInPlace(p, InvokeOp(Op::addcdiv, p, mean, deviation, -o.lr / correction1));
 }
 
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type) {
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type,
+                    const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   Tensors norms;
   for (const Tensor& p : parameters) {
@@ -223,7 +233,8 @@ Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type
   return total;
 }
 
-void ClipGradValue(const Tensors& parameters, double clip_value) {
+void ClipGradValue(const Tensors& parameters, double clip_value, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   const NoGradGuard no_grad;
   for (const Tensor& p : parameters) {
     if (p.grad().defined()) WriteInPlace(p.grad(), InvokeOp(Op::clamp, p.grad(), -clip_value, clip_value));

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <source_location>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // Updates every parameter that has a gradient.
-  void Step();
+  void Step(const std::source_location& location = std::source_location::current());
   // Clears gradients.
   void ZeroGrad();
   // Learning rates of groups.
@@ -63,6 +64,10 @@ class Optimizer {
   const Tensor& CountOnDevice(size_t i);
   // Returns 1 - beta^step, without cancellation.
   static Tensor BiasCorrection(const Tensor& step, double beta);
+  // Updates the averages of the gradients and of their squares, state tensors 0 and 1, and the host's count of steps.
+  // Returns both averages.
+  std::pair<Tensor, Tensor> UpdateMoments(size_t i, const Tensor& parameter, const Tensor& gradient, double beta1,
+                                          double beta2);
   size_t group_of(size_t i) const { return groups_[i]; }
 
  private:
@@ -147,9 +152,11 @@ class Adam : public GroupedOptimizer<AdamOptions> {
 
 // Scales all gradients so that their total norm is at most `max_norm`; returns the norm before. `norm_type` may be
 // infinite. Undefined if there are no gradients.
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2);
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2,
+                    const std::source_location& location = std::source_location::current());
 // Clamps every element of every gradient to [-clip_value, clip_value].
-void ClipGradValue(const Tensors& parameters, double clip_value);
+void ClipGradValue(const Tensors& parameters, double clip_value,
+                   const std::source_location& location = std::source_location::current());
 
 }  // namespace hlokit::lazy::nn
 

@@ -5,6 +5,7 @@
 
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/graph/scope.h"
 
 namespace hlokit::lazy::nn {
 
@@ -32,8 +33,10 @@ RecurrentLayer::RecurrentLayer(const ModuleScope& s, Op op, int64_t gates, int64
   }
 }
 
-RecurrentOutput RecurrentLayer::operator()(const Tensor& input, bool training, const Tensor& h_0,
+RecurrentOutput RecurrentLayer::operator()(const LocatedTensor& located_input, bool training, const Tensor& h_0,
                                            const Tensor& c_0) const {
+  const ScopedSourceLocation site(located_input.location);
+  const Tensor& input = located_input.tensor;
   const bool batched = input.dim() != 2;
   const int64_t batch_dim = batched && options_.batch_first ? 0 : 1;
   const Tensor x = batched ? input : Unsqueeze(input, batch_dim);

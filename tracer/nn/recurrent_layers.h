@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/op.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/nn/parameter_registry.h"
@@ -30,7 +31,7 @@ class RecurrentLayer {
  public:
   // input: [steps, batch, features], [batch, steps, features] with batch_first, or [steps, features]. Initial states
   // [layers * directions, batch, hidden], without the batch for an input that lacks it; undefined: zeros.
-  RecurrentOutput operator()(const Tensor& input, bool training, const Tensor& h_0 = Tensor(),
+  RecurrentOutput operator()(const LocatedTensor& input, bool training, const Tensor& h_0 = Tensor(),
                              const Tensor& c_0 = Tensor()) const;
   const Tensors& parameters() const { return parameters_; }
 

@@ -84,7 +84,7 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
     return StrCat("donation: parameters that results may reuse are ", Donations(now, now_text), "; before it were ",
                   Donations(before, before_text));
   }
-  return "scopes or source lines, which are part of the program in debug mode";
+  return "none in the text of the graphs";
 }
 
 }  // namespace

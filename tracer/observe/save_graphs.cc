@@ -7,6 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "tracer/step/device_state.h"
+#include "tracer/step/graph_key.h"
 #include "tracer/step/tracer.h"
 #include "tracer/text/ir_text.h"
 

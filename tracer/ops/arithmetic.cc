@@ -7,11 +7,14 @@
 #include "ir/core/str_cat.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/dispatch/op_kernel_context.h"
+#include "tracer/graph/scope.h"
 #include "tracer/graph/type_promotion.h"
 
 namespace hlokit::lazy {
 
-Tensor SumToSize(const Tensor& a, Dims sizes) {
+Tensor SumToSize(const LocatedTensor& located, Dims sizes) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& a = located.tensor;
   if (!a.defined() || a.sizes() == sizes) return a;
   const int64_t added = a.dim() - static_cast<int64_t>(sizes.size());
   IntList dims;

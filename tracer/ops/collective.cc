@@ -95,7 +95,9 @@ int64_t GlobalOrdinal(DeviceState* device) { return device->device()->ordinal();
 
 bool IsMasterOrdinal(DeviceState* device) { return GlobalOrdinal(device) == 0; }
 
-Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale, const Groups& groups) {
+Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale, const Groups& groups,
+                  const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   if (tensors.empty() || IsAlone(tensors[0])) return tensors;
   DeviceState& device = *tensors[0].device();
   if (GroupSize(device, "xla::cross_replica_sum", groups) < 0) return Tensors(tensors.size());
@@ -107,7 +109,9 @@ Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale, const G
   return Tensors(all.begin(), all.end() - 1);
 }
 
-Tensor AllGather(const Tensor& tensor, int64_t dim, const Groups& groups) {
+Tensor AllGather(const LocatedTensor& located, int64_t dim, const Groups& groups) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& tensor = located.tensor;
   if (IsAlone(tensor)) return tensor;
   const int64_t at = Dimension(tensor, "xla::all_gather", dim);
   const int64_t count = GroupSize(*tensor.device(), "xla::all_gather", groups);
@@ -115,7 +119,10 @@ Tensor AllGather(const Tensor& tensor, int64_t dim, const Groups& groups) {
   return Recorded(Op::all_gather, tensor, at, count, Dims(Flat(groups)), true);
 }
 
-Tensor ReduceScatter(ReduceType type, const Tensor& tensor, double scale, int64_t scatter_dim, const Groups& groups) {
+Tensor ReduceScatter(ReduceType type, const LocatedTensor& located, double scale, int64_t scatter_dim,
+                     const Groups& groups) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& tensor = located.tensor;
   if (IsAlone(tensor)) return scale == 1 || !tensor.defined() ? tensor : tensor * Scalar(scale);
   const int64_t at = Dimension(tensor, "xla::reduce_scatter", scatter_dim);
   const int64_t count = GroupSize(*tensor.device(), "xla::reduce_scatter", groups);
@@ -127,8 +134,10 @@ Tensor ReduceScatter(ReduceType type, const Tensor& tensor, double scale, int64_
   return Recorded(Op::reduce_scatter, tensor, static_cast<int64_t>(type), scale, at, count, Dims(Flat(groups)), true);
 }
 
-Tensor AllToAll(const Tensor& tensor, int64_t split_dimension, int64_t concat_dimension, int64_t split_count,
+Tensor AllToAll(const LocatedTensor& located, int64_t split_dimension, int64_t concat_dimension, int64_t split_count,
                 const Groups& groups) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& tensor = located.tensor;
   if (IsAlone(tensor)) return tensor;
   const int64_t split = Dimension(tensor, "xla::all_to_all", split_dimension);
   const int64_t concat = Dimension(tensor, "xla::all_to_all", concat_dimension);
@@ -142,7 +151,9 @@ Tensor AllToAll(const Tensor& tensor, int64_t split_dimension, int64_t concat_di
   return Recorded(Op::all_to_all, tensor, split, concat, count, Dims(Flat(groups)), true);
 }
 
-Tensor CollectivePermute(const Tensor& tensor, absl::Span<const std::pair<int64_t, int64_t>> pairs) {
+Tensor CollectivePermute(const LocatedTensor& located, absl::Span<const std::pair<int64_t, int64_t>> pairs) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& tensor = located.tensor;
   if (IsAlone(tensor)) return tensor;
   std::vector<int64_t> flat;
   const int64_t world = WorldSize(tensor.device());
@@ -157,7 +168,8 @@ Tensor CollectivePermute(const Tensor& tensor, absl::Span<const std::pair<int64_
   return Recorded(Op::collective_permute, tensor, Dims(flat));
 }
 
-void CollectiveBroadcast(const Tensors& tensors, int64_t root) {
+void CollectiveBroadcast(const Tensors& tensors, int64_t root, const std::source_location& location) {
+  const ScopedSourceLocation site(location);
   if (tensors.empty() || IsAlone(tensors[0])) return;
   DeviceState& device = *tensors[0].device();
   if (root < 0 || root >= WorldSize(&device)) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/graph/tensor.h"
 
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/graph/scope.h"
 #include "tracer/graph/tensor_impl.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
@@ -49,8 +51,12 @@ void Tensor::set_grad(Tensor grad) const {
   if (defined()) impl()->grad = std::move(grad);
 }
 
-absl::Status Tensor::Backward() const { return Backward(Tensor()); }
-absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph) const {
+absl::Status Tensor::Backward(const std::source_location& location) const {
+  return Backward(Tensor(), false, false, location);
+}
+absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph,
+                              const std::source_location& location) const {
+  const ScopedSourceLocation site(location);
   return RunBackward({*this}, {std::move(gradient)}, {}, {retain_graph, create_graph}).status();
 }
 
@@ -60,9 +66,9 @@ Tensor Tensor::Detach() const {
   return Tensor(new TensorImpl(impl()->data));
 }
 
-Tensor Tensor::to(ElementType type) const {
+Tensor Tensor::to(ElementType type, const std::source_location& location) const {
   if (defined() && dtype() == type) return *this;
-  return Dispatch(Op::to_copy, Args{*this, type})[0];
+  return Dispatch({Op::to_copy, location}, Args{*this, type})[0];
 }
 
 absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) const {
@@ -72,14 +78,22 @@ absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) 
   return FetchTensor(*this);
 }
 
-absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
+absl::StatusOr<Literal> Tensor::ItemLiteral(const std::source_location& location) const {
   const ScopedSourceLocation site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   if (numel() != 1) return absl::InvalidArgumentError("only one element tensors can be converted to Python scalars");
   RefreshView(*this);
   device()->tracer()->metrics().Add("aten::_local_scalar_dense");
-  absl::StatusOr<Literal> value = FetchWithoutMaterializing(*this);
+  return FetchWithoutMaterializing(*this);
+}
+
+absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
+  const absl::StatusOr<Literal> value = ItemLiteral(location);
   if (!value.ok()) return value.status();
+  if (dtype() == ElementType::kU64 && value->values<uint64_t>()[0] >> 63 != 0) {
+    return absl::OutOfRangeError(
+        StrCat("the element ", value->values<uint64_t>()[0], " of u64 is beyond the integers of numbers, 2^63 - 1"));
+  }
   return LoadScalar(dtype(), value->data());
 }
 

@@ -136,7 +136,9 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
 
 }  // namespace
 
-void WriteInPlace(const Tensor& tensor, Tensor value) {
+void WriteInPlace(const LocatedTensor& located, Tensor value) {
+  const ScopedSourceLocation site(located.location);
+  const Tensor& tensor = located.tensor;
   if (!tensor.defined() || !value.defined()) return;
   TensorImpl* impl = tensor.impl();
   Tracer* tracer = tensor.device()->tracer();

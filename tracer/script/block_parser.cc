@@ -25,6 +25,8 @@ std::string_view TakeWord(std::string_view* s) {
 }  // namespace
 
 void ScriptParser::OpenBlockOf(OpenBlock block) {
+  if (open_.size() == kMaxBlockDepth)
+    Error(statement_, StrCat("blocks are nested more than ", kMaxBlockDepth, " deep"));
   block.range = statement_;
   block.outer_region = scope_->region;
   open_.push_back(std::move(block));
@@ -224,6 +226,9 @@ bool ScriptParser::ParameterList(Function* made) {
   token = Take();
   while (!token.Is(")")) {
     if (token.kind != TokenKind::kVariable) return ErrorAt(token, "expected a parameter, %name");
+    if (made->signature.parameters.size() == kMaxParameters) {
+      return ErrorAt(token, StrCat("a function has at most ", kMaxParameters, " parameters"));
+    }
     Parameter parameter;
     parameter.name = std::string(token.text.substr(1));
     if (made->signature.Find(parameter.name) >= 0) {
@@ -273,10 +278,8 @@ bool ScriptParser::OpenFunction(const Token&) {
       ok = ErrorAt(name, StrCat("`", name.text, "` is a function of the language"));
     }
     if (IsStatementName(name.text)) ok = ErrorAt(name, StrCat("`", name.text, "` is a statement of the language"));
-    for (size_t i = 1; i < program_.functions.size(); ++i) {
-      if (program_.functions[i].signature.name == name.text) {
-        ok = ErrorAt(name, StrCat("redefinition of function `", name.text, "`"));
-      }
+    if (function_numbers_.contains(made.signature.name)) {
+      ok = ErrorAt(name, StrCat("redefinition of function `", name.text, "`"));
     }
     ok = ParameterList(&made) && ok;
   }
@@ -288,6 +291,7 @@ bool ScriptParser::OpenFunction(const Token&) {
   if (!block.has_scope) return ok;
   Scope scope;
   scope.function = program_.functions.size();
+  function_numbers_.try_emplace(made.signature.name, scope.function);
   program_.functions.push_back(std::move(made));
   scopes_.push_back(std::move(scope));
   scope_ = &scopes_.back();
@@ -305,9 +309,9 @@ bool ScriptParser::CloseGuards(bool (*stop)(const OpenBlock&), OpenBlock** to) {
   }
   if (i == 0) return true;
   *to = &open_[i - 1];
-  for (size_t k = open_.size(); k > i; --k) {
-    if (open_[k - 1].kind == OpenBlock::Kind::kGuard) Emit(Code::kClose, statement_);
-  }
+  const auto guards = std::count_if(open_.begin() + static_cast<std::ptrdiff_t>(i), open_.end(),
+                                    [](const OpenBlock& b) { return b.kind == OpenBlock::Kind::kGuard; });
+  if (guards > 0) Emit(Code::kClose, statement_, static_cast<uint32_t>(guards));
   return true;
 }
 
@@ -339,7 +343,7 @@ bool ScriptParser::CloseBlock(const Token&) {
   open_.pop_back();
   switch (block.kind) {
     case OpenBlock::Kind::kGuard:
-      Emit(Code::kClose, statement_);
+      Emit(Code::kClose, statement_, 1);
       break;
     case OpenBlock::Kind::kIf:
     case OpenBlock::Kind::kElse:

@@ -2,6 +2,8 @@
 // Divides captured blocks of scripts into parts between statements that need values, and finds what each part reads.
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "tracer/script/script_program.h"
 
@@ -37,19 +39,53 @@ bool Differentiates(const ScriptProgram& program, const Instruction& i) {
 
 // Sets what functions do, themselves or through others.
 void ClassifyFunctions(ScriptProgram* program) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (Function& f : program->functions) {
-      const bool runs = f.runs_graphs || std::any_of(f.code.begin(), f.code.end(),
-                                                     [&](const Instruction& i) { return RunsGraphs(*program, i); });
-      const bool differentiates =
-          f.differentiates ||
-          std::any_of(f.code.begin(), f.code.end(), [&](const Instruction& i) { return Differentiates(*program, i); });
-      changed = changed || runs != f.runs_graphs || differentiates != f.differentiates;
+  std::vector<std::vector<size_t>> callers(program->functions.size());
+  std::vector<size_t> changed;
+  for (size_t k = 0; k < program->functions.size(); ++k) {
+    Function& f = program->functions[k];
+    for (const Instruction& i : f.code) {
+      f.runs_graphs = f.runs_graphs || RunsGraphs(*program, i);
+      f.differentiates = f.differentiates || Differentiates(*program, i);
+      if (i.code != Code::kCall || program->calls[i.a].kind != CallSite::Kind::kFunction) continue;
+      std::vector<size_t>& of_callee = callers[program->calls[i.a].function];
+      if (of_callee.empty() || of_callee.back() != k) of_callee.push_back(k);
+    }
+    if (f.runs_graphs || f.differentiates) changed.push_back(k);
+  }
+  while (!changed.empty()) {
+    const size_t callee = changed.back();
+    const Function& called = program->functions[callee];
+    changed.pop_back();
+    for (size_t caller : callers[callee]) {
+      Function& f = program->functions[caller];
+      const bool runs = f.runs_graphs || called.runs_graphs;
+      const bool differentiates = f.differentiates || called.differentiates;
+      if (runs == f.runs_graphs && differentiates == f.differentiates) continue;
       f.runs_graphs = runs;
       f.differentiates = differentiates;
+      changed.push_back(caller);
     }
   }
+}
+
+// Returns true if code that is in no capture differentiates, itself or through functions.
+bool DifferentiatesOutside(const ScriptProgram& program) {
+  for (size_t k = 0; k < program.functions.size(); ++k) {
+    std::vector<std::pair<uint32_t, uint32_t>> captures;  // in order of the text
+    for (const Capture& capture : program.captures) {
+      if (capture.function == k) captures.emplace_back(capture.begin, capture.end);
+    }
+    const std::vector<Instruction>& code = program.functions[k].code;
+    size_t next = 0;
+    for (uint32_t at = 0; at < code.size(); ++at) {
+      if (next < captures.size() && at == captures[next].first) {
+        at = std::max(at, captures[next++].second);
+        if (at >= code.size()) break;
+      }
+      if (Differentiates(program, code[at])) return true;
+    }
+  }
+  return false;
 }
 
 uint32_t RegionAt(const Function& f, uint32_t place) {
@@ -58,38 +94,32 @@ uint32_t RegionAt(const Function& f, uint32_t place) {
   return after == f.region_starts.begin() ? 0 : (after - 1)->second;
 }
 
-bool Contains(const Function& f, uint32_t outer, uint32_t region) {
-  while (region != outer && region != 0) region = f.regions[region].parent;
-  return region == outer;
-}
-
 // Finds the variables that a part reads and writes.
 void FindVariables(const ScriptProgram& program, const Function& f, Capture::Part* part) {
-  struct Write {
-    uint32_t variable;
-    uint32_t region;
-  };
-  std::vector<Write> writes;
+  absl::flat_hash_map<uint32_t, absl::flat_hash_set<uint32_t>> written;  // regions, by variable
+  std::vector<uint32_t> renewed;                                         // in the part's own region
+  absl::flat_hash_set<uint32_t> reads;
   const uint32_t whole = RegionAt(f, part->begin);
-  const auto has = [](const std::vector<uint32_t>& list, uint32_t v) {
-    return std::find(list.begin(), list.end(), v) != list.end();
-  };
   for (uint32_t at = part->begin; at < part->end; ++at) {
     const Instruction& i = f.code[at];
     const uint32_t region = RegionAt(f, at);
     if (i.code == Code::kStore) {
-      for (uint32_t variable : program.targets[i.a]) writes.push_back({variable, region});
+      for (uint32_t variable : program.targets[i.a]) {
+        if (written[variable].insert(region).second && region == whole) renewed.push_back(variable);
+      }
     }
-    if (i.code != Code::kLoad || has(part->reads, i.a)) continue;
-    const bool written = std::any_of(writes.begin(), writes.end(), [&](const Write& w) {
-      return w.variable == i.a && Contains(f, w.region, region);
-    });
-    if (!written) part->reads.push_back(i.a);
+    if (i.code != Code::kLoad || reads.contains(i.a)) continue;
+    // Written for sure: in this region, or in one around it.
+    const auto regions = written.find(i.a);
+    bool sure = false;
+    for (uint32_t outer = region; regions != written.end() && !sure; outer = f.regions[outer].parent) {
+      sure = regions->second.contains(outer);
+      if (outer == 0) break;
+    }
+    if (!sure && reads.insert(i.a).second) part->reads.push_back(i.a);
   }
-  for (const Write& w : writes) {
-    if (w.region == whole && !has(part->reads, w.variable) && !has(part->renewed, w.variable)) {
-      part->renewed.push_back(w.variable);
-    }
+  for (uint32_t variable : renewed) {
+    if (!reads.contains(variable)) part->renewed.push_back(variable);
   }
 }
 
@@ -97,6 +127,7 @@ void FindVariables(const ScriptProgram& program, const Function& f, Capture::Par
 
 void PlanCaptures(ScriptProgram* program) {
   ClassifyFunctions(program);
+  program->differentiates_outside = !program->captures.empty() && DifferentiatesOutside(*program);
   for (Capture& capture : program->captures) {
     const Function& f = program->functions[capture.function];
     std::vector<std::pair<uint32_t, uint32_t>> breaks;
@@ -104,9 +135,13 @@ void PlanCaptures(ScriptProgram* program) {
       return std::any_of(f.code.begin() + begin, f.code.begin() + end,
                          [&](const Instruction& i) { return test(*program, i); });
     };
+    uint32_t last = capture.begin;  // after what is differentiated
+    for (uint32_t at = capture.begin; at < capture.end; ++at) {
+      if (Differentiates(*program, f.code[at])) last = at + 1;
+    }
     for (const auto& [begin, end] : capture.statements) {
-      // Results of parts have no history: what is differentiated stays in one part. A function that does both is in it.
-      if (capture.full_graph || any(begin, end, Differentiates) || any(end, capture.end, Differentiates)) continue;
+      // What is differentiated stays in one part, with its values. A function that does both is in it.
+      if (capture.full_graph || begin < last) continue;
       if (any(begin, end, RunsGraphs)) breaks.emplace_back(begin, end);
     }
     uint32_t begin = capture.begin;

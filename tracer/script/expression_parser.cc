@@ -203,7 +203,7 @@ bool ScriptParser::LiteralOperand() {
     while (end > begin && (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r')) --end;
   }
   const std::string_view line = text_.substr(begin, end - begin);
-  if (!ReadLiteralLine(source_, line, &context_, &sink_)) return false;
+  if (!ReadLiteralLine(source_, line, &context_, kMaxLiteralLineBytes, &sink_)) return false;
   at_ = end;
   program_.literals.push_back(RangeOf(line));
   const SourceRange range = Join(word.range(), RangeOf(line));

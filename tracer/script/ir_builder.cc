@@ -14,6 +14,7 @@
 #include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/encoded_args.h"
 #include "tracer/graph/literal_scalar.h"
+#include "tracer/graph/scope.h"
 #include "tracer/graph/string_split.h"
 #include "tracer/graph/tensor_impl.h"
 #include "tracer/step/device_state.h"
@@ -396,6 +397,7 @@ Tensor SyntheticParameter(Tracer& tracer, int64_t number, Shape shape) {
 
 bool BuildGraph(const TextDump& dump, const TextGraph& graph, Tracer& tracer, const ParameterSource& parameters,
                 Tensors* roots, DiagnosticSink* sink) {
+  const ScopedSourceLocation none({});  // no line of a program
   return GraphBuilder(dump, graph, &tracer, parameters, sink).Build(roots);
 }
 

@@ -4,7 +4,6 @@
 #ifndef HLOKIT_TRACER_SCRIPT_NATIVE_FUNCTIONS_H_
 #define HLOKIT_TRACER_SCRIPT_NATIVE_FUNCTIONS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,7 +25,6 @@ struct RunContext {
   Tracer* tracer = nullptr;
   DeviceState* device = nullptr;
   std::unique_lock<std::mutex>* turn = nullptr;  // of the devices of a script; null: there is one
-  std::atomic<bool>* failed = nullptr;           // set when a device fails, so that the others stop
   size_t parameters = 0;                         // made so far: each has other initial values
   const ScriptInputs* inputs = nullptr;          // null: none
   int64_t max_input_bytes = 0;                   // of a value of these

@@ -2,7 +2,6 @@
 #include "tracer/script/script.h"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -14,13 +13,67 @@
 namespace hlokit::lazy {
 namespace {
 
-// Adds diagnostics of a device, unless another one had the same.
-void Merge(const DiagnosticSink& from, DiagnosticSink* to) {
-  for (const Diagnostic& d : from.diagnostics()) {
-    const bool known = std::any_of(to->diagnostics().begin(), to->diagnostics().end(), [&](const Diagnostic& k) {
-      return k.range.offset == d.range.offset && k.message == d.message;
-    });
-    if (!known) to->Report(d);
+// The script on one of several devices.
+struct Replica {
+  std::string printed;
+  DiagnosticSink sink;
+  bool ok = false;
+  bool stopped = false;  // its error is that another device has ended
+
+  bool failed() const { return !ok && !stopped; }
+};
+
+// Returns "device 1", "devices 0 and 2".
+std::string NamesOf(const std::vector<size_t>& devices) {
+  std::string names = devices.size() == 1 ? "device " : "devices ";
+  for (size_t i = 0; i < devices.size(); ++i) {
+    StrAppend(&names, i == 0 ? "" : i + 1 == devices.size() ? " and " : ", ", devices[i]);
+  }
+  return names;
+}
+
+// Adds the diagnostics of all devices, equal ones once: first of those that failed, with the devices if others did not;
+// then of those that were stopped, with the device that failed and its error.
+void Merge(const SourceBuffer& source, const std::vector<Replica>& replicas, DiagnosticSink* to) {
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.range.offset == b.range.offset && a.message == b.message;
+  };
+  std::vector<std::pair<Diagnostic, std::vector<size_t>>> merged;
+  std::vector<size_t> ended;
+  std::string cause;
+  for (size_t d = 0; d < replicas.size(); ++d) {
+    if (replicas[d].ok) ended.push_back(d);
+    if (!replicas[d].failed()) continue;
+    for (const Diagnostic& diagnostic : replicas[d].sink.diagnostics()) {
+      if (cause.empty()) {
+        cause = StrCat("device ", d, " failed at line ", LineColumnAt(source.text(), diagnostic.range.offset).line,
+                       ": ", diagnostic.message);
+      }
+      auto known = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return same(m.first, diagnostic); });
+      if (known == merged.end()) known = merged.insert(known, {diagnostic, {}});
+      if (known->second.empty() || known->second.back() != d) known->second.push_back(d);
+    }
+  }
+  for (auto& [diagnostic, devices] : merged) {
+    if (devices.size() < replicas.size()) StrAppend(&diagnostic.message, " (", NamesOf(devices), ")");
+    to->Report(diagnostic);
+  }
+  if (cause.empty() && !ended.empty()) {
+    cause = StrCat(NamesOf(ended), ended.size() == 1 ? ", which this one waits for, has ended"
+                                                     : ", which this one waits for, have ended");
+  }
+  merged.clear();
+  for (size_t d = 0; d < replicas.size(); ++d) {
+    if (!replicas[d].stopped || replicas[d].sink.diagnostics().empty()) continue;
+    Diagnostic diagnostic = replicas[d].sink.diagnostics().back();
+    if (!cause.empty()) diagnostic.message = cause;
+    auto known = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return same(m.first, diagnostic); });
+    if (known == merged.end()) known = merged.insert(known, {diagnostic, {}});
+    known->second.push_back(d);
+  }
+  for (auto& [diagnostic, devices] : merged) {
+    diagnostic.message = StrCat(NamesOf(devices), " stopped: ", diagnostic.message);
+    to->Report(diagnostic);
   }
 }
 
@@ -51,14 +104,8 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     return script::ScriptRunner(source_, *program_, context, options, out, sink).Run(&(*results)[0]);
   }
   // Devices take turns: one runs statements while the others wait for values, for steps or for each other.
-  struct Replica {
-    std::string printed;
-    DiagnosticSink sink;
-    bool ok = false;
-  };
   std::vector<Replica> replicas(count);
   std::mutex turns;
-  std::atomic<bool> failed = false;
   const auto run = [&](size_t d) {
     DeviceState* const device = tracer.device(static_cast<int>(d));
     const DeviceGuard guard(device);
@@ -70,21 +117,25 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
     context.inputs = options.inputs;
     context.max_input_bytes = options.max_value_bytes;
     context.turn = &turn;
-    context.failed = &failed;
     script::ScriptRunner runner(source_, *program_, context, options, writer, &replicas[d].sink);
     replicas[d].ok = runner.Run(&(*results)[d]);
-    if (!replicas[d].ok) failed = true;
+    replicas[d].stopped = !replicas[d].ok && runner.stopped();
+    const auto& errors = replicas[d].sink.diagnostics();
+    tracer.Leave(device, replicas[d].ok || errors.empty() ? StrCat("device ", d, " has ended")
+                         : replicas[d].stopped            ? errors.back().message
+                                                          : StrCat("device ", d, " failed: ", errors[0].message));
   };
   std::vector<std::thread> others;
   for (size_t d = 1; d < count; ++d) others.emplace_back(run, d);
   run(0);
   for (std::thread& other : others) other.join();
+  tracer.NextSession();
   bool ok = true;
   for (size_t d = 0; d < count; ++d) {
     if (!replicas[d].printed.empty()) out << "device " << static_cast<int64_t>(d) << ":\n" << replicas[d].printed;
-    Merge(replicas[d].sink, sink);
     ok = ok && replicas[d].ok;
   }
+  Merge(source_, replicas, sink);
   return ok;
 }
 

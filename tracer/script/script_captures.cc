@@ -5,6 +5,8 @@
 // its graphs. Numbers that it assigns are those of the trace with the same guards; a part that assigns objects, such as
 // modules, is traced at every call.
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -18,42 +20,52 @@ namespace {
 // Different states of a part whose results are kept.
 constexpr size_t kMaxResults = 256;
 
-// Returns a number for a text.
-double HashOfText(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return static_cast<double>(hash >> 12);
+// Kinds of values in a state.
+enum class StateKind : uint64_t { kTensor, kBool, kInteger, kFloat, kText, kList, kObject, kNone, kUnset };
+
+// Appends the size and the bytes of a text.
+void AppendText(std::string_view text, std::vector<uint64_t>* state) {
+  state->push_back(text.size());
+  for (; !text.empty(); text.remove_prefix(std::min<size_t>(text.size(), 8))) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data(), std::min<size_t>(text.size(), 8));
+    state->push_back(word);
+  }
 }
 
 // Appends what a value is besides values of tensors; appends its tensors.
-void AppendState(const Value& value, std::vector<double>* state, Tensors* tensors) {
+void AppendState(const Value& value, std::vector<uint64_t>* state, Tensors* tensors) {
+  const auto begin = [&](StateKind kind) { state->push_back(static_cast<uint64_t>(kind)); };
   std::vector<const Value*> open = {&value};
   while (!open.empty()) {
     const Value& v = *open.back();
     open.pop_back();
     if (const Tensor* t = v.get<Tensor>()) {
-      state->push_back(1);
+      begin(StateKind::kTensor);
       tensors->push_back(*t);
-      state->push_back(static_cast<double>(t->dtype()));
-      for (int64_t size : t->sizes()) state->push_back(static_cast<double>(size));
+      state->push_back(static_cast<uint64_t>(t->dtype()));
+      state->push_back(t->sizes().size());
+      for (int64_t size : t->sizes()) state->push_back(static_cast<uint64_t>(size));
     } else if (const Scalar* number = v.get<Scalar>()) {
-      state->push_back(number->is_float() ? 2 : 3);
-      state->push_back(number->ToDouble());
-      // The part of an integer that a double does not have.
-      if (!number->is_float()) state->push_back(static_cast<double>(number->ToInt() & 0xffff));
+      begin(number->is_float()                      ? StateKind::kFloat
+            : number->kind() == Scalar::Kind::kBool ? StateKind::kBool
+                                                    : StateKind::kInteger);
+      // By bits: 0 and -0 differ, and a NaN is equal to itself.
+      state->push_back(number->is_float() ? std::bit_cast<uint64_t>(number->ToDouble())
+                                          : static_cast<uint64_t>(number->ToInt()));
     } else if (const std::string* text = TextOf(v)) {
-      state->push_back(4);
-      state->push_back(HashOfText(*text));
+      begin(StateKind::kText);
+      AppendText(*text, state);
     } else if (v.list() != nullptr) {
       const std::vector<Value>& members = v.list()->values;
-      state->push_back(5);
-      state->push_back(static_cast<double>(members.size()));
+      begin(StateKind::kList);
+      state->push_back(members.size());
       for (size_t i = members.size(); i-- > 0;) open.push_back(&members[i]);
     } else if (const auto* object = v.get<std::shared_ptr<Object>>()) {
-      state->push_back(6);
+      begin(StateKind::kObject);
       (*object)->AppendState(state);
     } else {
-      state->push_back(v.none() ? 7 : 8);
+      begin(v.none() ? StateKind::kNone : StateKind::kUnset);
     }
   }
 }
@@ -73,8 +85,8 @@ bool IsPlain(const Value& value) {
 
 }  // namespace
 
-std::vector<double> ScriptRunner::StateOf(const Capture::Part& part, Tensors* arguments) {
-  std::vector<double> state;
+std::vector<uint64_t> ScriptRunner::StateOf(const Capture::Part& part, Tensors* arguments) {
+  std::vector<uint64_t> state;
   for (uint32_t variable : part.reads) AppendState(frame().variables[variable], &state, arguments);
   return state;
 }
@@ -127,7 +139,12 @@ bool ScriptRunner::RunPart(size_t capture, size_t number, SourceRange range) {
     GraphCaptureOptions options;
     options.name = part.part->name;
     options.full_graph = block.full_graph;
-    options.guarded_scalars = [&part] { return part.state; };
+    options.differentiable = program_.differentiates_outside;
+    options.guarded_scalars = [&part] {
+      std::vector<double> numbers;  // compared by bits
+      for (uint64_t word : part.state) numbers.push_back(std::bit_cast<double>(word));
+      return numbers;
+    };
     part.function = std::make_unique<CapturedFunction>(
         &tracer_, [this, &part](const Tensors&) { return TracePart(&part); }, std::move(options));
   }

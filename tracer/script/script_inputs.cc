@@ -35,7 +35,8 @@ absl::StatusOr<Literal> ScriptInputs::Read(std::string_view name, int64_t first,
     for (const auto& entry : arrays_) names.push_back(entry.first);
     return absl::NotFoundError(StrCat("there is no input `", name, "`", DidYouMeanSuffix(name, names)));
   }
-  absl::StatusOr<interp::StoredArray> array = files_[found->second.file].Array(found->second.array);
+  absl::StatusOr<interp::StoredArray> array =
+      files_[found->second.file].Array(found->second.array, static_cast<uint64_t>(max_bytes));
   if (!array.ok()) return array.status();
   constexpr size_t kMaxRank = 64;
   if (array->dims.size() > kMaxRank) return absl::InvalidArgumentError("the array has too many dimensions");

@@ -2,8 +2,11 @@
 #include "tracer/script/script_objects.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
+#include "tracer/graph/tensor_impl.h"
 
 namespace hlokit::lazy::script {
 
@@ -11,6 +14,10 @@ absl::Status Module::AddChild(std::shared_ptr<Module> child) {
   depth_ = std::max(depth_, child->depth_ + 1);
   if (depth_ > kMaxDepth) {
     return absl::ResourceExhaustedError(StrCat("modules are nested more than ", kMaxDepth, " deep"));
+  }
+  total_ += child->total_;
+  if (total_ > kMaxTotal) {
+    return absl::ResourceExhaustedError(StrCat("a module has at most ", kMaxTotal, " modules in it"));
   }
   children_.push_back(std::move(child));
   return absl::OkStatus();
@@ -41,13 +48,12 @@ void Module::Visit(const std::function<void(const Module&, const std::string&)>&
 
 std::vector<nn::NamedTensor> Module::Collect(Part part) const {
   std::vector<nn::NamedTensor> tensors;
+  absl::flat_hash_set<const TensorImpl*> known;
   Visit([&](const Module& module, const std::string& prefix) {
     if (module.registry_ == nullptr) return;
     for (const nn::NamedTensor& t : (module.registry_.get()->*part)()) {
       // A module that is in two places is listed once.
-      const bool known = std::any_of(tensors.begin(), tensors.end(),
-                                     [&](const nn::NamedTensor& k) { return SameTensor(k.tensor, t.tensor); });
-      if (!known) tensors.push_back({StrCat(prefix, t.name), t.tensor});
+      if (known.insert(t.tensor.impl()).second) tensors.push_back({StrCat(prefix, t.name), t.tensor});
     }
   });
   return tensors;
@@ -76,16 +82,18 @@ absl::StatusOr<Value> Module::CallWith(const Value& input) const {
   return Call(Arguments(values));
 }
 
-void Module::AppendState(std::vector<double>* state) const {
+void Module::AppendState(std::vector<uint64_t>* state) const {
   Visit([&](const Module& module, const std::string&) {
     module.Object::AppendState(state);
     state->push_back(module.training_ ? 1 : 0);
   });
 }
 
-void OptimizerObject::AppendState(std::vector<double>* state) const {
+void OptimizerObject::AppendState(std::vector<uint64_t>* state) const {
   Object::AppendState(state);
-  for (size_t group = 0; group < optimizer->group_count(); ++group) state->push_back(optimizer->lr(group));
+  for (size_t group = 0; group < optimizer->group_count(); ++group) {
+    state->push_back(std::bit_cast<uint64_t>(optimizer->lr(group)));
+  }
 }
 
 }  // namespace hlokit::lazy::script

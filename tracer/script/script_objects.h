@@ -24,6 +24,7 @@ namespace hlokit::lazy::script {
 class Module : public Object {
  public:
   static constexpr int kMaxDepth = 32;
+  static constexpr size_t kMaxTotal = size_t{1} << 16;
   using Forward = std::function<absl::StatusOr<Value>(const Arguments& arguments, bool training)>;
 
   // registry: of its own parameters; may be null. forward: the parameters of a call.
@@ -33,7 +34,8 @@ class Module : public Object {
         forward_signature_(forward_signature),
         forward_(std::move(forward)) {}
 
-  // Adds a module in this one. Returns an error if modules are nested too deeply.
+  // Adds a module in this one. Returns an error if modules are nested too deeply, or are too many, each counted as
+  // often as it is in others. Requires: this one is in no other yet.
   absl::Status AddChild(std::shared_ptr<Module> child);
   const std::vector<std::shared_ptr<Module>>& children() const { return children_; }
 
@@ -48,7 +50,7 @@ class Module : public Object {
   std::vector<nn::NamedTensor> State() const { return Collect(&nn::ParameterRegistry::state); }
   std::vector<nn::NamedTensor> Parameters() const { return Collect(&nn::ParameterRegistry::parameters); }
 
-  void AppendState(std::vector<double>* state) const override;
+  void AppendState(std::vector<uint64_t>* state) const override;
 
  private:
   using Part = const std::vector<nn::NamedTensor>& (nn::ParameterRegistry::*)() const;
@@ -61,13 +63,14 @@ class Module : public Object {
   const Forward forward_;
   std::vector<std::shared_ptr<Module>> children_;
   int depth_ = 1;
+  size_t total_ = 1;  // modules, with this one
   bool training_ = true;
 };
 
 class OptimizerObject : public Object {
  public:
   explicit OptimizerObject(std::unique_ptr<nn::Optimizer> o) : Object("an optimizer"), optimizer(std::move(o)) {}
-  void AppendState(std::vector<double>* state) const override;
+  void AppendState(std::vector<uint64_t>* state) const override;
 
   const std::unique_ptr<nn::Optimizer> optimizer;
 };

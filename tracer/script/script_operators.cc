@@ -131,9 +131,25 @@ absl::StatusOr<Value> FloatOperator(Operator op, double a, double b) {
   }
 }
 
+// Returns 1, 0 or -1, or 2 if `b` is NaN. Exact, as in Python: not every integer has an equal double.
+int CompareWithFloat(int64_t a, double b) {
+  if (std::isnan(b)) return 2;
+  if (b >= 0x1p63) return -1;
+  if (b < -0x1p63) return 1;
+  const auto whole = static_cast<int64_t>(b);
+  if (a != whole) return a < whole ? -1 : 1;
+  const double fraction = b - static_cast<double>(whole);
+  return fraction > 0 ? -1 : fraction < 0 ? 1 : 0;
+}
+
 // Returns 1, 0 or -1, or 2 if a number is NaN.
 int Compare(Scalar a, Scalar b) {
   if (!a.is_float() && !b.is_float()) return a.ToInt() < b.ToInt() ? -1 : a.ToInt() > b.ToInt() ? 1 : 0;
+  if (!a.is_float()) return CompareWithFloat(a.ToInt(), b.ToDouble());
+  if (!b.is_float()) {
+    const int order = CompareWithFloat(b.ToInt(), a.ToDouble());
+    return order == 2 ? 2 : -order;
+  }
   const double x = a.ToDouble(), y = b.ToDouble();
   return x < y ? -1 : x > y ? 1 : x == y ? 0 : 2;
 }

@@ -155,11 +155,10 @@ void ScriptParser::ResolveCall(CallSite* call) {
       Error(range, std::move(message), std::move(hint));
     });
   };
-  for (size_t i = 1; i < program_.functions.size(); ++i) {
-    if (program_.functions[i].signature.name != call->name) continue;
+  if (const auto found = function_numbers_.find(call->name); found != function_numbers_.end()) {
     call->kind = CallSite::Kind::kFunction;
-    call->function = i;
-    return assign(program_.functions[i].signature);
+    call->function = found->second;
+    return assign(program_.functions[found->second].signature);
   }
   if (const NativeFunction* native = FindNative(call->name)) {
     call->kind = CallSite::Kind::kNative;

@@ -56,6 +56,8 @@ class ScriptParser {
   };
   static constexpr uint32_t kNoJump = ~uint32_t{0};
   static constexpr size_t kMaxDepth = 200;
+  static constexpr size_t kMaxBlockDepth = 200;
+  static constexpr size_t kMaxParameters = 255;
 
   // What is known of a variable of the current function.
   struct Variable {
@@ -177,6 +179,7 @@ class ScriptParser {
 
   std::vector<Scope> scopes_;  // of the top level, and of the function being read
   Scope* scope_ = nullptr;
+  absl::flat_hash_map<std::string, size_t> function_numbers_;  // of the script, by name
   std::vector<OpenBlock> open_;
   bool in_capture_ = false;
   bool statements_before_ = false;  // `devices` must be the first statement

@@ -69,7 +69,7 @@ enum class Code : uint8_t {
   kLoopNext,      // a: loop, b: target at the end; pushes the next member
   kLoopEnd,       // a: loop; its own variables end
   kOpen,          // a: block
-  kClose,         // closes the innermost block
+  kClose,         // a: number of the innermost blocks to close
   kCapture,       // a: capture
   kReturn,        // a: number of results
   kRequiresGrad,  // a: number of values
@@ -173,7 +173,8 @@ struct ScriptProgram {
   std::vector<std::vector<uint32_t>> targets;  // of assignments
   std::vector<Block> blocks;
   std::vector<Capture> captures;
-  int64_t devices = 0;  // as stated by the script; 0: not stated
+  bool differentiates_outside = false;  // of captures: their results may take part
+  int64_t devices = 0;                  // as stated by the script; 0: not stated
 };
 
 // The words after `dump`.

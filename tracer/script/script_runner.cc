@@ -31,7 +31,6 @@ bool ScriptRunner::CheckStatus(SourceRange range) {
 }
 
 bool ScriptRunner::CountStatement(SourceRange range) {
-  if (context_.failed != nullptr && *context_.failed) return false;  // another device reported an error
   return ++statements_ <= options_.max_statements || Error(range, "the program runs too many statements");
 }
 
@@ -87,8 +86,12 @@ bool ScriptRunner::Store(const Instruction& i) {
 }
 
 bool ScriptRunner::MakeLiteral(const Instruction& i) {
-  std::optional<Literal> literal =
-      ReadLiteralLine(source_, TextAt(program_.literals[i.a]), &context_.device->context(), &sink_);
+  std::optional<Literal> literal;
+  {
+    DeviceLock lock(context_.device->mutex());
+    literal = ReadLiteralLine(source_, TextAt(program_.literals[i.a]), &context_.device->context(),
+                              options_.max_value_bytes, &sink_);
+  }
   if (!literal) return false;
   Push(Value(tracer_.FromLiteral(*std::move(literal))));
   return true;

@@ -43,6 +43,8 @@ class ScriptRunner {
 
   // Returns false after an error, which is in the sink.
   bool Run(ProgramResult* result);
+  // Returns true if the error is that another device has ended.
+  bool stopped() const { return stopped_; }
 
  private:
   struct OpenBlock {
@@ -68,15 +70,18 @@ class ScriptRunner {
       bool repeatable = true;                          // a replay gives the same values
     };
     std::unique_ptr<CapturedFunction> function;
-    std::vector<double> state;                       // numbers that the current call depends on
-    std::map<std::vector<double>, Results> results;  // by state
+    std::vector<uint64_t> state;                       // what the current call depends on
+    std::map<std::vector<uint64_t>, Results> results;  // by state
     const Capture::Part* part = nullptr;
   };
   static constexpr size_t kMaxFrames = 64;
   static constexpr size_t kMaxBlocks = 1000;
 
   bool Error(SourceRange range, std::string message, std::string hint = "");
-  bool Fail(SourceRange range, const absl::Status& status) { return Error(range, std::string(status.message())); }
+  bool Fail(SourceRange range, const absl::Status& status) {
+    stopped_ = absl::IsAborted(status);
+    return Error(range, std::string(status.message()));
+  }
   // Reports pending errors of ops.
   bool CheckStatus(SourceRange range);
   bool CountStatement(SourceRange range);
@@ -148,8 +153,8 @@ class ScriptRunner {
   // ---- captures ----
   bool RunCapture(const Instruction& i);
   bool RunPart(size_t capture, size_t part, SourceRange range);
-  // Returns numbers on which a part depends: values of variables other than tensors, and sizes.
-  std::vector<double> StateOf(const Capture::Part& part, Tensors* arguments);
+  // Returns what a part depends on: values of variables other than tensors, and sizes.
+  std::vector<uint64_t> StateOf(const Capture::Part& part, Tensors* arguments);
   Tensors TracePart(CapturedPart* part);
   std::string CaptureReport() const;
 
@@ -162,6 +167,7 @@ class ScriptRunner {
   RunContext context_;
   std::vector<Value> stack_;
   std::vector<std::unique_ptr<Frame>> frames_;
+  bool stopped_ = false;
   int64_t statements_ = 0;                                                  // run so far
   std::map<std::string, std::unique_ptr<DynamicShapeDetector>> detectors_;  // of compile blocks, by name
   std::map<std::pair<size_t, size_t>, CapturedPart> captures_;              // by capture and part

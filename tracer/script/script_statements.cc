@@ -9,11 +9,11 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
-#include "tracer/graph/literal_scalar.h"
 #include "tracer/script/script_runner.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
+#include "tracer/step/graph_key.h"
 
 namespace hlokit::lazy::script {
 namespace {
@@ -104,14 +104,17 @@ bool ScriptRunner::Open(const Instruction& i) {
 }
 
 bool ScriptRunner::Close(const Instruction& i) {
-  OpenBlock& block = frame().blocks.back();
-  absl::Status s;
-  if (block.region != nullptr) {
-    const OthersRun others(context_);
-    s = block.region->End();
+  for (uint32_t k = 0; k < i.a; ++k) {
+    OpenBlock& block = frame().blocks.back();
+    absl::Status s;
+    if (block.region != nullptr) {
+      const OthersRun others(context_);
+      s = block.region->End();
+    }
+    frame().blocks.pop_back();
+    if (!s.ok()) return Fail(i.range, s);
   }
-  frame().blocks.pop_back();
-  return s.ok() || Fail(i.range, s);
+  return true;
 }
 
 bool ScriptRunner::TensorsOf(const std::vector<Value>& values, SourceRange range, Tensors* tensors) {
@@ -197,7 +200,7 @@ bool ScriptRunner::Wait(const Instruction& i) {
   absl::Status s;
   {
     const OthersRun others(context_);
-    s = tracer_.Wait();
+    s = tracer_.Wait(context_.turn != nullptr ? context_.device : nullptr);
   }
   return s.ok() || Fail(i.range, s);
 }
@@ -243,12 +246,19 @@ bool ScriptRunner::Print(const Instruction& i) {
 bool ScriptRunner::PrintItem(const Instruction& i) {
   const Value given = Pop();
   const Value& value = given.single();
-  if (!Item(value, i.range)) return false;
-  const Value number = Pop();
-  const ElementType type = value.get<Tensor>()->dtype();
-  const Literal literal = FilledLiteral(context_.device->ScalarShape(type), *number.get<Scalar>());
+  const Tensor* const t = value.get<Tensor>();
+  if (t == nullptr) return Error(i.range, StrCat("expected a tensor, found ", value.KindName()));
+  absl::StatusOr<Literal> literal = Literal();
+  {
+    const OthersRun others(context_);
+    literal = t->ItemLiteral();
+  }
+  if (!literal.ok()) return Fail(i.range, literal.status());
+  const size_t bytes = literal->size_bytes();
+  Literal number = Literal::Zeros(context_.device->ScalarShape(t->dtype()));
+  std::copy_n(literal->data(), std::min(bytes, number.size_bytes()), number.data());
   out_ << TextAt(program_.literals[i.a]) << " = ";
-  PrintLiteral(out_, literal);
+  PrintLiteral(out_, number);
   out_ << "\n";
   return true;
 }

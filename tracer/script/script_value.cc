@@ -19,8 +19,15 @@ absl::StatusOr<Value> Value::ListOf(std::vector<Value> values, bool results) {
   if (values.size() > List::kMaxSize) {
     return absl::ResourceExhaustedError(StrCat("a list has at most ", List::kMaxSize, " members"));
   }
+  list->total = values.size();
   for (const Value& member : values) {
-    if (member.list() != nullptr) list->depth = std::max(list->depth, member.list()->depth + 1);
+    if (member.list() == nullptr) continue;
+    list->depth = std::max(list->depth, member.list()->depth + 1);
+    list->total += member.list()->total;
+    if (list->total > List::kMaxTotal) {
+      return absl::ResourceExhaustedError(
+          StrCat("a list has at most ", List::kMaxTotal, " members, with those of lists in it"));
+    }
   }
   if (list->depth > List::kMaxDepth) {
     return absl::ResourceExhaustedError(StrCat("lists are nested more than ", List::kMaxDepth, " deep"));

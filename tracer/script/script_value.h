@@ -31,7 +31,7 @@ class Object {
   std::string_view type() const { return type_; }
   // Appends numbers that determine what a program does with the object, besides values of tensors: which object it is,
   // and its settings.
-  virtual void AppendState(std::vector<double>* state) const { state->push_back(static_cast<double>(id_)); }
+  virtual void AppendState(std::vector<uint64_t>* state) const { state->push_back(id_); }
 
  private:
   std::string_view type_;
@@ -42,9 +42,11 @@ class Object {
 struct List {
   static constexpr int kMaxDepth = 32;
   static constexpr size_t kMaxSize = size_t{1} << 16;
+  static constexpr size_t kMaxTotal = size_t{1} << 20;
 
   std::vector<Value> values;
-  int depth = 1;  // of lists in lists
+  int depth = 1;     // of lists in lists
+  size_t total = 0;  // members, with those of lists in the list
   bool results = false;
 };
 

@@ -91,19 +91,32 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> op
   NodeRecord node{op};
   node.attrs = attrs;
   node.shape = shape_entries_[found].shape;
-  if (tracer_->options().debug || tracer_->options().explain_recompiles) {
-    if (!CurrentScope().empty()) node.scope = context_->strings.Intern(CurrentScope()).value;
-    if (const SourceFrame* frame = CurrentFrame()) {
-      frames_.push_back(*frame);
-      node.frame = static_cast<uint32_t>(frames_.size());
-    }
-  }
+  SetSource(&node);
   if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
   const NodeId id = graph_.Add(node, operands);
   if (dynamic_shape_detector != nullptr) {
     if (absl::Status s = dynamic_shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
   }
   return id;
+}
+
+void DeviceState::SetSource(NodeRecord* node) {
+  if (!tracer_->options().debug && !tracer_->options().explain_recompiles) return;
+  if (!CurrentScope().empty()) node->scope = context_->strings.Intern(CurrentScope()).value;
+  node->frame = CurrentFrameIndex();
+}
+
+uint32_t DeviceState::CurrentFrameIndex() {
+  if (const SourceFrame* const frame = CurrentFrame()) {
+    if (frames_.empty() || frames_.back() != *frame) frames_.push_back(*frame);
+    return static_cast<uint32_t>(frames_.size());
+  }
+  const std::source_location& location = call_site.location;
+  if (location.line() == 0) return 0;
+  const auto [known, is_new] =
+      location_frames_.try_emplace({location.file_name(), location.line()}, static_cast<uint32_t>(frames_.size()) + 1);
+  if (is_new) frames_.push_back(FrameOf(location));
+  return known->second;
 }
 
 void DeviceState::WarnOfPendingNodes() {
@@ -127,6 +140,7 @@ NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer,
 
 NodeOutput DeviceState::ConstantNode(Scalar value, ElementType type) {
   NodeRecord node{Op::constant};
+  SetSource(&node);
   const uint64_t bits = BitsOfNumber(value);
   for (const RecentConstant& recent : recent_constants_) {
     if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
@@ -253,18 +267,18 @@ Tensor DeviceState::CollectiveToken() {
 void DeviceState::Register(TensorData* data) {
   DeviceLock lock(mutex_);
   data->id = next_id_++;
-  if (live_.size() >= kMinValuesToCompact && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
+  if (live_.size() >= kMinValuesToCompact && live_.size() >= 2 * static_cast<size_t>(live_count())) Compact();
   data->place = static_cast<uint32_t>(live_.size());
   live_.push_back(data);
-  ++live_count_;
-  ++created_count_;
+  live_count_.store(live_count() + 1, std::memory_order_relaxed);
+  created_count_.store(created_count() + 1, std::memory_order_relaxed);
 }
 
 void DeviceState::Unregister(TensorData* data) {
   DeviceLock lock(mutex_);
   live_[data->place] = nullptr;
   while (!live_.empty() && live_.back() == nullptr) live_.pop_back();
-  --live_count_;
+  live_count_.store(live_count() - 1, std::memory_order_relaxed);
   if (data->buffer == nullptr) return;
   dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
   dropped_.push_back(std::move(data->buffer));
@@ -304,6 +318,7 @@ void DeviceState::ClearGraphIfUnused() {
   }
   graph_.Clear();
   frames_.clear();
+  location_frames_.clear();
   warn_at_nodes_ = static_cast<size_t>(tracer_->options().warn_pending_nodes);
 }
 

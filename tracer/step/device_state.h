@@ -4,6 +4,7 @@
 #define HLOKIT_TRACER_STEP_DEVICE_STATE_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -84,8 +85,9 @@ class DeviceState {
   // Returns the dead buffers since the last call, to be freed on the device's thread.
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> TakeDeadBuffers();
   std::vector<TensorData*> LiveTensors();
-  int64_t live_count() const { return live_count_; }
-  int64_t created_count() const { return created_count_; }
+  // Counts of tensors, which any thread may read without the mutex.
+  int64_t live_count() const { return live_count_.load(std::memory_order_relaxed); }
+  int64_t created_count() const { return created_count_.load(std::memory_order_relaxed); }
   uint64_t next_id() const { return next_id_; }  // of the next tensor
   // Clears the graph if no live value refers to it.
   void ClearGraphIfUnused();
@@ -121,6 +123,10 @@ class DeviceState {
     }
   };
   void WarnOfPendingNodes();
+  // Sets the scope and the source line of a node that is recorded now, with options that ask for these.
+  void SetSource(NodeRecord* node);
+  // Returns the number of the current frame, from 1; 0: none.
+  uint32_t CurrentFrameIndex();
   // Compacts live_.
   void Compact();
   absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
@@ -132,6 +138,8 @@ class DeviceState {
   const ListId no_attrs_;  // of a node without arguments
   Graph graph_;
   std::vector<SourceFrame> frames_;
+  // Frames of C++ lines, by file (its address) and line.
+  absl::flat_hash_map<std::pair<const char*, uint32_t>, uint32_t> location_frames_;
 
   // Shapes of nodes, by op, attributes, and the node shape and output number of each operand.
   std::vector<uint64_t> shape_words_;
@@ -178,8 +186,8 @@ class DeviceState {
 
   // Oldest first, with null for dead values.
   std::vector<TensorData*> live_;
-  int64_t live_count_ = 0;
-  int64_t created_count_ = 0;
+  std::atomic<int64_t> live_count_{0};  // written with the mutex
+  std::atomic<int64_t> created_count_{0};
   uint64_t next_id_ = 1;
   std::vector<std::shared_ptr<runtime::DeviceBuffer>> dropped_;
   size_t dropped_bytes_ = 0;

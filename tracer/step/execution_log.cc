@@ -80,8 +80,23 @@ void ExecutionLog::Add(ExecutionRecord execution) {
 }
 
 std::vector<ExecutionRecord> ExecutionLog::executions() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return executions_;
+  std::vector<ExecutionRecord> executions;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    executions = executions_;
+  }
+  std::stable_sort(executions.begin(), executions.end(), [](const ExecutionRecord& a, const ExecutionRecord& b) {
+    return std::pair(a.step, a.ordinal) < std::pair(b.step, b.ordinal);
+  });
+  std::map<std::pair<int64_t, Digest>, size_t> cached;  // the first execution of a program in a step, if it is cached
+  for (size_t i = 0; i < executions.size(); ++i) {
+    const auto [first, fresh] = cached.try_emplace({executions[i].step, executions[i].graph}, i);
+    if (!fresh && executions[i].program != ExecutionRecord::ProgramOrigin::kCached &&
+        executions[first->second].program == ExecutionRecord::ProgramOrigin::kCached) {
+      std::swap(executions[first->second].program, executions[i].program);
+    }
+  }
+  return executions;
 }
 
 std::string LocationOf(const std::vector<SourceFrame>& frames) {

@@ -22,6 +22,7 @@ struct ExecutionRecord {
   Digest graph;
   ProgramOrigin program =
       ProgramOrigin::kCompiled;  // compiled, loaded from the persistent compilation cache, or in memory
+  int ordinal = 0;               // of the device
   std::string device;
   std::string root;  // symbol of the first result's node
   int64_t nodes = 0;
@@ -34,6 +35,9 @@ struct ExecutionRecord {
 class ExecutionLog {
  public:
   void Add(ExecutionRecord execution);
+  // Returns the executions by step, those of each step by device: threads of several devices run in any order. If
+  // several devices ran a program in the step in which it was compiled or loaded, the first of them counts as the one
+  // that did.
   std::vector<ExecutionRecord> executions() const;
 
  private:

@@ -19,6 +19,7 @@
 #include "tracer/observe/explain.h"
 #include "tracer/observe/save_graphs.h"
 #include "tracer/step/debug_analysis.h"
+#include "tracer/step/graph_key.h"
 #include "tracer/step/graph_key_components.h"
 #include "tracer/step/shared_programs.h"
 #include "tracer/step/tracer.h"
@@ -31,38 +32,8 @@ std::atomic<uint64_t> next_mark{1};
 // Larger graphs are not compared for profiles.
 constexpr int64_t kMaxExplainedNodes = 20000;
 
-// Incremented when lowerings or the serialized form of programs change.
-constexpr std::string_view kProgramVersion = "3";
-
-// Returns digests of op names, by Op: process-independent identity of ops.
-const std::vector<uint64_t>& OpDigests() {
-  static const std::vector<uint64_t> digests = [] {
-    std::vector<uint64_t> v(kOpCount);
-    for (size_t i = 0; i < kOpCount; ++i) v[i] = DigestOf(SchemaOf(static_cast<Op>(i)).full_name()).low;
-    return v;
-  }();
-  return digests;
-}
-
-// Returns a digest of the op table: programs of a different table are not compatible.
-const std::string& OpTableDigest() {
-  static const std::string digest = [] {
-    std::string rows;
-    for (size_t i = 0; i < kOpCount; ++i) StrAppend(&rows, InfoOf(static_cast<Op>(i)).schema_text, "\n");
-    return ToString(DigestOf(rows));
-  }();
-  return digest;
-}
-
 bool Pending(DeviceState& device, const TensorData& data) {
   return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
-}
-
-// Returns a key that is equal for frames with equal effect on a program.
-uint32_t FrameKey(DeviceState& device, uint32_t frame) {
-  if (frame == 0) return 0;
-  const SourceFrame& f = device.frames()[frame - 1];
-  return device.context().strings.Intern(StrCat(f.file, ":", f.line)).value + 1;
 }
 
 std::string ScopedName(std::string_view s) {
@@ -116,100 +87,6 @@ PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* cons
     slice.donated.erase(std::unique(slice.donated.begin(), slice.donated.end()), slice.donated.end());
   }
   return slice;
-}
-
-absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
-  const Graph& graph = device.graph();
-  const bool debug = device.tracer()->options().debug;
-  std::vector<uint32_t>& words = device.key_words();
-  const size_t most = 4 + slice.order.size() * (debug ? 6 : 4) + 2 * graph.operand_count() + 2 * slice.roots.size() +
-                      slice.donated.size();
-  if (words.size() < most) words.resize(most);
-  uint32_t* at = words.data();
-  *at++ = options.force;
-  for (NodeId id : slice.order) {
-    const NodeRecord& node = graph.node(id);
-    *at++ = static_cast<uint32_t>(node.op) | static_cast<uint32_t>(node.operand_count) << 16;
-    *at++ = node.attrs.value;
-    if (node.op == Op::device_data) {
-      *at++ = node.shape.value;
-      *at++ = graph.leaf(id)->parameter_number;
-      continue;
-    }
-    if (node.op == Op::constant) *at++ = node.shape.value;
-    for (const NodeOutput& operand : graph.operands(id)) {
-      *at++ = graph.Position(operand.node);
-      *at++ = operand.output;
-    }
-  }
-  *at++ = 0xffffffffu;
-  for (const NodeOutput& root : slice.roots) {
-    *at++ = graph.Position(root.node);
-    *at++ = root.output;
-  }
-  *at++ = 0xffffffffu;
-  for (int64_t i : slice.donated) *at++ = static_cast<uint32_t>(i);
-  if (debug) {
-    // Metadata is then part of the program.
-    *at++ = 0xffffffffu;
-    for (NodeId id : slice.order) {
-      *at++ = graph.node(id).scope;
-      *at++ = FrameKey(device, graph.node(id).frame);
-    }
-  }
-  return {words.data(), static_cast<size_t>(at - words.data())};
-}
-
-std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
-  const Graph& graph = device.graph();
-  const std::vector<uint64_t>& ops = OpDigests();
-  absl::flat_hash_map<uint32_t, std::string> shapes;
-  std::string bytes;
-  bytes.reserve(slice.order.size() * 128);
-  const auto number = [&](uint64_t v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
-  const auto text = [&](std::string_view s) {
-    number(s.size());
-    bytes.append(s);
-  };
-  const auto reference = [&](const NodeOutput& ref) {
-    number(static_cast<uint64_t>(graph.Position(ref.node)) << 32 | ref.output);
-  };
-  number(options.force);
-  number(slice.order.size());
-  for (NodeId id : slice.order) {
-    const NodeRecord& node = graph.node(id);
-    number(ops[static_cast<size_t>(node.op)]);
-    const absl::Span<const int64_t> attrs = device.context().list(node.attrs);
-    number(static_cast<uint64_t>(attrs.size()) << 32 | node.operand_count);
-    bytes.append(reinterpret_cast<const char*>(attrs.data()), attrs.size() * sizeof(int64_t));
-    if (node.op == Op::device_data) number(graph.leaf(id)->parameter_number);
-    if (node.op == Op::device_data || node.op == Op::constant) {
-      std::string& shape = shapes[node.shape.value];
-      if (shape.empty()) shape = ToString(device.context().shape(node.shape));
-      text(shape);
-    }
-    for (const NodeOutput& operand : graph.operands(id)) reference(operand);
-  }
-  number(slice.roots.size());
-  for (const NodeOutput& root : slice.roots) reference(root);
-  number(slice.donated.size());
-  for (int64_t i : slice.donated) number(static_cast<uint64_t>(i));
-  if (device.tracer()->options().debug) {
-    for (NodeId id : slice.order) {
-      const NodeRecord& node = graph.node(id);
-      text(device.context().str(StringId(node.scope)));
-      number(node.frame != 0);
-      if (node.frame == 0) continue;
-      const SourceFrame& frame = device.frames()[node.frame - 1];
-      text(frame.file);
-      number(static_cast<uint64_t>(frame.line));
-    }
-  }
-  return bytes;
-}
-
-Digest HashOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
-  return DigestOf(ContentsOf(device, slice, options));
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const PendingSubgraph& slice,
@@ -295,19 +172,6 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const
                                                     : BufferDonor{i, context.lists.Intern({})});
   }
   return module;
-}
-
-runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const PendingSubgraph& slice,
-                                                   const SubgraphOptions& options) {
-  const TracerOptions& tracer = device.tracer()->options();
-  return {ContentsOf(device, slice, options),
-          {{"program version", std::string(kProgramVersion)},
-           {"ops", OpTableDigest()},
-           {"PJRT_DEVICE", tracer.client.platform},
-           {"pipeline", tracer.client.pipeline},
-           {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.parameter_wrapping_threshold)},
-           {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}},
-          {}};
 }
 
 namespace {
@@ -422,17 +286,10 @@ absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause)
   const bool keep = options.log_executions || options.auto_analysis;
   if (!report && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
-  ExecutionRecord e{device.steps + 1,
-                    cause,
-                    device.graph_name,
-                    graph.hash,
-                    found.how,
-                    device.name(),
-                    graph.root,
-                    graph.nodes,
-                    graph.inputs,
-                    graph.outputs,
-                    static_cast<int64_t>(graph.donated_parameters.size()),
+  ExecutionRecord e{device.steps + 1, cause,         device.graph_name,
+                    graph.hash,       found.how,     device.device()->ordinal(),
+                    device.name(),    graph.root,    graph.nodes,
+                    graph.inputs,     graph.outputs, static_cast<int64_t>(graph.donated_parameters.size()),
                     CurrentFrames()};
   if (device.forbid_execution) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));

@@ -39,15 +39,6 @@ struct SubgraphOptions {
 // Collects the subgraph that computes `tensors`.
 PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* const> tensors,
                                 const SubgraphOptions& options);
-// Returns the key: the graph as words, in device.key_words().
-absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
-// Returns the subgraph as bytes that do not depend on the process; the function below returns their digest.
-std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
-Digest HashOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
-// Returns the key in the persistent compilation cache: the contents, and each setting of compilation under the name of
-// its variable or flag.
-runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const PendingSubgraph& slice,
-                                                   const SubgraphOptions& options);
 // Lowers the subgraph to a module with a context of its own.
 absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const PendingSubgraph& slice,
                                                       std::string_view name);

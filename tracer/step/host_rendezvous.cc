@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/step/host_rendezvous.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -8,6 +9,25 @@
 #include "ir/core/str_cat.h"
 
 namespace hlokit::lazy {
+
+const std::string* HostRendezvous::ReasonToEnd(const Round& round) const {
+  for (size_t d = 0; d < devices_; ++d) {
+    if (!round.payloads[d].has_value() && left_[d]) return &*left_[d];
+  }
+  return nullptr;
+}
+
+void HostRendezvous::Leave(size_t device, std::string why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  left_[device] = std::move(why);
+  changed_.notify_all();
+}
+
+void HostRendezvous::NextSession() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::fill(left_.begin(), left_.end(), std::nullopt);
+  open_.clear();
+}
 
 absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std::string_view tag,
                                                               std::string payload) {
@@ -27,9 +47,12 @@ absl::StatusOr<std::vector<std::string>> HostRendezvous::Meet(size_t device, std
     open_.erase(open_.find(tag));  // the tag may be used again
     changed_.notify_all();
   } else if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_),
-                                [&] { return round->arrived == devices_; })) {
+                                [&] { return round->arrived == devices_ || ReasonToEnd(*round) != nullptr; }) ||
+             round->arrived != devices_) {
+    const std::string* const why = ReasonToEnd(*round);
     round->payloads[device].reset();
     --round->arrived;
+    if (why != nullptr) return absl::AbortedError(*why);
     std::string missing;
     for (size_t d = 0; d < devices_; ++d) {
       if (d != device && !round->payloads[d].has_value())

@@ -29,7 +29,10 @@ namespace {
 // Returns the program's current line, for spans of profiles.
 std::string CurrentSourceLine() {
   const SourceFrame* const frame = CurrentFrame();
-  return frame == nullptr ? std::string() : StrCat(frame->file, ":", frame->line);
+  if (frame != nullptr) return StrCat(frame->file, ":", frame->line);
+  if (call_site.location.line() == 0) return std::string();
+  const SourceFrame located = FrameOf(call_site.location);
+  return StrCat(located.file, ":", located.line);
 }
 
 }  // namespace
@@ -45,6 +48,7 @@ Tracer::Tracer(const TracerOptions& options)
   for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
     devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
   }
+  statuses_.resize(devices_.size());
   host_rendezvous_ = std::make_unique<HostRendezvous>(devices_.size(), options_.client.collective_timeout_seconds);
 }
 
@@ -128,28 +132,49 @@ void Tracer::Warn(std::string_view text) {
   std::fputs(line.c_str(), stderr);
 }
 
-absl::Status Tracer::Wait() {
+void Tracer::Leave(DeviceState* device, const std::string& why) {
+  client_->Leave(device->device(), why);
+  host_rendezvous_->Leave(static_cast<size_t>(device->device()->ordinal()), why);
+}
+
+void Tracer::NextSession() {
+  client_->NextSession();
+  host_rendezvous_->NextSession();
+}
+
+absl::Status Tracer::Wait(DeviceState* only) {
   absl::Status first = status();
   for (const std::unique_ptr<DeviceState>& device : devices_) {
+    if (only != nullptr && only != device.get()) continue;
     absl::Status s = device->device()->Synchronize();
     if (first.ok()) first = std::move(s);
   }
   return first;
 }
 
+absl::Span<absl::Status> Tracer::ThreadStatuses() const {
+  const absl::Span<absl::Status> all = absl::MakeSpan(statuses_);
+  if (current_device == nullptr || current_device->tracer() != this) return all;
+  return all.subspan(static_cast<size_t>(current_device->device()->ordinal()), 1);
+}
+
 absl::Status Tracer::status() const {
   std::lock_guard<std::mutex> lock(status_mutex_);
-  return status_;
+  for (const absl::Status& status : ThreadStatuses()) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 void Tracer::ClearStatus() {
   std::lock_guard<std::mutex> lock(status_mutex_);
-  status_ = absl::OkStatus();
+  for (absl::Status& status : ThreadStatuses()) status = absl::OkStatus();
 }
 
 void Tracer::SetError(absl::Status status) {
   std::lock_guard<std::mutex> lock(status_mutex_);
-  if (status_.ok()) status_ = std::move(status);
+  absl::Status& first = ThreadStatuses()[0];
+  if (first.ok()) first = std::move(status);
 }
 
 std::vector<std::string> Tracer::TakeExplanations() {
@@ -172,7 +197,7 @@ void Tracer::PublishCounters() {
   }
   int64_t created = 0, live = 0;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    DeviceLock lock(device->mutex());
+    // Without the mutex: a thread that records on one device must not wait for another device.
     created += device->created_count();
     live += device->live_count();
   }

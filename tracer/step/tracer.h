@@ -105,9 +105,12 @@ class Tracer {
   // Computes the pending nodes of the device. Tensors then hold values, or pending buffers: execution is asynchronous.
   absl::Status MarkStep(DeviceState* device = nullptr, bool wait = false,
                         const std::source_location& location = std::source_location::current());
-  // Waits for all executions. Returns the first error of an execution, or of recording.
-  absl::Status Wait();
-  // Returns the first error of recording since the last call of ClearStatus.
+  // Waits for all executions of the device, or, if null, of all devices. Returns the first error of an execution, or of
+  // recording.
+  absl::Status Wait(DeviceState* device = nullptr);
+  // Errors of recording are by device: a thread sets, reads and clears those of its current device; a thread without
+  // one sets that of the first device, and reads and clears those of all. Returns the first error of recording since
+  // the last call of ClearStatus.
   absl::Status status() const;
   void ClearStatus();
   void SetError(absl::Status status);
@@ -120,6 +123,12 @@ class Tracer {
   ExecutionLog& execution_log() { return execution_log_; }
   // Prints a warning for the user.
   void Warn(std::string_view text);
+
+  // Declares that the program of the device has ended, after what it recorded was started: devices that wait for it, at
+  // a collective or in host_rendezvous(), get an ABORTED error with this text at once.
+  void Leave(DeviceState* device, const std::string& why);
+  // Lets all devices take part again. Requires: no thread waits in host_rendezvous().
+  void NextSession();
 
   // Where the threads of the devices meet (ops/collective.h).
   HostRendezvous& host_rendezvous() { return *host_rendezvous_; }
@@ -135,6 +144,8 @@ class Tracer {
  private:
   // Runs the work due after a step marker: analyses, the metrics file.
   absl::Status AfterStep();
+  // Returns the errors that this thread sets, reads and clears. Requires: status_mutex_.
+  absl::Span<absl::Status> ThreadStatuses() const;
 
   TracerOptions options_;
   runtime::Metrics metrics_;
@@ -145,7 +156,7 @@ class Tracer {
   std::unique_ptr<HostRendezvous> host_rendezvous_;
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;
   mutable std::mutex status_mutex_;
-  absl::Status status_;
+  mutable std::vector<absl::Status> statuses_;  // of recording, by device
   std::vector<std::string> explanations_;
   ExecutionLog execution_log_;
   AutoAnalysis auto_analysis_;  // guarded by status_mutex_

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
 #include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
@@ -10,7 +11,7 @@
 namespace hlokit::lazy {
 
 std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_view line, Context* context,
-                                       DiagnosticSink* sink) {
+                                       int64_t max_bytes, DiagnosticSink* sink) {
   const uint32_t at = static_cast<uint32_t>(line.data() - source.text().data());
   const size_t blank = line.find(' ');
   const std::string_view shape_text = line.substr(0, blank);
@@ -19,6 +20,10 @@ std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_v
   if (!shape.ok() || !shape->IsArray()) {
     sink->Error(DiagnosticKind::kBadShape, shape_range, "expected the shape of an array",
                 "a value is written f32[2] {1, 2}");
+    return std::nullopt;
+  }
+  if (hlokit::ByteSize(*shape) > max_bytes) {
+    sink->Error(DiagnosticKind::kEvaluation, shape_range, StrCat("values have at most ", max_bytes, " bytes"));
     return std::nullopt;
   }
   if (blank == std::string_view::npos) {

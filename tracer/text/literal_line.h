@@ -3,6 +3,7 @@
 #ifndef HLOKIT_TRACER_TEXT_LITERAL_LINE_H_
 #define HLOKIT_TRACER_TEXT_LITERAL_LINE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -13,9 +14,12 @@
 
 namespace hlokit::lazy {
 
-// Parses `line`, a substring of source.text(). Nullopt after an error, which is in the sink.
+inline constexpr int64_t kMaxLiteralLineBytes = int64_t{1} << 32;
+
+// Parses `line`, a substring of source.text(), of a value of at most `max_bytes`. Nullopt after an error, which is in
+// the sink.
 std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_view line, Context* context,
-                                       DiagnosticSink* sink);
+                                       int64_t max_bytes, DiagnosticSink* sink);
 
 }  // namespace hlokit::lazy
 

@@ -348,6 +348,31 @@ void Client::StartDeferred() {
   if (deferred_ != nullptr) deferred_->StartAll();
 }
 
+void Client::RunAfterPrograms(Device* device, std::function<void()> work) {
+  auto start = [device, work = std::move(work)]() mutable {
+    device->Enqueue([work = std::move(work)] {
+      work();
+      return absl::OkStatus();
+    });
+  };
+  if (deferred_ == nullptr) return start();
+  DeferredExecutions::PendingExecution after({}, {}, {});
+  after.start = std::move(start);
+  deferred_->Defer(std::move(after));
+}
+
+void Client::Leave(Device* device, std::string why) {
+  const auto ordinal = static_cast<size_t>(device->ordinal());
+  RunAfterPrograms(device, [this, ordinal, why = std::move(why)] { rendezvous_.Leave(ordinal, why); });
+}
+
+void Client::NextSession() {
+  for (const std::unique_ptr<Device>& device : devices_) {
+    const auto ordinal = static_cast<size_t>(device->ordinal());
+    RunAfterPrograms(device.get(), [this, ordinal] { rendezvous_.NextSession(ordinal); });
+  }
+}
+
 std::shared_ptr<DeviceBuffer> Client::TransferToDevice(Device* device, Literal value,
                                                        std::shared_ptr<Context> context) {
   TimedSection timed(metrics_, "TransferToDeviceTime");
@@ -364,10 +389,9 @@ std::shared_ptr<DeviceBuffer> Client::TransferWhenRead(Device* device, Shape sha
   metrics_->Add("CreateDataHandles");
   auto transfer = [this, shape, generate = std::move(generate)]() -> absl::StatusOr<Literal> {
     TimedSection timed(metrics_, "TransferToDeviceTime");
-    const TraceMe trace("PjRtComputationClient::TransferToDevice");
+    // The reader's thread makes a value that the program has had since its set-up.
+    const TraceMe tool(kToolSpan);
     metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(ByteSize(shape)));
-    ++host_work.transfers;
-    host_work.sent_bytes += static_cast<uint64_t>(ByteSize(shape));
     return generate();
   };
   return device->CreateBuffer({ByteSize(shape), std::move(transfer)}, std::move(context));

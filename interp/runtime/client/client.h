@@ -148,6 +148,11 @@ class Client {
                absl::Span<const int64_t> donated = {});
   // Starts all deferred executions.
   void StartDeferred();
+  // Declares that the device runs no program after those that it was given, until NextSession: programs with
+  // collectives of other devices that wait for it end with an ABORTED error with this text.
+  void Leave(Device* device, std::string why);
+  // Lets all devices take part in collectives of programs that they are given from now on.
+  void NextSession();
   // Transfers a value to a device; `context` owns its shape.
   std::shared_ptr<DeviceBuffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
   // Returns a buffer of `shape`, of `context`, whose value is generated and transferred when something first reads it.
@@ -162,6 +167,8 @@ class Client {
   static absl::StatusOr<Literal> ReadBuffer(const BufferUse& use);
 
  private:
+  // Runs `work` on the device's thread after the programs that it was given.
+  void RunAfterPrograms(Device* device, std::function<void()> work);
   // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the
   // limit on memory.
   absl::Status GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffer>> arguments) const;

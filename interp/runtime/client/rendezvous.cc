@@ -18,13 +18,25 @@ std::string Rendezvous::Missing(const Round& round) {
   return text;
 }
 
-// Returns the first round that the device has not entered, and enters it.
+// Returns the first round of its session that the device has not entered, and enters it.
 std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
-  auto at = std::find_if(rounds_.begin(), rounds_.end(),
-                         [&](const std::shared_ptr<Round>& m) { return !m->arrivals[device].here; });
-  if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_));
+  const int64_t session = states_[device].session;
+  auto at = std::find_if(rounds_.begin(), rounds_.end(), [&](const std::shared_ptr<Round>& m) {
+    return m->session == session && !m->arrivals[device].here;
+  });
+  if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_, session));
   (*at)->arrivals[device] = arrival;
   return *at;
+}
+
+const std::string* Rendezvous::ReasonToEnd(const Round& round) const {
+  for (size_t d = 0; d < devices_; ++d) {
+    if (round.arrivals[d].here) continue;
+    const DeviceSession& state = states_[d];
+    if (state.session == round.session && state.left) return &*state.left;
+    if (state.session > round.session) return &state.left_before;
+  }
+  return nullptr;
 }
 
 // Runs the program on the arguments of all devices.
@@ -57,6 +69,8 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
   const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
   if (declined != arrivals.end()) {
     round->status = declined->status;
+  } else if (const std::string* why = ReasonToEnd(*round)) {
+    round->status = absl::AbortedError(*why);
   } else if (const std::string missing = Missing(*round); !missing.empty()) {
     round->status = absl::DeadlineExceededError(
         absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
@@ -77,7 +91,7 @@ absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, co
                                                                interp::DonatedArguments* donation) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::shared_ptr<Round> round = Join(device, {true, absl::OkStatus(), program, arguments, donation});
-  if (Missing(*round).empty() ||
+  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
       !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return round->done; })) {
     CompleteRound(round, run);
   }
@@ -87,8 +101,27 @@ absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, co
 
 void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const std::shared_ptr<Round> round = Join(device, {true, std::move(status), Digest(), {}, nullptr});
-  if (Missing(*round).empty()) CompleteRound(round, nullptr);
+  const absl::Status named(status.code(), StrCat("device ", device, " failed: ", std::string(status.message())));
+  const std::shared_ptr<Round> round = Join(device, {true, named, Digest(), {}, nullptr});
+  if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr) CompleteRound(round, nullptr);
+}
+
+void Rendezvous::Leave(size_t device, std::string why) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  DeviceSession& state = states_[device];
+  state.left = std::move(why);
+  const std::deque<std::shared_ptr<Round>> open = rounds_;
+  for (const std::shared_ptr<Round>& round : open) {
+    if (round->session == state.session && !round->arrivals[device].here) CompleteRound(round, nullptr);
+  }
+}
+
+void Rendezvous::NextSession(size_t device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  DeviceSession& state = states_[device];
+  ++state.session;
+  state.left_before = state.left ? std::move(*state.left) : StrCat("device ", device, " has ended");
+  state.left.reset();
 }
 
 }  // namespace hlokit::runtime

@@ -6,10 +6,12 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +32,8 @@ class Rendezvous {
                                                                      interp::DonatedArguments* donation)>;
 
   // Creates a rendezvous. A device that waits longer than `timeout_seconds` ends its round with an error.
-  Rendezvous(size_t devices, double timeout_seconds) : devices_(devices), timeout_seconds_(timeout_seconds) {}
+  Rendezvous(size_t devices, double timeout_seconds)
+      : devices_(devices), states_(devices), timeout_seconds_(timeout_seconds) {}
 
   // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the
   // devices arrive with different programs, or one does not arrive in time, all devices of the round get an error.
@@ -40,6 +43,12 @@ class Rendezvous {
                                                      interp::DonatedArguments* donation);
   // Ends the device's part in its next round with an error, which the other devices get. Does not wait.
   void Abort(size_t device, absl::Status status);
+  // Declares that the device enters no further round of its session: rounds that wait for it, now or later, end with
+  // an ABORTED error with this text.
+  void Leave(size_t device, std::string why);
+  // Begins a session of the device. Devices meet in sessions of the same number only, so that a device that left one
+  // can take part in the next while others still finish the first.
+  void NextSession(size_t device);
 
  private:
   // Arguments of one device; valid until the round is done.
@@ -52,14 +61,23 @@ class Rendezvous {
   };
   // Shared by the waiting devices until each has its results.
   struct Round {
-    explicit Round(size_t devices) : arrivals(devices) {}
+    Round(size_t devices, int64_t session_number) : session(session_number), arrivals(devices) {}
+    const int64_t session;
     std::vector<Arrival> arrivals;  // by device
     bool done = false;
     absl::Status status;
     std::vector<std::vector<Literal>> results;  // by device
   };
 
+  struct DeviceSession {
+    int64_t session = 0;
+    std::optional<std::string> left;  // the reason
+    std::string left_before;          // the reason in the session before
+  };
+
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
+  // Returns why a device that is missing in the round will not enter it; null if each still can.
+  const std::string* ReasonToEnd(const Round& round) const;
   void CompleteRound(const std::shared_ptr<Round>& round, const Program& run);
   static absl::Status RunFor(Round& round, const Program& run);
   static std::string Missing(const Round& round);
@@ -69,6 +87,7 @@ class Rendezvous {
   // Open rounds in program order. There are several if a device aborted and continued.
   std::deque<std::shared_ptr<Round>> rounds_;
   const size_t devices_;
+  std::vector<DeviceSession> states_;  // by device
   const double timeout_seconds_;
 };
 

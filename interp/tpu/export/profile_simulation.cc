@@ -8,6 +8,7 @@
 
 #include "interp/runtime/client/client.h"
 #include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/device_timelines.h"
 
 namespace hlokit::tpu {
 
@@ -86,6 +87,10 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
   replay.compiled_program_of = compiled_program_of;
   replay.compile_seconds_of = compile_seconds_of;
   result->replay_ = ReplayProfile(profile, replay);
+  const Simulation& main = result->programs_[result->replay_.main_program]->simulation;
+  for (const int64_t slow : StragglersOf(main.devices)) {
+    for (HostThread& thread : result->replay_.threads) thread.straggler |= thread.device == slow;
+  }
   result->replay_.plan.source = options.times == HostTimes::kModeled ? "counted work" : "CPU time of the threads";
   return result;
 }
@@ -99,6 +104,7 @@ RecordedRun ProfileSimulation::recorded_run() const {
   }
   run.threads = replay_.threads;
   run.step_numbers = replay_.step_numbers;
+  run.step_seconds = replay_.step_seconds;
   if (replay_.step_numbers.empty()) return run;
   double begin = -1;
   for (const ProgramExecution& e : replay_.runs) {

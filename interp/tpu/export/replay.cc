@@ -319,6 +319,8 @@ class Replayer {
     }
     const double steps = static_cast<double>(std::max<size_t>(step_ends_[main_].size(), 1));
     if (input + transfer > 0) {
+      // A loader that is two ahead makes the batch that is taken next and one more: the model counts those beyond it.
+      prefetch = std::max<int64_t>(prefetch - 1, 1);
       recorder_.SetLoader(input / steps / static_cast<double>(std::max<size_t>(loaders, 1)), transfer / steps,
                           prefetch);
     }
@@ -335,7 +337,13 @@ class Replayer {
 
   void MakeThreads() {
     result_.threads.resize(profile_.threads.size());
-    for (size_t t = 0; t < profile_.threads.size(); ++t) result_.threads[t].name = profile_.threads[t];
+    for (size_t t = 0; t < profile_.threads.size(); ++t) {
+      result_.threads[t].name = profile_.threads[t];
+      const auto devices = devices_of_.find(static_cast<uint32_t>(t));
+      if (queues_.size() > 1 && devices != devices_of_.end() && devices->second.size() == 1) {
+        result_.threads[t].device = *devices->second.begin();
+      }
+    }
     std::vector<bool> of_tools(profile_.events.size(), false);
     for (const Thread& thread : threads_) {
       for (const ThreadPoint& p : thread.points) {
@@ -381,14 +389,33 @@ class Replayer {
     if (main_ < result_.threads.size()) std::swap(result_.threads[0], result_.threads[main_]);
     std::stable_sort(result_.threads.begin() + (result_.threads.empty() ? 0 : 1), result_.threads.end(),
                      [](const HostThread& a, const HostThread& b) { return NameBefore(a.name, b.name); });
+    // Threads of which only a tool's spans were seen.
+    std::erase_if(result_.threads, [](const HostThread& thread) { return thread.spans.empty(); });
     for (const auto& [device, queue] : queues_) AddRuntimeThread(device, queue);
+    SetStepSeconds();
     for (ProgramExecution& run : result_.runs) run.step = NumberOf(run.step);
+  }
+
+  // Sets the mean time of a step in the steady state: between the ends of steps on the first device.
+  void SetStepSeconds() {
+    const size_t count = result_.plan.steps.size();
+    const size_t steady = SteadyFrom(result_.plan);
+    if (queues_.empty() || steady == 0 || steady >= count) return;
+    std::vector<double> ends(count, kUnknown);
+    for (const size_t e : queues_.begin()->second.executions) {
+      const int64_t step = StepOfCall(e);
+      if (step < static_cast<int64_t>(count)) ends[static_cast<size_t>(step)] = ended_[e];
+    }
+    const double before = ends[steady - 1];
+    if (before == kUnknown || ends.back() == kUnknown) return;
+    result_.step_seconds = (ends.back() - before) / static_cast<double>(count - steady);
   }
 
   // Adds the runtime's thread of a device: each program from its call, or the end of the one before, until it has run.
   void AddRuntimeThread(int device, const Queue& queue) {
     HostThread thread;
     thread.name = StrCat("TPU:", device, " runtime");
+    thread.device = device;
     double free = 0;
     for (size_t e : queue.executions) {
       if (ended_[e] == kUnknown) continue;

@@ -47,7 +47,8 @@ struct Replay {
   std::vector<double> runs_per_step;  // by program: mean of the steady state on the first device
   size_t main_program = 0;            // the program with most device time, which the plan describes
   double seconds = 0;
-  double cpu_seconds = 0;  // of the program's thread in the steps, as measured; 0: unknown
+  double step_seconds = 0;  // mean of the steady state; 0: not known
+  double cpu_seconds = 0;   // of the program's thread in the steps, as measured; 0: unknown
 };
 
 Replay ReplayProfile(const runtime::Profile& profile, const ReplayOptions& options);

@@ -333,7 +333,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["host"] = HostJson(host, time);
   if (options.run != nullptr) {
     json["host"]["step_numbers"] = options.run->step_numbers;
-    json["host"]["thread_columns"] = {"name", "start_us", "time_us", "step", "is_user", "source"};
+    json["host"]["thread_columns"] = {"name", "start_us", "time_us", "step", "is_user", "source", "phase"};
     json["host"]["threads"] = ThreadsJson(*options.run);
   }
   json["core_stalls"] = WaitsJson(graphs);
@@ -360,7 +360,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   }
   json["other_targets"] = std::move(machines);
   json["target"] = DeviceDescriptionJson(machine);
-  CheckParts(&json);
+  CheckParts(options.run != nullptr ? options.run->step_seconds : 0, &json);
   return json.dump() + "\n";
 }
 

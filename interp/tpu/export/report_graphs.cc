@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kTolerance = 1e-3;    // of the whole
+constexpr double kTolerance = 1e-3;  // of the whole
+constexpr double kModelTolerance = 0.05;
 constexpr size_t kListedSpans = 2000;  // of a thread
 constexpr std::string_view kTotals[] = {"device_time_us", "core_busy_us", "core_stall_us",
                                         "flops",          "hbm_bytes",    "interconnect_bytes"};
@@ -107,6 +108,8 @@ Json GraphsJson(const std::vector<ReportGraph>& graphs) {
                     {"device_time_us", ToMicroseconds(graph.input->simulation.device_seconds)},
                     {"time_per_step_us", ToMicroseconds(graph.input->simulation.device_seconds * graph.runs_per_step)},
                     {"peak_bytes", graph.input->memory.peak_bytes},
+                    {"limit_bytes", graph.input->memory.limit_bytes},
+                    {"fits", graph.input->memory.fits()},
                     {"compile", std::move(compile)}});
   }
   return list;
@@ -122,20 +125,22 @@ Json ThreadsJson(const RecordedRun& run) {
       const HostSpan& span = thread.spans[k];
       const bool user = span.root || PhaseOfSpan(span.name) == HostPhase::kTrace;
       spans.push_back({Ascii(span.name), ToMicroseconds(span.start), ToMicroseconds(span.duration), span.step,
-                       user ? 1 : 0, Ascii(span.source)});
+                       user ? 1 : 0, Ascii(span.source), std::string(ToString(PhaseOfSpan(span.name)))});
     }
     threads.push_back({{"thread", Ascii(thread.name)}, {"omitted", first}, {"spans", std::move(spans)}});
+    if (thread.device >= 0) threads.back()["device"] = thread.device;
+    if (thread.straggler) threads.back()["straggler"] = true;
   }
   return threads;
 }
 
-void CheckParts(Json* report) {
+void CheckParts(double replayed_seconds, Json* report) {
   Json checks = Json::array();
   Json missing = Json::array();
-  const auto check = [&](std::string_view what, double parts, double whole) {
+  const auto check = [&](std::string_view what, double parts, double whole, double tolerance = kTolerance) {
     const double gap = whole - parts;
     checks.push_back({{"what", std::string(what)}, {"parts_us", parts}, {"whole_us", whole}});
-    if (std::abs(gap) <= kTolerance * std::abs(whole)) return;
+    if (std::abs(gap) <= tolerance * std::abs(whole)) return;
     missing.push_back({{"what", StrCat("of the ", what)}, {"time_us", gap}});
   };
   double parts = 0;
@@ -150,6 +155,10 @@ void CheckParts(Json* report) {
   }
   check("step: device work, stalls and idle time", parts, (*report)["step_time_us"].get<double>());
   check("device time: work and stalls", device, (*report)["device_time_us"].get<double>());
+  if (replayed_seconds > 0) {
+    check("step: the threads as they ran, and the model of the host", replayed_seconds * 1e6,
+          (*report)["step_time_us"].get<double>(), kModelTolerance);
+  }
   double graphs = 0;
   for (const Json& graph : (*report)["graphs"]) graphs += graph["time_per_step_us"].get<double>();
   check("device time: graphs of a step", graphs, (*report)["device_time_us"].get<double>());

@@ -36,6 +36,7 @@ struct RecordedRun {
   std::vector<StepExecution> step;    // the executions of one steady step on the first device
   std::vector<HostThread> threads;    // with the times of the replay
   std::vector<int64_t> step_numbers;  // the program's numbers of the steps
+  double step_seconds = 0;            // of the replay, in the steady state; 0: not known
 };
 
 // Adds the time of all graphs to the report of the main one: totals, categories, operations, collectives.
@@ -46,7 +47,9 @@ nlohmann::ordered_json GraphsJson(const std::vector<ReportGraph>& graphs);
 nlohmann::ordered_json ThreadsJson(const RecordedRun& run);
 
 // Compares the parts of the step with the whole and sets `checks`, and `missing`: what the parts lack.
-void CheckParts(nlohmann::ordered_json* report);
+// `replayed_seconds`: of a step as the recorded threads ran, which the host model of the report is compared with; 0:
+// not known.
+void CheckParts(double replayed_seconds, nlohmann::ordered_json* report);
 
 }  // namespace hlokit::tpu
 

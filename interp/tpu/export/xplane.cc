@@ -309,6 +309,7 @@ void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
         host.Stat(event, "_p", span.run + 1);
       }
       if (!span.source.empty()) host.Stat(event, "source", Ascii(span.source));
+      if (space.threads[t].straggler) host.Stat(event, "straggler", int64_t{1});
     }
   }
   WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);

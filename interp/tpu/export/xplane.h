@@ -41,6 +41,8 @@ struct HostSpan {
 struct HostThread {
   std::string name;
   std::vector<HostSpan> spans;
+  int64_t device = -1;     // that it runs, if each device has a thread; negative: none
+  bool straggler = false;  // the device is slower than the others
 };
 
 struct ProfileSpace {

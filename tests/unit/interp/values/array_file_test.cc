@@ -15,6 +15,8 @@
 namespace hlokit::interp {
 namespace {
 
+constexpr uint64_t kNoLimit = uint64_t{1} << 40;
+
 std::string BytesOf(const Literal& value) {
   return std::string(reinterpret_cast<const char*>(value.data()), value.size_bytes());
 }
@@ -34,7 +36,7 @@ class ArrayFileTest : public testing::Test {
     const absl::StatusOr<ArrayFile> file = ArrayFile::OpenSource(ByteSource::OfMemory(bytes), format);
     if (!file.ok()) return false;
     for (size_t i = 0; i < file->names().size(); ++i) {
-      const absl::StatusOr<StoredArray> array = file->Array(i);
+      const absl::StatusOr<StoredArray> array = file->Array(i, kNoLimit);
       if (!array.ok() || array->dims.size() > 8) return false;
       const ElementType type = array->type.value_or(ElementType::kU8);
       if (!BytesOfDims(array->dims, array->element_bytes)) return false;
@@ -62,7 +64,7 @@ TEST_F(ArrayFileTest, EveryTypeReadsBackByName) {
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_EQ(file->names().size(), values.size());
   for (const NamedValue& value : values) {
-    const absl::StatusOr<StoredArray> array = file->Array(file->Find(value.name).value());
+    const absl::StatusOr<StoredArray> array = file->Array(file->Find(value.name).value(), kNoLimit);
     ASSERT_TRUE(array.ok());
     const absl::StatusOr<Literal> back = ReadArray(*array, value.value.shape());
     ASSERT_TRUE(back.ok()) << back.status().message();
@@ -84,7 +86,7 @@ TEST_F(ArrayFileTest, RowsAreReadAlone) {
   const Literal value = Random(ElementType::kBF16, {7, 3});
   const std::string path = folder_.path().string() + "/rows.npy";
   ASSERT_TRUE(WriteArrayFile(path, {{"", value}}).ok());
-  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0);
+  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0, kNoLimit);
   ASSERT_TRUE(array.ok());
   Literal rows = Literal::Zeros(context_.shapes.Array(ElementType::kBF16, {2, 3}));
   ASSERT_TRUE(ReadRows(*array, 4, &rows).ok());
@@ -95,7 +97,7 @@ TEST_F(ArrayFileTest, AFileThatIsCutOffWhileItIsOpenIsAnError) {
   const std::string path = folder_.path().string() + "/cut.npy";
   const Literal value = Random(ElementType::kF32, {1000});
   ASSERT_TRUE(WriteArrayFile(path, {{"", value}}).ok());
-  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0);
+  const absl::StatusOr<StoredArray> array = ArrayFile::Open(path)->Array(0, kNoLimit);
   std::ofstream(path, std::ios::trunc) << "";
   EXPECT_EQ(ReadArray(*array, value.shape()).status().message(), path + ": the file ends early");
 }
@@ -126,6 +128,44 @@ TEST_F(ArrayFileTest, WritersNameWhatAFormatLacks) {
   EXPECT_EQ(WriteArrayFile(folder_.path().string() + "/x.safetensors", twice).message(), "two tensors named a");
   EXPECT_FALSE(WriteArrayFile(folder_.path().string() + "/x.npy", twice).ok());
   EXPECT_FALSE(WriteArrayFile(folder_.path().string() + "/none/x.npz", {twice[0]}).ok());
+}
+
+TEST_F(ArrayFileTest, ADeflatedArrayIsInflatedWithinABudget) {
+  const std::string bytes = Contents(std::string(HLOKIT_SOURCE_DIR) + "/tests/data/deflated.npz");
+  const absl::StatusOr<ArrayFile> file = ArrayFile::OpenSource(ByteSource::OfMemory(bytes), ArrayFormat::kNpz);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_TRUE(file->Array(0, 4128).ok());
+  EXPECT_EQ(file->Array(0, 4127).status().message(),
+            "x.npy has 4128 bytes when it is inflated; the limit is 4127 bytes");
+}
+
+TEST_F(ArrayFileTest, NamesOfMembersAreInUtf8AndMarkedSo) {
+  TemporaryFolder folder;
+  const std::string path = (folder.path() / "names.npz").string();
+  const Literal value = Random(ElementType::kF32, {2});
+  ASSERT_TRUE(WriteArrayFile(path, {{"gr\xc3\xb6\xc3\x9f"
+                                     "e",
+                                     value},
+                                    {"size", value}})
+                  .ok());
+  std::string bytes = Contents(path);
+  EXPECT_EQ(bytes[7] & 8, 8);  // bit 11 of the flags of the first member
+  EXPECT_TRUE(ReadsAll(bytes, ArrayFormat::kNpz));
+  for (size_t at = bytes.find("\xc3"); at != std::string::npos; at = bytes.find("\xc3", at)) bytes[at] = '\xff';
+  EXPECT_EQ(ArrayFile::OpenSource(ByteSource::OfMemory(bytes), ArrayFormat::kNpz).status().message(),
+            "not a .npz file: the name of a member is not in UTF-8");
+}
+
+TEST_F(ArrayFileTest, AKeyTwiceIsNoHeader) {
+  const auto npy = [](std::string header) {
+    header.resize(118, ' ');
+    return std::string("\x93NUMPY\x01\x00", 8) + std::string("\x76\x00", 2) + header + std::string(8, '\0');
+  };
+  EXPECT_TRUE(ReadsAll(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), ArrayFormat::kNpy));
+  EXPECT_FALSE(
+      ReadsAll(npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), ArrayFormat::kNpy));
+  EXPECT_FALSE(
+      ReadsAll(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), 'shape': (2,)}"), ArrayFormat::kNpy));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "ir/core/source_buffer.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
+#include "passes/diff/diff_text.h"
 #include "passes/diff/module_patch.h"
 
 namespace hlokit {
@@ -79,6 +80,37 @@ TEST_F(ModuleDiffTest, APatchIsOfItsModuleOnly) {
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text, ToString(*b_, PrintOptions::Lossless()));
   EXPECT_FALSE(ApplyPatch(*b_, patch).ok());
+}
+
+TEST_F(ModuleDiffTest, TotalsBelowOneAndBeyondIntegersArePrinted) {
+  Parse("ENTRY e { ROOT x = f32[8] parameter(0) }", "ENTRY e { ROOT x = f32[9] parameter(0) }");
+  DiffSummary summary;
+  summary.totals = {{"microseconds", 0.25, 0.5, false}, {"bytes", 1, 1e30, true}, {"flops", 12, 15, false}};
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintDiff(out, *a_, *b_, CompareModules(*a_, *b_), summary, {});
+  }
+  EXPECT_NE(text.find("0.25 -> 0.5 (+100.0 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("-> 1e+30"), std::string::npos) << text;
+  EXPECT_NE(text.find("12 -> 15 (+25.0 %)"), std::string::npos) << text;
+}
+
+TEST_F(ModuleDiffTest, NamesInPatchesAreChecked) {
+  Parse("ENTRY e { x = f32[8] parameter(0)\n ROOT n = f32[8] negate(x) }",
+        "ENTRY g { y = f32[8] parameter(0)\n ROOT n = f32[8] tanh(y) }");
+  const auto read = [](const std::string& from, const std::string& to) {
+    return ReadPatch(R"({"patch": {"base": "", "rename_instructions": {)" + from + ": " + to +
+                     R"(}, "rename_computations": {}, "text": []}})");
+  };
+  EXPECT_TRUE(read(R"("a.1")", R"("_b-2")").ok());
+  EXPECT_EQ(read(R"("a")", R"("b c")").status().message(), "patch: rename_instructions: `b c` is not a name");
+  EXPECT_EQ(read(R"("a")", R"("1b")").status().message(), "patch: rename_instructions: `1b` is not a name");
+  EXPECT_EQ(read(R"("")", R"("b")").status().message(), "patch: rename_instructions: `` is not a name");
+  EXPECT_EQ(read(R"("a")", R"("b\nc")").status().message(), "patch: rename_instructions: `b\\nc` is not a name");
+  ModulePatch patch = MakePatch(*a_, *b_, MatchModules(*a_, *b_));
+  patch.instructions.emplace_back("nothing", "b");
+  EXPECT_EQ(ApplyPatch(*a_, patch).status().message(), "patch: the module has no instruction `nothing` to rename");
 }
 
 TEST_F(ModuleDiffTest, BrokenPatchesAreErrors) {

@@ -269,6 +269,34 @@ TEST_F(CaptureTest, ARegionRunsWhatIsPendingAndThenItself) {
   EXPECT_EQ(Samples("CompileTime"), 2);
 }
 
+TEST_F(CaptureTest, ARegionInAFullGraphForbidsExecutionsUntilTheOuterOneEnds) {
+  CompileRegion outer(&tracer, {"outer", true});
+  { CompileRegion inner(&tracer, {"inner"}); }
+  tracer.ClearStatus();
+  EXPECT_EQ(Sum(Vector({1, 2})).Item().status().message(),
+            "Unexpected execution happens inside the compiled function, exiting");
+  (void)outer.End();
+  EXPECT_TRUE(Sum(Vector({1, 2})).Item().ok());
+}
+
+TEST_F(CaptureTest, ResultsKeepTheirHistoryWhereTheCallerDifferentiates) {
+  GraphCaptureOptions options;
+  options.differentiable = true;
+  CapturedFunction f = Compile(
+      &tracer, [](const Tensors& x) -> Tensors { return {x[0] * x[0]}; }, options);
+  for (int i = 0; i < 3; ++i) {
+    Tensor x = Vector({1, 2});
+    x.set_requires_grad(true);
+    absl::StatusOr<Tensors> y = f({x});
+    ASSERT_TRUE(y.ok());
+    ASSERT_TRUE(Sum((*y)[0]).Backward().ok());
+    EXPECT_EQ(Values(x.grad()), (std::vector<double>{2, 4}));
+  }
+  EXPECT_EQ(f.replays(), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(f({Vector({1, 2})}).ok());
+  EXPECT_EQ(f.replays(), 2);
+}
+
 TEST_F(CaptureTest, TheFirstOpThatDiffersIsNamedWhenThereAreTooManyGraphs) {
   DynamicShapeDetector detector(1);
   const auto call = [&](int64_t n) {

@@ -4,8 +4,8 @@ import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "ec
 import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsType } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
-import { color } from "./colors";
-import { h } from "./dom";
+import { color } from "../../common/colors";
+import { h } from "../../common/dom";
 
 use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, AriaComponent, DataZoomComponent, GridComponent, LegendComponent,
   MarkLineComponent, TooltipComponent, CanvasRenderer]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two reports side by side: what a change did to the step, to its parts, to operations and to memory.
-import { fillOf } from "./colors";
-import { h, table } from "./dom";
-import { bytes, percent, share, time } from "./format";
+import { fillOf } from "../../common/colors";
+import { h, table } from "../../common/dom";
+import { bytes, percent, share, time } from "../../common/format";
 import type { Report } from "./types";
 
 interface Pair {

@@ -2,10 +2,11 @@
 // Renders the report that the page contains as JSON.
 import { watch } from "./charts";
 import { compareButton, comparison } from "./comparison";
-import { h, table } from "./dom";
-import { digits } from "./format";
+import { h, table } from "../../common/dom";
+import { digits } from "../../common/format";
 import { devices } from "./sections/devices";
 import { memory } from "./sections/memory";
+import { checks, uncertainty } from "./sections/graphs";
 import { operations, roofline } from "./sections/operations";
 import { breakdown, figures, header, recommendations } from "./sections/overview";
 import { scopes } from "./sections/scopes";
@@ -20,11 +21,12 @@ function unmodeled(r: Report): HTMLElement {
     { head: "source", text: true, wide: true, cell: (f) => f.source },
   ], r.target, { page: 80 });
   return h("section", { id: "unmodeled", "data-nav": "Target" }, h("h2", {}, "Limits of the estimate"),
-    h("p", { class: "lead" }, "What the simulation does not model of this program, and the parameters of the target."),
+    h("p", { class: "lead" }, "What the simulation does not model of this program, the uncertainty of its time, sums of parts, and the parameters of the target."),
     h("div", { class: "card" },
       r.unmodeled.length
         ? h("ul", {}, ...r.unmodeled.map((m) => h("li", {}, m.what, m.count > 1 ? ` (${m.count} times)` : "")))
         : h("p", { style: "margin:0" }, "Each operation, loop and collective of the program is modeled."),
+      uncertainty(r), checks(r),
       h("details", {}, h("summary", {}, `Parameters of ${r.device}`), rows)));
 }
 
@@ -77,7 +79,7 @@ function showComparison(after: Report, sections: HTMLElement[], back: HTMLElemen
 }
 
 function main() {
-  const r = JSON.parse(document.getElementById("report")!.textContent!) as Report | Comparison;
+  const r = JSON.parse(document.getElementById("data")!.textContent!) as Report | Comparison;
   if ("before" in r) showComparison(r.after, comparison(r.before, r.after), null);
   else showReport(r);
   watch();

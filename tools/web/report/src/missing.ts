@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a card is empty, and what fills it: flags are those of the tool that wrote the report.
-import { h } from "./dom";
+import { h } from "../../common/dom";
 import type { Report } from "./types";
 
 type What = "spans" | "host" | "source" | "scopes" | "devices" | "variation";

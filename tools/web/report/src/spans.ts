@@ -2,10 +2,10 @@
 // A timeline of spans on rows, with a search, a window of time, and a wheel and slider that zoom it.
 import type { EChartsType } from "echarts/core";
 import { chart, followZoom, redraw, timeAxis, tooltip } from "./charts";
-import { color, inkOn } from "./colors";
+import { color, inkOn } from "../../common/colors";
 import { escape } from "./charts";
-import { h } from "./dom";
-import { instant, parseTime, tick } from "./format";
+import { h } from "../../common/dom";
+import { instant, parseTime, tick } from "../../common/format";
 
 export interface Span {
   at: number;  // the row

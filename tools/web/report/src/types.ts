@@ -56,6 +56,24 @@ export interface Gap {
 export type ActivityRow = [string, string, number, number, number, number];
 // scope, step, start_us, time_us
 export type SpanRow = [string, number, number, number];
+// name, start_us, time_us, step, is_user, source, phase
+export type ThreadRow = [string, number, number, number, number, string, string];
+export interface Thread {
+  thread: string;
+  omitted: number;
+  spans: ThreadRow[];
+  device?: number;  // that it runs
+  straggler?: boolean;
+}
+export interface Graph {
+  module: string;
+  runs_per_step: number;
+  device_time_us: number;
+  time_per_step_us: number;
+  peak_bytes: number;
+  fits: boolean;
+  compile: { modeled_us: number; measured_us?: number; instructions: number; kernels: number; source: string };
+}
 // line, depth, start_us, time_us, name, bound_by, events, category
 export type EventRow = [number, number, number, number, string, string, number, string];
 export interface OpMemory {
@@ -128,7 +146,13 @@ export interface Report {
     activities: ActivityRow[];
     spans: SpanRow[];
     scopes: { scope: string; time_per_step_us: number; runs: number }[];
+    step_numbers?: number[];  // of a recorded program
+    threads?: Thread[];
   };
+  graphs: Graph[];
+  checks: { what: string; parts_us: number; whole_us: number }[];
+  missing: { what: string; time_us: number }[];
+  uncertainty: { relative: number; model: number; figures: { figure: string; error: number; time_share: number }[] };
   core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
   timeline: { lines: string[]; count: number; devices: { device: number; straggler: boolean; events: EventRow[] }[] };
   scopes: { scope: string; time_us: number; concurrent_us: number; kernels: number; in_mixed_kernels_us: number }[];

@@ -215,11 +215,14 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
   }
   const std::string error =
       "Invalid buffer passed to Execute() as argument 0 to replica 0: " + Message(DeviceBuffer::DeletedError());
+  // The others learn which device it was.
+  std::vector<std::string> errors(kDevices, "device 0 failed: " + error);
+  errors[0] = error;
   for (int d = 0; d < kDevices; ++d) {
     EXPECT_EQ(Last(second[d]), 5);
-    EXPECT_EQ(Message(first[d]->Wait()), error);
+    EXPECT_EQ(Message(first[d]->Wait()), errors[static_cast<size_t>(d)]);
   }
-  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, error));
+  EXPECT_EQ(Errors(), errors);
   for (const std::weak_ptr<Context>& m : memory) EXPECT_TRUE(m.expired());
 }
 
@@ -284,6 +287,29 @@ TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
     EXPECT_TRUE(memory[i].expired());
     EXPECT_EQ(Message(w[i]->Wait()), Message(DeviceBuffer::DeletedError()));
   }
+}
+
+TEST(DeviceSessionsTest, ADeviceThatLeftEndsRoundsOfItsSessionOnly) {
+  Rendezvous rendezvous(2, /*timeout_seconds=*/30);
+  const Rendezvous::Program run = [](auto, interp::DonatedArguments* given) {
+    given->aliased_argument = {-1, -1};
+    return std::vector<Literal>(2);
+  };
+  const auto arrive = [&](size_t device) {
+    interp::DonatedArguments given;
+    return rendezvous.ArriveAndWait(device, Digest(), run, {}, &given).status();
+  };
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] { return arrive(0); });
+  rendezvous.Leave(1, "device 1 failed: no reason");
+  EXPECT_EQ(waiting.get().message(), "device 1 failed: no reason");
+  EXPECT_TRUE(absl::IsAborted(arrive(0)));
+  // Device 1 begins the next session while device 0 is in the first.
+  rendezvous.NextSession(1);
+  waiting = std::async(std::launch::async, [&] { return arrive(1); });
+  EXPECT_EQ(arrive(0).message(), "device 1 failed: no reason");
+  rendezvous.NextSession(0);
+  EXPECT_FALSE(absl::IsAborted(arrive(0)));
+  EXPECT_FALSE(absl::IsAborted(waiting.get()));
 }
 
 }  // namespace

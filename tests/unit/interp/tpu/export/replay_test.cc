@@ -236,7 +236,7 @@ TEST(Replay, ThreadsWaitForWhatOthersProduce) {
   EXPECT_EQ(replay.step_numbers, std::vector<int64_t>({12}));
   EXPECT_EQ(replay.runs[0].step, 12);
   EXPECT_NEAR(replay.plan.steps[0].input, 7 * kMillisecond, 1e-9);
-  EXPECT_EQ(replay.plan.prefetch, 2);
+  EXPECT_EQ(replay.plan.prefetch, 1);  // one batch beyond the next
 }
 
 TEST(Replay, ProgramsWithCollectivesBeginOnAllDevicesAtOnce) {

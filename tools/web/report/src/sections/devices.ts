@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices: compute time, stalls and stragglers, and collectives.
 import { chart, roundedEnd, tickStep, tooltip } from "../charts";
-import { color } from "../colors";
-import { h, table } from "../dom";
-import { bytes, count, percent, rate, share, tick, time } from "../format";
+import { color } from "../../../common/colors";
+import { h, table } from "../../../common/dom";
+import { bytes, count, percent, rate, share, tick, time } from "../../../common/format";
 import { missing } from "../missing";
 import type { Report, Worker } from "../types";
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // HBM over the step, memory by operation, scope and source line, live arrays at the peak, and ways to fit.
 import { chart, escape, followZoom, roundedEnd, timeAxis, tooltip } from "../charts";
-import { color } from "../colors";
-import { h, table, tabs } from "../dom";
-import { bytes, count, percent, share, tick, time } from "../format";
+import { color } from "../../../common/colors";
+import { h, table, tabs } from "../../../common/dom";
+import { bytes, count, percent, share, tick, time } from "../../../common/format";
 import { missing } from "../missing";
-import { sourceLink } from "../source";
+import { sourceLink } from "../../../common/source";
 import type { LiveGroup, OpMemory, Report } from "../types";
 
 const signed = (n: number) => (n > 0 ? `+${bytes(n)}` : n < 0 ? `−${bytes(-n)}` : "0");

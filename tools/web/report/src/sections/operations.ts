@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Roofline, and operations individually, by scope, category and source line.
 import { chart, escape, tooltip } from "../charts";
-import { categoryColor, color, fillOf } from "../colors";
-import { h, table, tabs } from "../dom";
-import { bytes, count, digits, flops, percent, rate, share, time } from "../format";
-import { editorChoice, sourceLink } from "../source";
+import { categoryColor, color, fillOf } from "../../../common/colors";
+import { h, table, tabs } from "../../../common/dom";
+import { bytes, count, digits, flops, percent, rate, share, time } from "../../../common/format";
+import { editorChoice, sourceLink } from "../../../common/source";
 import type { Op, Report } from "../types";
 import { missing } from "../missing";
 import { bar } from "./overview";

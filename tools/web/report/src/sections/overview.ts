@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary, key metrics, time breakdown, and recommendations.
-import { color, fillOf } from "../colors";
-import { h, table } from "../dom";
-import { bytes, percent, rate, share, time } from "../format";
+import { color, fillOf } from "../../../common/colors";
+import { h, table } from "../../../common/dom";
+import { bytes, percent, rate, share, time } from "../../../common/format";
+import { graphs } from "./graphs";
 import type { Report } from "../types";
 
 const boundNames: Record<string, string> = {
@@ -21,6 +22,8 @@ export function header(r: Report): HTMLElement {
   if (r.core_stall_us > 0.005 * r.step_time_us) sentences.push(`, stalls ${percent(share(r.core_stall_us, r.step_time_us))}`);
   if (idle > 0.005 * r.step_time_us) sentences.push(`, and is idle ${percent(share(idle, r.step_time_us))} because of the host`);
   sentences.push(". ");
+  if (r.missing.length) sentences.push(h("a", { class: "bad", href: "#unmodeled" }, "The parts do not add up. "));
+  for (const g of r.graphs) if (!g.fits && g.module !== r.module) sentences.push(h("b", { class: "bad" }, `${g.module} does not fit: its peak is ${bytes(g.peak_bytes)}. `));
   if (!r.memory.fits) sentences.push(h("b", { class: "bad" }, `It does not fit: ${bytes(r.memory.peak_bytes)} of ${bytes(r.memory.limit_bytes)} HBM. `));
   if (r.unmodeled.length) sentences.push(h("a", { href: "#unmodeled" }, `Unmodeled: ${r.unmodeled.length} item${r.unmodeled.length > 1 ? "s" : ""}.`));
   return h("header", { class: "top" },
@@ -42,7 +45,7 @@ export function figures(r: Report): HTMLElement {
   const u = r.utilization;
   return h("dl", { class: "cards", id: "figures" },
     figure("Step", time(r.step_time_us), `bound by ${boundName(r.bound_by)}`),
-    figure("On the device", time(r.device_time_us), "of the step", share(r.device_time_us, r.step_time_us)),
+    figure("On the device", time(r.device_time_us), `± ${percent(r.uncertainty.relative)}`, share(r.device_time_us, r.step_time_us)),
     figure("Duty cycle", percent(u.duty_cycle), "core busy", u.duty_cycle),
     figure("Matrix units", percent(u.mxu_busy), "busy", u.mxu_busy),
     figure("Of peak FLOP/s", percent(u.flops_of_peak), `of ${Math.round(r.peaks.bf16_flops_per_second / 1e12)} T bf16`, u.flops_of_peak),
@@ -64,7 +67,7 @@ export function breakdown(r: Report): HTMLElement {
   ], colored, { page: 12, sort: 2 });
   return h("section", { id: "time", "data-nav": "Time" }, h("h2", {}, "Where the time goes"),
     h("p", { class: "lead" }, "The work of the core by kind, its stalls, and the time in which the host leaves it idle."),
-    h("div", { class: "card" }, stack, rows));
+    h("div", { class: "card" }, stack, rows), graphs(r));
 }
 
 export function recommendations(r: Report): HTMLElement {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scopes of the program: host time in each, and the device time that it caused.
 import { chart, escape, tooltip } from "../charts";
-import { color, inkOn, scopeColor } from "../colors";
-import { h, table } from "../dom";
-import { count, percent, share, time } from "../format";
+import { color, inkOn, scopeColor } from "../../../common/colors";
+import { h, table } from "../../../common/dom";
+import { count, percent, share, time } from "../../../common/format";
 import { missing } from "../missing";
 import type { Report } from "../types";
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host and device over several steps, and the steps of each device.
 import { escape, roundedEnd } from "../charts";
-import { categoryColor, color, fillOf, phaseColor } from "../colors";
-import { h, table, tabs } from "../dom";
-import { count, percent, share, time } from "../format";
+import { categoryColor, color, fillOf, phaseColor } from "../../../common/colors";
+import { h, table, tabs } from "../../../common/dom";
+import { count, percent, share, time } from "../../../common/format";
 import { missing } from "../missing";
 import { timeline, type Rows, type Span } from "../spans";
+import { threads } from "./threads";
 import type { ActivityRow, EventRow, Gap, Report } from "../types";
 
 const lanes: [string, string][] = [["program", "Program"], ["loader", "Loader"], ["link", "To device"], ["device", "Device"]];
@@ -79,7 +80,7 @@ export function host(r: Report): HTMLElement {
   section.append(h("div", { class: "card" },
     h("div", { class: "legend" }, ...phases.map((p) => chip(fillOf(`host: ${p}`), p)), r.host.spans.length ? chip("var(--user)", "spans of the program") : null,
       h("span", {}, h("i", { class: "chip", style: "background:var(--idle);opacity:.35" }), "gap on the device")),
-    chart.element,
+    r.host.threads?.length ? tabs("Host", [["Phases", () => chart.element], [`Threads (${count(r.host.threads.length)})`, () => threads(r)]]) : chart.element,
     r.host.spans.length ? null : missing(r, "spans")));
   const perStep = table("Host phases in the steady state", [
     { head: "phase", text: true, cell: (p) => chip(fillOf(`host: ${p.phase}`), p.phase) },

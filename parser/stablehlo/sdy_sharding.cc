@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/stablehlo/sdy_sharding.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/status/status.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::stablehlo {
+namespace {
+
+absl::Status Malformed(std::string_view what) { return absl::InvalidArgumentError(StrCat("has a malformed ", what)); }
+
+// The rest of a text; every function skips spaces in front.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  bool Try(std::string_view text) {
+    const size_t first = rest_.find_first_not_of(" \n\t");
+    rest_.remove_prefix(std::min(first, rest_.size()));
+    if (!rest_.starts_with(text)) return false;
+    rest_.remove_prefix(text.size());
+    return true;
+  }
+  bool Number(int64_t* number) {
+    Try("");
+    const auto [stop, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), *number);
+    if (error != std::errc()) return false;
+    rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
+    return true;
+  }
+  bool Quoted(std::string* text) {
+    if (!Try("\"")) return false;
+    const size_t end = rest_.find('"');
+    if (end == std::string_view::npos) return false;
+    text->assign(rest_.substr(0, end));
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+  // A name after `@`.
+  bool Symbol(std::string* text) {
+    if (rest_.starts_with('"')) return Quoted(text);
+    size_t end = 0;
+    while (end < rest_.size() && rest_[end] != ',' && rest_[end] != '>' && rest_[end] != ' ') ++end;
+    text->assign(rest_.substr(0, end));
+    rest_.remove_prefix(end);
+    return !text->empty();
+  }
+  // Drops what stands before the first `c`.
+  bool SkipTo(char c) {
+    const size_t at = rest_.find(c);
+    if (at == std::string_view::npos) return false;
+    rest_.remove_prefix(at);
+    return true;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+// An axis of a mesh, or the part of one of size `size` after a major part of size `major`.
+struct Axis {
+  size_t axis;
+  int64_t major = 1;
+  int64_t size = 0;
+};
+
+bool ReadMeshBody(Scanner* in, SdyMesh* mesh) {
+  if (!in->Try("<") || !in->Try("[")) return false;
+  if (!in->Try("]")) {
+    do {
+      std::pair<std::string, int64_t> axis;
+      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second) || axis.second < 1) return false;
+      mesh->axes.push_back(std::move(axis));
+    } while (in->Try(","));
+    if (!in->Try("]")) return false;
+  }
+  if (in->Try(",")) {
+    if (!in->Try("device_ids") || !in->Try("=") || !in->Try("[")) return false;
+    do {
+      int64_t id = 0;
+      if (!in->Number(&id) || id < 0) return false;
+      mesh->device_ids.push_back(id);
+    } while (in->Try(","));
+    if (!in->Try("]")) return false;
+  }
+  return in->Try(">");
+}
+
+// {"x", "y":(2)4, ?}p1
+bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
+  if (!in->Try("{")) return false;
+  while (!in->Try("}")) {
+    if (in->Try("?") || in->Try(",")) continue;
+    std::string name;
+    if (!in->Quoted(&name)) return false;
+    Axis axis{0, 1, 0};
+    while (axis.axis < mesh.axes.size() && mesh.axes[axis.axis].first != name) ++axis.axis;
+    if (axis.axis == mesh.axes.size()) return false;
+    axis.size = mesh.axes[axis.axis].second;
+    if (in->Try(":")) {
+      if (!in->Try("(") || !in->Number(&axis.major) || !in->Try(")") || !in->Number(&axis.size)) return false;
+      if (axis.major < 1 || axis.size < 1 || mesh.axes[axis.axis].second % axis.major != 0 ||
+          mesh.axes[axis.axis].second / axis.major % axis.size != 0) {
+        return false;
+      }
+    }
+    axes->push_back(axis);
+  }
+  int64_t priority = 0;
+  return !in->Try("p") || in->Number(&priority);
+}
+
+// The text of a sharding whose dimensions have these axes.
+std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& dims) {
+  if (mesh.axes.empty()) {
+    return mesh.device_ids.size() == 1 ? StrCat("{maximal device=", mesh.device_ids[0], "}") : "{replicated}";
+  }
+  // The parts that the axes are cut into, major to minor.
+  std::vector<Axis> parts;
+  for (size_t a = 0; a < mesh.axes.size(); ++a) {
+    std::vector<int64_t> cuts = {1, mesh.axes[a].second};
+    for (const auto& dim : dims) {
+      for (const Axis& axis : dim) {
+        if (axis.axis == a) cuts.insert(cuts.end(), {axis.major, axis.major * axis.size});
+      }
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) parts.push_back({a, cuts[i], cuts[i + 1] / cuts[i]});
+    if (cuts.size() == 1) parts.push_back({a, 1, 1});
+  }
+  std::vector<size_t> order;
+  std::vector<uint8_t> used(parts.size(), 0);
+  std::string tiles;
+  bool sharded = false;
+  for (const auto& dim : dims) {
+    int64_t count = 1;
+    for (const Axis& axis : dim) {
+      count *= axis.size;
+      for (size_t p = 0; p < parts.size(); ++p) {
+        const bool inside = parts[p].axis == axis.axis && parts[p].major >= axis.major &&
+                            parts[p].major * parts[p].size <= axis.major * axis.size;
+        if (!inside || used[p] != 0) continue;
+        used[p] = 1;
+        order.push_back(p);
+      }
+    }
+    sharded = sharded || count > 1;
+    StrAppend(&tiles, tiles.empty() ? "" : ",", count);
+  }
+  if (!sharded) return "{replicated}";
+  int64_t rest = 1, total = 1;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    total *= parts[p].size;
+    if (used[p] != 0) continue;
+    rest *= parts[p].size;
+    order.push_back(p);
+  }
+  std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
+  if (!mesh.device_ids.empty()) {
+    // The devices one by one: those of the mesh in the new order of its parts.
+    std::vector<int64_t> stride(parts.size(), 1);
+    for (size_t p = parts.size(); p-- > 1;) stride[p - 1] = stride[p] * parts[p].size;
+    for (int64_t i = 0; i < total; ++i) {
+      int64_t left = i, at = 0;
+      for (size_t k = order.size(); k-- > 0;) {
+        at += left % parts[order[k]].size * stride[order[k]];
+        left /= parts[order[k]].size;
+      }
+      StrAppend(&text, i == 0 ? "" : ",",
+                at < static_cast<int64_t>(mesh.device_ids.size()) ? mesh.device_ids[static_cast<size_t>(at)] : at);
+    }
+  } else if (std::is_sorted(order.begin(), order.end())) {
+    StrAppend(&text, "<=[", total, "]");
+  } else {
+    // Parts that stay together are one dimension.
+    std::vector<std::vector<size_t>> runs;
+    for (size_t p : order) {
+      if (runs.empty() || runs.back().back() + 1 != p) runs.emplace_back();
+      runs.back().push_back(p);
+    }
+    std::vector<size_t> by_place(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) by_place[i] = i;
+    std::sort(by_place.begin(), by_place.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
+    std::vector<size_t> place(runs.size());
+    std::string sizes, permutation;
+    for (size_t i = 0; i < by_place.size(); ++i) {
+      place[by_place[i]] = i;
+      int64_t size = 1;
+      for (size_t p : runs[by_place[i]]) size *= parts[p].size;
+      StrAppend(&sizes, i == 0 ? "" : ",", size);
+    }
+    for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
+    StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
+  }
+  return text + (rest > 1 ? " last_tile_dim_replicate}" : "}");
+}
+
+// <@mesh, [{"x"}, {}], replicated={"y"}>
+absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes) {
+  SdyMesh mesh;
+  if (!in->Try("<")) return Malformed("sharding of the sdy dialect");
+  if (in->Try("@")) {
+    std::string name;
+    if (!in->Symbol(&name)) return Malformed("sharding of the sdy dialect");
+    const auto found = meshes.find(name);
+    if (found == meshes.end()) return absl::InvalidArgumentError(StrCat("has a sharding by an unknown mesh @", name));
+    mesh = found->second;
+  } else if (!in->Try("mesh") || !ReadMeshBody(in, &mesh)) {
+    return Malformed("sharding of the sdy dialect");
+  }
+  constexpr int64_t kMaxDevices = 1 << 20;
+  int64_t devices = 1;
+  for (const auto& axis : mesh.axes) {
+    if (__builtin_mul_overflow(devices, axis.second, &devices) || devices > kMaxDevices) {
+      return absl::InvalidArgumentError("has a mesh of too many devices");
+    }
+  }
+  std::vector<std::vector<Axis>> dims;
+  if (!in->Try(",") || !in->Try("[")) return Malformed("sharding of the sdy dialect");
+  if (!in->Try("]")) {
+    do {
+      dims.emplace_back();
+      if (!ReadAxes(in, mesh, &dims.back())) return Malformed("sharding of the sdy dialect");
+    } while (in->Try(","));
+    if (!in->Try("]")) return Malformed("sharding of the sdy dialect");
+  }
+  while (in->Try(",")) {
+    std::vector<Axis> axes;
+    if (in->Try("unreduced")) return absl::InvalidArgumentError("has unreduced axes, which HLO has no place for");
+    if (!in->Try("replicated") || !in->Try("=") || !ReadAxes(in, mesh, &axes)) {
+      return Malformed("sharding of the sdy dialect");
+    }
+  }
+  if (!in->Try(">")) return Malformed("sharding of the sdy dialect");
+  return TextOf(mesh, dims);
+}
+
+}  // namespace
+
+absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text) {
+  Scanner in(text);
+  SdyMesh mesh;
+  if (!in.SkipTo('<') || !ReadMeshBody(&in, &mesh)) return Malformed("mesh");
+  return mesh;
+}
+
+absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes) {
+  Scanner in(sharding);
+  const bool several = sharding.find("sharding_per_value") != std::string_view::npos;
+  if (!in.SkipTo('<')) return Malformed("sharding of the sdy dialect");
+  if (!several) return ReadOne(&in, meshes);
+  if (!in.Try("<") || !in.Try("[")) return Malformed("sharding of the sdy dialect");
+  std::string all;
+  size_t count = 0;
+  if (!in.Try("]")) {
+    do {
+      absl::StatusOr<std::string> one = ReadOne(&in, meshes);
+      if (!one.ok()) return one;
+      StrAppend(&all, count++ == 0 ? "" : ", ", *one);
+    } while (in.Try(","));
+  }
+  return count == 1 ? all : StrCat("{", all, "}");
+}
+
+}  // namespace hlokit::stablehlo

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shardings of the sdy dialect in the form of HLO. A mesh names the axes of an array of devices; a sharding lists the
+// axes that divide each dimension.
+#ifndef HLOKIT_PARSER_STABLEHLO_SDY_SHARDING_H_
+#define HLOKIT_PARSER_STABLEHLO_SDY_SHARDING_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+namespace hlokit::stablehlo {
+
+struct SdyMesh {
+  std::vector<std::pair<std::string, int64_t>> axes;  // names and sizes, major to minor
+  std::vector<int64_t> device_ids;                    // empty: 0, 1, ...
+};
+using SdyMeshes = absl::flat_hash_map<std::string, SdyMesh>;
+
+// Reads `<["data"=4, "model"=2], device_ids=[1, 0]>`; text in front of the bracket is ignored.
+absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text);
+// Returns the text of the HLO sharding that `#sdy.sharding<@mesh, [{"x"}, {}]>` stands for, or
+// `#sdy.sharding_per_value<[<@mesh, ...>, ...]>`: of several values a tuple. A mesh may also stand in the sharding.
+absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes);
+
+}  // namespace hlokit::stablehlo
+
+#endif  // HLOKIT_PARSER_STABLEHLO_SDY_SHARDING_H_

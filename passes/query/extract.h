@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a module as a module of its own, which can be run.
+#ifndef HLOKIT_PASSES_QUERY_EXTRACT_H_
+#define HLOKIT_PASSES_QUERY_EXTRACT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::query {
+
+struct ExtractOptions {
+  // Operands that are farther than this from the results become parameters; below 0: none. Constants and
+  // broadcasts of them are always taken, and the starts of asynchronous operations with their ends.
+  int64_t depth = -1;
+  // These become parameters, with their names, instead of being computed.
+  std::vector<Instruction> inputs;
+};
+
+// Returns a module whose results are those of the instructions: of one its value, of several a tuple. It computes them
+// from the parameters of their computation, and from what the options cut off; computations that are called are copied.
+// Returns an error if the instructions are in several computations, or need a value that cannot be a parameter.
+absl::StatusOr<Module> Extract(const Module& module, absl::Span<const Instruction> results,
+                               const ExtractOptions& options);
+
+}  // namespace hlokit::query
+
+#endif  // HLOKIT_PASSES_QUERY_EXTRACT_H_

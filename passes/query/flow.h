@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flow of values through a module, across calls: from operands to users, from the arguments of a call to the
+// parameters of the computation, and from its root to the call. Functions of elements, such as that of a reduce, are
+// left but not entered. Calls of one computation are not told apart.
+#ifndef HLOKIT_PASSES_QUERY_FLOW_H_
+#define HLOKIT_PASSES_QUERY_FLOW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::query {
+
+enum class FlowDirection : uint8_t { kUsers, kOperands };
+
+struct FlowStep {
+  Instruction instruction;
+  int64_t distance = 0;  // from the start
+};
+
+class ValueFlow {
+ public:
+  explicit ValueFlow(const Module& module);
+
+  // Returns the distinct instructions that read the value of this one, or whose values it reads; `across_calls`: also
+  // in the computations that it calls, or that call its own.
+  std::vector<Instruction> Next(Instruction instruction, FlowDirection direction, bool across_calls) const;
+
+  // Returns the instructions at a distance of at most `depth` from the starts, these first, in the order of a
+  // breadth-first search: the nearest first. `depth` below 0: all.
+  std::vector<FlowStep> Reach(absl::Span<const Instruction> starts, FlowDirection direction, int64_t depth,
+                              bool across_calls) const;
+
+  // Returns a shortest path of values from one instruction to another, both included; empty if there is none.
+  std::vector<Instruction> Path(Instruction from, Instruction to) const;
+  // Returns all instructions on such paths, in the order of the text.
+  std::vector<Instruction> AllOnPaths(Instruction from, Instruction to) const;
+
+ private:
+  const Module& module_;
+  std::vector<std::vector<InstructionId>> callers_;  // by ComputationId
+};
+
+}  // namespace hlokit::query
+
+#endif  // HLOKIT_PASSES_QUERY_FLOW_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/query/pattern.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "passes/query/query_lexer.h"
+#include "passes/rewrite/splat.h"
+
+namespace hlokit::query {
+namespace {
+
+// Returns true if the text has the form, in which `*` is any text.
+bool HasForm(std::string_view text, std::string_view form) {
+  size_t t = 0, f = 0, star = std::string_view::npos, tried = 0;
+  while (t < text.size()) {
+    if (f < form.size() && form[f] == '*') {
+      star = f++;
+      tried = t;
+    } else if (f < form.size() && form[f] == text[t]) {
+      ++f;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      f = star + 1;
+      t = ++tried;
+    } else {
+      return false;
+    }
+  }
+  while (f < form.size() && form[f] == '*') ++f;
+  return f == form.size();
+}
+
+std::vector<std::string_view> OpcodeNames() {
+  std::vector<std::string_view> names;
+  for (size_t k = 0; k < kOpcodeCount; ++k) names.push_back(ToString(static_cast<Opcode>(k)));
+  return names;
+}
+
+}  // namespace
+
+class PatternParser {
+ public:
+  PatternParser(std::string_view text, DiagnosticSink* sink) : lexer_(text, sink) {}
+
+  std::optional<Pattern> Parse() {
+    bool ok = Element();
+    // Each turn reads what follows an element, or an open bracket.
+    while (ok && !open_.empty()) ok = opened_ ? FirstOperand() : AfterOperand();
+    if (!ok) return std::nullopt;
+    if (lexer_.token().kind != TokenKind::kEnd) {
+      lexer_.Error(StrCat("unexpected ", lexer_.DescribeToken(), " after the pattern"));
+      return std::nullopt;
+    }
+    return std::move(pattern_);
+  }
+
+ private:
+  struct Frame {
+    uint32_t node;
+    std::vector<uint32_t> operands;
+  };
+
+  int Variable(std::string_view name) {
+    const int known = pattern_.Find(name);
+    if (known >= 0) return known;
+    pattern_.variables_.emplace_back(name);
+    return static_cast<int>(pattern_.variables_.size() - 1);
+  }
+
+  // Reads an element up to its bracket.
+  bool Element() {
+    if (pattern_.nodes_.size() == Pattern::kMaxNodes) {
+      return lexer_.Error(StrCat("a pattern has at most ", Pattern::kMaxNodes, " instructions"));
+    }
+    Pattern::Node node;
+    bool only_variable = false;
+    if (lexer_.token().kind == TokenKind::kVariable) {
+      if (lexer_.token().text.empty()) return lexer_.Error("expected the name of a variable after `%`");
+      node.variable = Variable(lexer_.Take().text);
+      only_variable = !lexer_.TakeIf("=");
+    }
+    opened_ = false;
+    if (!only_variable && !Instruction(&node, &opened_)) return false;
+    pattern_.nodes_.push_back(node);
+    const auto number = static_cast<uint32_t>(pattern_.nodes_.size() - 1);
+    if (opened_) {
+      open_.push_back({number, {}});
+    } else {
+      Complete(number);
+    }
+    return true;
+  }
+
+  bool FirstOperand() {
+    opened_ = false;
+    if (lexer_.TakeIf(")")) {
+      Close();
+      return true;
+    }
+    return lexer_.TakeIf("...") ? MoreOperands() : Element();
+  }
+
+  bool AfterOperand() {
+    if (lexer_.TakeIf(")")) {
+      Close();
+      return true;
+    }
+    if (!lexer_.TakeIf(",")) return lexer_.Error(StrCat("expected `,` or `)`, found ", lexer_.DescribeToken()));
+    return lexer_.TakeIf("...") ? MoreOperands() : Element();
+  }
+
+  bool MoreOperands() {
+    pattern_.nodes_[open_.back().node].more_operands = true;
+    if (!lexer_.TakeIf(")")) return lexer_.Error(StrCat("expected `)` after `...`, found ", lexer_.DescribeToken()));
+    Close();
+    return true;
+  }
+
+  bool Instruction(Pattern::Node* node, bool* opens) {
+    const Token& token = lexer_.token();
+    if (token.kind == TokenKind::kNumber) {
+      node->kind = Pattern::Node::Kind::kNumber;
+      node->number = lexer_.Take().number;
+      return true;
+    }
+    if (token.kind != TokenKind::kName) {
+      return lexer_.Error(StrCat("expected an opcode, %variable, a number or `_`, found ", lexer_.DescribeToken()),
+                          "a pattern is written dot(transpose(%x), %y)");
+    }
+    if (token.text == "_") {
+      lexer_.Take();
+      return true;
+    }
+    node->kind = Pattern::Node::Kind::kOpcode;
+    Pattern::OpcodeSet set;
+    do {
+      if (!Opcodes(&set)) return false;
+    } while (lexer_.TakeIf("|"));
+    node->opcodes = static_cast<uint32_t>(pattern_.opcode_sets_.size());
+    pattern_.opcode_sets_.push_back(set);
+    *opens = lexer_.TakeIf("(");
+    node->has_operands = *opens;
+    return true;
+  }
+
+  bool Opcodes(Pattern::OpcodeSet* set) {
+    const Token& token = lexer_.token();
+    if (token.kind != TokenKind::kName) {
+      return lexer_.Error(StrCat("expected an opcode, found ", lexer_.DescribeToken()));
+    }
+    bool any = false;
+    const std::vector<std::string_view> names = OpcodeNames();
+    for (size_t k = 0; k < names.size(); ++k) {
+      if (!HasForm(names[k], token.text)) continue;
+      set->set(k);
+      any = true;
+    }
+    if (!any) return lexer_.Error(StrCat("unknown opcode `", token.text, "`"), DidYouMean(token.text, names));
+    lexer_.Take();
+    return true;
+  }
+
+  // Adds a complete element to the operands of the innermost open one.
+  void Complete(uint32_t node) {
+    if (open_.empty()) {
+      pattern_.root_ = node;
+    } else {
+      open_.back().operands.push_back(node);
+    }
+  }
+
+  void Close() {
+    Frame frame = std::move(open_.back());
+    open_.pop_back();
+    Pattern::Node& node = pattern_.nodes_[frame.node];
+    node.first = static_cast<uint32_t>(pattern_.operands_.size());
+    node.count = static_cast<uint32_t>(frame.operands.size());
+    pattern_.operands_.insert(pattern_.operands_.end(), frame.operands.begin(), frame.operands.end());
+    Complete(frame.node);
+  }
+
+  QueryLexer lexer_;
+  Pattern pattern_;
+  std::vector<Frame> open_;
+  bool opened_ = false;  // the last element has an open bracket
+};
+
+std::optional<Pattern> Pattern::Parse(std::string_view text, DiagnosticSink* sink) {
+  return PatternParser(text, sink).Parse();
+}
+
+int Pattern::Find(std::string_view variable) const {
+  const auto found = std::find(variables_.begin(), variables_.end(), variable);
+  return found == variables_.end() ? -1 : static_cast<int>(found - variables_.begin());
+}
+
+std::optional<Opcode> Pattern::OpcodeOf(const Node& node) const {
+  if (node.kind != Node::Kind::kOpcode || opcode_sets_[node.opcodes].count() != 1) return std::nullopt;
+  for (size_t k = 0; k < kOpcodeCount; ++k) {
+    if (opcode_sets_[node.opcodes][k]) return static_cast<Opcode>(k);
+  }
+  return std::nullopt;
+}
+
+bool Pattern::Matches(Instruction instruction, Match* match) const {
+  const auto is_opcode = [&](const Node& node, Opcode opcode) {
+    const auto number = static_cast<size_t>(opcode);
+    return number < kOpcodeCount && opcode_sets_[node.opcodes][number];
+  };
+  const Node& top = root();
+  if (top.kind == Node::Kind::kOpcode && !is_opcode(top, instruction.opcode())) return false;
+  match->root = instruction;
+  match->variables.assign(variables_.size(), Instruction());
+  std::vector<std::pair<uint32_t, Instruction>> left = {{root_, instruction}};
+  while (!left.empty()) {
+    const auto [number, at] = left.back();
+    left.pop_back();
+    const Node& node = nodes_[number];
+    if (node.variable >= 0) {
+      Instruction& bound = match->variables[static_cast<size_t>(node.variable)];
+      if (bound.valid() && bound != at) return false;
+      bound = at;
+    }
+    switch (node.kind) {
+      case Node::Kind::kAny:
+        break;
+      case Node::Kind::kNumber: {
+        const std::optional<Splat> splat = SplatOf(at);
+        if (!splat || !splat->Is(node.number)) return false;
+        break;
+      }
+      case Node::Kind::kOpcode: {
+        if (!is_opcode(node, at.opcode())) return false;
+        if (!node.has_operands) break;
+        const auto count = static_cast<uint32_t>(at.operand_count());
+        if (count < node.count || (count > node.count && !node.more_operands)) return false;
+        for (uint32_t k = node.count; k-- > 0;) left.emplace_back(operand(node, k), at.operand(k));
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<Match> FindMatches(const Module& module, const Pattern& pattern) {
+  std::vector<Match> matches;
+  Match match;
+  for (const Computation c : module.computations()) {
+    for (const Instruction i : c.instructions()) {
+      if (pattern.Matches(i, &match)) matches.push_back(match);
+    }
+  }
+  return matches;
+}
+
+}  // namespace hlokit::query

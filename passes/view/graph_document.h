@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module as a JSON document for viewers: columns of numbers by instruction, and tables of strings. docs/hlo-view.md
+// has its schema.
+#ifndef HLOKIT_PASSES_VIEW_GRAPH_DOCUMENT_H_
+#define HLOKIT_PASSES_VIEW_GRAPH_DOCUMENT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/core/json_writer.h"
+#include "ir/graph/module.h"
+
+namespace hlokit {
+
+// How an instruction differs from another module.
+enum class DiffStatus : uint8_t { kSame, kChanged, kAdded, kRemoved };
+
+struct GraphDocumentOptions {
+  std::string file;             // where the module was read
+  std::string device;           // the device of `seconds`
+  std::vector<double> seconds;  // by InstructionId, over one execution; empty: no times
+  // By InstructionId; empty: not compared with another module.
+  std::vector<DiffStatus> status;
+  std::vector<std::string> differences;     // lines
+  std::vector<InstructionId> counterparts;  // in `other`; invalid: none
+  const Module* other = nullptr;
+};
+
+// Writes one JSON object. Requires: the module has an entry computation. Long texts (attributes, literals) are cut.
+void WriteGraphDocument(const Module& module, const GraphDocumentOptions& options, JsonWriter* json);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_VIEW_GRAPH_DOCUMENT_H_

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files are read, parsed and searched on all cores; results are printed in the order of the files, and no more than a
+// few files per thread are in memory at a time.
+#include "tools/hlo_inspect/grep.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
+#include "parser/files/read_file.h"
+#include "tools/hlo_inspect/query.h"
+
+namespace hlokit::cli {
+namespace {
+
+struct GrepFlags : InspectFlags {
+  std::string pattern, where;
+  bool count = false;
+  size_t threads = 0;
+};
+
+struct Total {
+  std::string file;
+  int64_t matches = 0;
+  int64_t instructions = 0;
+};
+
+struct FileResult {
+  absl::Status read;
+  std::shared_ptr<const SourceBuffer> source;
+  DiagnosticSink sink;
+  std::string text;  // lines, or the JSON objects
+  Total total;
+};
+
+// Replaces directories by the .hlo, .txt, .pb and .json files in them, at any depth, sorted.
+std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    using Iterator = std::filesystem::recursive_directory_iterator;
+    const auto options = std::filesystem::directory_options::skip_permission_denied;
+    for (Iterator at(path, options, error), end; !error && at != end; at.increment(error)) {
+      const std::string suffix = at->path().extension().string();
+      if ((suffix == ".hlo" || suffix == ".txt" || suffix == ".pb" || suffix == ".json" || suffix == ".mlir") &&
+          at->is_regular_file(error)) {
+        inside.push_back(at->path().string());
+      }
+    }
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+void Search(const GrepFlags& flags, const Query& query, const InputPart& part, FileResult* result) {
+  const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, flags.input.parse, &result->sink);
+  if (module == nullptr) return;
+  if (flags.verify) {
+    const size_t errors = result->sink.error_count();
+    VerifyModule(*module, {}, &result->sink);
+    if (result->sink.error_count() > errors) return;
+  }
+  const std::vector<query::Match> matches = query.Find(*module);
+  result->total.matches += static_cast<int64_t>(matches.size());
+  result->total.instructions += static_cast<int64_t>(module->instruction_count());
+  if (flags.count || matches.empty()) return;
+  const TextLines lines(part.source->text());
+  TextWriter out(&result->text);
+  for (const query::Match& match : matches) {
+    if (!flags.json) {
+      out << LineOf(part, lines, match.root) << "\n";
+      continue;
+    }
+    JsonWriter json(&out, JsonLayout::kSpaced);
+    json.BeginObject().Member("file", part.source->name());
+    if (part.count > 1) json.Member("group", part.index + 1);
+    WriteMembers(lines, match.root, &json);
+    json.EndObject();
+    out << "\n";
+  }
+}
+
+FileResult SearchFile(const GrepFlags& flags, const Query& query, const std::string& path) {
+  FileResult result;
+  result.total.file = path;
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
+      ReadFile(path, flags.input.max_bytes, FileContents::kModule);
+  if (!source.ok()) {
+    result.read = source.status();
+    return result;
+  }
+  result.source = *source;
+  if (!flags.input.split_input_file) {
+    Search(flags, query, {*source, (*source)->text()}, &result);
+    return result;
+  }
+  const SplitInput split = SplitInputFile(**source);
+  result.source = split.source;
+  for (size_t i = 0; i < split.chunks.size(); ++i) {
+    Search(flags, query, {split.source, split.chunks[i], i, split.chunks.size()}, &result);
+  }
+  return result;
+}
+
+// Calls `use(result)` for each file in order, while threads search further ones.
+template <typename Use>
+void SearchFiles(const GrepFlags& flags, const Query& query, const std::vector<std::string>& files, Use use) {
+  const size_t wanted = flags.threads > 0 ? flags.threads : std::max(1u, std::thread::hardware_concurrency());
+  const size_t count = std::min(wanted, files.size());
+  if (count <= 1) {
+    for (const std::string& file : files) use(SearchFile(flags, query, file));
+    return;
+  }
+  constexpr size_t kAhead = 4;  // files per thread that wait to be printed
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::unique_ptr<FileResult>> results(files.size());
+  size_t next = 0, used = 0;
+  const auto work = [&] {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return next == files.size() || next < used + kAhead * count; });
+      if (next == files.size()) return;
+      const size_t mine = next++;
+      lock.unlock();
+      auto result = std::make_unique<FileResult>(SearchFile(flags, query, files[mine]));
+      lock.lock();
+      results[mine] = std::move(result);
+      changed.notify_all();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < count; ++t) threads.emplace_back(work);
+  for (size_t k = 0; k < files.size(); ++k) {
+    std::unique_ptr<FileResult> result;
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return results[k] != nullptr; });
+      result = std::move(results[k]);
+      ++used;
+      changed.notify_all();
+    }
+    use(*result);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void WriteTotals(const GrepFlags& flags, const std::vector<Total>& totals, TextWriter* out) {
+  int64_t matches = 0, instructions = 0, with = 0;
+  for (const Total& total : totals) {
+    matches += total.matches;
+    instructions += total.instructions;
+    with += total.matches > 0;
+  }
+  if (flags.json) {
+    JsonWriter json(out, JsonLayout::kSpaced);
+    json.BeginObject().Key("totals").BeginArray();
+    for (const Total& total : totals) {
+      if (total.matches == 0) continue;
+      json.BeginObject().Member("file", total.file).Member("matches", total.matches);
+      json.Member("instructions", total.instructions).EndObject();
+    }
+    json.EndArray().Member("files", totals.size()).Member("files_with_matches", with).Member("matches", matches);
+    json.Member("instructions", instructions).EndObject();
+    *out << "\n";
+    return;
+  }
+  for (const Total& total : totals) {
+    if (total.matches > 0) *out << total.file << ": " << total.matches << "\n";
+  }
+  *out << matches << (matches == 1 ? " match" : " matches") << " among " << instructions << " instructions, in " << with
+       << " of " << static_cast<int64_t>(totals.size()) << (totals.size() == 1 ? " file\n" : " files\n");
+}
+
+int Run(const GrepFlags& flags) {
+  DiagnosticReporter diagnostics(flags.input);
+  const std::optional<Query> query = Query::Parse(flags.pattern, flags.where, &diagnostics);
+  if (!query) return diagnostics.exit_code();
+  const std::vector<std::string> files = FilesOf(flags.files);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    std::vector<Total> totals;
+    SearchFiles(flags, *query, files, [&](const FileResult& result) {
+      if (!result.read.ok()) {
+        const bool large = absl::IsResourceExhausted(result.read);
+        diagnostics.ShowError("", std::string(result.read.message()), large ? kRejected : kUsage);
+        return;
+      }
+      diagnostics.Show(result.sink, *result.source);
+      out << result.text;
+      totals.push_back(result.total);
+    });
+    WriteTotals(flags, totals, &out);
+  });
+}
+
+}  // namespace
+
+InspectCommand AddGrepCommand(CLI::App* app) {
+  auto flags = std::make_shared<GrepFlags>();
+  CLI::App* command = app->add_subcommand("grep", "find instructions in many files at once, and count them by file");
+  AddQueryFlags(command, &flags->pattern, &flags->where);
+  flags->AddTo(command);
+  command->add_flag("--count", flags->count, "only the totals");
+  AddNumber(command, "--num-threads", &flags->threads, "number of threads; 0: one for each core", 0, 1024)
+      ->default_str("0");
+  command->footer(
+      "Notes:\n"
+      "  Of directories, the .hlo, .txt, .pb, .json and .mlir files in them. Matches\n"
+      "  come in the order of the files, while further files are searched. With\n"
+      "  --json each match is an object on a line of its own, and the last line has\n"
+      "  the totals. `find --help` explains patterns and conditions.\n\n"
+      "Examples:\n"
+      "  hlo-inspect grep 'all-gather*' --where='bytes>64MiB' dumps/\n"
+      "  hlo-inspect grep --count 'transpose(transpose)' a/*.hlo b/*.hlo");
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_inspect/query.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/text/printer.h"
+
+namespace hlokit::cli {
+namespace {
+
+absl::StatusOr<query::TextPredicate> CompileRegex(std::string_view expression) {
+  const auto compiled =
+      std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
+  if (!compiled->ok()) return absl::InvalidArgumentError(StrCat("bad regular expression: ", compiled->error()));
+  return [compiled](std::string_view text) {
+    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled);
+  };
+}
+
+}  // namespace
+
+std::optional<Query> Query::Parse(const std::string& pattern, const std::string& where,
+                                  DiagnosticReporter* diagnostics) {
+  const auto fail = [&](const DiagnosticSink& sink, std::string name, const std::string& text) {
+    diagnostics->Show(sink, SourceBuffer(std::move(name), text));
+    diagnostics->Fail(kUsage);
+    return std::nullopt;
+  };
+  DiagnosticSink sink;
+  std::optional<query::Pattern> parsed = query::Pattern::Parse(pattern, &sink);
+  if (!parsed) return fail(sink, "PATTERN", pattern);
+  Query query{*std::move(parsed), std::nullopt};
+  if (where.empty()) return query;
+  query.where = query::Condition::Parse(where, query.pattern, CompileRegex, &sink);
+  if (!query.where) return fail(sink, "--where", where);
+  return query;
+}
+
+std::vector<query::Match> Query::Find(const Module& module) const {
+  std::vector<query::Match> matches = query::FindMatches(module, pattern);
+  if (!where) return matches;
+  query::FieldContext context(module);
+  std::erase_if(matches, [&](const query::Match& match) { return !where->Holds(match, &context); });
+  return matches;
+}
+
+void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where) {
+  command
+      ->add_option("PATTERN", *pattern,
+                   "an instruction and those that make its operands: dot(transpose(%x), _); opcodes with * and |")
+      ->type_name("PATTERN")
+      ->required();
+  command
+      ->add_option("--where", *where,
+                   "a condition on fields of the match, or of a variable: bytes>1e6 && scope~\"attention\" && "
+                   "%x.opcode==\"parameter\"")
+      ->type_name("CONDITION");
+}
+
+Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
+                      DiagnosticReporter* diagnostics) {
+  std::string_view computation;
+  if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
+    computation = name.substr(0, slash);
+    name.remove_prefix(slash + 1);
+  }
+  for (std::string_view* word : {&name, &computation}) {
+    if (word->starts_with('%')) word->remove_prefix(1);
+  }
+  Instruction found;
+  std::vector<std::string_view> names;
+  for (const Computation c : module.computations()) {
+    if (!computation.empty() && c.name() != computation) continue;
+    for (const Instruction i : c.instructions()) {
+      names.push_back(i.name());
+      if (i.name() != name) continue;
+      if (c.is_entry()) return i;
+      if (!found.valid()) found = i;
+    }
+  }
+  if (!found.valid()) {
+    diagnostics->ShowError(part.label(), StrCat("no instruction `", name, "`", DidYouMeanSuffix(name, names)),
+                           kRejected);
+  }
+  return found;
+}
+
+TextLines::TextLines(std::string_view text) {
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    newlines_.push_back(static_cast<uint32_t>(at));
+  }
+}
+
+int64_t TextLines::Of(Instruction instruction) const {
+  const uint32_t offset = instruction.record().source_offset;
+  if (offset == InstructionRecord::kNoSourceOffset) return 0;
+  return std::lower_bound(newlines_.begin(), newlines_.end(), offset) - newlines_.begin() + 1;
+}
+
+std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction) {
+  constexpr size_t kMaxSize = 300;
+  PrintOptions options;
+  options.print_metadata_only_op_name = true;
+  std::string text = ToString(instruction, options);
+  if (text.size() > kMaxSize) {
+    text = StrCat(text.substr(0, kMaxSize / 2), " ... ", text.substr(text.size() - kMaxSize / 2));
+  }
+  const int64_t line = lines.Of(instruction);
+  return StrCat(part.label(), line == 0 ? "" : StrCat(":", line), ": ", instruction.is_root() ? "ROOT " : "", text);
+}
+
+void WriteMembers(const TextLines& lines, Instruction instruction, JsonWriter* json) {
+  json->Member("name", instruction.name()).Member("computation", instruction.parent().name());
+  json->Member("opcode", instruction.opcode_text()).Member("shape", ToString(instruction.shape()));
+  json->Member("line", lines.Of(instruction)).Member("text", ToString(instruction));
+}
+
+void BeginModule(const InputPart& part, const Module& module, JsonWriter* json) {
+  json->BeginObject().Member("file", part.source->name());
+  if (part.count > 1) json->Member("group", part.index + 1);
+  json->Member("module", module.name());
+}
+
+}  // namespace hlokit::cli

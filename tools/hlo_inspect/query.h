@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the commands of hlo-inspect that look for instructions: queries and names from the command line, and places
+// of instructions in the text.
+#ifndef HLOKIT_TOOLS_HLO_INSPECT_QUERY_H_
+#define HLOKIT_TOOLS_HLO_INSPECT_QUERY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/core/json_writer.h"
+#include "ir/graph/module.h"
+#include "passes/query/condition.h"
+#include "passes/query/pattern.h"
+#include "tools/hlo_inspect/command.h"
+
+namespace hlokit::cli {
+
+// A pattern and a condition, thread-safe.
+struct Query {
+  query::Pattern pattern;
+  std::optional<query::Condition> where;
+
+  // Parses both; an empty condition is none. Returns nullopt after errors, which are printed with their places.
+  static std::optional<Query> Parse(const std::string& pattern, const std::string& where,
+                                    DiagnosticReporter* diagnostics);
+  // Returns the matches in the order of the text.
+  std::vector<query::Match> Find(const Module& module) const;
+};
+
+// Adds the argument PATTERN and --where.
+void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where);
+
+// Finds an instruction by `NAME`, `%NAME` or `COMPUTATION/NAME`, that of the entry computation if there are several
+// (texts are read with unique names). Prints an error with a suggestion and returns an invalid instruction if there is
+// none.
+Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
+                      DiagnosticReporter* diagnostics);
+
+// Lines of a text by offset.
+class TextLines {
+ public:
+  explicit TextLines(std::string_view text);
+  // Returns the line of the instruction, from 1; 0 if it is in no text.
+  int64_t Of(Instruction instruction) const;
+
+ private:
+  std::vector<uint32_t> newlines_;
+};
+
+// Returns "file.hlo:12: %x = ...": the instruction with its place, shortened in the middle if it is long.
+std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction);
+
+// Writes the members `name`, `computation`, `opcode`, `shape`, `line` and `text` of an object.
+void WriteMembers(const TextLines& lines, Instruction instruction, JsonWriter* json);
+// Begins the object of a module: `file`, `group` of several, `module`.
+void BeginModule(const InputPart& part, const Module& module, JsonWriter* json);
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_HLO_INSPECT_QUERY_H_

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_inspect/top.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "interp/tpu/program/kernel_plan.h"
+#include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/module_statistics.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/memory.h"
+#include "tools/cli/device_flag.h"
+#include "tools/hlo_inspect/query.h"
+
+namespace hlokit::cli {
+namespace {
+
+struct TopFlags : InspectFlags {
+  std::string by = "bytes";
+  std::string device;
+  size_t count = 10;
+};
+
+struct Row {
+  Instruction instruction;
+  double amount = 0;
+  double runs = 1;  // of the instruction in an execution of the module
+};
+
+struct Table {
+  std::vector<Row> rows;  // the largest first
+  double total = 0;
+  std::unique_ptr<Module> compiled;  // for times: the module of the rows
+};
+
+Table CostsOf(const Module& module, bool flops) {
+  const CostAnalysis costs(module);
+  CostTableOptions options;
+  options.key = CostKey::kInstruction;
+  options.trip_counts = true;
+  options.sort = flops ? CostColumn::kFlops : CostColumn::kBytes;
+  Table table;
+  for (const CostRow& row : CostTable(module, costs, options)) {
+    const auto amount = static_cast<double>(flops ? row.cost.flops : row.cost.bytes());
+    table.total += amount;
+    if (amount > 0) table.rows.push_back({row.instruction, amount, static_cast<double>(row.count)});
+  }
+  return table;
+}
+
+absl::StatusOr<Table> MemoryOf(const Module& module) {
+  const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module);
+  if (!memory.ok()) return memory.status();
+  Table table;
+  for (const LiveBuffer& buffer : memory->LiveAtPeak(module)) {
+    table.rows.push_back({module.instruction(buffer.defining_instruction), static_cast<double>(buffer.bytes), 1});
+    table.total += static_cast<double>(buffer.bytes);
+  }
+  return table;
+}
+
+// Prints an error and returns nullopt if the module cannot be simulated.
+std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const Module& module,
+                             DiagnosticReporter* diagnostics) {
+  const auto [name, topology_text] = SplitDeviceFlag(flags.device);
+  const std::optional<tpu::DeviceDescription> machine = LoadDeviceDescription(name, diagnostics);
+  if (!machine) return std::nullopt;
+  const absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(*machine, topology_text, module, flags.device);
+  if (!topology.ok()) {
+    diagnostics->ShowError("--device", std::string(topology.status().message()), kUsage);
+    return std::nullopt;
+  }
+  tpu::SimulationOptions options;
+  options.machine = *machine;
+  options.topology = *topology;
+  Table table;
+  table.compiled = std::make_unique<Module>(module.Clone());
+  if (const absl::Status s = tpu::Compile(options, "tpu", table.compiled.get()); !s.ok()) {
+    diagnostics->ShowError(part.label(), std::string(s.message()), kRejected);
+    return std::nullopt;
+  }
+  const tpu::KernelPlan plan(*table.compiled);
+  const tpu::Simulation simulation = tpu::Simulate(*table.compiled, plan, options);
+  table.total = simulation.device_seconds;
+  for (const tpu::OpRow& row : simulation.rows) {
+    table.rows.push_back({table.compiled->instruction(row.name), row.seconds, row.runs});
+  }
+  return table;
+}
+
+std::string AmountText(const TopFlags& flags, double amount) {
+  if (flags.by == "time") return absl::StrFormat("%.3f us", amount * 1e6);
+  if (flags.by == "flops") return absl::StrFormat("%.4g", amount);
+  return amount < 0x1p62 ? HumanBytes(static_cast<int64_t>(amount)) : absl::StrFormat("%.4g B", amount);
+}
+
+void Write(const TopFlags& flags, const InputPart& part, const Module& module, const Table& table, TextWriter* out,
+           JsonWriter* json) {
+  const TextLines lines(part.source->text());
+  if (flags.json) {
+    BeginModule(part, module, json);
+    json->Member("by", flags.by);
+    if (flags.by == "time") json->Member("device", flags.device);
+    json->Member("total", table.total).Key("instructions").BeginArray();
+    for (const Row& row : table.rows) {
+      json->BeginObject().Member("amount", row.amount).Member("runs", row.runs);
+      WriteMembers(lines, row.instruction, json);
+      json->EndObject();
+    }
+    json->EndArray().EndObject();
+    return;
+  }
+  *out << part.label() << ": " << AmountText(flags, table.total)
+       << (flags.by == "time"     ? StrCat(" on ", flags.device)
+           : flags.by == "memory" ? " live at the peak"
+           : flags.by == "flops"  ? " operations"
+                                  : " read and written")
+       << "\n";
+  for (size_t k = 0; k < std::min(flags.count, table.rows.size()); ++k) {
+    const Row& row = table.rows[k];
+    *out << absl::StrFormat("%14s %5.1f %%", AmountText(flags, row.amount),
+                            table.total > 0 ? 100 * row.amount / table.total : 0.0);
+    if (row.runs != 1) *out << absl::StrFormat("  %g times", row.runs);
+    *out << "  " << LineOf(part, lines, row.instruction) << "\n";
+  }
+  if (table.rows.size() > flags.count) {
+    *out << "... " << static_cast<int64_t>(table.rows.size() - flags.count) << " more (--top)\n";
+  }
+}
+
+int Run(const TopFlags& flags) {
+  if ((flags.by == "time") == flags.device.empty()) {
+    return UsageError("hlo-inspect",
+                      flags.device.empty() ? "top: --by=time requires --device" : "top: --device requires --by=time");
+  }
+  DiagnosticReporter diagnostics(flags.input);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    JsonWriter json(&out);
+    if (flags.json) json.BeginArray();
+    ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
+      if (flags.by == "time") {
+        const std::optional<Table> table = TimesOf(flags, part, module, &diagnostics);
+        if (table) Write(flags, part, module, *table, &out, &json);
+        return;
+      }
+      const absl::StatusOr<Table> table =
+          flags.by == "memory" ? MemoryOf(module) : CostsOf(module, flags.by == "flops");
+      if (!table.ok()) {
+        diagnostics.ShowError(part.label(), std::string(table.status().message()), kRejected);
+        return;
+      }
+      Write(flags, part, module, *table, &out, &json);
+    });
+    if (flags.json) json.EndArray();
+  });
+}
+
+}  // namespace
+
+InspectCommand AddTopCommand(CLI::App* app) {
+  auto flags = std::make_shared<TopFlags>();
+  CLI::App* command = app->add_subcommand("top", "print the instructions that take most time, bytes, flops or memory");
+  flags->AddTo(command);
+  command
+      ->add_option("--by", flags->by,
+                   "what to rank by: bytes (read and written), flops, memory (live at the peak), time (on --device)")
+      ->check(CLI::IsMember({"bytes", "flops", "memory", "time"}))
+      ->capture_default_str();
+  command->add_option("--device", flags->device, "a simulated TPU for --by=time, such as v5e or v5p:4x4x4")
+      ->type_name("DEVICE");
+  AddNumber(command, "--top", &flags->count, "limit on the rows; the JSON has all")->default_str("10");
+  command->footer(
+      "Notes:\n"
+      "  Loops with a known trip count multiply what their bodies take. Times are of\n"
+      "  the kernels of the module as `hlo-run --device` compiles and simulates it.\n\n"
+      "Examples:\n"
+      "  hlo-inspect top module.hlo\n"
+      "  hlo-inspect top --by=time --device=v5e --top=20 module.hlo\n"
+      "  hlo-inspect top --by=memory --json module.hlo");
+  return {command, [flags] { return Run(*flags); }};
+}
+
+}  // namespace hlokit::cli

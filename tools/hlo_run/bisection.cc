@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_run/bisection.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "interp/equivalence/pass_bisection.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
+#include "parser/core/parser.h"
+#include "passes/reduce/reduction.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/output_file.h"
+
+namespace hlokit::run {
+namespace {
+
+interp::BisectionOptions OptionsOf(const Flags& flags, cli::ProgressLine* line) {
+  interp::BisectionOptions options;
+  options.run.seed = flags.seed.value_or(0);
+  options.run.max_seconds = flags.options.limits.max_seconds;
+  if (flags.tolerance_given) options.run.tolerance = interp::Tolerance::OfAllTypes(flags.tolerance);
+  options.pipeline.context = interp::EvaluatingContext();
+  if (flags.progress && cli::ProgressLine::IsEnabled()) {
+    options.progress = [line](std::string_view what) { line->Show(StrCat("running the module ", what)); };
+  }
+  return options;
+}
+
+// Returns a small module whose results the pass changes.
+absl::StatusOr<std::string> Reduced(const Flags& flags, const interp::BisectionResult& found) {
+  cli::ProgressLine line;
+  interp::BisectionOptions options = OptionsOf(flags, &line);
+  options.progress = nullptr;
+  const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(found.before);
+  if (!module.ok()) return module.status();
+  const auto differs = [&](std::string_view text) {
+    const absl::StatusOr<std::unique_ptr<Module>> candidate = ParseModuleText(text);
+    if (!candidate.ok()) return false;
+    const absl::StatusOr<std::string> difference = interp::DifferenceAfter(**candidate, found.pass, options);
+    return difference.ok() && !difference->empty();
+  };
+  reduce::ReductionOptions reduction;
+  reduction.record = [&](const Module& candidate) { return interp::RecordEntryValues(candidate, options.run); };
+  reduction.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::atomic<bool>* const interrupted = cli::InstallInterruptHandler();
+  reduction.stop = [interrupted] { return interrupted->load(); };
+  if (flags.progress && cli::ProgressLine::IsEnabled()) {
+    reduction.progress = [&](const reduce::ReductionProgress& progress, const std::string*) {
+      line.Show(absl::StrFormat("reducing: %d tests, %d instructions", progress.tests, progress.size.instructions));
+    };
+  }
+  absl::StatusOr<reduce::ReductionResult> result = reduce::Reduce(**module, differs, reduction);
+  line.Clear();
+  if (!result.ok()) return result.status();
+  return std::move(result->text);
+}
+
+}  // namespace
+
+void BisectModule(const Flags& flags, const Module& module, cli::DiagnosticReporter* diagnostics) {
+  cli::ProgressLine line;
+  const absl::StatusOr<interp::BisectionResult> found =
+      interp::BisectPasses(module, flags.bisect_passes, OptionsOf(flags, &line));
+  line.Clear();
+  if (!found.ok()) {
+    diagnostics->ShowError(flags.path, std::string(found.status().message()), cli::kRejected);
+    return;
+  }
+  if (!found->differs) {
+    std::cout << "same results after " << found->passes << (found->passes == 1 ? " pass" : " passes")
+              << " that changed the module\n";
+    return;
+  }
+  std::string text = StrCat("pass ", found->number, ": ", found->pass,
+                            found->place.empty() ? "" : StrCat(" (in ", found->place, ")"), "\n");
+  if (found->rewrite > 0) {
+    StrAppend(&text, "rewrite ", found->rewrite, " of ", found->rewrites, ": ", found->rule, "\n  of ",
+              found->instruction, "\n");
+  }
+  StrAppend(&text, "difference: ", found->difference, "\n");
+  StrAppend(&text, "again: hlo-opt --passes='", flags.bisect_passes, "' --bisect-limit=", found->number,
+            found->rewrite > 0 ? StrCat(" --bisect-rewrites=", found->rewrite) : "", " ", flags.path, "\n");
+  std::cout << text << std::flush;
+  diagnostics->Fail(cli::kRejected);
+  if (flags.bisect_output.empty()) return;
+  std::string module_text = found->before;
+  if (flags.bisect_reduce) {
+    absl::StatusOr<std::string> reduced = Reduced(flags, *found);
+    if (reduced.ok()) {
+      module_text = *std::move(reduced);
+    } else {
+      std::cerr << "hlo-run: warning: the module before the pass is not reduced: the pass alone does not change its "
+                   "results ("
+                << reduced.status().message() << ")\n";
+    }
+  }
+  cli::WriteOutputFile(flags.bisect_output, diagnostics, [&](TextWriter& out) { out << module_text; });
+}
+
+}  // namespace hlokit::run

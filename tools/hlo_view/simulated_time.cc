@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_view/simulated_time.h"
+
+#include <optional>
+
+#include "interp/tpu/program/kernel_plan.h"
+#include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/simulator.h"
+#include "tools/cli/device_flag.h"
+
+namespace hlokit::view {
+
+bool CompileAndTime(const std::string& device, Module* module, std::vector<double>* seconds,
+                    cli::DiagnosticReporter* diagnostics) {
+  const auto [machine_name, topology_text] = cli::SplitDeviceFlag(device);
+  const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(machine_name, diagnostics);
+  if (!machine) return false;
+  const absl::StatusOr<tpu::Topology> topology = cli::TopologyOfFlag(*machine, topology_text, *module, device);
+  if (!topology.ok()) {
+    diagnostics->ShowError("--device", std::string(topology.status().message()), cli::kUsage);
+    return false;
+  }
+  tpu::SimulationOptions options;
+  options.machine = *machine;
+  options.topology = *topology;
+  if (const absl::Status s = tpu::Compile(options, "tpu", module); !s.ok()) {
+    diagnostics->ShowError(module->name(), std::string(s.message()), cli::kRejected);
+    return false;
+  }
+  const tpu::KernelPlan plan(*module);
+  seconds->assign(module->instruction_id_bound(), 0);
+  for (const tpu::OpRow& row : tpu::Simulate(*module, plan, options).rows) (*seconds)[row.name.value] += row.seconds;
+  return true;
+}
+
+}  // namespace hlokit::view

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws the scene on a canvas: only what is in view, texts only where they can be read.
+import { bytes, count } from "../../common/format";
+import { header } from "./layout";
+import type { Painter } from "./paint";
+import { boldFont, font, shortened, type Box, type Edge, type Scene } from "./scene";
+import { parseSharding } from "./tensors";
+
+export interface Camera { x: number; y: number; scale: number }  // of the scene at the corner of the canvas
+export interface Marks {
+  selected: number;
+  hits: Set<number> | null;        // instructions; others are dimmed
+  hitBoxes: Map<number, number>;   // how many are in each box
+  current: number;
+}
+
+const dimmed = 0.25;
+
+function roundRect(c: CanvasRenderingContext2D, x: number, y: number, width: number, height: number, radius: number) {
+  c.beginPath();
+  c.roundRect(x, y, width, height, radius);
+}
+
+// Bends of a route are rounded.
+function route(c: CanvasRenderingContext2D, points: [number, number][]) {
+  c.moveTo(points[0][0], points[0][1]);
+  for (let k = 1; k + 1 < points.length; ++k) c.arcTo(points[k][0], points[k][1], points[k + 1][0], points[k + 1][1], 6);
+  c.lineTo(points[points.length - 1][0], points[points.length - 1][1]);
+}
+
+export class Drawing {
+  private labels: { x: number; y: number; width: number; text: string; fill: string; alpha: number }[] = [];  // of this frame
+
+  constructor(readonly scene: Scene, readonly painter: Painter) {}
+
+  draw(c: CanvasRenderingContext2D, width: number, height: number, ratio: number, camera: Camera, marks: Marks, at: (box: Box) => Box, edgeAlpha: number) {
+    const p = this.painter;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.fillStyle = p.variable("page");
+    c.fillRect(0, 0, width, height);
+    c.setTransform(ratio * camera.scale, 0, 0, ratio * camera.scale, -camera.x * camera.scale * ratio, -camera.y * camera.scale * ratio);
+    const view = { left: camera.x, top: camera.y, right: camera.x + width / camera.scale, bottom: camera.y + height / camera.scale };
+    const inView = (b: Box) => b.x < view.right && b.x + b.width > view.left && b.y < view.bottom && b.y + b.height > view.top;
+    const related = this.related(marks.selected);
+    // Maps keep boxes of outer groups first.
+    const closed: Box[] = [];
+    for (const settled of this.scene.boxes.values()) {
+      const box = at(settled);
+      if (!inView(box)) continue;
+      if (box.open) this.drawOpen(c, box, camera, marks);
+      else closed.push(box);
+    }
+    if (edgeAlpha > 0) this.drawEdges(c, view, camera, marks, edgeAlpha, related);
+    for (const box of closed) this.drawClosed(c, box, camera, marks, related);
+  }
+
+  private related(node: number): Set<number> | null {
+    if (node < 0 || node >= this.scene.graph.total) return null;
+    const g = this.scene.graph;
+    const set = new Set<number>();
+    if (node < g.size) {
+      for (const i of g.operandsOf(node)) set.add(this.scene.shownAs(i));
+      for (const i of g.usersOf(node)) set.add(this.scene.shownAs(i));
+    }
+    return set;
+  }
+
+  private drawOpen(c: CanvasRenderingContext2D, box: Box, camera: Camera, marks: Marks) {
+    const p = this.painter;
+    roundRect(c, box.x, box.y, box.width, box.height, 9);
+    c.globalAlpha = 1;
+    c.fillStyle = box.depth % 2 ? p.variable("card") : p.variable("page");
+    c.fill();
+    c.lineWidth = box.node === marks.selected ? 3 : 1;
+    c.strokeStyle = box.node === marks.selected ? p.variable("accent") : p.variable("line");
+    if (box.depth > 0 || box.node === marks.selected) c.stroke();
+    if (camera.scale * 13 < 5 || box.depth === 0) return;
+    const g = this.scene.graph;
+    c.fillStyle = p.variable("text");
+    c.font = boldFont;
+    c.textBaseline = "middle";
+    c.textAlign = "left";
+    const trips = g.trips.get(box.node);
+    const suffix = trips !== undefined ? `  × ${count(trips)}` : "";
+    c.fillText(`▾ ${shortened(g.labelOf(box.node), 60)}${suffix}`, box.x + 10, box.y + header / 2 + 1, box.width - 20);
+  }
+
+  private drawClosed(c: CanvasRenderingContext2D, box: Box, camera: Camera, marks: Marks, related: Set<number> | null) {
+    const g = this.scene.graph, p = this.painter;
+    const paint = p.paintOf(box.node);
+    const group = g.hasChildren(box.node);
+    const hits = marks.hits ? (marks.hitBoxes.get(box.node) ?? 0) : -1;
+    c.globalAlpha = hits === 0 ? dimmed : 1;
+    const small = camera.scale * box.height < 5;
+    if (small) {
+      c.fillStyle = paint.fill;
+      c.fillRect(box.x, box.y, box.width, box.height);
+    } else {
+      if (group) {
+        // A stack of cards.
+        roundRect(c, box.x + 4, box.y + 4, box.width, box.height, 7);
+        c.fillStyle = p.variable("line");
+        c.fill();
+      }
+      roundRect(c, box.x, box.y, box.width, box.height, 7);
+      c.fillStyle = paint.fill;
+      c.fill();
+      const selected = box.node === marks.selected, current = box.node === marks.current;
+      c.lineWidth = selected || current ? 3 : related?.has(box.node) ? 2.5 : 1;
+      c.strokeStyle = current ? p.variable("bad") : selected || related?.has(box.node) ? p.variable("accent") : hits > 0 ? p.variable("bad") : p.variable("quiet");
+      c.stroke();
+      if (paint.bar) {
+        let x = box.x + 8;
+        for (const [fill, part] of paint.bar) {
+          c.fillStyle = fill;
+          c.fillRect(x, box.y + box.height - 9, part * (box.width - 16), 4);
+          x += part * (box.width - 16);
+        }
+      }
+    }
+    if (camera.scale * 12 >= 4.5) {
+      c.fillStyle = paint.ink;
+      c.textBaseline = "middle";
+      c.textAlign = "left";
+      const lines = p.lines(box.node);
+      lines.forEach((line, k) => {
+        c.font = k === 0 ? boldFont : font;
+        c.fillText(k === 0 && group ? `▸ ${line}` : line, box.x + 9, box.y + 13 + 15 * k, box.width - 14);
+      });
+      const tiling = box.node < g.size && g.shardingOf(box.node) ? parseSharding(g.shardingOf(box.node)) : null;
+      if (tiling) this.drawTiling(c, box, tiling.tiles, paint.ink);
+      if (hits > 0 && group) {
+        c.fillStyle = p.variable("bad");
+        roundRect(c, box.x + box.width - 32, box.y - 8, 38, 16, 8);
+        c.fill();
+        c.fillStyle = p.variable("card");
+        c.font = font;
+        c.textAlign = "center";
+        c.fillText(hits > 9999 ? "9999+" : String(hits), box.x + box.width - 13, box.y + 1);
+      }
+    }
+    c.globalAlpha = 1;
+  }
+
+  // A small grid of the parts of a tensor, in the corner of its box.
+  private drawTiling(c: CanvasRenderingContext2D, box: Box, tiles: number[], ink: string) {
+    const dims = tiles.filter((tile) => tile > 1).slice(0, 2).map((tile) => Math.min(4, tile));
+    const rows = dims.length === 2 ? dims[0] : 1, columns = dims.length ? dims[dims.length - 1] : 1;
+    const size = 12, x = box.x + box.width - size - 5, y = box.y + 6;
+    c.strokeStyle = ink;
+    c.lineWidth = 0.8;
+    c.beginPath();
+    for (let k = 0; k <= rows; ++k) { c.moveTo(x, y + (size * k) / rows); c.lineTo(x + size, y + (size * k) / rows); }
+    for (let k = 0; k <= columns; ++k) { c.moveTo(x + (size * k) / columns, y); c.lineTo(x + (size * k) / columns, y + size); }
+    c.stroke();
+  }
+
+  private drawEdges(c: CanvasRenderingContext2D, view: { left: number; top: number; right: number; bottom: number }, camera: Camera, marks: Marks, alpha: number, related: Set<number> | null) {
+    const p = this.painter, g = this.scene.graph;
+    const selected = marks.selected;
+    const strong: Edge[] = [];
+    this.labels = [];
+    c.lineJoin = "round";
+    for (const edge of this.scene.edges) {
+      const xs = edge.points.map((q) => q[0]), ys = edge.points.map((q) => q[1]);
+      if (Math.max(...xs) < view.left || Math.min(...xs) > view.right || Math.max(...ys) < view.top - 200 || Math.min(...ys) > view.bottom + 200) continue;
+      if (selected >= 0 && selected !== g.root && (this.concerns(edge, selected))) { strong.push(edge); continue; }
+      if (!edge.routed) continue;
+      c.globalAlpha = alpha * (related || marks.hits ? 0.35 : 0.75);
+      this.drawEdge(c, edge, camera, p.variable("quiet"), false, selected);
+    }
+    for (const edge of strong) {
+      c.globalAlpha = alpha;
+      this.drawEdge(c, edge, camera, p.variable("accent"), true, selected);
+    }
+    c.font = font;
+    c.textAlign = "left";
+    c.textBaseline = "middle";
+    for (const label of this.labels) {
+      c.globalAlpha = label.alpha;
+      c.fillStyle = p.variable("page");
+      c.fillRect(label.x, label.y, label.width, 14);
+      c.fillStyle = label.fill;
+      c.fillText(label.text, label.x + 3, label.y + 7);
+    }
+    c.globalAlpha = 1;
+  }
+
+  // Does the edge begin or end in the selected box?
+  private concerns(edge: Edge, selected: number): boolean {
+    const g = this.scene.graph;
+    if (edge.from === selected || edge.to === selected) return true;
+    if (!g.isIn(selected, edge.from) && !g.isIn(selected, edge.to)) return false;
+    return edge.bundle.edges.some((e) => g.isIn(g.operands[e], selected) || g.isIn(g.edgeUser[e], selected));
+  }
+
+  // Keeps count and bytes for the longest part of the edge, unless another label is there.
+  private placeLabel(c: CanvasRenderingContext2D, edge: Edge) {
+    const { points, bundle } = edge;
+    let longest = 1, length = -1;
+    for (let k = 1; k < points.length; ++k) {
+      const size = Math.hypot(points[k][0] - points[k - 1][0], points[k][1] - points[k - 1][1]);
+      if (size > length) { length = size; longest = k; }
+    }
+    const text = `${bundle.count > 1 ? `${count(bundle.count)} × ` : ""}${bytes(bundle.bytes)}`;
+    c.font = font;
+    const width = c.measureText(text).width + 6;
+    const x = (points[longest][0] + points[longest - 1][0]) / 2 - width / 2, y = (points[longest][1] + points[longest - 1][1]) / 2 - 7;
+    if (this.labels.some((label) => label.x < x + width && x < label.x + label.width && Math.abs(label.y - y) < 15)) return;
+    this.labels.push({ x, y, width, text, fill: String(c.fillStyle), alpha: Math.min(1, 1.3 * c.globalAlpha) });
+  }
+
+  private drawEdge(c: CanvasRenderingContext2D, edge: Edge, camera: Camera, stroke: string, strong: boolean, selected: number) {
+    const { points, bundle } = edge;
+    c.strokeStyle = stroke;
+    c.fillStyle = stroke;
+    // Wider for more bytes: 1 below 1 KiB, 4 at 1 GiB.
+    const width = 1 + 3 * Math.max(0, Math.min(1, (Math.log2(Math.max(1, bundle.bytes)) - 10) / 20));
+    c.lineWidth = strong ? width + 0.8 : width;
+    c.beginPath();
+    if (edge.routed) {
+      route(c, points);
+    } else {
+      const [[x, y], [u, v]] = points;
+      const reach = 40 + Math.abs(v - y) / 5;
+      c.setLineDash([6, 4]);
+      c.moveTo(x, y);
+      c.bezierCurveTo(x + reach, y + 30, u + reach, v - 30, u, v);
+    }
+    c.stroke();
+    c.setLineDash([]);
+    const g = this.scene.graph;
+    const from = this.scene.boxes.get(edge.from), to = this.scene.boxes.get(edge.to);
+    const end = points[points.length - 1];
+    if (from?.open || to?.open) {
+      // Tails to the boxes inside open groups.
+      const start = points[0];
+      c.lineWidth = strong ? 1.4 : 0.8;
+      if (!strong) c.globalAlpha *= 0.55;
+      c.beginPath();
+      let tails = 0;
+      for (const pair of this.scene.inner(edge)) {
+        if (++tails > 60) break;
+        if (strong && !(g.isIn(pair.from, selected) || g.isIn(pair.to, selected)) && selected !== edge.from && selected !== edge.to) continue;
+        const a = this.scene.boxes.get(pair.from), b = this.scene.boxes.get(pair.to);
+        if (a && from?.open && pair.from !== edge.from) {
+          const x = a.x + a.width / 2, y = a.y + a.height;
+          c.moveTo(x, y);
+          c.bezierCurveTo(x, y + 30, start[0], start[1] - 30, start[0], start[1]);
+        }
+        if (b && to?.open && pair.to !== edge.to) {
+          const x = b.x + b.width / 2;
+          c.moveTo(end[0], end[1]);
+          c.bezierCurveTo(end[0], end[1] + 30, x, b.y - 30, x, b.y);
+        }
+      }
+      c.stroke();
+    }
+    if (camera.scale > 0.25) {
+      c.beginPath();
+      c.moveTo(end[0], end[1]);
+      c.lineTo(end[0] - 4, end[1] - 8);
+      c.lineTo(end[0] + 4, end[1] - 8);
+      c.fill();
+    }
+    if (camera.scale > 0.7 && (strong || bundle.count > 1)) this.placeLabel(c, edge);
+  }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is on the canvas: the boxes of the groups that are open, with absolute positions, and the edges between them.
+import { GroupLayout, type Placed, type Size } from "./layout";
+import type { Bundle, Graph } from "./graph";
+
+export interface Box { node: number; x: number; y: number; width: number; height: number; open: boolean; depth: number }
+// An edge without a route is drawn only while one of its ends is selected.
+export interface Edge { bundle: Bundle; points: [number, number][]; routed: boolean; from: number; to: number }
+
+const maxLabel = 34;
+export const shortened = (text: string, limit = maxLabel) => (text.length > limit ? `${text.slice(0, limit / 2 - 1)}…${text.slice(1 - limit / 2)}` : text);
+
+let ruler: CanvasRenderingContext2D | undefined;
+export const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
+export const boldFont = `600 ${font}`;
+const widths = new Map<string, number>();
+function widthOf(text: string, bold: boolean): number {
+  const key = (bold ? "b" : "n") + text;
+  let width = widths.get(key);
+  if (width === undefined) {
+    ruler ??= document.createElement("canvas").getContext("2d")!;
+    ruler.font = bold ? boldFont : font;
+    widths.set(key, width = ruler.measureText(text).width);
+  }
+  return width;
+}
+
+export class Scene {
+  readonly open = new Set<number>();
+  // Nodes that are shown; null: all.
+  only: Uint8Array | null = null;
+  boxes = new Map<number, Box>();
+  edges: Edge[] = [];
+  size: Size = { width: 0, height: 0 };
+  private readonly placed = new Map<number, { key: string; layout: GroupLayout; bundles: Bundle[] }>();
+
+  constructor(readonly graph: Graph, private readonly lines: (node: number) => string[]) {
+    this.open.add(graph.root);
+  }
+
+  shownChildren(node: number): number[] {
+    const children = Array.from(this.graph.childrenOf(node));
+    return this.only ? children.filter((child) => this.only![child]) : children;
+  }
+  shownBundles(node: number): Bundle[] {
+    const bundles = this.graph.bundlesOf(node);
+    if (!this.only) return bundles;
+    const list: Bundle[] = [];
+    for (const bundle of bundles) {
+      const edges = bundle.edges.filter((e) => this.only![this.graph.operands[e]] && this.only![this.graph.edgeUser[e]]);
+      if (!edges.length) continue;
+      let bytes = 0;
+      for (const def of new Set(edges.map((e) => this.graph.operands[e]))) bytes += this.graph.resultBytes[def];
+      list.push({ ...bundle, edges, count: edges.length, bytes });
+    }
+    return list;
+  }
+
+  isOpen(node: number) { return this.open.has(node) && this.graph.hasChildren(node); }
+
+  // Shows only these instructions and the groups around them; null: everything.
+  show(instructions: Iterable<number> | null) {
+    this.placed.clear();
+    if (!instructions) { this.only = null; return; }
+    const only = this.only = new Uint8Array(this.graph.total);
+    for (const i of instructions) for (let node = i; node >= 0 && !only[node]; node = this.graph.parent[node]) only[node] = 1;
+  }
+
+  // Opens groups from the module down while there are few boxes.
+  openAtFirst(limit: number) {
+    let boxes = this.shownChildren(this.graph.root).length;
+    const queue = this.shownChildren(this.graph.root);
+    const worthwhile = (node: number) => this.graph.hasChildren(node) && ["scope", "computation", "section"].includes(this.graph.kindOf(node));
+    for (;;) {
+      queue.sort((a, b) => this.graph.count[b] - this.graph.count[a]);
+      const at = queue.findIndex((node) => worthwhile(node) && boxes - 1 + this.shownChildren(node).length <= limit);
+      if (at < 0) return;
+      const node = queue.splice(at, 1)[0];
+      this.open.add(node);
+      const children = this.shownChildren(node);
+      boxes += children.length - 1;
+      queue.push(...children);
+    }
+  }
+
+  private sizeOfClosed(node: number): Size {
+    const lines = this.lines(node);
+    let width = 64;
+    lines.forEach((line, k) => { width = Math.max(width, widthOf(line, k === 0)); });
+    const group = this.graph.hasChildren(node);
+    return { width: Math.ceil(Math.min(width, 300)) + (group ? 34 : 18), height: 10 + 15 * lines.length + (group ? 8 : 0) };
+  }
+
+  // Returns the open groups in view, outer ones first.
+  private openGroups(): number[] {
+    const list = [this.graph.root];
+    for (let k = 0; k < list.length; ++k) for (const child of this.shownChildren(list[k])) if (this.isOpen(child)) list.push(child);
+    return list;
+  }
+
+  // Computes boxes and edges anew.
+  async update(): Promise<void> {
+    const groups = this.openGroups();
+    const sizes = new Map<number, Size>();
+    const results = new Map<number, { result: Placed; bundles: Bundle[] }>();
+    for (let k = groups.length - 1; k >= 0; --k) {
+      const group = groups[k];
+      const children = this.shownChildren(group);
+      const closed = new Map(children.map((child) => [child, this.sizeOfClosed(child)]));
+      for (const child of children) if (!sizes.has(child)) sizes.set(child, closed.get(child)!);
+      const key = children.map((child) => `${child}:${closed.get(child)!.width}x${closed.get(child)!.height}`).join();
+      let entry = this.placed.get(group);
+      if (entry?.key !== key) {
+        const bundles = this.shownBundles(group);
+        entry = { key, layout: await GroupLayout.create(children, closed, bundles), bundles };
+        this.placed.set(group, entry);
+      }
+      const result = entry.layout.placed(sizes);
+      results.set(group, { result, bundles: entry.bundles });
+      const least = widthOf(shortened(this.graph.labelOf(group), 60), true) + 60;
+      sizes.set(group, { width: Math.max(result.size.width, least), height: result.size.height });
+    }
+    this.size = sizes.get(this.graph.root)!;
+    this.boxes = new Map();
+    this.edges = [];
+    this.boxes.set(this.graph.root, { node: this.graph.root, x: 0, y: 0, ...this.size, open: true, depth: 0 });
+    for (const group of groups) {
+      const box = this.boxes.get(group)!;
+      const { result, bundles } = results.get(group)!;
+      for (const [child, at] of result.at) {
+        this.boxes.set(child, { node: child, x: box.x + at.x, y: box.y + at.y, ...sizes.get(child)!, open: this.isOpen(child), depth: box.depth + 1 });
+      }
+      bundles.forEach((bundle, k) => {
+        let points = result.routes[k].map(([x, y]): [number, number] => [x + box.x, y + box.y]);
+        const routed = points.length > 0;
+        if (!routed) {
+          const from = this.boxes.get(bundle.from)!, to = this.boxes.get(bundle.to)!;
+          points = [[from.x + from.width / 2, from.y + from.height], [to.x + to.width / 2, to.y]];
+        }
+        this.edges.push({ bundle, points, routed, from: bundle.from, to: bundle.to });
+      });
+    }
+  }
+
+  // Returns the box in which a node is seen: its own, or that of the closed group around it.
+  shownAs(node: number): number {
+    for (let at = node; at >= 0; at = this.graph.parent[at]) {
+      const box = this.boxes.get(at);
+      if (box && (at === node || !box.open)) return at;
+    }
+    return -1;
+  }
+
+  // Returns the pairs of boxes in open groups that a bundle connects, with how often.
+  inner(edge: Edge): { from: number; to: number; count: number }[] {
+    const pairs = new Map<string, { from: number; to: number; count: number }>();
+    for (const e of edge.bundle.edges) {
+      const from = this.shownAs(this.graph.operands[e]), to = this.shownAs(this.graph.edgeUser[e]);
+      const key = `${from},${to}`;
+      const pair = pairs.get(key);
+      if (pair) ++pair.count;
+      else pairs.set(key, { from, to, count: 1 });
+    }
+    return [...pairs.values()];
+  }
+
+  // Returns the innermost box at a point of the canvas.
+  boxAt(x: number, y: number): number {
+    let node = this.graph.root;
+    for (;;) {
+      let inside = -1;
+      for (const child of this.shownChildren(node)) {
+        const box = this.boxes.get(child);
+        if (box && x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height) { inside = child; break; }
+      }
+      if (inside < 0) return node;
+      if (!this.boxes.get(inside)!.open) return inside;
+      node = inside;
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes, layouts and shardings of tensors, and small pictures of them.
+import { h } from "../../common/dom";
+
+export interface ArrayShape { type: string; dims: number[]; minorToMajor: number[] | null; tiles: number[][]; memorySpace: number }
+
+// Parses "f32[8,128]{1,0:T(8,128)S(1)}"; null for tuples and tokens.
+export function parseShape(text: string): ArrayShape | null {
+  const found = /^([a-z][a-z0-9]*)\[([^\]]*)\](?:\{([^}]*)\})?$/.exec(text);
+  if (!found) return null;
+  const dims = found[2] ? found[2].split(",").map((d) => Number(d.replace(/[<=?]/g, ""))) : [];
+  const [order, rest] = (found[3] ?? "").split(":", 2);
+  const minorToMajor = found[3] === undefined ? null : order.split(",").filter(Boolean).map(Number);
+  const tiled = /T((?:\([\d,*]+\))+)/.exec(rest ?? "");
+  const tiles = tiled ? [...tiled[1].matchAll(/\(([^)]*)\)/g)].map((tile) => tile[1].split(",").map(Number)) : [];
+  return { type: found[1], dims, minorToMajor, tiles, memorySpace: Number(/S\((\d+)\)/.exec(rest ?? "")?.[1] ?? 0) };
+}
+export const memorySpaceOf = (text: string) => Math.max(0, ...[...text.matchAll(/S\((\d+)\)/g)].map((space) => Number(space[1])));
+
+export interface Tiling { tiles: number[]; devices: number[]; replicated: number }
+
+// Parses "{devices=[2,4]<=[8] last_tile_dim_replicate}", "{devices=[2,2]<=[2,2]T(1,0)}", "{devices=[2,1]0,1}".
+export function parseSharding(text: string): Tiling | null {
+  const found = /devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))/.exec(text);
+  if (!found) return null;
+  const tiles = found[1].split(",").map(Number);
+  const product = (list: number[]) => list.reduce((a, b) => a * b, 1);
+  const total = product(tiles);
+  if (!(total > 0) || total > 1 << 20) return null;
+  let devices: number[];
+  if (found[4]) {
+    devices = found[4].split(",").map(Number);
+  } else {
+    const reshape = found[2].split(",").map(Number);
+    const permutation = found[3] ? found[3].split(",").map(Number) : reshape.map((_, k) => k);
+    if (product(reshape) !== total || permutation.length !== reshape.length) return null;
+    const strides = reshape.map((_, k) => product(reshape.slice(k + 1)));
+    const sizes = permutation.map((k) => reshape[k]);
+    devices = Array.from({ length: total }, (_, index) => {
+      let device = 0;
+      for (let k = sizes.length - 1; k >= 0; --k) { device += (index % sizes[k]) * strides[permutation[k]]; index = Math.floor(index / sizes[k]); }
+      return device;
+    });
+  }
+  let replicated = 1;
+  if (/last_tile_dim_replicate/.test(text)) replicated = tiles.pop()!;
+  const subgroups = /last_tile_dims=\{([^}]*)\}/.exec(text);
+  if (subgroups) for (let k = subgroups[1].split(",").length; k > 0; --k) replicated *= tiles.pop() ?? 1;
+  return { tiles, devices, replicated };
+}
+export const deviceOf = (sharding: string): number | null => {
+  const found = /maximal device=(\d+)/.exec(sharding);
+  return found ? Number(found[1]) : null;
+};
+
+const svgTag = (name: string, attributes: Record<string, string | number>, ...children: (Node | string)[]) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+};
+
+// A rectangle of rows and columns with a text in each cell.
+function grid(name: string, rows: number, columns: number, text: (row: number, column: number) => string, fill: (row: number, column: number) => string): SVGElement {
+  const width = 250, cell = Math.max(16, Math.min(30, 120 / rows));
+  const across = Math.min(60, width / columns);
+  const svg = svgTag("svg", { class: "tensor", role: "img", "aria-label": name, width: across * columns + 1, height: cell * rows + 1 }, svgTag("title", {}, name));
+  for (let row = 0; row < rows; ++row) {
+    for (let column = 0; column < columns; ++column) {
+      svg.append(svgTag("rect", { x: column * across + 0.5, y: row * cell + 0.5, width: across, height: cell, style: `fill:${fill(row, column)}` }));
+      const label = text(row, column);
+      if (label && label.length * 6 < across) svg.append(svgTag("text", { x: (column + 0.5) * across, y: row * cell + cell / 2 + 4 }, label));
+    }
+  }
+  return svg;
+}
+
+const hues = ["matmul", "elementwise", "reduction", "custom", "all-gather", "convolution", "update", "movement"];
+const tint = (k: number) => `color-mix(in srgb, var(--${hues[k % hues.length]}) 34%, var(--card))`;
+const maxCells = 8;
+
+// Shows which devices hold which part of the tensor: the two dimensions with most parts.
+export function shardingPicture(shape: string, sharding: string): HTMLElement | null {
+  const tiling = parseSharding(sharding);
+  const array = parseShape(shape);
+  if (!tiling || !array || tiling.tiles.length !== array.dims.length) return null;
+  const dims = tiling.tiles.map((_, k) => k).sort((a, b) => tiling.tiles[b] - tiling.tiles[a]).slice(0, 2).sort((a, b) => a - b);
+  if (!dims.length) return null;
+  const [rowDim, columnDim] = dims.length === 2 ? dims : [-1, dims[0]];
+  const rows = rowDim < 0 ? 1 : tiling.tiles[rowDim], columns = tiling.tiles[columnDim];
+  const strides = tiling.tiles.map((_, k) => tiling.tiles.slice(k + 1).reduce((a, b) => a * b, 1));
+  const first = (row: number, column: number) => ((rowDim < 0 ? 0 : row * strides[rowDim]) + column * strides[columnDim]) * tiling.replicated;
+  const holders = (row: number, column: number) => tiling.devices.slice(first(row, column), first(row, column) + tiling.replicated);
+  const shownRows = Math.min(rows, maxCells), shownColumns = Math.min(columns, maxCells);
+  const picture = grid(`${rows} times ${columns} parts`, shownRows, shownColumns,
+    (row, column) => { const list = holders(row, column); return list.length > 2 ? `${list[0]}, …` : list.join(","); }, (row, column) => tint(tiling.devices[first(row, column)]));
+  const parts = tiling.tiles.map((tile, k) => `dimension ${k} (${array.dims[k]}) in ${tile}`).filter((_, k) => tiling.tiles[k] > 1);
+  const cut = shownRows < rows || shownColumns < columns ? `; shown: ${shownRows} × ${shownColumns}` : "";
+  return h("div", {}, picture as unknown as Node, h("p", { class: "quiet" }, `${parts.join(", ") || "not divided"}${tiling.replicated > 1 ? `; each part on ${tiling.replicated} devices` : ""}${cut}. Numbers are devices.`));
+}
+
+// Shows the order of dimensions in memory, and how tiles cover the two minor ones.
+export function layoutPicture(shape: string): HTMLElement | null {
+  const array = parseShape(shape);
+  if (!array?.minorToMajor || !array.dims.length) return null;
+  const order = array.minorToMajor;
+  const words = `fastest to slowest: ${order.map((d) => `dimension ${d} (${array.dims[d]})`).join(", ")}`;
+  const tile = array.tiles[0];
+  if (!tile || tile.length > 2 || tile.some((t) => !(t > 0))) return h("p", { class: "quiet" }, words);
+  const columnTile = tile[tile.length - 1], rowTile = tile.length === 2 ? tile[0] : 1;
+  const columnDim = array.dims[order[0]], rowDim = order.length > 1 ? array.dims[order[1]] : 1;
+  const columns = Math.max(1, Math.ceil(columnDim / columnTile)), rows = Math.max(1, Math.ceil(rowDim / rowTile));
+  const whole = (row: number, column: number) => (row + 1) * rowTile <= rowDim && (column + 1) * columnTile <= columnDim;
+  const padding = 1 - (rowDim * columnDim) / (rows * rowTile * columns * columnTile);
+  const picture = grid(`${rows} times ${columns} tiles`, Math.min(rows, maxCells), Math.min(columns, maxCells),
+    (row, column) => String(row * columns + column),
+    (row, column) => (whole(Math.min(row, maxCells) === maxCells - 1 ? rows - 1 : row, Math.min(column, maxCells) === maxCells - 1 ? columns - 1 : column) ? tint(0) : tint(1)));
+  return h("div", {}, picture as unknown as Node,
+    h("p", { class: "quiet" }, `${words}; ${rows} × ${columns} tiles of ${rowTile} × ${columnTile}${padding > 0.0005 ? `, ${(100 * padding).toFixed(1)} % padding` : ""}.`));
+}
