@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of a recorded program, whether the parts of the report add up, and the uncertainty of the estimate.
-import { h, table } from "../dom";
-import { bytes, count, digits, percent, share, time } from "../format";
+import { h, table } from "../../../common/dom";
+import { bytes, count, digits, percent, share, time } from "../../../common/format";
 import type { Report } from "../types";
 
 // Returns null where one graph is the whole step.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The threads of a recorded program and of the runtime, with their spans nested.
 import { escape, roundedEnd } from "../charts";
-import { color, phaseColor } from "../colors";
-import { h } from "../dom";
-import { count, time } from "../format";
+import { color, phaseColor } from "../../../common/colors";
+import { h } from "../../../common/dom";
+import { count, time } from "../../../common/format";
 import { timeline, type Rows, type Span } from "../spans";
 import type { Report, Thread } from "../types";
 
