@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/core/json_writer.h"
-#include "ir/core/str_cat.h"
 #include "passes/view/dot.h"
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/graph_page.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/web_page.h"
@@ -94,14 +93,7 @@ int View(const Flags& flags) {
     WritePicture(flags, *module, &diagnostics);
     return diagnostics.exit_code();
   }
-  std::string text;
-  {
-    TextWriter out(&text);
-    JsonWriter json(&out, JsonLayout::kCompact);
-    json.BeginArray();
-    WriteGraphDocument(*module, options, &json);
-    json.EndArray();
-  }
+  const std::string text = cli::GraphJson(*module, options);
   const bool written = flags.format == "json" ? cli::WriteOutputFile(flags.output, &diagnostics,
                                                                      [&text](TextWriter& out) { out << text << '\n'; })
                                               : cli::WriteViewPage(flags.output, text, &diagnostics);
