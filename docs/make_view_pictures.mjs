@@ -24,7 +24,7 @@ const view = (...more) => execFileSync(join(bin, "hlo-view"), more, { cwd: root,
 
 // A name, the module, flags, what is done on the page.
 const situations = [
-  ["view_opened", "examples/train_step.hlo", [], 'await app.select(node("loss")); app.viewport.fit(g.root, false);'],
+  ["view_opened", "examples/train_step.hlo", [], "app.viewport.fit(g.root, false);"],
   ["view_loop", join(scratch, "program.hlo"), [], 'await app.select(node("act.remat")); await app.select(node("x")); app.viewport.fit(g.root, false);'],
   ["view_time", "examples/decoder_layer.hlo", ["--device=v5e"], "app.viewport.fit(g.root, false);"],
 ];
@@ -38,7 +38,7 @@ try {
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
   for (const [name, module, more, script] of situations) {
     view(module, "-o", join(scratch, "graph.html"), ...more);
-    const page = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme: "light", reducedMotion: "reduce" });
+    const page = await browser.newPage({ viewport: { width: 1400, height: 860 }, colorScheme: "light", reducedMotion: "reduce" });
     await page.goto(pathToFileURL(join(scratch, "graph.html")).href);
     await page.waitForFunction(() => document.body.dataset.ready);
     await page.evaluate(`(async () => { const app = hloView, g = app.graph; const node = (name) => { for (let k = 0; k < g.total; ++k) if (g.labelOf(k) === name) return k; throw new Error("no " + name); }; ${script} })()`);

@@ -152,7 +152,17 @@ class Stretcher {
         const moved = y < band.top ? band.newTop - (band.top - y) : y > band.bottom ? band.newBottom + (y - band.bottom) : band.newTop + ((y - band.top) / (band.bottom - band.top)) * (band.newBottom - band.newTop);
         return [this.passing(band, x), moved];
       });
-      return [begin, ...inner, end];
+      const points: Route = [begin, ...inner, end];
+      // What was vertical stays so: outside of both ends, and at the boxes below or above them.
+      const middle = (route[0][0] + route[route.length - 1][0]) / 2;
+      for (let k = 1; k < route.length; ++k) {
+        if (Math.abs(route[k][0] - route[k - 1][0]) > 0.1) continue;
+        const [a, b] = [points[k - 1], points[k]];
+        if (k === 1) b[0] = a[0];
+        else if (k + 1 === route.length) a[0] = b[0];
+        else a[0] = b[0] = route[k][0] < middle ? Math.min(a[0], b[0]) : Math.max(a[0], b[0]);
+      }
+      return points;
     }
     const points: Route = [begin];
     let x = begin[0];
