@@ -84,7 +84,7 @@ function build(app: App) {
       button("?", () => help.showModal(), "Keys and help")));
   const beside = app.graphs.length > 1 ? new Beside(app) : null;
   if (beside) {
-    const both = h("input", { type: "checkbox", id: "both", onchange: () => beside.show(both.checked) });
+    const both = h("input", { type: "checkbox", id: "both", onchange: () => { beside.show(both.checked); requestAnimationFrame(() => { if (app.selected >= 0) viewport.center(app.selected); }); } });
     top.querySelector("#which")!.after(h("label", {}, both, " side by side"));
     app.moved = () => beside.follow();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => beside.recolor());
