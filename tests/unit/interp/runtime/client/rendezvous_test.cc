@@ -291,7 +291,10 @@ TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
 
 TEST(DeviceSessionsTest, ADeviceThatLeftEndsRoundsOfItsSessionOnly) {
   Rendezvous rendezvous(2, /*timeout_seconds=*/30);
-  const Rendezvous::Program run = [](auto, auto) { return std::vector<Literal>(2); };
+  const Rendezvous::Program run = [](auto, interp::DonatedArguments* given) {
+    given->aliased_argument = {-1, -1};
+    return std::vector<Literal>(2);
+  };
   const auto arrive = [&](size_t device) {
     interp::DonatedArguments given;
     return rendezvous.ArriveAndWait(device, Digest(), run, {}, &given).status();
