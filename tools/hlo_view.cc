@@ -32,7 +32,7 @@ constexpr char kExamples[] = R"(Examples:
                                               what a fusion computes
   hlo-view --format=dot --of=dot.7 --hops=2 module.hlo
                                               an instruction with its neighbors
-  hlo-view --format=json module.hlo | jq '.[0].groups.label')";
+  hlo-view --format=json module.hlo | jq '.[0].instructions.name')";
 
 struct Flags {
   cli::InputOptions input;
@@ -124,7 +124,8 @@ int Run(int argc, char** argv) {
                  "for svg and dot: a computation, or an instruction: what it calls, or with --hops its neighbors "
                  "(default the entry computation)")
       ->type_name("NAME");
-  cli::AddNumber(&app, "--hops", &flags.subgraph.hops, "show instructions at most so many operands or users away")
+  cli::AddNumber(&app, "--hops", &flags.subgraph.hops, "show instructions at most so many operands or users away", 0,
+                 int64_t{1} << 20)
       ->default_str("0");
   cli::AddNumber(&app, "--max-instructions", &flags.subgraph.max_instructions, "limit for svg and dot")
       ->default_str("400");
