@@ -3,6 +3,7 @@
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_KEY_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_KEY_H_
 
+#include <cstdint>
 #include <string>
 
 #include "passes/analysis/cost.h"
@@ -11,6 +12,10 @@ namespace hlokit {
 
 // Returns its name, opcode, computation, "file:line" or scope path; "(none)" without metadata.
 std::string KeyOf(Instruction i, CostKey key);
+
+// Returns the instruction that computes array `leaf` of the result of `i`, in depth-first order: of a fusion the
+// instruction of its computation, if that has a scope or a source line; otherwise `i`.
+Instruction ProducerOf(Instruction i, int64_t leaf);
 
 }  // namespace hlokit
 

@@ -62,6 +62,20 @@ std::string KeyOf(Instruction i, CostKey key) {
   return "";
 }
 
+Instruction ProducerOf(Instruction i, int64_t leaf) {
+  if (i.opcode() != Opcode::kFusion) return i;
+  Instruction root = i;
+  i.ForEachCallee([&](Computation fused) { root = fused.root(); });
+  if (root.opcode() == Opcode::kTuple) {
+    // Elements of a fusion's tuple are arrays.
+    if (leaf < 0 || leaf >= root.operand_count() || root.shape().leaf_count() != root.operand_count()) return i;
+    root = root.operand(leaf);
+  } else if (leaf != 0) {
+    return i;
+  }
+  return ScopeOf(root) == kNoName && SourceLineOf(root) == kNoName ? i : root;
+}
+
 namespace {
 
 // Number of executions of each computation per execution of the entry, and whether it is part of a fusion.

@@ -148,11 +148,17 @@ void PrintComparison(const Json& before, const Json& after, size_t top, TextWrit
   PrintRows("part of the step", RowsOf(parts_before, parts_after, name("name"), "time_us"), top, Seconds, out);
   const auto [scopes_before, scopes_after] = list("scopes");
   PrintRows("scope", RowsOf(scopes_before, scopes_after, name("scope"), "time_us"), top, Seconds, out);
+  const auto [sources_before, sources_after] = list("sources");
+  PrintRows("source line", RowsOf(sources_before, sources_after, name("source"), "time_us"), top, Seconds, out);
   const auto [ops_before, ops_after] = list("ops");
   PrintRows("operation", RowsOf(ops_before, ops_after, name("name"), "time_us"), top, Seconds, out);
   const Json& memory_before = MemberOf(MemberOf(before, "memory"), "live_by_scope");
   const Json& memory_after = MemberOf(MemberOf(after, "memory"), "live_by_scope");
   PrintRows("scope, live bytes at the peak", RowsOf(memory_before, memory_after, name("name"), "bytes"), top, Bytes,
+            out);
+  const Json& lines_before = MemberOf(MemberOf(before, "memory"), "live_by_source");
+  const Json& lines_after = MemberOf(MemberOf(after, "memory"), "live_by_source");
+  PrintRows("source line, live bytes at the peak", RowsOf(lines_before, lines_after, name("name"), "bytes"), top, Bytes,
             out);
 }
 

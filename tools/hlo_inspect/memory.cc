@@ -49,7 +49,7 @@ struct MemoryRow {
 std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
   std::map<std::string, MemoryRow> by_key;
   for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {
-    const std::string key = KeyOf(module.instruction(buffer.defining_instruction), by);
+    const std::string key = KeyOf(ProducerOf(module.instruction(buffer.defining_instruction), buffer.leaf), by);
     MemoryRow& row = by_key[key];
     row.key = key;
     row.bytes += buffer.bytes;

@@ -31,16 +31,10 @@ std::string FunctionName(std::string_view signature) {
   return text;
 }
 
-// Returns the path from the root of the project. Compilers that are called with relative paths write these.
-std::string_view ProjectPath(std::string_view path) {
-  constexpr std::string_view kThisFile = "tracer/graph/scope.cc";
-  static const std::string_view this_path = std::source_location::current().file_name();
-  if (this_path.ends_with(kThisFile)) {
-    const std::string_view root = this_path.substr(0, this_path.size() - kThisFile.size());
-    if (path.starts_with(root)) path.remove_prefix(root.size());
-  }
-  for (const std::string_view parent : {"./", "../"}) {
-    while (path.starts_with(parent)) path.remove_prefix(parent.size());
+// Returns the path without steps that compilers with relative paths write before it.
+std::string_view WithoutSteps(std::string_view path) {
+  for (const std::string_view step : {"./", "../"}) {
+    while (path.starts_with(step)) path.remove_prefix(step.size());
   }
   return path;
 }
@@ -68,7 +62,7 @@ ScopedFrame::~ScopedFrame() { scopes.frames.pop_back(); }
 constinit thread_local CallSite call_site;
 
 SourceFrame FrameOf(const std::source_location& location) {
-  return {FunctionName(location.function_name()), std::string(ProjectPath(location.file_name())),
+  return {FunctionName(location.function_name()), std::string(WithoutSteps(location.file_name())),
           static_cast<int>(location.line())};
 }
 

@@ -220,24 +220,29 @@ Json WaitsJson(const std::vector<ReportGraph>& graphs) {
   return list;
 }
 
-Json ScopesJson(const std::vector<ReportGraph>& graphs) {
-  std::map<std::string, ScopeTime> by_name;
+// Returns the rows of all graphs, named by `key`, longest first.
+Json AttributedJson(const std::vector<ReportGraph>& graphs, decltype(&ScopeTimes) times, const char* key) {
+  std::map<std::string, AttributedTime> by_name;
   for (const ReportGraph& graph : graphs) {
-    for (const ScopeTime& scope : ScopeTimes(*graph.input, *graph.plan)) {
-      ScopeTime& sum = by_name[scope.scope];
+    for (const AttributedTime& scope : times(*graph.input, *graph.plan)) {
+      AttributedTime& sum = by_name[scope.name];
       sum.seconds += scope.seconds * graph.runs_per_step;
       sum.concurrent_seconds += scope.concurrent_seconds * graph.runs_per_step;
       sum.kernels += scope.kernels;
       sum.mixed_kernel_seconds += scope.mixed_kernel_seconds * graph.runs_per_step;
+      sum.flops += scope.flops * graph.runs_per_step;
+      sum.hbm_bytes += scope.hbm_bytes * graph.runs_per_step;
     }
   }
   Json scopes = Json::array();
   for (const auto& [name, scope] : by_name) {
-    scopes.push_back({{"scope", Ascii(name)},
+    scopes.push_back({{key, Ascii(name)},
                       {"time_us", ToMicroseconds(scope.seconds)},
                       {"concurrent_us", ToMicroseconds(scope.concurrent_seconds)},
                       {"kernels", scope.kernels},
-                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
+                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)},
+                      {"flops", scope.flops},
+                      {"hbm_bytes", scope.hbm_bytes}});
   }
   std::stable_sort(scopes.begin(), scopes.end(),
                    [](const Json& a, const Json& b) { return a["time_us"] > b["time_us"]; });
@@ -289,6 +294,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["format"] = "hlokit report 3";
   json["title"] = Ascii(options.title.empty() ? std::string(input.module.name()) : options.title);
   json["command"] = Ascii(options.command);
+  if (!options.graph_page.empty()) json["graph_page"] = options.graph_page;
   json["tool"] = options.tool;
   json["flags"] = Json::array();
   for (const std::string& flag : options.flags) json["flags"].push_back(flag);
@@ -339,7 +345,8 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["core_stalls"] = WaitsJson(graphs);
   ReportTimelines timelines = BuildReportTimelines(input, plan, step, options);
   json["timeline"] = std::move(timelines.devices);
-  json["scopes"] = ScopesJson(graphs);
+  json["scopes"] = AttributedJson(graphs, &ScopeTimes, "scope");
+  json["sources"] = AttributedJson(graphs, &SourceTimes, "source");
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = std::move(timelines.memory);
   Json faster = Json::array();

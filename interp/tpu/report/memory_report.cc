@@ -5,6 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/memory_advice.h"
@@ -12,6 +14,7 @@
 #include "ir/core/double_text.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "passes/analysis/cost_key.h"
 
 namespace hlokit::tpu {
 
@@ -28,7 +31,7 @@ template <typename NameOf>
 std::vector<LiveBytesGroup> GroupLive(const Module& module, const MemoryPlan& memory, const NameOf& name_of) {
   std::map<std::string, LiveBytesGroup> groups;
   for (const LiveArray& array : memory.live) {
-    std::string name(name_of(module.instruction(array.value)));
+    std::string name(name_of(ProducerOf(module.instruction(array.value), array.leaf)));
     LiveBytesGroup& group = groups[name];
     group.name = std::move(name);
     group.bytes = SaturatingAdd(group.bytes, array.bytes);
@@ -70,9 +73,21 @@ Json GroupsJson(const std::vector<LiveBytesGroup>& groups) {
   return json;
 }
 
+// Returns the number of the largest array of a result, of which an operation has the scope in the tables of memory.
+int64_t LargestLeaf(Shape shape) {
+  if (!shape.IsTuple()) return 0;
+  int64_t largest = 0, most = -1;
+  for (int64_t k = 0; k < shape.tuple_size(); ++k) {
+    const int64_t bytes = ByteSize(shape.element(k));
+    if (bytes > most) std::tie(largest, most) = std::pair(k, bytes);
+  }
+  return largest;
+}
+
 Json OpJson(const ReportInput& input, const OpMemory& op) {
   const Instruction i = input.module.instruction(op.name);
-  return {{"name", Ascii(i.name())},           {"scope", Ascii(ScopeOf(i))},         {"source", Ascii(SourceOf(i))},
+  const Instruction named = ProducerOf(i, LargestLeaf(i.shape()));
+  return {{"name", Ascii(i.name())},           {"scope", Ascii(ScopeOf(named))},     {"source", Ascii(SourceOf(named))},
           {"allocation_bytes", op.allocation}, {"size_increase_bytes", op.increase}, {"self_bytes", op.self}};
 }
 
@@ -132,7 +147,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
     const Instruction i = input.module.instruction(array.value);
     *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << ArrayText(i, array.leaf)
          << (array.parameter ? " (parameter)" : "");
-    if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
+    if (const std::string source = SourceOf(ProducerOf(i, array.leaf)); !source.empty()) *out << "  " << source;
     *out << "\n";
   }
   PrintGroups("scope", LiveByScope(input.module, memory), memory.peak_bytes, out);
@@ -175,11 +190,12 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   for (size_t k = 0; k < std::min(plan.live.size(), kListedInJson); ++k) {
     const LiveArray& array = plan.live[k];
     const Instruction i = input.module.instruction(array.value);
+    const Instruction named = ProducerOf(i, array.leaf);
     live.push_back({{"name", Ascii(ArrayText(i, array.leaf))},
                     {"bytes", array.bytes},
                     {"unpadded_bytes", array.unpadded_bytes},
-                    {"scope", Ascii(ScopeOf(i))},
-                    {"source", Ascii(SourceOf(i))}});
+                    {"scope", Ascii(ScopeOf(named))},
+                    {"source", Ascii(SourceOf(named))}});
   }
   memory["live_at_peak"] = std::move(live);
   memory["live_by_scope"] = GroupsJson(LiveByScope(input.module, plan));

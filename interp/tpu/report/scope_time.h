@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device time by the scopes of the program, independent of fusion: a kernel's time is divided among its instructions by
-// their operation counts, so that a fusion of forward and backward work counts for both.
+// Device time by the scopes and source lines of the program, independent of fusion: a kernel's time and traffic are
+// divided among its instructions by their operation counts, so that a fusion of forward and backward work counts for
+// both.
 #ifndef HLOKIT_INTERP_TPU_REPORT_SCOPE_TIME_H_
 #define HLOKIT_INTERP_TPU_REPORT_SCOPE_TIME_H_
 
@@ -12,16 +13,19 @@
 
 namespace hlokit::tpu {
 
-struct ScopeTime {
-  std::string scope;                // "train/forward/linear"; empty: instructions without a scope
+struct AttributedTime {
+  std::string name;                 // "train/forward/linear", "model.py:12"; empty: instructions without one
   double seconds = 0;               // core time in one step
   double concurrent_seconds = 0;    // time of collectives and copies, which run beside the core or stall it
-  double kernels = 0;               // number of kernels with instructions of the scope
-  double mixed_kernel_seconds = 0;  // seconds in kernels that contain other scopes too
+  double kernels = 0;               // number of kernels with instructions of the scope or line
+  double mixed_kernel_seconds = 0;  // seconds in kernels that contain others too
+  double flops = 0;
+  double hbm_bytes = 0;
 };
 
-// Returns the times sorted by scope.
-std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& plan);
+// Return the times sorted by name.
+std::vector<AttributedTime> ScopeTimes(const ReportInput& input, const KernelPlan& plan);
+std::vector<AttributedTime> SourceTimes(const ReportInput& input, const KernelPlan& plan);
 
 }  // namespace hlokit::tpu
 

@@ -87,10 +87,12 @@ export function comparison(before: Report, after: Report): HTMLElement[] {
     section("host", "Host", "The host", "A step of the host in the steady state.",
       h("div", { class: "card" }, pairTable("Host phases", "phase", pairs(before.host.phases.map((p) => [`host: ${p.phase}`, p.time_per_step_us]), after.host.phases.map((p) => [`host: ${p.phase}`, p.time_per_step_us])), time, true))),
     section("operations", "Operations", "Operations", "Names may differ after a change; scopes and source lines are steadier.",
-      h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "By scope"), pairTable("Time by scope", "scope", pairs(grouped(before, (op) => outer(op.scope)), grouped(after, (op) => outer(op.scope))), time),
+      h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "By scope"), pairTable("Time by scope", "scope", pairs(before.scopes.map((s) => [outer(s.scope), s.time_us]), after.scopes.map((s) => [outer(s.scope), s.time_us])), time),
+        h("h3", {}, "By source line"), pairTable("Time by source line", "source line", pairs(before.sources.map((s) => [s.source, s.time_us]), after.sources.map((s) => [s.source, s.time_us])), time),
         h("h3", {}, "By operation"), pairTable("Time by operation", "operation", pairs(grouped(before, (op) => op.name), grouped(after, (op) => op.name)), time))),
-    section("memory", "Memory", "Memory", "Live at the peak by scope.",
-      h("div", { class: "card" }, pairTable("Live at the peak by scope", "scope", pairs(before.memory.live_by_scope.map((g) => [g.name, g.bytes]), after.memory.live_by_scope.map((g) => [g.name, g.bytes])), bytes))),
+    section("memory", "Memory", "Memory", "Live at the peak by scope and source line.",
+      h("div", { class: "card" }, pairTable("Live at the peak by scope", "scope", pairs(before.memory.live_by_scope.map((g) => [g.name, g.bytes]), after.memory.live_by_scope.map((g) => [g.name, g.bytes])), bytes),
+        h("h3", {}, "By source line"), pairTable("Live at the peak by source line", "source line", pairs(before.memory.live_by_source.map((g) => [g.name, g.bytes]), after.memory.live_by_source.map((g) => [g.name, g.bytes])), bytes))),
   ];
 }
 

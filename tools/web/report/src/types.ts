@@ -65,6 +65,15 @@ export interface Thread {
   device?: number;  // that it runs
   straggler?: boolean;
 }
+// Of a scope or a source line, independent of fusion.
+export interface Attributed {
+  time_us: number;
+  concurrent_us: number;
+  kernels: number;
+  in_mixed_kernels_us: number;
+  flops: number;
+  hbm_bytes: number;
+}
 export interface Graph {
   module: string;
   runs_per_step: number;
@@ -96,6 +105,7 @@ export interface Report {
   format: string;
   title: string;
   command: string;
+  graph_page?: string;
   tool: string;
   flags: string[];
   module: string;
@@ -154,8 +164,14 @@ export interface Report {
   missing: { what: string; time_us: number }[];
   uncertainty: { relative: number; model: number; figures: { figure: string; error: number; time_share: number }[] };
   core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
-  timeline: { lines: string[]; count: number; devices: { device: number; straggler: boolean; events: EventRow[] }[] };
-  scopes: { scope: string; time_us: number; concurrent_us: number; kernels: number; in_mixed_kernels_us: number }[];
+  timeline: {
+    lines: string[];
+    count: number;
+    devices: { device: number; straggler: boolean; events: EventRow[] }[];
+    utilization: { columns: string[]; width_us: number; rows: number[][] };
+  };
+  scopes: ({ scope: string } & Attributed)[];
+  sources: ({ source: string } & Attributed)[];
   collectives: {
     kind: string;
     runs: number;

@@ -289,8 +289,8 @@ TEST(ScopeTime, SharesOfAllScopesAreTheTimeOfAllSteps) {
   const Case c(kGradients);
   double sum = 0;
   double core = 0;
-  for (const ScopeTime& scope : ScopeTimes(c.input(), c.plan())) {
-    EXPECT_FALSE(scope.scope.empty());
+  for (const AttributedTime& scope : ScopeTimes(c.input(), c.plan())) {
+    EXPECT_FALSE(scope.name.empty());
     EXPECT_LE(scope.mixed_kernel_seconds, scope.seconds * (1 + 1e-9));
     sum += scope.seconds + scope.concurrent_seconds;
     core += scope.seconds;

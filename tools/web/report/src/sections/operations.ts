@@ -71,12 +71,17 @@ function group(r: Report, key: (op: Op) => string): Group[] {
   return [...groups.values()].sort((a, b) => b.us - a.us);
 }
 
-function groupTable(label: string, head: string, groups: Group[], whole: number, name: (g: Group) => Node | string): HTMLElement {
+// Time, with that of copies and collectives beside the core, of the instructions of each line, also within fusions.
+function sources(r: Report): Group[] {
+  return r.sources.map((s) => ({ name: s.source, ops: s.kernels, us: s.time_us + s.concurrent_us, flops: s.flops, hbm: s.hbm_bytes, waited: 0 })).sort((a, b) => b.us - a.us);
+}
+
+function groupTable(label: string, head: string, groups: Group[], whole: number, name: (g: Group) => Node | string, counted = "operations"): HTMLElement {
   return table<Group>(label, [
     { head, text: true, wide: true, cell: name, key: (g) => g.name },
     { head: "time", cell: (g) => time(g.us), key: (g) => g.us },
     { head: "of the device", cell: (g) => bar(share(g.us, whole)), key: (g) => g.us },
-    { head: "operations", cell: (g) => count(g.ops), key: (g) => g.ops },
+    { head: counted, cell: (g) => count(g.ops), key: (g) => g.ops },
     { head: "FLOP/s", cell: (g) => (g.flops ? `${flops(share(g.flops, g.us * 1e-6))}/s` : "–"), key: (g) => share(g.flops, g.us) },
     { head: "HBM", cell: (g) => (g.hbm ? rate(share(g.hbm, g.us * 1e-6)) : "–"), key: (g) => share(g.hbm, g.us) },
   ], groups, { find: (g) => g.name, sort: 1 });
@@ -102,7 +107,7 @@ export function operations(r: Report): HTMLElement {
     h("div", { class: "card" }, r.ops.some((op) => op.source) ? editorChoice() : null, tabs("Operations by", [
       ["Each", all],
       ["Category", () => groupTable("By category", "category", group(r, (op) => op.category), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(g.name)}` }), g.name))],
-      ["Source line", () => (!r.ops.some((op) => op.source) ? missing(r, "source") : groupTable("By source line", "source", group(r, (op) => op.source), whole, (g) => (g.name ? sourceLink(g.name) : plain(g))))],
+      ["Source line", () => (!r.ops.some((op) => op.source) ? missing(r, "source") : groupTable("By source line", "source", sources(r), whole, (g) => (g.name ? sourceLink(g.name) : plain(g)), "kernels"))],
       ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by), whole, plain)],
     ])));
 }

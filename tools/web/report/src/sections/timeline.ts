@@ -7,6 +7,7 @@ import { count, percent, share, time } from "../../../common/format";
 import { missing } from "../missing";
 import { timeline, type Rows, type Span } from "../spans";
 import { threads } from "./threads";
+import { utilization } from "./utilization";
 import type { ActivityRow, EventRow, Gap, Report } from "../types";
 
 const lanes: [string, string][] = [["program", "Program"], ["loader", "Loader"], ["link", "To device"], ["device", "Device"]];
@@ -164,6 +165,7 @@ export function device(r: Report): HTMLElement {
       h("div", { class: "legend" }, ...categories.map((c) => chip(fillOf(c), c)), all.some((e) => e[0] === 2) ? h("span", {}, h("i", { class: "chip", style: "background:var(--idle);opacity:.35" }), "stall") : null),
       tabs("Device", [
         ["Timeline", () => chart.element],
+        ["Utilization", () => utilization(r)],
         [`Stalls (${count(r.core_stalls.length)})`, () => (r.core_stalls.length ? waits : h("p", { class: "quiet" }, "The core never stalls: nothing it needs arrives late."))],
       ])));
 }
