@@ -29,23 +29,24 @@ class Bench:
         self.binary = os.path.join(arguments.bin, "hlo-run")
         self.scale = [f"--scale={s}" for s in arguments.scale]
         self.texts = {}
-        self.details = {}
 
     @functools.lru_cache(maxsize=None)
-    def _run(self, row, scales):
-        text = self.texts.setdefault(row, None) or row.make()
-        self.texts[row] = text
-        flags = [f"--device={row.device}", "--timing-only", "--json", *self.scale, *row.flags, *scales]
-        run = subprocess.run([self.binary, "-", *flags], input=text, capture_output=True, text=True, check=False)
+    def _run(self, text, flags):
+        run = subprocess.run([self.binary, "-", "--timing-only", "--json", *self.scale, *flags], input=text, capture_output=True, text=True, check=False)
         if run.returncode != 0:
-            raise RuntimeError(f"{row.family} {row.name}: {run.stderr}")
-        return json.loads(run.stdout)
-
-    def report(self, row, factors):
-        return self._run(row, tuple(f"--scale={n}={f!r}" for n, f in sorted(factors.items())))
+            raise RuntimeError(run.stderr)
+        report = json.loads(run.stdout)
+        return report["device_time_us"], {c["category"]: c["time_us"] for c in report["categories"]}
 
     def simulate(self, row, factors):
-        return self.report(row, factors)["device_time_us"] * row.scale
+        if row not in self.texts:
+            self.texts[row] = row.make()
+        flags = (f"--device={row.device}", *row.flags, *(f"--scale={n}={f!r}" for n, f in sorted(factors.items())))
+        total = 0
+        for text in self.texts[row]:
+            device, categories = self._run(text, flags)
+            total += categories.get(row.category, 0) if row.category else device
+        return total * row.scale + row.added
 
     def figures(self, device):
         name = device.split(":")[0]

@@ -16,12 +16,12 @@ STEP = 0.05
 PRIORS = {
     "mxu_efficiency": (0.9, 0.15), "mxu_overhead": (1e-6, 1.0), "hbm_efficiency": (0.8, 0.2), "hbm_latency": (1e-6, 0.7),
     "kernel_overhead": (1e-7, 2.0), "overlap_exponent": (3, 0.5), "transcendental_rate": (1, 0.5), "vmem_efficiency": (0.5, 0.5),
-    "xlu_drain_latency": (5e-7, 1.0), "vmem_loop_fraction": (0.3, 1.0),
+    "xlu_drain_latency": (5e-7, 1.0), "hbm_sustained_efficiency": (0.8, 0.2),
     "attention_efficiency": (0.6, 0.5), "attention_launch_overhead": (1e-5, 1.0), "attention_block_overhead": (5e-6, 1.0), "attention_paged_efficiency": (0.3, 0.5),
-    "attention_hbm_efficiency": (0.9, 0.2), "ici_efficiency": (0.9, 0.1), "ici_launch_overhead": (5e-6, 1.0),
+    "ici_efficiency": (0.9, 0.1), "ici_launch_overhead": (5e-6, 1.0),
 }
-LIMITS = {"mxu_efficiency": 1, "hbm_efficiency": 1, "vmem_efficiency": 1, "vmem_loop_fraction": 1, "attention_paged_efficiency": 1,
-          "attention_hbm_efficiency": 1, "ici_efficiency": 1}
+LIMITS = {"mxu_efficiency": 1, "attention_efficiency": 1, "hbm_efficiency": 1, "vmem_efficiency": 1, "hbm_sustained_efficiency": 1, "attention_paged_efficiency": 1,
+          "ici_efficiency": 1}
 SIGMA = 0.07  # of the logarithm of a row that the figures do not explain
 UNITS = {"us": 1e-6, "ns": 1e-9, "ms": 1e-3, "s": 1}
 

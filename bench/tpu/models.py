@@ -142,17 +142,19 @@ def gemm(m, k, n, trips):
 
 
 def elementwise(op, elements, trips):
-    shape = f"bf16[{elements // 1024},1024]"
+    shape = f"bf16[{elements}]"
     if op == "add":
+        # Both operands change: the compiler of the measured loop held both in vector memory.
         return loop([shape, shape], trips, lambda b, v: [v[1], b.binary("add", v[0], v[1])])
     if op == "exp":
-        return loop([shape], trips, lambda b, v: [b.unary("exponential", v[0])])
+        return loop([shape], trips, lambda b, v: [b.unary("exponential", b.unary("negate", b.unary("abs", v[0])))])
 
-    def total(b, v):
-        result = b.binary("add", b.reduce(v[0], [0, 1]), v[1])
-        return [changed(b, v[0], result), result]
+    def total(b, v):  # reads the array and writes nothing
+        shifted = b.binary("add", v[0], b.broadcast(b.convert(v[1], "bf16"), shape, []))
+        terms = b.unary("exponential", b.unary("negate", shifted))
+        return [v[0], b.reduce(b.convert(terms, "f32"), [0])]
 
-    return loop([shape, "bf16[]"], trips, total)
+    return loop([shape, "f32[]"], trips, total)
 
 
 def norm(b, x, scale):
@@ -247,10 +249,9 @@ def prefill(model, sequence, batch):
     return decoder(m, tokens, attend, batch)
 
 
-def decode(model, sequence, batch):
-    """Decoding: one token of each sequence. The attention kernel is hand-written, as in inference servers."""
+def decode(model, sequence, batch, rows):
+    """Decoding: one token of each sequence, padded to `rows`. The attention kernel is hand-written, as in inference servers."""
     m = model
-    rows = max(batch, 16)
 
     def attend(b, qkv, caches):
         q, k, v = split_heads(b, qkv, m, rows)
@@ -286,26 +287,32 @@ ENTRY main {{
 """
 
 
-def stream(operands, megabytes):
-    """One array of that many megabytes computed from another, or from two, as a*x + y."""
-    shape = f"bf16[{round(megabytes * 1e6 / 2 / 1024)},1024]"
+def stream(operands, mib):
+    """x * 1.5, or x * 1.5 + y, of arrays of so many MiB."""
+    shape = f"bf16[{mib << 19}]"
     b = Builder("main", True)
     x = b.param(shape)
-    if operands == 1:
-        b.root(shape, f"negate({x[0]})")
+    y = b.param(shape) if operands == 2 else None
+    factor = b.broadcast(b.scalar(1.5, "bf16"), shape, [])
+    if y is None:
+        b.root(shape, f"multiply({x[0]}, {factor[0]})")
     else:
-        y = b.param(shape)
-        scaled = b.binary("multiply", x, b.broadcast(b.scalar(2, "bf16"), shape, []))
-        b.root(shape, f"add({scaled[0]}, {y[0]})")
+        b.root(shape, f"add({b.binary('multiply', x, factor)[0]}, {y[0]})")
     return f"HloModule stream\n{b.text()}\n"
 
 
-def flash(length):
-    """The fused attention kernel over one sequence, 32 heads of 128, causal."""
+def flash(length, batch, calls):
+    """A chain of fused attention kernels, each over the result of the one before: 32 heads of 128, causal.
+    The chain runs in a loop whose arrays stay in vector memory if they fit."""
     b = Builder("main", True)
-    q, k, v = [b.param(f"bf16[{length},4096]") for _ in range(3)]
-    attention_kernel(b, q, k, v, 4 * 32 * length * length * 128 // 2, 32 * length * length // 2, "flash_attention", 128)
-    b.lines[-1] = b.lines[-1].replace("  v", "  ROOT v", 1)
+    arrays = 4 * batch * 32 * length * 128 * 2
+    layout = "{3,2,1,0:T(8,128)(2,1)S(1)}" if arrays < 112 << 20 else ""
+    q, k, v = [b.param(f"bf16[{batch},32,{length},128]{layout}") for _ in range(3)]
+    blocks = -(-length // 512)
+    scores = batch * 32 * 512 * 512 * blocks * (blocks + 1) // 2
+    for _ in range(calls):
+        q = attention_kernel(b, q, k, v, 4 * scores * 128, scores, "flash_attention", 512)
+    b.root(f"bf16[{batch},32,{length},128]", f"negate({q[0]})")
     return f"HloModule flash\n{b.text()}\n"
 
 
@@ -317,15 +324,6 @@ def splash(length, batch, backward):
     attention_kernel(b, q, k, v, (10 if backward else 4) * scores * 128, scores, f"splash_mha_{'dkv_no' if backward else 'fwd'}_residuals", 2048)
     b.lines[-1] = b.lines[-1].replace("  v", "  ROOT v", 1)
     return f"HloModule splash\n{b.text()}\n"
-
-
-def paged(length, batch, tokens=1):
-    """The paged attention kernel of so many tokens of each sequence: 32 query heads, 8 of keys and values, of 128."""
-    cache = f"bf16[{batch},8,{length},128]"
-    b = Builder("main", True)
-    q, k, v = b.param(f"bf16[{batch * tokens},4096]"), b.param(cache), b.param(cache)
-    b.root(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="ragged_paged_attention"')
-    return f"HloModule paged\n{b.text()}\n"
 
 
 def scatter(size, groups):

@@ -249,37 +249,149 @@ def qwen3_8b(batch, seq, shard):
     return training(36, Layer(4096, 32, 8, 128, 12288, True, block=2048), 151936, batch, seq, shard, kept=KEPT)
 
 
-def training_unrolled(layers, layer, vocab, batch, seq, devices, head_rows):
-    """A data-parallel step with unrolled layers that keeps all values."""
+def encoder_norm(b, x, scale, shift):
+    """Layer normalization in f32, and the normalized values that its gradient needs."""
+    f = b.convert(x, "f32")
+    n = b.broadcast(b.scalar(1 / models.dims(x)[1], "f32"), f"f32[{models.dims(x)[0]}]", [])
+
+    def mean(y):
+        return b.broadcast(b.binary("multiply", b.reduce(y, [1]), n), f[1], [0])
+
+    centered = b.binary("subtract", f, mean(f))
+    hat = b.binary("multiply", centered, b.unary("rsqrt", mean(b.binary("multiply", centered, centered))))
+    wide = [b.broadcast(t, f[1], [1]) for t in (scale, shift)]
+    return b.convert(b.binary("add", b.binary("multiply", hat, wide[0]), wide[1]), "bf16"), b.convert(hat, "bf16")
+
+
+def encoder_norm_gradient(b, dy, hat, scale):
+    """Gradients of layer normalization: of its operand, but for the deviation of each row, of scale and of shift."""
+    d, h = b.convert(dy, "f32"), b.convert(hat, "f32")
+    n = b.broadcast(b.scalar(1 / models.dims(dy)[1], "f32"), f"f32[{models.dims(dy)[0]}]", [])
+    along = b.binary("multiply", d, b.broadcast(scale, d[1], [1]))
+
+    def mean(y):
+        return b.broadcast(b.binary("multiply", b.reduce(y, [1]), n), d[1], [0])
+
+    inner = b.binary("multiply", h, mean(b.binary("multiply", along, h)))
+    dx = b.convert(b.binary("subtract", b.binary("subtract", along, mean(along)), inner), "bf16")
+    return dx, b.reduce(b.binary("multiply", d, h), [0]), b.reduce(d, [0])
+
+
+def gelu(b, x, dy=None):
+    """GELU by its approximation with tanh, or its gradient."""
+    def all_of(value):
+        return b.broadcast(b.scalar(value, "bf16"), x[1], [])
+
+    square = b.binary("multiply", x, x)
+    cubic = b.binary("add", b.binary("multiply", square, all_of(0.0357)), all_of(0.798))
+    t = b.binary("add", b.unary("tanh", b.binary("multiply", x, cubic)), all_of(1))
+    half = b.binary("multiply", t, all_of(0.5))
+    if dy is None:
+        return b.binary("multiply", x, half)
+    slope = b.binary("add", b.binary("multiply", square, all_of(0.107)), all_of(0.798))
+    bend = b.binary("multiply", b.binary("multiply", x, half), b.binary("subtract", all_of(2), t))
+    return b.binary("multiply", dy, b.binary("add", half, b.binary("multiply", bend, slope)))
+
+
+def lamb(b, pairs, devices, kind):
+    """New moments and weights: Adam's step with weight decay, in proportion to the norm of the weights over its own."""
+    outputs = []
+    for w, g in pairs:
+        g = b.emit(g[1], f"all-reduce({g[0]}), replica_groups={{{{{commas(range(devices))}}}}}, to_apply=sum_{models.kind(g)}")
+        if models.kind(g) != "f32":
+            g = b.convert(g, "f32")
+
+        def all_of(value):
+            return b.broadcast(b.scalar(value, "f32"), w[1], [])
+
+        m, v = b.param(w[1]), b.param(w[1])
+        m2 = b.binary("add", b.binary("multiply", m, all_of(0.9)), b.binary("multiply", g, all_of(0.1)))
+        v2 = b.binary("add", b.binary("multiply", v, all_of(0.999)), b.binary("multiply", b.binary("multiply", g, g), all_of(0.001)))
+        step = b.binary("divide", m2, b.binary("add", b.unary("sqrt", v2), all_of(1e-6)))
+        step = b.binary("add", step, b.binary("multiply", w, all_of(0.01)))
+        every = list(range(len(models.dims(w))))
+        norms = [b.unary("sqrt", b.reduce(b.binary("multiply", t, t), every)) for t in (w, step)]
+        ratio = b.broadcast(b.binary("divide", norms[0], norms[1]), w[1], [])
+        outputs += [m2, v2, b.binary("subtract", w, b.binary("multiply", step, ratio))]
+    return outputs
+
+
+class Encoder:
+    """A layer of BERT: biases, normalization after each residual, GELU."""
+
+    def __init__(self, b, layer, batch, seq):
+        self.b, self.layer, self.batch, self.seq = b, layer, batch, seq
+        self.weights = {n: b.param(typed("f32", s)) for n, s in layer.weights.items()}
+        vectors = {"qkv": layer.weights["qkv"][1], "o": layer.d, "up": layer.ff, "down": layer.d}
+        vectors.update({f"{n}{k}": layer.d for n in ("scale", "shift") for k in (1, 2)})
+        self.vectors = {n: b.param(typed("f32", [size])) for n, size in vectors.items()}
+        self.whole = {n: b.convert(w, "bf16") for n, w in self.weights.items()}
+
+    def project(self, x, name):
+        product = self.b.dot(x, self.whole[name], [1], [0])
+        return self.b.binary("add", product, self.b.broadcast(self.b.convert(self.vectors[name], "bf16"), product[1], [1]))
+
+    def forward(self, x):
+        b, v = self.b, self.vectors
+        self.x = x
+        self.qkv = self.project(x, "qkv")
+        self.given = {}
+        self.a = attend(b, self.qkv, self.layer, self.batch, self.seq, False, False, given=self.given)
+        self.middle, self.hat1 = encoder_norm(b, b.binary("add", x, self.project(self.a, "o")), v["scale1"], v["shift1"])
+        self.up = self.project(self.middle, "up")
+        self.act = gelu(b, self.up)
+        out, self.hat2 = encoder_norm(b, b.binary("add", self.middle, self.project(self.act, "down")), v["scale2"], v["shift2"])
+        return out
+
+    def backward(self, dy):
+        """Returns the gradient of the layer's operand, and pairs of parameters and their gradients."""
+        b, pairs = self.b, []
+
+        def through(name, operand, d):
+            pairs.append((self.weights[name], b.dot(operand, d, [0], [0])))
+            pairs.append((self.vectors[name], b.reduce(b.convert(d, "f32"), [0])))
+            return b.dot(d, self.whole[name], [1], [1])
+
+        def norm_gradient(d, hat, k):
+            dx, scale, shift = encoder_norm_gradient(b, d, hat, self.vectors[f"scale{k}"])
+            pairs.extend([(self.vectors[f"scale{k}"], scale), (self.vectors[f"shift{k}"], shift)])
+            return dx
+
+        d2 = norm_gradient(dy, self.hat2, 2)
+        dup = gelu(b, self.up, through("down", self.act, d2))
+        d1 = norm_gradient(b.binary("add", d2, through("up", self.middle, dup)), self.hat1, 1)
+        da = through("o", self.a, d1)
+        widths = models.dims(self.qkv)[1] - models.dims(da)[1]
+        zero = b.scalar(0, "bf16")
+        mixed = b.binary("add", self.qkv, b.emit(self.qkv[1], f"pad({da[0]}, {zero[0]}), padding=0_0x0_{widths}"))
+        inner = attend(b, mixed, self.layer, self.batch, self.seq, False, False, backward=True, given={"p": self.given["p"]})
+        dqkv = b.emit(self.qkv[1], f"pad({inner[0]}, {zero[0]}), padding=0_0x0_{widths}")
+        return b.binary("add", d1, through("qkv", self.x, dqkv)), pairs
+
+
+def bert_large(batch, devices, layers=24, seq=512, vocab=30522, masked=76):
+    """A data-parallel step that keeps all values, with the loss over the masked positions; without dropout, whose random
+    numbers the publication does not describe."""
     b = Builder("main", True)
-    x_shape = f"bf16[{batch * seq},{layer.d}]"
+    layer = Layer(1024, 16, 16, 64, 4096, False)
+    rows, x_shape = masked * batch, f"bf16[{batch * seq},{layer.d}]"
     x = b.param(x_shape)
-    weights = []
-    wholes = []
-    saved = []
+    encoders = []
     for _ in range(layers):
-        ws = {n: b.param(typed("f32", layer.weights[n])) for n in layer.weights}
-        whole = {n: b.convert(w, "bf16") for n, w in ws.items()}
-        x, kept = forward_layer(b, x, whole, layer, batch, seq, False, False)
-        weights.append(ws)
-        wholes.append(whole)
-        saved.append(kept)
+        encoders.append(Encoder(b, layer, batch, seq))
+        x = encoders[-1].forward(x)
     part = b.param(f"f32[{layer.d},{vocab}]")
     head = b.convert(part, "bf16")
-    rows = b.emit(f"bf16[{head_rows},{layer.d}]", f"slice({x[0]}), slice={{[0:{head_rows}], [0:{layer.d}]}}")
-    logits = b.dot(rows, head, [1], [0])
+    chosen = b.emit(f"bf16[{rows},{layer.d}]", f"slice({x[0]}), slice={{[0:{rows}], [0:{layer.d}]}}")
+    logits = b.dot(chosen, head, [1], [0])
     e = b.unary("exponential", b.binary("subtract", logits, b.broadcast(b.reduce(logits, [1], "max"), logits[1], [0])))
-    dlogits = b.binary("divide", e, b.broadcast(b.reduce(e, [1]), e[1], [0]))
-    pairs = [(part, b.dot(rows, dlogits, [0], [0]))]
+    dlogits = b.binary("divide", e, b.broadcast(b.reduce(e, [1]), logits[1], [0]))
+    pairs = [(part, b.dot(chosen, dlogits, [0], [0]))]
     dx = b.dot(dlogits, head, [1], [1])
-    dx = b.emit(x_shape, f"pad({dx[0]}, {b.scalar(0, 'bf16')[0]}), padding=0_{batch * seq - head_rows}x0_0")
-    for k in reversed(range(layers)):
-        dx, grads = backward_layer(b, dx, saved[k], wholes[k], layer, batch, seq, False, False)
-        pairs += [(weights[k][n], grads[n]) for n in grads]
-    outputs = adam(b, pairs, devices, "bf16")
+    dx = b.emit(x_shape, f"pad({dx[0]}, {b.scalar(0, 'bf16')[0]}), padding=0_{batch * seq - rows}x0_0")
+    for encoder in reversed(encoders):
+        dx, made = encoder.backward(dx)
+        pairs += made
+    outputs = lamb(b, pairs, devices, "bf16")
     b.root(f"({', '.join(v[1] for v in outputs)})", f"tuple({', '.join(v[0] for v in outputs)})")
     return f"HloModule training\n{REGIONS}\n{b.text()}\n"
-
-
-def bert_large(batch, devices):
-    return training_unrolled(24, Layer(1024, 16, 16, 64, 4096, False), 30522, batch, 512, devices, 76 * batch)

@@ -52,7 +52,8 @@ void RegisterNamedPipelines(PassRegistry* registry) {
        .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,tuple-simplifier,dce,"
                "fusion{reduction-epilogues},tuple-simplifier,dce,all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false},"
-               "latency-hiding-scheduler,rematerialization,memory-space-assignment",
+               "convert-memory-placement-to-internal-annotations,host-offload-legalize,host-offloader,"
+               "host-memory-transfer-asyncifier,latency-hiding-scheduler,rematerialization,memory-space-assignment",
        .skip_if_scheduled = true});
 }
 

@@ -85,6 +85,8 @@ struct RewriteLimit {
 struct PassContext {
   // Evaluates an instruction whose operands are constants. Returns an error if the evaluation exceeds the limits.
   std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
+  // Compiles a regular expression, which is looked for anywhere in a text.
+  std::function<absl::StatusOr<std::function<bool(std::string_view)>>(std::string_view)> compile_regex;
   // The compilation target; null: passes that need one take the one that their options name.
   std::shared_ptr<const tpu::TpuTarget> target;
   // Null: neither counted nor limited.

@@ -66,13 +66,33 @@ class PipelineParser {
     while (!word.empty() && std::isspace(static_cast<unsigned char>(word.back()))) word.remove_suffix(1);
     return word;
   }
-  // The value of an option: a word, or a list in brackets.
+  // The value of an option: text up to a `,` or `}` that is neither in brackets nor in quotes.
   std::string_view Value() {
     SkipWhitespace();
-    if (AtEnd() || text()[at()] != '[') return Word(",{}");
     const size_t begin = at();
-    at() = std::min(text().find(']', begin), text().size() - 1) + 1;
-    return text().substr(begin, at() - begin);
+    size_t depth = 0;
+    char quote = '\0';
+    for (; !AtEnd(); ++at()) {
+      const char c = text()[at()];
+      if (quote != '\0') {
+        if (c == '\\' && at() + 1 < text().size()) {
+          ++at();
+        } else if (c == quote) {
+          quote = '\0';
+        }
+      } else if (c == '"' || c == '\'') {
+        quote = c;
+      } else if (c == '(' || c == '[' || c == '{') {
+        ++depth;
+      } else if (depth == 0 && (c == ',' || c == '}')) {
+        break;
+      } else if (depth > 0 && (c == ')' || c == ']' || c == '}')) {
+        --depth;
+      }
+    }
+    std::string_view value = text().substr(begin, at() - begin);
+    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
+    return value;
   }
   template <typename... Pieces>
   absl::Status Error(const Pieces&... pieces) {

@@ -15,6 +15,7 @@ void RegisterCollectivePasses(PassRegistry* registry);
 void RegisterShardingPasses(PassRegistry* registry);
 void RegisterLayoutPasses(PassRegistry* registry);
 void RegisterSchedulePasses(PassRegistry* registry);
+void RegisterQueryPasses(PassRegistry* registry);
 void RegisterNamedPipelines(PassRegistry* registry);
 
 }  // namespace hlokit

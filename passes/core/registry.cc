@@ -71,6 +71,7 @@ const PassRegistry& PassRegistry::Get() {
     RegisterShardingPasses(made);
     RegisterLayoutPasses(made);
     RegisterSchedulePasses(made);
+    RegisterQueryPasses(made);
     RegisterNamedPipelines(made);
     return made;
   }();

@@ -30,6 +30,11 @@ constexpr double kForwardOperations = 5;
 constexpr double kBackwardOperations = 6;
 // Operations on each output element for each block of keys: it is rescaled as the maximum of its row changes.
 constexpr double kRescaleOperations = 2;
+// Pallas' flash_attention besides masks every block, also those below the diagonal: it scales the scores, compares the
+// positions of queries and keys (two counters, a comparison, a selection) and adds the mask. It divides by the sum of
+// the row for each block of keys instead of at the end.
+constexpr double kFlashMaskOperations = 6;
+constexpr double kFlashRescaleOperations = 4;
 
 double SizeAlong(Shape shape, int64_t i) {
   return shape.is_unbounded(i) ? 1 : std::max(static_cast<double>(shape.dim(i)), 1.0);
@@ -120,7 +125,8 @@ std::optional<AttentionShape> AttentionShapeOf(Instruction call, double flops, d
     shape.causal = flops < 0.75 * per_score * full * shape.depth;
   }
   shape.heads = std::max(rows / shape.queries, 1.0);
-  const double block = names.Contain("flash_attention") ? kFlashBlock : kSplashBlock;
+  shape.masks_all_blocks = names.Contain("flash_attention");
+  const double block = shape.masks_all_blocks ? kFlashBlock : kSplashBlock;
   const double query_block = NumberAfter(names.metadata, "block_q"),
                key_block = NumberAfter(names.metadata, "block_kv");
   shape.query_block = query_block > 0 ? query_block : block;
@@ -141,15 +147,17 @@ AttentionTime TimeOf(const DeviceDescription& machine, const AttentionShape& sha
 
   // Scores, probabilities and their gradients are products over the depth of a head or with a result of its width.
   const double over_depth =
-      MatmulCycles(machine, {.batch = blocks, .m = query_block, .n = key_block, .k = shape.depth});
+      MatmulCycles(machine, {.batch = blocks, .m = query_block, .n = key_block, .k = shape.depth}).total;
   const double into_depth =
-      MatmulCycles(machine, {.batch = blocks, .m = query_block, .n = shape.depth, .k = key_block});
+      MatmulCycles(machine, {.batch = blocks, .m = query_block, .n = shape.depth, .k = key_block}).total;
   const double cycles = shape.backward ? 2 * over_depth + 3 * into_depth : over_depth + into_depth;
   time.matrix = cycles / machine.clock / machine.mxu_efficiency;
 
   const double positions = machine.lanes * machine.sublanes * cores;
+  const double rescale = shape.masks_all_blocks ? kFlashRescaleOperations : kRescaleOperations;
   const double operations = (shape.backward ? kBackwardOperations : kForwardOperations) +
-                            kRescaleOperations * (shape.backward ? 0 : shape.depth / key_block);
+                            (shape.masks_all_blocks ? kFlashMaskOperations : 0) +
+                            rescale * (shape.backward ? 0 : shape.depth / key_block);
   time.vector = scores * operations / (positions * machine.vpu_alus * machine.attention_efficiency * machine.clock);
   time.transcendental = scores / (positions * machine.transcendental_rate * machine.clock);
 
@@ -162,6 +170,7 @@ AttentionTime TimeOf(const DeviceDescription& machine, const AttentionShape& sha
 
   // The first block of queries reads keys and values once, as the operands of the call count.
   const double block_bytes = 2 * key_block * shape.depth * 2;
+  time.blocks = blocks;
   time.refetched_bytes = std::max(blocks - shape.heads * columns, 0.0) * block_bytes;
   return time;
 }

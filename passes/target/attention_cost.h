@@ -19,6 +19,7 @@ struct AttentionShape {
   double depth = 128;
   bool causal = false;  // blocks above the diagonal are skipped
   bool backward = false;
+  bool masks_all_blocks = false;  // applies the causal mask to each block, not only to those on the diagonal
   double query_block = 512;
   double key_block = 512;
 };
@@ -28,6 +29,7 @@ struct AttentionTime {
   double vector = 0;           // of the vector unit
   double transcendental = 0;   // of the exponentials
   double total = 0;            // of all three: the units overlap except at the ends of a block
+  double blocks = 0;           // of keys, of all heads and blocks of queries
   double refetched_bytes = 0;  // of keys and values, which each block of queries reads again
 };
 

@@ -166,28 +166,28 @@ CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, dou
   return time;
 }
 
-double LowerBound(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
-  if (!span.regular || span.chips < 2) return 0;
-  double links = 0;
-  for (const GroupSpan::Axis& axis : span.axes) links += axis.wraps ? 2 : 1;
-  const double n = static_cast<double>(span.chips);
-  double received = bytes / static_cast<double>(span.slices) * (n - 1) / n;
+double ReceivedBytes(CollectiveKind kind, double bytes, const GroupSpan& span) {
+  const double n = static_cast<double>(std::max<int64_t>(span.chips, 1));
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kBroadcast:
-      break;
-    case CollectiveKind::kAllReduce:  // each chip receives parts of the sums, then the other sums
-      received = 2 * bytes * (n - 1) / n;
-      break;
+      return bytes / static_cast<double>(std::max<int64_t>(span.slices, 1)) * (n - 1) / n;
+    case CollectiveKind::kAllReduce:  // parts of the sums, then the other sums
+      return 2 * bytes * (n - 1) / n;
     case CollectiveKind::kAllToAll:
-      received = bytes * (n - 1) / n;
-      break;
+      return bytes * (n - 1) / n;
     case CollectiveKind::kPermute:
-      received = bytes;
-      break;
+      return bytes;
   }
-  return received / (links * machine.ici_rate);
+  return 0;
+}
+
+double LowerBound(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
+  if (!span.regular || span.chips < 2) return 0;
+  double links = 0;
+  for (const GroupSpan::Axis& axis : span.axes) links += axis.wraps ? 2 : 1;
+  return ReceivedBytes(kind, bytes, span) / (links * machine.ici_rate);
 }
 
 Collective CollectiveOf(const DeviceDescription& machine, const Topology& topology, Instruction i) {

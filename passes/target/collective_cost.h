@@ -31,6 +31,9 @@ CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, dou
 // within the slice, those of a corner where axes do not wrap around, at their nominal rate.
 double LowerBound(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
 
+// Returns the bytes that a chip has to receive from the others of its slice, and as many it sends.
+double ReceivedBytes(CollectiveKind kind, double bytes, const GroupSpan& span);
+
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   double bytes = 0;

@@ -15,6 +15,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr double kSmall = 4096;         // bytes whose transfer is part of the kernel launch
+constexpr double kLeastShare = 0.5;     // of the HBM rate that a kernel has, whatever collectives move
 constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, in addition to the links of axes and slices
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
@@ -53,24 +54,41 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   ResourceTimes times = work.times;
   double bytes = 0;
   double prefetchable = 0;
+  double operands = 0;
+  double host = 0;
   for (const MemoryAccess& access : work.reads) {
+    if (access.on_host) {
+      host += access.bytes;
+      continue;
+    }
     const double part = access.bytes * (1 - placement.in_vmem(access.value));
     bytes += part;
+    operands += access.bytes;
     if (placement.prefetchable(access.value)) prefetchable += part;
   }
-  for (const MemoryAccess& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
+  const double in_hbm = operands > 0 ? bytes / operands : 1;  // share of the operands
+  for (const MemoryAccess& access : work.writes) {
+    if (access.on_host) {
+      host += access.bytes;
+    } else {
+      bytes += access.bytes * (1 - placement.in_vmem(access.value));
+    }
+  }
+  double waits = 0;  // of the matrix units for weights
   for (const MatmulShape& product : work.products) {
     const bool lhs = product.lhs_source.valid() && placement.in_vmem(product.lhs_source) == 1;
     const bool rhs = product.rhs_source.valid() && placement.in_vmem(product.rhs_source) == 1;
     const MatmulTime product_time = TimeOf(machine, product, lhs, rhs);
     times[Index(Resource::kMxu)] += product_time.mxu;
+    waits += product_time.mxu - product_time.streaming;
     bytes += product_time.refetched_bytes;
   }
-  bytes += work.refetched_bytes;
+  bytes += work.refetched_bytes * in_hbm;
   bytes *= scale_;
   const double used = std::min(placement.prefetched, prefetchable * scale_);
-  const double hbm = (bytes - used) / (work.has_manual_pipeline ? machine.HbmRate() * machine.attention_hbm_efficiency
-                                                                : target_.HbmRate());
+  const double rate = target_.HbmRate();
+  const double hbm = (bytes - used) / std::max(rate - placement.contended, rate * kLeastShare);
+  times[Index(Resource::kHost)] += host / machine.host_rate;
   double compute = work.compute_seconds * scale_;
   for (double& t : times) {
     t *= scale_;
@@ -83,11 +101,26 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   if (!scalar_only) overhead += machine.kernel_overhead;
   if (bytes - used > kSmall) overhead += machine.hbm_latency;
   if (work.lane_reduce) overhead += machine.xlu_drain_latency;
+  overhead += work.launch_seconds;
   times[Index(Resource::kOverhead)] = overhead;
-  const double p = machine.overlap_exponent;
+  const auto overlapped = [&](double a, double b) {
+    const double larger = std::max(a, b), p = machine.overlap_exponent;
+    return larger > 0 ? larger * std::pow(std::pow(a / larger, p) + std::pow(b / larger, p), 1 / p) : 0;
+  };
   const double larger = std::max(compute, hbm);
-  double both = larger > 0 ? larger * std::pow(std::pow(compute / larger, p) + std::pow(hbm / larger, p), 1 / p) : 0;
-  if (work.has_manual_pipeline) both = larger;
+  double both = overlapped(compute, hbm);
+  if (waits > 0 && compute == times[Index(Resource::kMxu)]) {
+    // Weights come from HBM at the pace at which they are pushed, or the push waits for them.
+    both = std::max(compute, overlapped(compute - waits * scale_, hbm));
+  }
+  if (work.has_manual_pipeline) {
+    // A block is read while the one before it is computed, which takes the latency of a transfer at least. That of a
+    // kernel has two, of its first and its last block.
+    both = std::max(larger, hbm + in_hbm * work.grid_steps * scale_ * machine.hbm_latency / 2);
+  } else if (work.products.empty() && work.tiles > 1) {
+    // A tile moves in while the one before it is computed: only the first and the last wait.
+    both = larger + std::min(compute, hbm) / work.tiles;
+  }
   time->times = times;
   time->duration = both + overhead;
   time->bound = BoundOf(times);
@@ -106,6 +139,10 @@ void CostModel::Collective(Instruction i, OpTime* time) const {
   time->duration = t.total() + machine.ici_launch_overhead;
   time->bound = BoundOf(time->times);
   time->wire_bytes = collective.bytes;
+  if (FractionInVmem(machine, i.operand_count() > 0 ? i.operand(0).shape() : i.shape()) == 0) {
+    // What arrives is written, and read where it is sent on.
+    time->hbm_bytes = 2 * ReceivedBytes(collective.kind, collective.bytes, collective.span);
+  }
   time->ideal = IdealSeconds(machine, collective);
   time->link_mask = 0;
   for (const GroupSpan::Axis& axis : collective.span.axes) {

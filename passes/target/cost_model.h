@@ -55,6 +55,7 @@ class CostModel {
     absl::FunctionRef<double(InstructionId)> in_vmem;     // fraction of an array, 0 to 1
     absl::FunctionRef<bool(InstructionId)> prefetchable;  // the array is available long enough before the kernel
     double prefetched = 0;                                // bytes that can be prefetched before the kernel starts
+    double contended = 0;                                 // bytes a second of HBM that others use meanwhile
   };
   // Sets `time` of a kernel. Returns the prefetched bytes that were its operands'.
   double Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const;

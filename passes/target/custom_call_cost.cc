@@ -31,7 +31,11 @@ const nlohmann::json* FindEstimate(const nlohmann::json& config) {
 
 // Operations for each element of a kernel's arrays below which it has no matmuls worth the matrix unit.
 constexpr double kMaxVectorIntensity = 64;
-constexpr double kQueryBlock = 128;  // queries that a paged attention kernel processes at a time
+// Queries and keys that a paged attention kernel processes at a time. Names of kernels in traces of vLLM state the
+// block of keys: RPAm-p_256-bq_..-bkv_2048_512.
+constexpr double kQueryBlock = 128;
+constexpr double kKeyBlock = 512;
+constexpr double kMaxBlocks = 1e6;
 
 double Dim(Shape shape, int64_t i) { return shape.is_unbounded(i) ? 1 : static_cast<double>(shape.dim(i)); }
 
@@ -47,11 +51,24 @@ double ElementsOfCall(Instruction call) {
   return elements;
 }
 
+// Returns the keys that the blocks of queries of a sequence see, summed: those of the last `tokens` positions of
+// `length`, in whole blocks of keys.
+double KeysOfBlocks(double tokens, double length) {
+  const double blocks = std::min(std::ceil(tokens / kQueryBlock), kMaxBlocks);
+  double keys = 0;
+  for (double b = 1; b <= blocks; ++b) {
+    const double last = length - tokens + std::min(b * kQueryBlock, tokens);
+    keys += std::min(std::ceil(last / kKeyBlock) * kKeyBlock, length);
+  }
+  return keys;
+}
+
 void AddAttention(const DeviceDescription& machine, const AttentionShape& shape, CustomCallWork* work) {
   const AttentionTime time = TimeOf(machine, shape);
   work->matrix_seconds = time.matrix;
   work->vector_seconds = time.vector;
   work->compute_seconds = time.total;
+  work->grid_steps = time.blocks;
   work->refetched_bytes = time.refetched_bytes;
   work->own_pipeline = true;
 }
@@ -104,11 +121,14 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
       const double seen = std::max(length - (tokens / sequences - 1) / 2, 1.0);
       work.flops = 2 * 2 * tokens * width * seen;
       if (tokens > sequences) {
-        work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_paged_efficiency);
-        sequences *= std::ceil(tokens / sequences / kQueryBlock);
+        const double each = tokens / sequences;
+        work.matrix_seconds = 2 * 2 * sequences * KeysOfBlocks(each, length) * std::min(kQueryBlock, each) * width /
+                              (machine.PeakFlops() * machine.attention_paged_efficiency);
+        sequences *= std::ceil(each / kQueryBlock);
       }
     }
-    work.sequence_seconds = machine.attention_launch_overhead + sequences * machine.attention_block_overhead;
+    work.launch_seconds = machine.attention_launch_overhead;
+    work.sequence_seconds = sequences * machine.attention_block_overhead;
     return work;
   }
   // Transfers between memories, and calls of negligible cost.

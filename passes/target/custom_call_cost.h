@@ -19,8 +19,10 @@ struct CustomCallWork {
   double vector_operations = 0;  // of 32 bits
   double vector_seconds = 0;
   double compute_seconds = 0;   // at least, where units wait for each other
+  double grid_steps = 0;        // blocks that the kernel reads one after the other
   double refetched_bytes = 0;   // read in addition to the operands
   double sequence_seconds = 0;  // for the blocks of sequences that paged attention processes one by one
+  double launch_seconds = 0;    // before anything is read
   bool own_pipeline = false;
 };
 CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction call);

@@ -73,7 +73,8 @@ class WorkCounter {
 
   void Finish() {
     // A kernel whose arrays fit one tile moves it in, computes and moves it out; only several tiles overlap.
-    if (largest_bytes_ > 0 && largest_bytes_ <= machine_.vmem_scoped * kTileShare) {
+    work_.tiles = std::max(largest_bytes_ / (machine_.vmem_scoped * kTileShare), 1.0);
+    if (largest_bytes_ > 0 && work_.tiles <= 1) {
       for (Resource r : {Resource::kVpu, Resource::kEup}) {
         work_.times[static_cast<size_t>(r)] *= 2;
       }
@@ -329,6 +330,8 @@ class WorkCounter {
     Take(Resource::kVpu, known.vector_seconds);
     Vector(known.vector_operations);
     work_.compute_seconds = known.compute_seconds;
+    work_.launch_seconds = known.launch_seconds;
+    work_.grid_steps = known.grid_steps;
     work_.refetched_bytes = known.refetched_bytes;
     work_.has_manual_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
@@ -401,6 +404,8 @@ double WrittenBytes(const DeviceDescription& machine, Instruction value) {
   return static_cast<double>(PaddedBytes(machine, Written(root).shape()));
 }
 
+bool IsOnHost(Instruction array) { return array.shape().IsArray() && MemorySpaceOf(array.shape()) == kHostMemorySpace; }
+
 }  // namespace
 
 std::string_view ToString(Resource resource) {
@@ -440,7 +445,8 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
   for (int64_t k = 0; k < kernel.operand_count(); ++k) {
     const Instruction value = ValueOf(kernel.operand(k));
     if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;
-    const MemoryAccess access = ReadOf(machine, costs, kernel, k, value);
+    MemoryAccess access = ReadOf(machine, costs, kernel, k, value);
+    access.on_host = IsOnHost(value);
     work.vmem_bytes += access.bytes;
     const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
     if (fresh) {
@@ -449,7 +455,7 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
       work.reads[place->second] = access;
     }
   }
-  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true});
+  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true, IsOnHost(kernel)});
   work.vmem_bytes += work.writes.back().bytes;
   if (work.opaque) work.vmem_bytes = 0;
   counter.Finish();

@@ -25,6 +25,7 @@ struct MemoryAccess {
   InstructionId value;
   double bytes = 0;
   bool is_full_array = true;  // the full array, not a slice
+  bool on_host = false;       // over the link to the host
 };
 
 struct KernelCost {
@@ -32,14 +33,16 @@ struct KernelCost {
   std::vector<MemoryAccess> reads;
   std::vector<MemoryAccess> writes;
   double compute_seconds = 0;  // at least, where units of a hand-written kernel wait for each other
+  double launch_seconds = 0;   // of a hand-written kernel, before it reads anything
   double refetched_bytes = 0;  // that a hand-written kernel reads from HBM again
+  double grid_steps = 0;       // of a hand-written kernel: blocks that it reads, each while it computes the one before
   double vmem_bytes = 0;       // streamed through vector memory
+  double tiles = 1;            // through which it streams its largest array
   double flops = 0;            // of the program, without repeated passes
   std::vector<MatmulShape> products;
   bool opaque = false;  // a custom call of unknown cost
   bool lane_reduce = false;
-  bool has_manual_pipeline =
-      false;  // a hand-written kernel that streams at attention_hbm_efficiency, all of it overlapped
+  bool has_manual_pipeline = false;  // a hand-written kernel whose transfers overlap with all of its work
 };
 
 // Returns the cost of an instruction that runs on the core.

@@ -78,17 +78,25 @@ void ConvolutionSizes(Instruction i, MatmulShape* p) {
 }
 
 // Returns the cycles on one unit with [k, n] stationary in the array and m rows streamed through it.
-double Cycles(const DeviceDescription& machine, double m, double k, double n, double batch, double units) {
+MatmulCycleCount Cycles(const DeviceDescription& machine, double m, double k, double n, double batch, double units) {
   const double size = machine.mxu_size;
   const double tiles = std::ceil(k / size) * std::ceil(n / size);
   // Weights are pushed while rows stream, so a pass takes at least as long as the push of its k rows.
   const double push = std::min(RoundUpTo(k, machine.sublanes), size);
-  const double pass = std::max(RoundUpTo(m, machine.sublanes), push) / machine.mxu_rows_per_cycle;
-  return std::ceil(tiles * batch / units) * pass;
+  const double rows = RoundUpTo(m, machine.sublanes);
+  const double passes = std::ceil(tiles * batch / units) / machine.mxu_rows_per_cycle;
+  return {.total = passes * std::max(rows, push), .streaming = passes * rows};
 }
 
-// Returns the bytes that are read again: the accumulators of an output tile fill the kernel's share of vector memory,
-// and each operand is read once for each tile along the other's side.
+// Bytes of vector memory for each element of an output tile: its accumulator, and the result of the tile before it,
+// which is written meanwhile.
+constexpr double kOutputBytes = 4 + 2;
+// Bytes for each row and each column of a tile: blocks of an operand as deep as the array, one of which is read while
+// the other is multiplied.
+double PanelBytes(const DeviceDescription& machine) { return 2 * 2 * machine.mxu_size; }
+
+// Returns the bytes that are read again: a kernel's tiles fill its share of vector memory, and each operand is read
+// once for each tile along the other's side.
 double RereadBytes(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   const double capacity = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
   const double lhs = p.lhs_bytes / p.batch;
@@ -100,7 +108,7 @@ double RereadBytes(const DeviceDescription& machine, const MatmulShape& p, bool 
     for (double tn = 256; tn <= 16384; tn *= 2) {
       const double rows = std::min(tm, p.m);
       const double columns = std::min(tn, p.n);
-      if (rows * columns * 4 > capacity) continue;
+      if (rows * columns * kOutputBytes + (rows + columns) * PanelBytes(machine) > capacity) continue;
       const double again = (lhs_in_vmem ? 0 : lhs * (std::ceil(p.n / columns) - 1)) +
                            (rhs_in_vmem ? 0 : rhs * (std::ceil(p.m / rows) - 1));
       if (best < 0 || again < best) best = again;
@@ -126,21 +134,26 @@ MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction i) {
   return p;
 }
 
-double MatmulCycles(const DeviceDescription& machine, const MatmulShape& p) {
+MatmulCycleCount MatmulCycles(const DeviceDescription& machine, const MatmulShape& p) {
   const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
-  return std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
+  const MatmulCycleCount rows = Cycles(machine, p.m, p.k, p.n, p.batch, units),
+                         columns = Cycles(machine, p.n, p.k, p.m, p.batch, units);
+  return columns.total < rows.total ? columns : rows;
 }
 
 MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   MatmulTime time;
-  const double cycles = MatmulCycles(machine, p);
-  time.mxu = cycles / machine.clock / machine.mxu_efficiency * p.passes / p.speedup + machine.mxu_overhead +
-             (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
+  const MatmulCycleCount cycles = MatmulCycles(machine, p);
+  const double per_cycle = p.passes / p.speedup / machine.clock / machine.mxu_efficiency;
+  const double overhead = machine.mxu_overhead +
+                          (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
+  time.mxu = cycles.total * per_cycle + overhead;
   // Few rows or columns run on the vector unit if that is faster, for example depthwise convolutions.
   const double vector_rate = machine.lanes * machine.sublanes * machine.vpu_alus * machine.vpu_efficiency *
                              machine.clock * static_cast<double>(machine.cores_per_device());
   const double flops = 2 * p.batch * p.m * p.n * p.k;
   time.mxu = std::min(time.mxu, flops * 2 / vector_rate + machine.mxu_overhead);
+  time.streaming = std::min(time.mxu, cycles.streaming * per_cycle + overhead);
   time.refetched_bytes = RereadBytes(machine, p, lhs_in_vmem, rhs_in_vmem);
   return time;
 }

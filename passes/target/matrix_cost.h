@@ -29,11 +29,16 @@ struct MatmulShape {
 // (im2col) that counts the multiplications outside of padding and holes.
 MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction instruction);
 
+struct MatmulCycleCount {
+  double total = 0;
+  double streaming = 0;  // of rows alone: the push of the next weights takes the rest, where there are few rows
+};
 // Returns the cycles of the matrix units of a device, at their peak rate, with the better of the operands stationary.
-double MatmulCycles(const DeviceDescription& machine, const MatmulShape& product);
+MatmulCycleCount MatmulCycles(const DeviceDescription& machine, const MatmulShape& product);
 
 struct MatmulTime {
   double mxu = 0;              // in seconds, including efficiency losses
+  double streaming = 0;        // of it, without waits for weights, which are pushed into the arrays as they arrive
   double refetched_bytes = 0;  // bytes that tiles read from HBM again, beyond one read of each operand
 };
 // `lhs_in_vmem`, `rhs_in_vmem`: operands that tiles need not fetch from HBM.

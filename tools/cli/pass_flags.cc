@@ -14,6 +14,7 @@
 #include "passes/documentation/documentation.h"
 #include "passes/instrumentation/verify_each.h"
 #include "tools/cli/number_flag.h"
+#include "tools/cli/regex.h"
 
 namespace hlokit::cli {
 namespace {
@@ -176,6 +177,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   options.max_iterations = max_rounds_;
   options.context = interp::EvaluatingContext();
   if (bisect_limit_ >= 0) options.context.rewrites = &rewrites;
+  options.context.compile_regex = CompileRegex;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;

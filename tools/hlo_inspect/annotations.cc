@@ -12,6 +12,7 @@
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
+#include "tools/cli/regex.h"
 
 namespace hlokit::cli {
 namespace {
@@ -75,6 +76,7 @@ class Report {
     before_ = ScopeTree(module_);
     PipelineOptions options;
     options.context = interp::EvaluatingContext();
+    options.context.compile_regex = CompileRegex;
     PassInstrumentation* instruments[] = {&loss_};
     const absl::StatusOr<Pipeline::Result> result = pipeline->Run(module_, options, instruments);
     if (!result.ok()) status_ = result.status();

@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_inspect/query.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/text/printer.h"
+#include "tools/cli/regex.h"
 
 namespace hlokit::cli {
-namespace {
-
-absl::StatusOr<query::TextPredicate> CompileRegex(std::string_view expression) {
-  const auto compiled =
-      std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
-  if (!compiled->ok()) return absl::InvalidArgumentError(StrCat("bad regular expression: ", compiled->error()));
-  return [compiled](std::string_view text) {
-    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled);
-  };
-}
-
-}  // namespace
-
 std::optional<Query> Query::Parse(const std::string& pattern, const std::string& where,
                                   DiagnosticReporter* diagnostics) {
   const auto fail = [&](const DiagnosticSink& sink, std::string name, const std::string& text) {

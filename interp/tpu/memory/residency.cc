@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/loop.h"
 #include "passes/schedule/loop_state.h"
@@ -152,27 +151,6 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
   return assigned;
 }
 
-// Records the fraction of loop-invariant arrays that stays in vector memory between iterations. Returns its bytes.
-double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelCost>& works,
-                 double free_bytes, Residency* result) {
-  const std::vector<int64_t> invariant = InvariantElements(body);
-  double whole = 0;
-  absl::flat_hash_set<uint32_t> read;
-  for (const KernelCost& work : works) {
-    for (const MemoryAccess& access : work.reads) {
-      const Instruction value = module.instruction(access.value);
-      if (!access.is_full_array || !IsStateElement(value, body) || IsInVmem(value.shape())) continue;
-      if (!std::binary_search(invariant.begin(), invariant.end(), value.int_attr(Attr::kIndex))) continue;
-      if (read.insert(access.value.value).second) whole += access.bytes / target.parts;
-    }
-  }
-  if (whole <= 0) return 0;
-  const double pinned_bytes =
-      std::min({whole * target.machine.vmem_loop_fraction, target.machine.VmemBytes() / 2, free_bytes});
-  for (uint32_t value : read) result->part[value] = pinned_bytes / whole;
-  return pinned_bytes;
-}
-
 }  // namespace
 
 std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& target) {
@@ -228,8 +206,7 @@ std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& tar
 }
 
 Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
-                        const std::vector<KernelCost>& works, bool loop_body, const std::vector<double>& called,
-                        double outside) {
+                        const std::vector<KernelCost>& works, const std::vector<double>& called, double outside) {
   Residency result;
   const double whole = std::max(target.VmemForArrays() - outside, 0.0);
   // By step: bytes of callees and of assigned arrays.
@@ -238,13 +215,9 @@ Residency FindResidency(const Module& module, const TpuTarget& target, const Com
     for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;
     result.residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
   }
-  double free_bytes = whole;
-  for (double bytes : held) free_bytes = std::min(free_bytes, std::max(whole - bytes, 0.0));
-  const double reused =
-      loop_body ? FindReuse(module, target, module.computation(plan.computation), works, free_bytes, &result) : 0;
   for (size_t s = 0; s < held.size(); ++s) {
-    result.free_bytes.push_back(std::max(whole - held[s] - reused, 0.0));
-    result.used_bytes.push_back(held[s] - called[s] + reused);
+    result.free_bytes.push_back(std::max(whole - held[s], 0.0));
+    result.used_bytes.push_back(held[s] - called[s]);
   }
   CountWrittenParts(target.machine, module, works, &result);
   return result;

@@ -34,13 +34,10 @@ struct Residency {
 // Returns, by ComputationId, the vector memory that arrays of its callers occupy while it runs.
 std::vector<double> ReservedByCallers(const Module& module, const TpuTarget& target);
 
-// Computes the residency of one computation. `works`: kernel costs by step, empty for other steps. `loop_body`: the
-// computation is a loop body, so that a fraction (`vmem_loop_fraction`) of its loop-invariant bytes stays in vector
-// memory between iterations. `called`: by step, vector memory that arrays of its callees occupy. `outside`: vector
-// memory that arrays of its callers occupy.
+// Computes the residency of one computation. `works`: kernel costs by step, empty for other steps. `called`: by step,
+// vector memory that arrays of its callees occupy. `outside`: vector memory that arrays of its callers occupy.
 Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
-                        const std::vector<KernelCost>& works, bool loop_body, const std::vector<double>& called,
-                        double outside);
+                        const std::vector<KernelCost>& works, const std::vector<double>& called, double outside);
 
 }  // namespace hlokit::tpu
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "interp/tpu/memory/residency.h"
@@ -21,18 +23,17 @@ class Scheduler {
       : context_(context), module_(context.module), machine_(context.options.machine), plan_(plan) {}
 
   ComputationTime Run() {
-    result_.steps.resize(plan_.steps.size());
     FindWorks();
-    residency_ = FindResidency(module_, context_.model.target(), plan_, works_,
-                               context_.loop_of_body[plan_.computation.value].valid(), FindCalled(),
+    residency_ = FindResidency(module_, context_.model.target(), plan_, works_, FindCalled(),
                                context_.reserved_by_callers[plan_.computation.value]);
-    RunInOrder();
+    RunRepeatedly();
     Finish();
+    for (const auto& [what, count] : missing_) (*context_.missing)[what] += count;
     return std::move(result_);
   }
 
  private:
-  void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
+  void RecordUnmodeled(std::string what) { ++missing_[std::move(what)]; }
   Instruction RootOf(uint32_t s) const { return module_.instruction(plan_.steps[s].root); }
 
   // Returns, by step, the vector memory that arrays of its callees occupy.
@@ -55,9 +56,9 @@ class Scheduler {
       if (step.kind != ScheduleUnitKind::kKernel) continue;
       works_[s] = context_.model.KernelCostOf(module_.instruction(step.root));
       if (!works_[s].opaque) continue;
-      RecordUnmodeled(StrCat("work of custom call ",
-                             module_.instruction(step.root).string_attr(Attr::kCustomCallTarget),
-                             ": only its operands and results are counted"));
+      ++(*context_.missing)[StrCat("work of custom call ",
+                                   module_.instruction(step.root).string_attr(Attr::kCustomCallTarget),
+                                   ": only its operands and results are counted")];
     }
   }
 
@@ -122,6 +123,13 @@ class Scheduler {
 
   // ---- resources ----
 
+  // Starts a transfer when the link to the host, or another DMA engine, is free.
+  void ReserveDma(double at, StepTime* time) {
+    double& free = OverHostLink(*time) ? host_free_ : copy_free_;
+    time->start = std::max(at, free);
+    free = time->start + OccupancyOf(*time);
+  }
+
   // Starts a step on a resource other than the core no earlier than `at`. Returns the time at which its results are
   // ready.
   double RunOffCore(uint32_t s, double at) {
@@ -137,16 +145,21 @@ class Scheduler {
         for (size_t link = 0; link < kLinkGroups; ++link) {
           if (time.link_mask >> link & 1) link_free_[link] = time.start + time.duration;
         }
+        if (time.hbm_bytes > 0 && time.duration > 0) {
+          in_flight_.push_back({time.start, time.start + time.duration, time.hbm_bytes / time.duration});
+          TakeHbm(core_, &time);
+        }
         break;
       }
       case ScheduleUnitKind::kCopy:
       case ScheduleUnitKind::kHost:
         context_.model.Copy(RootOf(s), &time);
-        time.start = std::max(at, copy_free_);
-        copy_free_ = time.start + OccupancyOf(time);
+        TakeHbm(core_, &time);
+        ReserveDma(at, &time);
         break;
       case ScheduleUnitKind::kCall:
         TimeCall(RootOf(s), &time);
+        if (OverHostLink(time)) ReserveDma(at, &time);
         break;
       case ScheduleUnitKind::kDone:
       case ScheduleUnitKind::kKernel:
@@ -164,12 +177,17 @@ class Scheduler {
     time.start = std::max(core_, ready);
     time.stall = time.start - core_;
     if (step.kind == ScheduleUnitKind::kKernel) {
-      const double used =
-          context_.model.Kernel(works_[s],
-                                {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
-                                 .prefetchable = [&](InstructionId value) { return IsPrefetchable(value, s); },
-                                 .prefetched = fetched_},
-                                &time);
+      const auto run = [&](double contended) {
+        return context_.model.Kernel(works_[s],
+                                     {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
+                                      .prefetchable = [&](InstructionId value) { return IsPrefetchable(value, s); },
+                                      .prefetched = fetched_,
+                                      .contended = contended},
+                                     &time);
+      };
+      double used = run(0);
+      if (const double contended = HbmRateInFlight(time.start, time.duration); contended > 0) used = run(contended);
+      TakeHbm(time.start, &time);
       result_.core_busy += time.duration;
       const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.stall;
       fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
@@ -179,16 +197,68 @@ class Scheduler {
       result_.core_busy += called.core;
       result_.stall += called.waited;
       fetched_ = 0;
+      // Callees keep to the budget themselves.
+      budget_.AdvanceTo(time.start + time.duration);
+      budget_.Take(time.hbm_bytes);
+      budget_.Forgive();
     }
     result_.stall += time.stall;
     core_ = time.start + time.duration;
     return core_;
   }
 
+  // Takes the bytes of a step that begins at `at` from the budget. The step lasts until HBM has moved them.
+  void TakeHbm(double at, StepTime* time) {
+    if (!budget_.limited() || time->hbm_bytes <= 0) return;
+    budget_.AdvanceTo(at);
+    const double least = budget_.Take(time->hbm_bytes);
+    if (least <= time->duration) return;
+    time->duration = least;
+    time->times[static_cast<size_t>(Resource::kHbm)] = least;
+    time->bound = BoundOf(time->times);
+  }
+
+  // Returns the mean rate, in bytes per second, of the HBM traffic of collectives in flight from `at` on for `seconds`.
+  double HbmRateInFlight(double at, double seconds) {
+    if (seconds <= 0) return 0;
+    double bytes = 0;
+    for (const Traffic& t : in_flight_) {
+      bytes += t.rate * std::max(std::min(t.end, at + seconds) - std::max(t.begin, at), 0.0);
+    }
+    in_flight_.erase(
+        std::remove_if(in_flight_.begin(), in_flight_.end(), [&](const Traffic& t) { return t.end <= at; }),
+        in_flight_.end());
+    return bytes / seconds;
+  }
+
   // ---- order ----
 
-  // Runs the steps in text order.
-  void RunInOrder() {
+  // Finds the state in which one run follows another: each begins with what the end of the one before it left of the
+  // HBM budget, and with its share of what the program had at its begin.
+  void RunRepeatedly() {
+    RunInOrder(context_.hbm.capacity());
+    const double end = budget_.available();
+    if (!budget_.limited() || end >= budget_.capacity()) return;
+    const double share = context_.initial_hbm / std::max((*context_.runs)[context_.done.size()], 1.0);
+    if (end > 0) {
+      RunInOrder(share + end);
+      // A run that needs HBM less than it sustains has all of the budget again before its end.
+      if (budget_.available() >= end * (1 - 1e-6)) return;
+    }
+    RunInOrder(share);
+    if (budget_.available() > 0) RunInOrder(share + budget_.available());
+  }
+
+  // Runs the steps in text order, with so many bytes that HBM may move beyond its sustained rate.
+  void RunInOrder(double initial_hbm) {
+    result_ = ComputationTime();
+    result_.steps.resize(plan_.steps.size());
+    missing_.clear();
+    core_ = end_ = copy_free_ = host_free_ = fetched_ = 0;
+    link_free_.fill(0);
+    in_flight_.clear();
+    budget_ = context_.hbm;
+    budget_.Restart(initial_hbm);
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const ScheduleUnit& step = plan_.steps[s];
       double at = core_;
@@ -259,12 +329,23 @@ class Scheduler {
   std::vector<KernelCost> works_;  // by step
   Residency residency_;
   ComputationTime result_;
+  std::map<std::string, int64_t> missing_;
+
+  // HBM traffic of a collective in flight.
+  struct Traffic {
+    double begin = 0;
+    double end = 0;
+    double rate = 0;
+  };
 
   double core_ = 0;                              // when the core is free
   double end_ = 0;                               // end of all steps so far
   double copy_free_ = 0;                         // when the DMA engines can start another copy
+  double host_free_ = 0;                         // when the link to the host can
   double fetched_ = 0;                           // prefetched bytes that no kernel has read
   std::array<double, kLinkGroups> link_free_{};  // when the links of each axis are free
+  std::vector<Traffic> in_flight_;
+  HbmBudget budget_;
 };
 
 }  // namespace

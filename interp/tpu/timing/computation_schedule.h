@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interp/tpu/program/kernel_plan.h"
+#include "interp/tpu/timing/hbm_budget.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"
 
@@ -21,9 +22,11 @@ struct ScheduleContext {
   const SimulationOptions& options;
   const CostModel& model;
   const std::vector<double>& reserved_by_callers;     // by ComputationId: ReservedByCallers of the module
-  const std::vector<InstructionId>& loop_of_body;     // by ComputationId: the loop whose body it is
   const std::vector<ComputationTime>& done;           // earlier computations of the plan, which include all callees
   std::map<std::string, int64_t>* missing = nullptr;  // properties that the estimate does not model
+  HbmBudget hbm{};                                    // of each computation, at most
+  double initial_hbm = 0;                             // bytes of it at the begin of the program
+  const std::vector<double>* runs = nullptr;          // by computation of the plan: runs, if `hbm` is limited
 };
 
 // Returns true for steps that run concurrently with the core: collectives, copies, transfers, asynchronous calls.

@@ -59,6 +59,7 @@ struct Frame {
   std::vector<std::unique_ptr<AsyncState>> off;  // by step
   std::array<std::vector<double>, kLinkGroups> link_free;
   std::vector<double> copy_free;
+  std::vector<double> host_free;
   std::vector<double> tail_end;  // latest end of any off-core step
   std::vector<uint32_t> tail;    // that step
   std::unique_ptr<Sums> at_entry;
@@ -184,6 +185,7 @@ class MultiDeviceSimulator {
     frame->next = 0;
     for (std::vector<double>& link : frame->link_free) link.clear();
     frame->copy_free.clear();
+    frame->host_free.clear();
     frame->tail_end.clear();
     frame->tail.clear();
     for (std::unique_ptr<AsyncState>& off : frame->off) off.reset();
@@ -375,6 +377,18 @@ class MultiDeviceSimulator {
 
   int64_t PlanOf(Computation computation) const { return computation.valid() ? plan_.PlanOf(computation.id()) : -1; }
 
+  // Starts a transfer on each device when the link to the host, or another DMA engine, is free.
+  void Transfer(Frame* frame, uint32_t s, const StepTime& time, AsyncState* off) {
+    std::vector<double>& free = OverHostLink(time) ? frame->host_free : frame->copy_free;
+    if (free.empty()) free.assign(n_, -1);
+    for (size_t d = 0; d < n_; ++d) {
+      const double start = std::max(off->issue[d], free[d]);
+      off->end[d] = start + time.duration;
+      free[d] = start + OccupancyOf(time);
+      ShowStep(d, *frame, s, start, time.duration, off->issue[d]);
+    }
+  }
+
   void RunOffCore(Frame* frame, uint32_t s) {
     const ScheduleUnit& step = plan_.computations()[frame->plan].steps[s];
     const StepTime& time = simulation_.computations[frame->plan].steps[s];
@@ -397,16 +411,11 @@ class MultiDeviceSimulator {
         break;
       case ScheduleUnitKind::kCopy:
       case ScheduleUnitKind::kHost:
-        if (frame->copy_free.empty()) frame->copy_free.assign(n_, -1);
-        for (size_t d = 0; d < n_; ++d) {
-          const double start = std::max(off.issue[d], frame->copy_free[d]);
-          off.end[d] = start + time.duration;
-          frame->copy_free[d] = start + OccupancyOf(time);
-          ShowStep(d, *frame, s, start, time.duration, off.issue[d]);
-        }
+        Transfer(frame, s, time, &off);
         break;
       case ScheduleUnitKind::kCall:
-        for (size_t d = 0; d < n_; ++d) {
+        if (OverHostLink(time)) Transfer(frame, s, time, &off);
+        for (size_t d = 0; d < n_ && !OverHostLink(time); ++d) {
           off.end[d] = off.issue[d] + time.duration * Factor(d);
           ShowStep(d, *frame, s, off.issue[d], off.end[d] - off.issue[d]);
         }

@@ -22,16 +22,29 @@ class Simulator {
   Simulation Run() {
     ComputeImplicitPartitions();
     CollectDynamicSizes();
-    CollectLoopBodies();
     const TpuTarget target = TargetOf(options_, module_);
     const CostModel model(module_, target);
     const std::vector<double> held = ReservedByCallers(module_, target);
-    const ScheduleContext context{module_,           plan_, options_, model, held, loop_of_body_, result_.computations,
-                                  &result_.unmodeled};
-    for (const ComputationPlan& computation : plan_.computations()) {
-      result_.computations.push_back(ScheduleComputation(context, computation));
+    const std::map<std::string, int64_t> unmodeled = result_.unmodeled;
+    ScheduleContext context{module_, plan_, options_, model, held, result_.computations, &result_.unmodeled};
+    const auto schedule = [&] {
+      result_.computations.clear();
+      result_.unmodeled = unmodeled;
+      for (const ComputationPlan& computation : plan_.computations()) {
+        result_.computations.push_back(ScheduleComputation(context, computation));
+      }
+      CountRuns();
+    };
+    schedule();
+    const int64_t first = plan_.PlanOf(module_.entry().id());
+    const double busy = first < 0 ? 0 : result_.computations[first].busy[static_cast<size_t>(Resource::kHbm)];
+    context.hbm = BudgetOf(target, busy, &context.initial_hbm);
+    if (context.hbm.limited()) {
+      std::vector<double> runs;
+      for (const ComputationTime& time : result_.computations) runs.push_back(time.runs);
+      context.runs = &runs;
+      schedule();
     }
-    CountRuns();
     MakeRows();
     ComputeVmemPeak();
     const int64_t entry = plan_.PlanOf(module_.entry().id());
@@ -78,17 +91,6 @@ class Simulator {
         } else if (i.shape().has_dynamic_dims()) {
           RecordUnmodeled("sizes: arrays with a dimension that is known when the program runs count at its bound");
         }
-      }
-    }
-  }
-
-  void CollectLoopBodies() {
-    loop_of_body_.resize(module_.computation_id_bound());
-    for (Computation c : module_.computations()) {
-      for (Instruction i : c.instructions()) {
-        if (i.opcode() != Opcode::kWhile) continue;
-        const Computation body = i.computation_attr(Attr::kBody);
-        if (body.valid()) loop_of_body_[body.id().value] = i.id();
       }
     }
   }
@@ -171,7 +173,6 @@ class Simulator {
   const KernelPlan& plan_;
   const SimulationOptions& options_;
   const DeviceDescription& machine_;
-  std::vector<InstructionId> loop_of_body_;  // by ComputationId
   Simulation result_;
 };
 

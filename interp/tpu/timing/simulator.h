@@ -43,6 +43,9 @@ struct StepTime : OpTime {
   bool on_core = true;
 };
 
+// Returns true for transfers between device and host, which share one link.
+inline bool OverHostLink(const StepTime& transfer) { return transfer.times[static_cast<size_t>(Resource::kHost)] > 0; }
+
 // Returns how long a copy occupies the DMA engines: the latency of one overlaps the transfer of the next.
 inline double OccupancyOf(const StepTime& copy) {
   return copy.duration - copy.times[static_cast<size_t>(Resource::kOverhead)];

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/query/edit_query.h"
+
+#include <string>
+#include <utility>
+
+#include "ir/core/source_buffer.h"
+
+namespace hlokit::query {
+
+absl::StatusOr<EditQuery> EditQuery::Of(const PassOptions& options, const PassContext& context) {
+  DiagnosticSink sink;
+  const std::string match(options.String("match")), where(options.String("where"));
+  std::optional<Pattern> pattern = Pattern::Parse(match, &sink);
+  if (!pattern) return sink.ToStatus(SourceBuffer("match", match));
+  EditQuery query{*std::move(pattern), std::nullopt};
+  if (where.empty()) return query;
+  query.where = Condition::Parse(where, query.pattern, context.compile_regex, &sink);
+  if (!query.where) return sink.ToStatus(SourceBuffer("where", where));
+  return query;
+}
+
+std::vector<Match> EditQuery::Find(const Module& module) const {
+  std::vector<Match> matches = FindMatches(module, pattern);
+  if (!where) return matches;
+  FieldContext context(module);
+  std::erase_if(matches, [&](const Match& match) { return !where->Holds(match, &context); });
+  return matches;
+}
+
+}  // namespace hlokit::query

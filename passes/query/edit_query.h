@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options `match` and `where` of passes that edit what a query finds.
+#ifndef HLOKIT_PASSES_QUERY_EDIT_QUERY_H_
+#define HLOKIT_PASSES_QUERY_EDIT_QUERY_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "passes/core/pass.h"
+#include "passes/query/condition.h"
+#include "passes/query/pattern.h"
+
+namespace hlokit::query {
+
+struct EditQuery {
+  Pattern pattern;
+  std::optional<Condition> where;
+
+  // Parses the options. Errors begin with "match:1:5: error:" or "where:".
+  static absl::StatusOr<EditQuery> Of(const PassOptions& options, const PassContext& context);
+  // Returns the matches before any edit.
+  std::vector<Match> Find(const Module& module) const;
+};
+
+}  // namespace hlokit::query
+
+#endif  // HLOKIT_PASSES_QUERY_EDIT_QUERY_H_
