@@ -35,13 +35,14 @@ function(hlokit_debian_packages)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME hlokit)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc")
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc, graphviz")
   set(CPACK_DEBIAN_TOOLS_DESCRIPTION
     "tools for programs in XLA's HLO text
-hlo-opt, hlo-inspect, hlo-diff, hlo-reduce, hlo-run, hlo-profile and ir-dump read, print,
-check, transform, compare, hash and run programs in the text form of XLA's HLO, as
-JAX, TensorFlow and PyTorch/XLA dump it, estimate their time on TPUs, and
-trace models as PyTorch/XLA does. They need neither XLA nor an accelerator.")
+hlo-opt, hlo-inspect, hlo-view, hlo-diff, hlo-reduce, hlo-run, hlo-profile
+and ir-dump read, print, show, check, transform, compare, hash and run programs
+in the text form of XLA's HLO, as JAX, TensorFlow and PyTorch/XLA dump it,
+estimate their time on TPUs, and trace models as PyTorch/XLA does. They need
+neither XLA nor an accelerator.")
 
   set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhlokit-dev)
   set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)

@@ -12,6 +12,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
+#include "parser/bytecode/writer.h"
 #include "parser/core/module_formats.h"
 #include "parser/core/stablehlo_program.h"
 #include "parser/mlir/parser.h"
@@ -33,6 +34,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-translate model.mlir -o model.hlo        StableHLO to HLO text
   hlo-translate --to=stablehlo model.mlir      check StableHLO and print it in MLIR's form
   hlo-translate --to=stablehlo --generic x.hlo HLO to StableHLO in the generic form
+  hlo-translate model.hlo -o model.mlir.bc     HLO to a portable artifact of StableHLO
   hlo-translate dump.hlo -o dump.pb            HLO text to XLA's HloProto
   hlo-translate --to=textproto snapshot.pb     a message as text, with nothing lost
   hlo-translate --message=OpSharding --to=proto-json x.pb
@@ -53,17 +55,20 @@ struct Flags {
 
 constexpr std::string_view kStablehlo = "stablehlo";
 constexpr std::string_view kStablehloSuffix = ".mlir";
+constexpr std::string_view kArtifact = "artifact";
+constexpr std::string_view kArtifactSuffix = ".mlir.bc";
 
 // The format that flags ask for, by name or by the suffix of the output.
 std::string_view FormatOf(const Flags& flags) {
   if (!flags.to.empty()) return flags.to;
   if (flags.output.ends_with(kStablehloSuffix)) return kStablehlo;
+  if (flags.output.ends_with(kArtifactSuffix)) return kArtifact;
   const ModuleFormat* format = ModuleFormatOfPath(flags.output);
   return format == nullptr ? "hlo" : format->name;
 }
 
 std::vector<std::string> FormatNames() {
-  std::vector<std::string> names = {std::string(kStablehlo)};
+  std::vector<std::string> names = {std::string(kStablehlo), std::string(kArtifact)};
   for (const ModuleFormat& format : ModuleFormats()) names.emplace_back(format.name);
   return names;
 }
@@ -124,6 +129,16 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
   return sink.has_errors() ? nullptr : std::move(program);
 }
 
+// Returns a StableHLO program as text or as an artifact; "" after an error, which is shown.
+std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::InputPart& part,
+                         cli::DiagnosticReporter* diagnostics) {
+  if (FormatOf(flags) != kArtifact) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
+  absl::StatusOr<std::string> bytes = bytecode::WriteArtifact(program);
+  if (bytes.ok()) return *std::move(bytes);
+  diagnostics->ShowError(part.label(), std::string(bytes.status().message()), cli::kRejected);
+  return "";
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("translate modules between HLO text, StableHLO, XLA's protocol buffers and JSON", std::string(kTool));
   Flags flags;
@@ -159,10 +174,11 @@ int Run(int argc, char** argv) {
   for (const cli::InputPart& part : parts) {
     std::string text;
     const bool from_mlir = LooksLikeStablehlo(part.text);
-    if (from_mlir && to == kStablehlo) {
+    const bool to_program = to == kStablehlo || to == kArtifact;
+    if (from_mlir && to_program) {
       const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
       if (program == nullptr) continue;
-      text = mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
+      text = WriteProgram(program.get(), flags, part, &diagnostics);
     } else {
       std::unique_ptr<Module> module;
       std::unique_ptr<const ForeignParts> foreign;
@@ -178,12 +194,12 @@ int Run(int argc, char** argv) {
                                                        : diagnostics.Parse(part);
       }
       if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
-      if (to == kStablehlo) {
+      if (to_program) {
         DiagnosticSink sink;
         const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(*module, &sink);
         diagnostics.Show(sink, *part.source);
         if (program == nullptr) continue;
-        text = mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
+        text = WriteProgram(program.get(), flags, part, &diagnostics);
       } else {
         const ModuleFormat& format = *FindModuleFormat(to);
         WarnOfConfig(*module, foreign.get(), format, part, &diagnostics);

@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/core/json_writer.h"
-#include "ir/core/str_cat.h"
 #include "passes/view/dot.h"
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/graph_page.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/web_page.h"
@@ -33,7 +32,7 @@ constexpr char kExamples[] = R"(Examples:
                                               what a fusion computes
   hlo-view --format=dot --of=dot.7 --hops=2 module.hlo
                                               an instruction with its neighbors
-  hlo-view --format=json module.hlo | jq '.[0].groups.label')";
+  hlo-view --format=json module.hlo | jq '.[0].instructions.name')";
 
 struct Flags {
   cli::InputOptions input;
@@ -94,14 +93,7 @@ int View(const Flags& flags) {
     WritePicture(flags, *module, &diagnostics);
     return diagnostics.exit_code();
   }
-  std::string text;
-  {
-    TextWriter out(&text);
-    JsonWriter json(&out, JsonLayout::kCompact);
-    json.BeginArray();
-    WriteGraphDocument(*module, options, &json);
-    json.EndArray();
-  }
+  const std::string text = cli::GraphJson(*module, options);
   const bool written = flags.format == "json" ? cli::WriteOutputFile(flags.output, &diagnostics,
                                                                      [&text](TextWriter& out) { out << text << '\n'; })
                                               : cli::WriteViewPage(flags.output, text, &diagnostics);
@@ -132,7 +124,8 @@ int Run(int argc, char** argv) {
                  "for svg and dot: a computation, or an instruction: what it calls, or with --hops its neighbors "
                  "(default the entry computation)")
       ->type_name("NAME");
-  cli::AddNumber(&app, "--hops", &flags.subgraph.hops, "show instructions at most so many operands or users away")
+  cli::AddNumber(&app, "--hops", &flags.subgraph.hops, "show instructions at most so many operands or users away", 0,
+                 int64_t{1} << 20)
       ->default_str("0");
   cli::AddNumber(&app, "--max-instructions", &flags.subgraph.max_instructions, "limit for svg and dot")
       ->default_str("400");

@@ -6,30 +6,14 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/bytecode/node_reader.h"
+#include "parser/bytecode/vhlo_codes.h"
 
 namespace hlokit::bytecode {
 
 using mlir::NodeKind;
 
 mlir::NodeId NodeReader::BuiltinAttribute(ByteCursor* in) {
-  enum Code : uint64_t {
-    kArray = 0,
-    kDictionary = 1,
-    kString = 2,
-    kFlatSymbol = 4,
-    kType = 6,
-    kUnit = 7,
-    kInteger = 8,
-    kFloat = 9,
-    kCallSite = 10,
-    kFile = 11,
-    kFused = 12,
-    kFusedWithMetadata = 13,
-    kName = 14,
-    kUnknown = 15,
-    kDense = 18,
-    kFileRange = 22,
-  };
+  using enum builtin::AttributeCode;
   const uint64_t code = in->VarInt();
   if (!in->ok()) return {};
   const auto text_of = [&](NodeId string) {
@@ -65,18 +49,18 @@ mlir::NodeId NodeReader::BuiltinAttribute(ByteCursor* in) {
       return Float(in);
     case kDense:
       return Dense(in);
-    case kCallSite: {
+    case kCallSiteLocation: {
       const NodeId callee = GetAttribute(in), caller = GetAttribute(in);
       if (!Ready(*in)) return {};
       check_location(callee);
       check_location(caller);
       return nodes_.Make(NodeKind::kCallSiteLocation, "", {}, std::vector<NodeId>{callee, caller});
     }
-    case kFile:
+    case kFileLocation:
     case kFileRange: {
       const NodeId name = GetAttribute(in);
       // Of a range only the start has one meaning in all releases.
-      const size_t count = code == kFile ? 2 : in->Count();
+      const size_t count = code == kFileLocation ? 2 : in->Count();
       uint64_t at[2] = {};
       for (size_t i = 0; i < count && in->ok(); ++i) {
         const uint64_t number = in->VarInt();
@@ -86,23 +70,23 @@ mlir::NodeId NodeReader::BuiltinAttribute(ByteCursor* in) {
       const auto line = static_cast<int64_t>(at[0]), column = static_cast<int64_t>(at[1]);
       return nodes_.Make(NodeKind::kFileLocation, text_of(name), std::vector<int64_t>{line, column, line, column}, {});
     }
-    case kFused:
-    case kFusedWithMetadata: {
+    case kFusedLocation:
+    case kFusedLocationWithMetadata: {
       std::vector<NodeId> children = GetList(in, false);
-      const int64_t has_metadata = code == kFusedWithMetadata;
+      const int64_t has_metadata = code == kFusedLocationWithMetadata;
       if (has_metadata != 0) children.insert(children.begin(), GetAttribute(in));
       if (!Ready(*in)) return {};
       for (size_t i = static_cast<size_t>(has_metadata); i < children.size(); ++i) check_location(children[i]);
       return nodes_.Make(NodeKind::kFusedLocation, "", {&has_metadata, 1}, children);
     }
-    case kName: {
+    case kNameLocation: {
       const NodeId name = GetAttribute(in), child = GetAttribute(in);
       if (!Ready(*in)) return {};
       check_location(child);
       const bool known = nodes_.kind(child) != NodeKind::kUnknownLocation;
       return nodes_.Make(NodeKind::kNameLocation, text_of(name), {}, {&child, known ? size_t{1} : 0});
     }
-    case kUnknown:
+    case kUnknownLocation:
       return nodes_.Make(NodeKind::kUnknownLocation);
     default:
       return Fail(in, StrCat("the attribute ", code, " of the builtin dialect, which artifacts do not hold"));
@@ -110,29 +94,27 @@ mlir::NodeId NodeReader::BuiltinAttribute(ByteCursor* in) {
 }
 
 mlir::NodeId NodeReader::BuiltinType(ByteCursor* in) {
-  enum Code : uint64_t { kInteger = 0, kIndex = 1, kFunction = 2, kNone = 12, kTensor = 13 };
-  static constexpr std::string_view kFloats[] = {"bf16", "f16", "f32", "f64"};
-  constexpr uint64_t kFirstFloat = 3;
+  using enum builtin::TypeCode;
   const uint64_t code = in->VarInt();
   if (!in->ok()) return {};
-  if (code >= kFirstFloat && code - kFirstFloat < std::size(kFloats)) {
-    return nodes_.Make(NodeKind::kFloatType, kFloats[code - kFirstFloat], {}, {});
+  if (code >= kFirstFloat && code - kFirstFloat < std::size(builtin::kFloatTypes)) {
+    return nodes_.Make(NodeKind::kFloatType, builtin::kFloatTypes[code - kFirstFloat], {}, {});
   }
   switch (code) {
-    case kInteger: {
+    case kIntegerType: {
       const uint64_t value = in->VarInt();
       const uint64_t width = value >> 2, signedness = value & 3;
       constexpr uint64_t kMaxWidth = (1 << 24) - 1;
       if (width == 0 || width > kMaxWidth || signedness > 2) return Fail(in, "an integer type with a bad width");
       return nodes_.IntegerType(static_cast<int64_t>(width), static_cast<mlir::Signedness>(signedness));
     }
-    case kIndex:
+    case kIndexType:
       return nodes_.Make(NodeKind::kIndexType);
-    case kNone:
+    case kNoneType:
       return nodes_.Make(NodeKind::kNoneType);
-    case kFunction:
+    case kFunctionType:
       return Function(in);
-    case kTensor:
+    case kTensorType:
       return Shaped(in, NodeKind::kTensorType, NodeId());
     default:
       return Fail(in, StrCat("the type ", code, " of the builtin dialect, which artifacts do not hold"));

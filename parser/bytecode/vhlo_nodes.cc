@@ -5,53 +5,19 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/bytecode/node_reader.h"
+#include "parser/bytecode/vhlo_codes.h"
 
 namespace hlokit::bytecode {
 
 using mlir::NodeKind;
 
-namespace {
-
-constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-constexpr std::string_view kCompareTypes[] = {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
-constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
-constexpr std::string_view kPrecisions[] = {"DEFAULT", "HIGH", "HIGHEST"};
-constexpr std::string_view kRngAlgorithms[] = {"DEFAULT", "THREE_FRY", "PHILOX"};
-constexpr std::string_view kRngDistributions[] = {"", "UNIFORM", "NORMAL"};
-constexpr std::string_view kTransposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
-constexpr std::string_view kAccuracyModes[] = {"DEFAULT", "HIGHEST", "TOLERANCE"};
-constexpr uint64_t kApiVersions = 5;
-
-}  // namespace
-
 mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
-  enum Code : uint64_t {
-    kArray = 1,
-    kBool = 2,
-    kComparisonDirection = 3,
-    kComparisonType = 4,
-    kApiVersion = 5,
-    kDictionary = 6,
-    kFftType = 7,
-    kFloat = 8,
-    kInteger = 9,
-    kOutputOperandAlias = 10,
-    kPrecision = 11,
-    kRngAlgorithm = 12,
-    kRngDistribution = 13,
-    kString = 14,
-    kTensor = 15,
-    kTranspose = 16,
-    kType = 17,
-    kTypeExtensions = 18,
-    kAccuracyMode = 19,
-    kAccuracy = 20,
-    kSubAxis = 21,
-    kAxis = 22,
-    kMeshAxes = 23,
-  };
+  using enum vhlo::AttributeCode;
   const uint64_t code = in->VarInt();
   if (!in->ok()) return {};
+  for (const vhlo::Enumeration& enumeration : vhlo::kEnumerations) {
+    if (code == enumeration.code && code != kApiVersion) return EnumOf(in, enumeration.name, enumeration.values);
+  }
   switch (code) {
     case kArray: {
       const std::vector<NodeId> elements = GetList(in, false);
@@ -62,19 +28,14 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
       if (value > 1) return Fail(in, "a truth value that is neither 0 nor 1");
       return nodes_.Bool(value != 0);
     }
-    case kComparisonDirection:
-      return EnumOf(in, "comparison_direction", kDirections);
-    case kComparisonType:
-      return EnumOf(in, "comparison_type", kCompareTypes);
     case kApiVersion: {
       const uint64_t value = in->VarInt();
-      if (value >= kApiVersions) return Fail(in, StrCat("the API version ", value, " of custom calls is unknown"));
+      if (value >= vhlo::kApiVersions)
+        return Fail(in, StrCat("the API version ", value, " of custom calls is unknown"));
       return nodes_.Integer(static_cast<int64_t>(value), nodes_.IntegerType(32));
     }
     case kDictionary:
       return Dictionary(in);
-    case kFftType:
-      return EnumOf(in, "fft_type", kFftTypes);
     case kFloat:
       return Float(in);
     case kInteger:
@@ -89,20 +50,12 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
                                IntegerArray(operand_indices)};
       return Fields("stablehlo.output_operand_alias", kNames, values);
     }
-    case kPrecision:
-      return EnumOf(in, "precision", kPrecisions);
-    case kRngAlgorithm:
-      return EnumOf(in, "rng_algorithm", kRngAlgorithms);
-    case kRngDistribution:
-      return EnumOf(in, "rng_distribution", kRngDistributions);
     case kString: {
       const std::string_view text = String(in);
       return in->ok() ? nodes_.String(text) : NodeId();
     }
     case kTensor:
       return Dense(in);
-    case kTranspose:
-      return EnumOf(in, "transpose", kTransposes);
     case kType:
       return GetType(in);
     case kTypeExtensions: {
@@ -118,8 +71,6 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
       }
       return in->ok() ? nodes_.Make(NodeKind::kVerbatim, text + ">", {}, {}) : NodeId();
     }
-    case kAccuracyMode:
-      return EnumOf(in, "result_accuracy_mode", kAccuracyModes);
     case kAccuracy: {
       const double absolute = Double(in), relative = Double(in);
       const int64_t ulps = in->SignedVarInt();
@@ -165,84 +116,57 @@ mlir::NodeId NodeReader::VhloAttribute(ByteCursor* in) {
 }
 
 mlir::NodeId NodeReader::VhloType(ByteCursor* in) {
-  enum Code : uint64_t {
-    kBool = 0,
-    kComplex = 1,
-    kFunction = 8,
-    kIndex = 9,
-    kFirstSigned = 10,
-    kFirstUnsigned = 15,
-    kTensor = 20,
-    kTensorWithEncoding = 21,
-    kToken = 22,
-    kTuple = 23,
-    kQuantized = 24,
-    kUnrankedTensor = 25,
-    kWitness = 26,
-    kQuantizedPerAxis = 30,
-    kSigned2 = 31,
-    kUnsigned2 = 32,
-    kNone = 33,
-    kBuffer = 41,
-    kFuture = 42,
-  };
-  // By code; "": another type.
-  static constexpr std::string_view kFloats[] = {
-      "",         "", "bf16", "f16", "f32",  "f64",    "f8E4M3FN", "f8E5M2",     "",           "",
-      "",         "", "",     "",    "",     "",       "",         "",           "",           "",
-      "",         "", "",     "",    "",     "",       "",         "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ",
-      "",         "", "",     "",    "tf32", "f8E4M3", "f8E3M4",   "f4E2M1FN",   "f6E2M3FN",   "f6E3M2FN",
-      "f8E8M0FNU"};
+  using enum vhlo::TypeCode;
   const uint64_t code = in->VarInt();
   if (!in->ok()) return {};
-  if (code < std::size(kFloats) && !kFloats[code].empty()) {
-    return nodes_.Make(NodeKind::kFloatType, kFloats[code], {}, {});
+  if (code < std::size(vhlo::kFloatTypes) && !vhlo::kFloatTypes[code].empty()) {
+    return nodes_.Make(NodeKind::kFloatType, vhlo::kFloatTypes[code], {}, {});
   }
   // Signed integers of VHLO are signless ones of StableHLO: i4, i8, ..., i64.
   if (code >= kFirstSigned && code < kFirstUnsigned) return nodes_.IntegerType(int64_t{4} << (code - kFirstSigned));
-  if (code >= kFirstUnsigned && code < kTensor) {
+  if (code >= kFirstUnsigned && code < kTensorType) {
     return nodes_.IntegerType(int64_t{4} << (code - kFirstUnsigned), mlir::Signedness::kUnsigned);
   }
   switch (code) {
-    case kBool:
+    case kBoolType:
       return nodes_.IntegerType(1);
-    case kSigned2:
+    case kSigned2Type:
       return nodes_.IntegerType(2);
-    case kUnsigned2:
+    case kUnsigned2Type:
       return nodes_.IntegerType(2, mlir::Signedness::kUnsigned);
-    case kIndex:
+    case kIndexType:
       return nodes_.Make(NodeKind::kIndexType);
-    case kNone:
+    case kNoneType:
       return nodes_.Make(NodeKind::kNoneType);
-    case kToken:
+    case kTokenType:
       return nodes_.Make(NodeKind::kDialectType, "stablehlo.token", {}, {});
-    case kWitness:
+    case kWitnessType:
       return nodes_.Make(NodeKind::kDialectType, "shape.witness", {}, {});
-    case kComplex:
-    case kUnrankedTensor: {
+    case kComplexType:
+    case kUnrankedTensorType: {
       const NodeId element = GetType(in);
-      const NodeKind kind = code == kComplex ? NodeKind::kComplexType : NodeKind::kUnrankedTensorType;
+      const NodeKind kind = code == kComplexType ? NodeKind::kComplexType : NodeKind::kUnrankedTensorType;
       return Ready(*in) ? nodes_.Make(kind, "", {}, {&element, 1}) : NodeId();
     }
-    case kFunction:
+    case kFunctionType:
       return Function(in);
-    case kTensor:
+    case kTensorType:
       return Shaped(in, NodeKind::kTensorType, NodeId());
-    case kBuffer:
+    case kBufferType:
       return Shaped(in, NodeKind::kMemRefType, NodeId());
-    case kTensorWithEncoding: {
+    case kTensorWithEncodingType: {
       const NodeId encoding = GetAttribute(in);
       return Shaped(in, NodeKind::kTensorType, encoding);
     }
-    case kTuple:
-    case kFuture: {
+    case kTupleType:
+    case kFutureType: {
       const std::vector<NodeId> elements = GetList(in, true);
-      const NodeKind kind = code == kTuple ? NodeKind::kTupleType : NodeKind::kFutureType;
+      const NodeKind kind = code == kTupleType ? NodeKind::kTupleType : NodeKind::kFutureType;
       return Ready(*in) ? nodes_.Make(kind, "", {}, elements) : NodeId();
     }
-    case kQuantized:
-    case kQuantizedPerAxis:
-      return QuantizedType(in, code == kQuantizedPerAxis);
+    case kQuantizedType:
+    case kQuantizedPerAxisType:
+      return QuantizedType(in, code == kQuantizedPerAxisType);
     default:
       return Fail(in, StrCat("the type ", code, " of VHLO is unknown"));
   }

@@ -148,6 +148,7 @@ class AttributeConverter {
       if (group.attribute == "channel_handle" && !value.valid()) value = nodes_.Integer(0, nodes_.IntegerType(64));
       if (!value.valid()) continue;  // of a later version
       none += IsNone(value);
+      if (name == "index_vector_dim" && nodes_.IntegerValue(value) == 0) continue;  // StableHLO's default
       if (nodes_.kind(value) == NodeKind::kDense) {
         const std::optional<std::vector<int64_t>> list = nodes_.Integers(value);
         if (!list) return Bad(vhlo_name, "is no list of integers");

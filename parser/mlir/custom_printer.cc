@@ -194,10 +194,10 @@ void OperationPrinter::AttributeValue(const Operation& op, const AttributeDefini
 // Tolerances that are missing are zero.
 static bool IsDefaultAccuracy(const NodeTable& nodes, NodeId value) {
   if (nodes.kind(value) != NodeKind::kFields) return false;
-  for (size_t i = 0; i < nodes.child_count(value); ++i) {
-    const NodeId child = nodes.child(value, i);
-    if (nodes.kind(child) == NodeKind::kEnum ? !ToText(nodes, child).ends_with("<DEFAULT>")
-                                             : nodes.ints(child)[0] != 0) {
+  for (NodeId child : nodes.children(value)) {
+    const NodeKind kind = nodes.kind(child);
+    const bool number = kind == NodeKind::kInteger || kind == NodeKind::kFloat;
+    if (number ? nodes.ints(child)[0] != 0 : kind != NodeKind::kEnum || !ToText(nodes, child).ends_with("<DEFAULT>")) {
       return false;
     }
   }

@@ -268,7 +268,7 @@ NodeId DenseFromBytes(std::string_view bytes, NodeId type, NodeTable* nodes) {
                                                           : static_cast<uint8_t>(high >> shift));
     }
   }
-  return nodes->MakeBlob(type, data, have, false);
+  return nodes->MakeBlob(type, data, have, all == 1);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "parser/hlo/sharding_parser.h"
 #include "parser/proto/sharding_proto.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -77,6 +78,12 @@ InstructionId Converter::Element(InstructionId tuple, int64_t index) {
   return made;
 }
 
+InstructionId Converter::PickElement(InstructionId tuple, int64_t index) {
+  const Result made =
+      b().Add(Opcode::kGetTupleElement, {tuple}, {Int(Attr::kIndex, index)}, shape_of(tuple).element(index));
+  return made.ok() ? *made : b().MakeElement(tuple, index);
+}
+
 void Converter::ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves) {
   const Shape shape = shape_of(tuple);
   if (!shape.IsTuple() || shape.leaf_count() != static_cast<int64_t>(leaves.size()) ||
@@ -123,6 +130,8 @@ absl::Status Converter::SetFrontend(InstructionId id, NodeId dictionary) {
   absl::StatusOr<ListId> list = FrontendAttributes(dictionary);
   if (!list.ok()) return list.status();
   for (const FrontendAttribute& entry : DecodeFrontendAttributes(context(), *list)) {
+    const bool call = module_->instruction(id).opcode() == Opcode::kCall;
+    if (call && context().str(entry.first) == "backend_config") continue;  // the call's own
     AddFrontend(id, context().str(entry.first), context().str(entry.second));
     if (context().str(entry.first) != kSdySharding || ShardingOf(id).valid()) continue;
     // Programs that went through HLO before have shardings of sdy here. HLO may have no place for one.
@@ -200,6 +209,8 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
       status = SetSdySharding(id, nodes().text(attribute.value));
     } else if (name == "mhlo.frontend_attributes" && kind == NodeKind::kDictionary) {
       status = SetFrontend(id, attribute.value);
+    } else if (name == kBackendConfig && kind == NodeKind::kString) {
+      module_->SetAttr(id, Attr::kBackendConfig, context().strings.Intern(nodes().text(attribute.value)).value);
     }
     if (!status.ok()) return status;
   }

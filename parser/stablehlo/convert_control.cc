@@ -48,7 +48,16 @@ absl::Status Converter::ConvertCall(const Op& op) {
   const NodeId symbol = Attribute(op, "callee");
   if (!symbol.valid()) return Error(op, "requires attribute 'callee'");
   const ComputationId called = computations_.at(functions_.at(std::string(nodes().text(symbol))).value);
-  return EmitTuple(op, Opcode::kCall, operands(op), {Builder::Calls(Attr::kToApply, called)});
+  Attrs attrs = {Builder::Calls(Attr::kToApply, called)};
+  // A frontend attribute of this name is the call's own configuration.
+  const NodeId frontend = Attribute(op, "mhlo.frontend_attributes");
+  if (frontend.valid() && nodes().kind(frontend) == NodeKind::kDictionary) {
+    const NodeId config = nodes().Entry(frontend, "backend_config");
+    if (config.valid() && nodes().kind(config) == NodeKind::kString) {
+      attrs.push_back(String(Attr::kBackendConfig, nodes().text(config)));
+    }
+  }
+  return EmitTuple(op, Opcode::kCall, operands(op), attrs);
 }
 
 absl::Status Converter::ConvertComposite(const Op& op) {

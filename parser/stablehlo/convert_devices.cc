@@ -5,13 +5,22 @@
 
 namespace hlokit::stablehlo {
 
+// Several operands pass through a tuple, as XLA has it.
+std::vector<InstructionId> Converter::TupledOperands(const Op& op) {
+  std::vector<InstructionId> values = operands(op);
+  if (values.size() < 2) return values;
+  const InstructionId tuple = b().MakeTuple(values);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = PickElement(tuple, static_cast<int64_t>(i));
+  return values;
+}
+
 absl::Status Converter::ConvertAllGather(const Op& op) {
   const int64_t dimension[] = {IntOf(op, "all_gather_dim")};
   Attrs attrs = {List(Attr::kDimensions, dimension),
                  {Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0}};
   if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
   if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
-  return EmitTuple(op, Opcode::kAllGather, operands(op), attrs);
+  return EmitTuple(op, Opcode::kAllGather, TupledOperands(op), attrs);
 }
 
 absl::Status Converter::ConvertAllReduce(const Op& op) {
@@ -19,7 +28,7 @@ absl::Status Converter::ConvertAllReduce(const Op& op) {
                  Builder::Calls(Attr::kToApply, callee(0))};
   if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
   if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
-  return EmitTuple(op, Opcode::kAllReduce, operands(op), attrs);
+  return EmitTuple(op, Opcode::kAllReduce, TupledOperands(op), attrs);
 }
 
 absl::Status Converter::ConvertReduceScatter(const Op& op) {

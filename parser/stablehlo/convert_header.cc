@@ -118,8 +118,16 @@ void Converter::NameInstructions() {
   const auto numbered = [&](const std::string& base) {
     return context().strings.Intern(StrCat(base, ".", ++counts[base]));
   };
+  absl::flat_hash_map<uint32_t, std::string> functions;  // names of functions, by computation
+  for (const auto& [name, id] : functions_) {
+    if (const auto found = computations_.find(id.value); found != computations_.end()) {
+      functions.emplace(found->second.value, name);
+    }
+  }
   for (Computation computation : module_->computations()) {
-    module_->SetName(computation.id(), numbered(base_of(computation.name())));
+    const auto found = functions.find(computation.id().value);
+    module_->SetName(computation.id(),
+                     numbered(found == functions.end() ? base_of(computation.name()) : found->second));
   }
   counts.clear();
   for (Computation computation : module_->computations()) {

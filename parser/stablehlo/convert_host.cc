@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers to and from the host, and custom calls.
+#include <algorithm>
+
 #include "ir/core/str_cat.h"
 #include "parser/stablehlo/converter.h"
 
@@ -14,6 +16,16 @@ absl::Status Converter::ConvertInfeed(const Op& op) {
   for (size_t i = 0; i + 1 < op.result_count; ++i) {
     absl::StatusOr<Shape> shape = ResultShape(op, i);
     if (!shape.ok()) return shape.status();
+    const NodeId layouts = Attribute(op, "layout");
+    if (layouts.valid() && nodes().kind(layouts) == NodeKind::kArray && i < nodes().child_count(layouts)) {
+      const std::optional<Ints> order = nodes().Integers(nodes().child(layouts, i));
+      Ints sorted = order.value_or(Ints()), range;
+      std::sort(sorted.begin(), sorted.end());
+      for (int64_t d = 0; shape->IsArray() && d < shape->rank(); ++d) range.push_back(d);
+      if (order && shape->IsArray() && !range.empty() && sorted == range) {
+        *shape = shapes().WithLayout(*shape, shapes().Layout(*order));
+      }
+    }
     data.push_back(*shape);
   }
   const Shape elements[] = {shapes().Tuple(data), shapes().Token()};
@@ -32,7 +44,7 @@ absl::Status Converter::ConvertInfeed(const Op& op) {
 absl::Status Converter::ConvertOutfeed(const Op& op) {
   if (op.operand_count == 0) return Error(op, "has no token");
   const std::vector<InstructionId> data = operands(op, 0, op.operand_count - 1);
-  const InstructionId tuple = data.size() == 1 ? data[0] : b().MakeTuple(data);
+  const InstructionId tuple = b().MakeTuple(data);
   return Emit(op, Opcode::kOutfeed, {tuple, operand(op, op.operand_count - 1)},
               {{Attr::kOutfeedShape, shape_of(tuple).id().value},
                String(Attr::kOutfeedConfig, StringOf(op, "outfeed_config"))});
@@ -116,6 +128,7 @@ absl::Status Converter::ConvertRaggedAllToAll(const Op& op) {
 }
 
 absl::Status Converter::ConvertCustomCall(const Op& op) {
+  if (StringOf(op, "call_target_name") == "ApproxTopK") return ConvertApproxTopK(op);
   const NodeId dictionary = Attribute(op, "backend_config");
   if (StringOf(op, "call_target_name") == "ragged_all_to_all" && dictionary.valid() &&
       nodes().kind(dictionary) == NodeKind::kDictionary) {

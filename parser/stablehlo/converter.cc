@@ -32,8 +32,14 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
       module_(context == nullptr ? std::make_unique<Module>() : std::make_unique<Module>(std::move(context))),
       values_(program.values.size()),
       used_(program.values.size(), 0) {
-  for (mlir::ValueId value : program.operands) {
-    if (value.valid()) used_[value.value] = 1;
+  for (const Op& op : program.operations) {
+    const bool rng = program.nodes.str(op.name) == "stablehlo.rng";
+    const absl::Span<const mlir::ValueId> operands = program.operands_of(op);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].valid()) continue;
+      uint8_t& used = used_[operands[i].value];
+      used = rng && i == 2 ? (used == 0 ? 2 : used) : 1;
+    }
   }
   module_->context().Keep(program.source);
 }
@@ -327,6 +333,7 @@ absl::Status Converter::CloseFrame() {
 absl::Status Converter::PrepareOperands(const Op& op) {
   for (mlir::ValueId value : program_.operands_of(op)) {
     if (!value.valid()) return Error(op, "has an operand without a value");
+    if (used_[value.value] == 2 && IsConstant(value)) continue;
     const InstructionId known = values_[value.value];
     if (known.valid() && module_->record(known).parent == frame().computation) continue;
     if (!IsConstant(value)) {

@@ -149,6 +149,9 @@ class Converter {
   ListId ShardingOf(InstructionId id) const;
   // An element of a tuple, with its part of the tuple's sharding.
   InstructionId Element(InstructionId tuple, int64_t index);
+  // A get-tuple-element also of a `tuple`, whose operand it is.
+  InstructionId PickElement(InstructionId tuple, int64_t index);
+  std::vector<InstructionId> TupledOperands(const Op& op);
   // Sets the sharding of a flat tuple, if an element has one.
   void ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves);
   // The shardings of the results of an operation; empty if it has none.
@@ -240,6 +243,7 @@ class Converter {
   absl::Status ConvertRecv(const Op& op);
   absl::Status ConvertCustomCall(const Op& op);
   absl::Status ConvertRaggedAllToAll(const Op& op);
+  absl::Status ConvertApproxTopK(const Op& op);
   absl::Status AnnotateTransfer(const Op& op, InstructionId id);
   absl::Status ConvertConditional(const Op& op);
   absl::Status ConvertWhile(const Op& op);
@@ -279,7 +283,7 @@ class Converter {
   std::unique_ptr<Module> module_;
   std::vector<Frame> frames_;
   std::vector<InstructionId> values_;  // by mlir::ValueId
-  std::vector<uint8_t> used_;          // by mlir::ValueId: 1 if it has a use
+  std::vector<uint8_t> used_;          // by mlir::ValueId: 1 if it has a use, 2 if only shapes of rng are
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;

@@ -12,6 +12,9 @@
 
 namespace hlokit::stablehlo {
 
+// The discardable attribute that keeps the backend_config of an operation that has none of its own.
+inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
+
 // Returns null after errors.
 std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink);
 

@@ -20,6 +20,7 @@ Exporter::Exporter(const Module& module, DiagnosticSink* sink)
       out_(std::make_unique<mlir::Module>()),
       values_(module.instruction_id_bound()),
       elements_(module.instruction_id_bound()),
+      parts_(module.instruction_id_bound()),
       functions_(module.computation_id_bound()) {}
 
 std::unique_ptr<mlir::Module> Exporter::Run() {
@@ -39,24 +40,30 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
     status = Step();
   }
   if (!status.ok()) {
-    SourceRange range;
-    if (at.valid() && at.record().source_offset != InstructionRecord::kNoSourceOffset) {
-      range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
-    }
-    sink_->Error(DiagnosticKind::kUnsupported, range, std::string(status.message().data(), status.message().size()));
+    sink_->Error(DiagnosticKind::kUnsupported, at.valid() ? RangeOf(at) : SourceRange{},
+                 std::string(status.message().data(), status.message().size()));
     return nullptr;
   }
   // Wraps the functions in the module.
   frames_.push_back({});
   frames_.back().block = mlir::BlockId(0);
   Attributes name = {{"sym_name", n().String(module_.name())}};
-  Attributes header;
-  if (module_.header().num_partitions != 1 || module_.header().replica_count != 1) {
-    header = {{"mhlo.num_partitions", I32(module_.header().num_partitions)},
-              {"mhlo.num_replicas", I32(module_.header().replica_count)}};
-  }
-  Emit("builtin.module", {}, name, {}, {mlir::RegionId(1)}, header);
+  Emit("builtin.module", {}, name, {}, {mlir::RegionId(1)}, HeaderAttributes());
   return std::move(out_);
+}
+
+bool Exporter::IsUnpacked(Shape shape) { return shape.IsTuple() && shape.tuple_size() != 1; }
+
+SourceRange Exporter::RangeOf(Instruction instruction) {
+  if (instruction.record().source_offset == InstructionRecord::kNoSourceOffset) return {};
+  return {instruction.record().source_offset, static_cast<uint32_t>(instruction.name().size())};
+}
+
+Computation Exporter::CalledBy(Instruction instruction) {
+  const Opcode opcode = instruction.opcode();
+  if (opcode == Opcode::kCall) return instruction.computation_attr(Attr::kToApply);
+  if (opcode == Opcode::kFusion || opcode == Opcode::kAsyncStart) return instruction.computation_attr(Attr::kCalls);
+  return {};
 }
 
 absl::Status Exporter::Unsupported(Instruction instruction, std::string_view why) const {
@@ -69,7 +76,8 @@ absl::Status Exporter::Unsupported(Instruction instruction, std::string_view why
 bool Exporter::IsApplied(Opcode opcode) {
   return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap ||
          opcode == Opcode::kSort || opcode == Opcode::kScatter || opcode == Opcode::kSelectAndScatter ||
-         opcode == Opcode::kAllReduce || opcode == Opcode::kReduceScatter || opcode == Opcode::kScan;
+         opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter ||
+         opcode == Opcode::kScan;
 }
 
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {
@@ -86,7 +94,7 @@ absl::Status Exporter::OpenFunction(Computation computation) {
   frame.computation = computation;
   frame.next = computation.record().first;
   frame.function = true;
-  frame.unpack = computation.root().shape().IsTuple();
+  frame.unpack = IsUnpacked(computation.root().shape());
   frame.region = mlir::RegionId(static_cast<uint32_t>(out_->regions.size()));
   frame.block = mlir::BlockId(static_cast<uint32_t>(out_->blocks.size()));
   out_->regions.push_back({});
@@ -112,7 +120,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
   frame.next = computation.record().first;
   frame.region = mlir::RegionId(static_cast<uint32_t>(out_->regions.size()));
   frame.block = mlir::BlockId(static_cast<uint32_t>(out_->blocks.size()));
-  frame.unpack = computation.root().shape().IsTuple();
+  frame.unpack = IsUnpacked(computation.root().shape());
   out_->regions.push_back({});
   out_->blocks.push_back({});
   out_->blocks.back().region = frame.region;
@@ -124,6 +132,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
     const Instruction parameter = computation.parameter(0);
     values_[parameter.id().value] = values_[operand.id().value];
     elements_[parameter.id().value] = elements_[operand.id().value];
+    parts_[parameter.id().value] = parts_[operand.id().value];
     frames_.push_back(std::move(frame));
     return absl::OkStatus();
   }
@@ -132,7 +141,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
     const Instruction parameter = computation.parameter(i);
     values_[parameter.id().value] = mlir::ValueId();
     elements_[parameter.id().value].clear();
-    if (opcode == Opcode::kWhile && parameter.shape().IsTuple()) {
+    if (opcode == Opcode::kWhile && IsUnpacked(parameter.shape())) {
       for (Shape element : parameter.shape().elements()) {
         const NodeId type = TypeOf(element);
         if (!type.valid()) return Unsupported(parameter, "its type");
@@ -179,6 +188,9 @@ absl::Status Exporter::CloseFrame() {
     Attributes attributes = {{"function_type", n().Make(NodeKind::kFunctionType, "", {&inputs, 1}, types)},
                              {"sym_name", n().String(functions_[closed.computation.id().value])}};
     if (!entry) attributes.push_back({"sym_visibility", n().String("private")});
+    if (const NodeId arguments = ArgumentAttributes(closed.computation); arguments.valid()) {
+      attributes.push_back({"arg_attrs", arguments});
+    }
     frames_.push_back({});
     frames_.back().block = top_block_;
     Emit("func.func", {}, attributes, {}, {closed.region});
@@ -197,9 +209,13 @@ absl::Status Exporter::Step() {
     const size_t index = frames_.back().regions.size();
     return OpenRegion(instruction, regions[index], index);
   }
-  if (instruction.opcode() == Opcode::kCall) {
-    const Computation called = instruction.computation_attr(Attr::kToApply);
-    if (functions_[called.id().value].empty()) return OpenFunction(called);
+  if (const Computation called = CalledBy(instruction); called.valid() && functions_[called.id().value].empty()) {
+    return OpenFunction(called);
+  }
+  if (instruction.opcode() == Opcode::kCustomCall) {
+    for (Computation called : instruction.called_computations()) {
+      if (functions_[called.id().value].empty()) return OpenFunction(called);
+    }
   }
   if (absl::Status status = Convert(instruction); !status.ok()) return status;
   frames_.back().regions.clear();
@@ -289,8 +305,9 @@ mlir::ValueId Exporter::NewArgument(mlir::BlockId block, NodeId type) {
 
 Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, const Attributes& attributes,
                                 const std::vector<NodeId>& results, const std::vector<mlir::RegionId>& regions,
-                                const Attributes& discardable) {
+                                const Attributes& discardable, NodeId location) {
   mlir::Operation op;
+  op.location = location;
   op.name = n().strings().Intern(name);
   op.definition = mlir::FindDefinition(name);
   const mlir::OperationId id(static_cast<uint32_t>(out_->operations.size()));
@@ -331,10 +348,20 @@ Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, c
   return made;
 }
 
+Exporter::Values Exporter::Elements(Instruction tuple) {
+  const uint32_t id = tuple.id().value;
+  Values values = elements_[id];
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].valid()) continue;
+    values[i] = Emit("stablehlo.tuple", parts_[id], {}, {TypeOf(tuple.shape().element(static_cast<int64_t>(i)))})[0];
+  }
+  return values;
+}
+
 mlir::ValueId Exporter::Whole(Instruction operand) {
   const uint32_t id = operand.id().value;
   if (values_[id].valid()) return values_[id];
-  const Values made = Emit("stablehlo.tuple", elements_[id], {}, {TypeOf(operand.shape())});
+  const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())});
   // Not kept: it may be in a region.
   return made[0];
 }
@@ -347,7 +374,7 @@ Exporter::Values Exporter::OperandsOf(Instruction instruction) {
 
 std::vector<NodeId> Exporter::ResultTypes(Instruction instruction) {
   std::vector<NodeId> types;
-  if (!instruction.shape().IsTuple()) return {TypeOf(instruction.shape())};
+  if (!IsUnpacked(instruction.shape())) return {TypeOf(instruction.shape())};
   for (Shape element : instruction.shape().elements()) types.push_back(TypeOf(element));
   return types;
 }
@@ -358,13 +385,27 @@ absl::Status Exporter::Define(Instruction instruction, std::string_view name, co
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
   }
-  const Values results = Emit(name, operands, attributes, types, frames_.back().regions, Discardable(instruction));
-  if (instruction.shape().IsTuple()) {
+  const Values results = Emit(name, operands, attributes, types, frames_.back().regions, Discardable(instruction),
+                              LocationOf(instruction));
+  if (IsUnpacked(instruction.shape())) {
     elements_[instruction.id().value] = results;
     values_[instruction.id().value] = mlir::ValueId();
   } else {
     values_[instruction.id().value] = results[0];
   }
+  return absl::OkStatus();
+}
+
+absl::Status Exporter::DefineAs(Instruction instruction, std::string_view name, const Values& operands,
+                                const Attributes& attributes, const std::vector<NodeId>& types) {
+  for (NodeId type : types) {
+    if (!type.valid()) return Unsupported(instruction, "its type");
+  }
+  const Values results = Emit(name, operands, attributes, types, frames_.back().regions, Discardable(instruction),
+                              LocationOf(instruction));
+  const uint32_t id = instruction.id().value;
+  values_[id] = results.size() == 1 ? results[0] : mlir::ValueId();
+  elements_[id] = results.size() == 1 ? Values() : results;
   return absl::OkStatus();
 }
 

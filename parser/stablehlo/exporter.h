@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/module.h"
 #include "parser/mlir/module.h"
 #include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
+
+// The frontend attribute that has the pairs of devices of a transfer.
+inline constexpr std::string_view kSourceTargetPairs = "_xla_send_recv_source_target_pairs";
 
 class Exporter {
  public:
@@ -54,33 +58,106 @@ class Exporter {
   // The computations that become regions of an instruction.
   std::vector<Computation> RegionsOf(Instruction instruction) const;
   static bool IsApplied(Opcode opcode);
+  // The computation that a call, a fusion or an asynchronous operation runs.
+  static Computation CalledBy(Instruction instruction);
+  // Returns true for tuples that are several values: those of one element stay tuples, as reading would give the
+  // element.
+  static bool IsUnpacked(Shape shape);
+  static SourceRange RangeOf(Instruction instruction);
   absl::Status Unsupported(Instruction instruction, std::string_view why = "") const;
 
   // ---- values ----
   absl::Status BindShape(InstructionId id, mlir::ValueId value, Shape shape, bool unpack);
   // The value of an operand as a whole.
   mlir::ValueId Whole(Instruction operand);
-  const Values& Elements(Instruction tuple) const { return elements_[tuple.id().value]; }
+  Values Elements(Instruction tuple);
   mlir::NodeId TypeOf(Shape shape);
   mlir::NodeId ElementTypeOf(ElementType type);
   mlir::ValueId NewArgument(mlir::BlockId block, mlir::NodeId type);
   Values Emit(std::string_view name, const Values& operands, const Attributes& attributes,
               const std::vector<mlir::NodeId>& results, const std::vector<mlir::RegionId>& regions = {},
-              const Attributes& discardable = {});
+              const Attributes& discardable = {}, mlir::NodeId location = {});
   Values OperandsOf(Instruction instruction);
   std::vector<mlir::NodeId> ResultTypes(Instruction instruction);
   // Emits an operation whose results are the value of the instruction, or the elements of its tuple.
   absl::Status Define(Instruction instruction, std::string_view name, const Values& operands,
                       const Attributes& attributes = {});
 
-  // ---- export_operations.cc ----
+  // As Define, with results of the types: the value of an asynchronous start is that of its done.
+  absl::Status DefineAs(Instruction instruction, std::string_view name, const Values& operands,
+                        const Attributes& attributes, const std::vector<mlir::NodeId>& types);
+  // Gives `to` the value of `from`.
+  void Forward(Instruction from, Instruction to);
+
+  // ---- export_*.cc: the functions of exports.def ----
   absl::Status Convert(Instruction instruction);
-  absl::Status ConvertWindowed(Instruction instruction);
-  absl::Status ConvertCollective(Instruction instruction);
-  absl::Status ConvertCustomCall(Instruction instruction);
-  absl::Status ConvertConstant(Instruction instruction);
-  absl::Status ConvertControlFlow(Instruction instruction);
-  Attributes Discardable(Instruction instruction);
+  static std::string_view SimpleName(Opcode opcode);
+  absl::Status DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes);
+  absl::Status AddDevices(Instruction instruction, Attributes* attributes);
+  absl::StatusOr<mlir::NodeId> GroupsOf(Instruction instruction);
+  mlir::NodeId ChannelOf(Instruction instruction, int64_t type);
+  std::vector<mlir::NodeId> StartedTypes(Instruction instruction);
+  Values DataOf(Instruction data);
+  std::vector<mlir::NodeId> DataTypes(Shape data);
+  void BindData(Instruction instruction, Shape data, const Values& results);
+  Attributes TransferAttributes(Instruction instruction, int64_t host_type);
+  absl::Status ExportNothing(Instruction instruction);
+  absl::Status ExportSimple(Instruction instruction);
+  absl::Status ExportForwarded(Instruction instruction);
+  absl::Status ExportDone(Instruction instruction);
+  absl::Status ExportAfterAll(Instruction instruction);
+  absl::Status ExportAllGather(Instruction instruction);
+  absl::Status ExportAllReduce(Instruction instruction);
+  absl::Status ExportAllToAll(Instruction instruction);
+  absl::Status ExportBatchNorm(Instruction instruction);
+  absl::Status ExportBitcast(Instruction instruction);
+  absl::Status ExportBitcastConvert(Instruction instruction);
+  absl::Status ExportBroadcast(Instruction instruction);
+  absl::Status ExportCall(Instruction instruction);
+  absl::Status ExportCholesky(Instruction instruction);
+  absl::Status ExportCollectiveBroadcast(Instruction instruction);
+  absl::Status ExportCollectivePermute(Instruction instruction);
+  absl::Status ExportCompare(Instruction instruction);
+  absl::Status ExportConcatenate(Instruction instruction);
+  absl::Status ExportConditional(Instruction instruction);
+  absl::Status ExportConstant(Instruction instruction);
+  absl::Status ExportCopyStart(Instruction instruction);
+  absl::Status ExportCustomCall(Instruction instruction);
+  absl::Status ExportDimensionSize(Instruction instruction);
+  absl::Status ExportDot(Instruction instruction);
+  absl::Status ExportDynamicReshape(Instruction instruction);
+  absl::Status ExportDynamicSlice(Instruction instruction);
+  absl::Status ExportFft(Instruction instruction);
+  absl::Status ExportGather(Instruction instruction);
+  absl::Status ExportGetTupleElement(Instruction instruction);
+  absl::Status ExportInfeed(Instruction instruction);
+  absl::Status ExportIota(Instruction instruction);
+  absl::Status ExportMap(Instruction instruction);
+  absl::Status ExportOptimizationBarrier(Instruction instruction);
+  absl::Status ExportOutfeed(Instruction instruction);
+  absl::Status ExportPad(Instruction instruction);
+  absl::Status ExportParameter(Instruction instruction);
+  absl::Status ExportRaggedAllToAll(Instruction instruction);
+  absl::Status ExportRaggedDot(Instruction instruction);
+  absl::Status ExportRecv(Instruction instruction);
+  absl::Status ExportReduce(Instruction instruction);
+  absl::Status ExportReducePrecision(Instruction instruction);
+  absl::Status ExportReduceScatter(Instruction instruction);
+  absl::Status ExportReshape(Instruction instruction);
+  absl::Status ExportReverse(Instruction instruction);
+  absl::Status ExportRng(Instruction instruction);
+  absl::Status ExportRngBitGenerator(Instruction instruction);
+  absl::Status ExportScan(Instruction instruction);
+  absl::Status ExportScatter(Instruction instruction);
+  absl::Status ExportSend(Instruction instruction);
+  absl::Status ExportSlice(Instruction instruction);
+  absl::Status ExportSort(Instruction instruction);
+  absl::Status ExportTopK(Instruction instruction);
+  absl::Status ExportTranspose(Instruction instruction);
+  absl::Status ExportTriangularSolve(Instruction instruction);
+  absl::Status ExportTuple(Instruction instruction);
+  absl::Status ExportWhile(Instruction instruction);
+  absl::Status ExportWindowed(Instruction instruction);
 
   // ---- attributes ----
   mlir::NodeId Dims(absl::Span<const int64_t> values, int64_t width = 64) { return n().DenseArray(values, width); }
@@ -92,6 +169,18 @@ class Exporter {
   mlir::NodeId Fields(std::string_view name, const std::vector<std::pair<std::string_view, Ints>>& lists,
                       const std::vector<std::pair<std::string_view, int64_t>>& numbers = {});
   void AddPrecision(Instruction instruction, Attributes* attributes, std::string_view dialect = "stablehlo");
+  static Ints IntsOf(Instruction instruction, Attr attr);
+  // The only dimension of the attribute.
+  mlir::NodeId DimensionOf(Instruction instruction);
+  // Minor to major.
+  static absl::Span<const int64_t> OrderOf(Shape shape);
+  mlir::NodeId Dictionary(const Attributes& attributes);
+  // Shardings, frontend attributes.
+  Attributes Discardable(Instruction instruction);
+  // Of the parameters of a function; invalid if there are none.
+  mlir::NodeId ArgumentAttributes(Computation computation);
+  Attributes HeaderAttributes();
+  mlir::NodeId LocationOf(Instruction instruction);
   mlir::NodeTable& n() { return out_->nodes; }
 
   const Module& module_;
@@ -99,9 +188,11 @@ class Exporter {
   std::unique_ptr<mlir::Module> out_;
   std::vector<Frame> frames_;
   std::vector<mlir::ValueId> values_;   // by InstructionId
-  std::vector<Values> elements_;        // by InstructionId, of tuples
+  std::vector<Values> elements_;        // by InstructionId, of tuples; an invalid element is a tuple of parts_
+  std::vector<Values> parts_;           // by InstructionId, of transfers: the arrays of the first element
   std::vector<std::string> functions_;  // by ComputationId: the name, once it is made
   mlir::BlockId top_block_;
+  bool warned_ = false;  // of control dependencies
 };
 
 }  // namespace hlokit::stablehlo

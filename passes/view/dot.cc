@@ -11,6 +11,7 @@
 #include "ir/text/literal_text.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/view/opcode_family.h"
+#include "passes/view/shape_summary.h"
 
 namespace hlokit {
 namespace {
@@ -46,7 +47,7 @@ void PrintNode(TextWriter& out, Instruction i, int64_t number, int64_t outside, 
     PrintDotString(out, i.opcode_text());
   }
   out << "\\n";
-  PrintDotString(out, ToString(i.shape()));
+  PrintDotString(out, ShapeSummary(i.shape()));
   if (i.opcode() == Opcode::kWhile) {
     if (const std::optional<int64_t> trips = TripCount(i)) out << "\\n" << *trips << " iterations";
   }

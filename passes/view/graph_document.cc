@@ -15,13 +15,13 @@
 #include "passes/view/graph_groups.h"
 #include "passes/view/graph_properties.h"
 #include "passes/view/opcode_family.h"
+#include "passes/view/shape_summary.h"
 
 namespace hlokit {
 namespace {
 
 constexpr size_t kMaxAttributeText = 2000;  // bytes of all attributes of an instruction
 constexpr size_t kMaxShapeText = 1000;
-constexpr int64_t kMaxLeaves = 10000;
 constexpr int64_t kMaxLiteralElements = 64;
 
 // Strings by their position, "" first.
@@ -87,7 +87,7 @@ std::string PayloadText(Instruction i) {
 // Returns the bytes of all arrays in the shape; saturates.
 int64_t ResultBytes(Shape shape) {
   // Elements of tuples may be shared: a short text can have very many leaves.
-  if (!shape.IsTuple() || shape.leaf_count() > kMaxLeaves) return BufferBytes(shape);
+  if (!shape.IsTuple() || shape.leaf_count() > kMaxShownLeaves) return BufferBytes(shape);
   int64_t sum = 0;
   std::vector<Shape> pending = {shape};
   while (!pending.empty()) {
@@ -164,7 +164,7 @@ class DocumentWriter {
     WriteColumn("family", [](Instruction i) { return static_cast<int64_t>(FamilyOf(i)); });
     WriteColumn("shape", [&](Instruction i) {
       const auto [found, added] = shapes_.try_emplace(i.shape().id().value, 0);
-      if (added) found->second = strings_.Add(Shortened(ToString(i.shape()), kMaxShapeText));
+      if (added) found->second = strings_.Add(Shortened(ShapeSummary(i.shape()), kMaxShapeText));
       return found->second;
     });
     WriteColumn("operand_count", [](Instruction i) { return i.operand_count(); });

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a suite of recorded programs and compares the passing tests with its baseline.
 
-  suites.py corpus|conformance|torch DIR [--bin=build/release/bin] [--logs=build/check]
+  suites.py corpus|conformance|stablehlo|torch DIR [--quick] [--bin=build/release/bin] [--logs=build/check]
 
-DIR contains corpus/, conformance/ and tools/. Each line of tests/corpus_baseline.txt, tests/conformance_baseline.txt or
-tests/torch_baseline.txt is a test: the minimum that must pass. A baseline only ever rises. The failing cases of
-conformance must be those that tests/conformance_exceptions.txt explains. Ends with `N passed, N failed`.
+DIR contains corpus/, conformance/ and tools/. Each line of tests/SUITE_baseline.txt is a test: the minimum that must
+pass. A baseline only ever rises. The failing cases of conformance, as HLO and as StableHLO, must be those that
+tests/conformance_exceptions.txt explains. --quick leaves out the larger suites of stablehlo. Ends with `N passed, N
+failed`.
 """
 import argparse
 import pathlib
@@ -55,6 +56,11 @@ def corpus(options, counts):
         counts.at_least(f"{suite}: {kind}", first(rf"^{suite}: (?:.*, )?{kind} (\d+)/", text), minimum)
 
 
+def explained_cases():
+    return {line.split(":")[0] for line in (TESTS / "conformance_exceptions.txt").read_text().splitlines()
+            if re.match("[a-z]", line)}
+
+
 def conformance(options, counts):
     fails = options.logs / "conformance-fails.tsv"
     fails.unlink(missing_ok=True)
@@ -62,8 +68,7 @@ def conformance(options, counts):
     for suite, minimum in floor("conformance_baseline.txt"):
         counts.at_least(suite, first(rf"^{suite}: (\d+) of ", text), minimum)
     failing = {line.split("\t")[0] for line in fails.read_text().splitlines()} if fails.exists() else set()
-    explained = {line.split(":")[0] for line in (TESTS / "conformance_exceptions.txt").read_text().splitlines()
-                 if re.match("[a-z]", line)}
+    explained = explained_cases()
     for case in sorted(failing - explained):
         print(f"FAILED: {case} is wrong, and tests/conformance_exceptions.txt does not say why")
     for case in sorted(explained - failing):
@@ -72,6 +77,29 @@ def conformance(options, counts):
         counts.passed += 1
     else:
         counts.failed += 1
+
+
+def stablehlo(options, counts):
+    tools, cases = options.folder / "tools", options.folder / "conformance"
+    fails = options.logs / "stablehlo-fails.tsv"
+    fails.unlink(missing_ok=True)
+    only = run(tools / "conformance.py", options.bin / "hlo-run", "--suite", "stablehlo-mlir-only")
+    artifacts = run(TESTS / "programs/portable_artifacts.py", options.bin, cases / "stablehlo-bytecode")
+    reached = {"values-only": first(r"^stablehlo-mlir-only: (\d+) of ", only),
+               "artifacts": first(r"^(\d+) passed", artifacts)}
+    if not options.quick:
+        values = run(tools / "conformance.py", options.bin / "hlo-run", "--suite", "stablehlo-mlir", "--fails", fails)
+        texts = run(tools / "stablehlo_text.py", f"{options.bin / 'hlo-translate'} --to=stablehlo {{}}", "--messages")
+        reached |= {"values": first(r"^stablehlo-mlir: (\d+) of ", values),
+                    "valid": first(r"^valid: (\d+) of ", texts), "invalid": first(r"^invalid: (\d+) of ", texts)}
+        # The same cases fail as in HLO text.
+        failing = {line.split("\t")[0].replace("stablehlo-mlir/", "stablehlo/") for line in fails.read_text().splitlines()}
+        for case in sorted(failing - explained_cases()):
+            counts.failed += 1
+            print(f"FAILED: {case} is wrong as StableHLO, and tests/conformance_exceptions.txt does not say why")
+    for suite, minimum in floor("stablehlo_baseline.txt"):
+        if suite in reached:
+            counts.at_least(suite, reached[suite], minimum)
 
 
 def torch(options, counts):
@@ -89,14 +117,15 @@ def torch(options, counts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", choices=("corpus", "conformance", "torch"))
+    parser.add_argument("suite", choices=("corpus", "conformance", "stablehlo", "torch"))
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/check"))
     options = parser.parse_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     counts = Counts()
-    {"corpus": corpus, "conformance": conformance, "torch": torch}[options.suite](options, counts)
+    {"corpus": corpus, "conformance": conformance, "stablehlo": stablehlo, "torch": torch}[options.suite](options, counts)
     print(f"{counts.passed} passed, {counts.failed} failed")
     return 1 if counts.failed else 0
 

@@ -159,6 +159,7 @@ def commands(folder, full):
     }
     if not full:
         return {name: result[name] for name in ("default", "tpu", "memory", "simulation")}
+    result["view"] = [str(folder / "hlo-view"), "--format=json"]
     result["run"] = [run, "--seed=1", "--no-print-results", "--num-threads=1"]
     result["reference"] = [run, "--seed=1", "--no-print-results", "--engine=reference"]
     listed = subprocess.run([opt, "--list-passes"], capture_output=True, text=True, check=True).stdout

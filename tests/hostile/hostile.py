@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs hlo-opt and hlo-inspect on hostile inputs: each run must exit with code 0 or 1, in time, on a 256 KiB stack, in
+"""Runs hlo-opt, hlo-inspect and hlo-view on hostile inputs: each run must exit with code 0 or 1, in time, on a 256 KiB stack, in
 bounded memory.
 usage: hostile.py BIN_DIR [--full] [--seed N]
 Without --full the sizes and numbers are a tenth, for sanitizer builds and quick runs.
@@ -122,6 +122,7 @@ def main():
         run(name, text, ['hlo-opt', '-o', '/dev/null'])
         run(name, text, ['hlo-opt', '--print=json', '--no-verify', '-o', '/dev/null'])
         run(name, text, ['hlo-inspect', 'hash'])
+        run(name, text, ['hlo-view', '--format=json', '--no-verify', '-o', '/dev/null'])
     run('chain', deep['chain'], ['hlo-opt', '--passes=dce,cse', '-o', '/dev/null'])
     # Truncated at every byte (in steps), and mutated. One process reads many: chunks in one file.
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'examples')

@@ -24,6 +24,7 @@
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/simulator.h"
+#include "ir/core/json_writer.h"
 #include "ir/core/text_writer.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/digest/fingerprint_diff.h"
@@ -40,6 +41,9 @@
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/target/tpu_target.h"
+#include "passes/view/dot.h"
+#include "passes/view/graph_document.h"
+#include "passes/view/subgraph.h"
 #include "tests/hostile/mutation.h"
 
 namespace hlokit {
@@ -74,6 +78,13 @@ void Inspect(const Module& module) {
   CostAnalysis(module).OfModule();
   if (const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Create(module); memory.ok()) {
     memory->LiveAtPeak(module);
+  }
+  if (module.entry().valid()) {
+    std::string graph;
+    TextWriter out(&graph);
+    JsonWriter writer(&out, JsonLayout::kCompact);
+    WriteGraphDocument(module, {}, &writer);
+    if (const absl::StatusOr<Subgraph> part = SelectSubgraph(module, {}); part.ok()) PrintDot(out, *part);
   }
   ScopeTree(module);
   FirstUnpartitioned(module);

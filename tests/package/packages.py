@@ -29,6 +29,7 @@ COMMANDS = [
     "hlo-opt --passes=dce,cse example.hlo",
     "hlo-inspect hash example.hlo",
     "hlo-diff example.hlo example.hlo",
+    "hlo-view example.hlo --format=dot",
     "hlo-reduce example.hlo --test='grep -q ENTRY {}' -o small.hlo",
     "hlo-run example.hlo --seed=1",
     "hlo-run example.hlo --device=v5e --timing-only --report=report",

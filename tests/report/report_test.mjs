@@ -60,6 +60,15 @@ try {
   await page.goto(pathToFileURL(join(folder, "index.html")).href);
   await page.waitForFunction(() => document.body.dataset.ready);
 
+  await test("the graph of the module is linked", async () => {
+    const graph = await browser.newPage();
+    await graph.goto(new URL(await page.getAttribute("header a:text('graph of the module')", "href"), pathToFileURL(join(folder, "index.html"))).href);
+    await graph.waitForFunction(() => document.body.dataset.ready);
+    const total = await graph.evaluate(() => hloView.graph.time[hloView.graph.root]);
+    const parts = report.ops.reduce((sum, op) => sum + op.time_us, 0);
+    assert.ok(Math.abs(total - parts) < 0.02 * parts, `${total} of ${parts}`);
+    await graph.close();
+  });
   await test("the JSON adds up", () => {
     const parts = report.breakdown.filter((part) => part.kind !== "idle").reduce((sum, part) => sum + part.time_us, 0);
     assert.ok(Math.abs(parts - report.device_time_us) < 1e-6 * report.device_time_us, `${parts} of ${report.device_time_us}`);

@@ -258,6 +258,11 @@ try {
     await page.selectOption("#which", "0");
     await page.waitForFunction(() => hloView.current === 0 && document.querySelector(".panel h2").textContent === "t");
     assert.match(await page.textContent(".panel"), /tanh/);
+    await page.check("#both");
+    const beside = () => page.waitForFunction(() => /^(before|after)$/.test(document.querySelector(".which").textContent));
+    await beside();
+    assert.equal(await page.textContent(".which"), "after");
+    assert.ok(await page.isVisible(".beside canvas"));
     assert.deepEqual(await violations(page, axe), []);
   });
   await test("a browser without what the page needs is told so", async () => {

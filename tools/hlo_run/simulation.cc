@@ -20,6 +20,7 @@
 #include "ir/core/str_cat.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/device_flag.h"
+#include "tools/cli/graph_page.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/web_page.h"
@@ -68,15 +69,20 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
   return std::nullopt;
 }
 
-// Writes report.json and index.html.
+// Writes report.json, index.html and the graph that it links, graph.html.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
   options.flags = flags.names;
+  options.graph_page = "graph.html";
   const std::string json = tpu::ReportDocument(input, plan, host, options);
-  return cli::WriteReportPage(flags.page, json, diagnostics);
+  if (!cli::WriteReportPage(flags.page, json, diagnostics)) return false;
+  GraphDocumentOptions graph;
+  graph.device = flags.device;
+  graph.seconds = cli::SecondsByInstruction(input.module, input.simulation);
+  return cli::WriteViewPage(flags.page + "/" + options.graph_page, cli::GraphJson(input.module, graph), diagnostics);
 }
 
 }  // namespace
@@ -98,7 +104,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_option(
          "--report,--report-html", page,
-         "write the report as a page to this directory: index.html, which requires no network, and report.json")
+         "write the report as a page to this directory: index.html, which requires no network, report.json, and the "
+         "graph of the module, graph.html (docs/hlo-view.md)")
       ->type_name("DIR")
       ->group(group);
   app->add_option("--host", host,

@@ -7,6 +7,7 @@
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/simulator.h"
 #include "tools/cli/device_flag.h"
+#include "tools/cli/graph_page.h"
 
 namespace hlokit::view {
 
@@ -28,8 +29,7 @@ bool CompileAndTime(const std::string& device, Module* module, std::vector<doubl
     return false;
   }
   const tpu::KernelPlan plan(*module);
-  seconds->assign(module->instruction_id_bound(), 0);
-  for (const tpu::OpRow& row : tpu::Simulate(*module, plan, options).rows) (*seconds)[row.name.value] += row.seconds;
+  *seconds = cli::SecondsByInstruction(*module, tpu::Simulate(*module, plan, options));
   return true;
 }
 

@@ -10,6 +10,8 @@
 #include "parser/bytecode/byte_cursor.h"
 #include "parser/bytecode/reader.h"
 #include "parser/bytecode/vhlo_operation.h"
+#include "parser/bytecode/writer.h"
+#include "parser/mlir/parser.h"
 #include "parser/mlir/printer.h"
 
 namespace hlokit::bytecode {
@@ -216,6 +218,60 @@ TEST(Artifact, ValuesAreUsedAfterTheirDefinition) {
   const size_t use = a.ir.rfind(Bytes({0x06}) + VarInt(0)) + 5;
   a.ir[use] = static_cast<char>(1 << 1 | 1);
   EXPECT_TRUE(Contains(Read(a.Text()), "the value 1 is not defined here")) << Read(a.Text());
+}
+
+// ---- writing ----
+
+// Returns what a program in text prints as after it was an artifact, or the error.
+std::string ThroughArtifact(const std::string& text) {
+  auto source = std::make_shared<const SourceBuffer>("test", text);
+  DiagnosticSink sink;
+  const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, source->text(), {}, &sink);
+  if (program == nullptr) return "text: " + sink.diagnostics()[0].message;
+  const absl::StatusOr<std::string> bytes = WriteArtifact(program.get());
+  if (!bytes.ok()) return std::string(bytes.status().message());
+  auto written = std::make_shared<const SourceBuffer>("artifact", *bytes);
+  const std::unique_ptr<mlir::Module> again = ReadArtifact(written, written->text(), {}, &sink);
+  return again == nullptr ? "artifact: " + sink.diagnostics()[0].message : mlir::PrintMlir(*again, {false, true});
+}
+
+TEST(WrittenArtifact, ReadsAsTheSameProgram) {
+  const std::string text = R"(module @m attributes {mhlo.num_partitions = 2 : i32} {
+  func.func private @f(%arg0: tensor<2xf32> {mhlo.sharding = "{replicated}"}) -> tensor<2xf32> {
+    return %arg0 : tensor<2xf32> loc("g"(callsite("a.py":1:2 at "b.py":3:4)))
+  } loc(unknown)
+  func.func public @main(%arg0: tensor<1x4x4x2xf32> loc("x"), %arg1: tensor<3x3x2x8xf32>, %arg2: tensor<i1>, %arg3: tensor<2xf32>) -> (tensor<1x2x2x8xf32>, tensor<2xf32>) {
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x4x2xf32>, tensor<3x3x2x8xf32>) -> tensor<1x2x2x8xf32> loc("name")
+    %c = stablehlo.constant dense<[true, false, true, true, false, false, false, false, true]> : tensor<9xi1> loc(unknown)
+    %c_0 = stablehlo.constant dense<true> : tensor<3xi1> loc(unknown)
+    %cst = stablehlo.constant dense<[-1.000000e+00, 2.500000e+00]> : tensor<2xbf16> loc(unknown)
+    %1:2 = stablehlo.while(%iterArg = %arg2, %iterArg_1 = %arg3) : tensor<i1>, tensor<2xf32>
+    cond {
+      stablehlo.return %iterArg : tensor<i1> loc(unknown)
+    } do {
+      %3 = stablehlo.exponential %iterArg_1 : tensor<2xf32> loc(unknown)
+      stablehlo.return %iterArg, %3 : tensor<i1>, tensor<2xf32> loc(unknown)
+    } loc(unknown)
+    %2 = call @f(%1#1) : (tensor<2xf32>) -> tensor<2xf32> loc(unknown)
+    %4 = stablehlo.custom_call @target(%2) {api_version = 4 : i32, backend_config = {a = 1 : i64, b = [2.000000e+00 : f32, "s"]}, has_side_effect = true} : (tensor<2xf32>) -> tensor<2xf32> loc(fused["a.py":1:2, unknown])
+    return %0, %2 : tensor<1x2x2x8xf32>, tensor<2xf32> loc(unknown)
+  } loc(unknown)
+} loc(unknown)
+)";
+  auto source = std::make_shared<const SourceBuffer>("test", text);
+  DiagnosticSink sink;
+  const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, source->text(), {}, &sink);
+  ASSERT_NE(program, nullptr) << sink.diagnostics()[0].message;
+  EXPECT_EQ(ThroughArtifact(text), mlir::PrintMlir(*program, {false, true}));
+}
+
+TEST(WrittenArtifact, ErrorsNameWhatVhloHasNot) {
+  EXPECT_TRUE(
+      Contains(ThroughArtifact(
+                   "func.func @f(%a: tensor<4xf32>) {\n%0 = chlo.erf %a : tensor<4xf32> -> tensor<4xf32>\nreturn\n}\n"),
+               "'chlo.erf' op cannot be in an artifact: VHLO has no such operation"));
+  EXPECT_TRUE(Contains(ThroughArtifact("func.func @f(%a: tensor<4x!quant.uniform<i8:f32, 0.5>>) {\nreturn\n}\n"),
+                       "VHLO has no place for"));
 }
 
 }  // namespace

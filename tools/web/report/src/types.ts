@@ -105,6 +105,7 @@ export interface Report {
   format: string;
   title: string;
   command: string;
+  graph_page?: string;
   tool: string;
   flags: string[];
   module: string;

@@ -38,6 +38,7 @@ export class App implements Actions {
   hit = -1;
   viewport!: Viewport;
   changed: () => void = () => {};  // the controls follow
+  moved: () => void = () => {};    // another selection, or other groups are open
   private start = -1;              // of paths
   private queue: Promise<void> = Promise.resolve();
   private panel!: HTMLElement;
@@ -170,6 +171,7 @@ export class App implements Actions {
     this.crumbs.replaceChildren(...path.map((at, k) => h("li", {}, h("button", { type: "button", "aria-current": k + 1 === path.length ? "location" : undefined, onclick: () => { void this.select(at, true); } },
       this.graph.labelOf(at).length > 40 ? `${this.graph.labelOf(at).slice(0, 38)}…` : this.graph.labelOf(at)))));
     this.viewport.redraw();
+    this.moved();
   }
 
   // ---- actions ----
@@ -225,6 +227,7 @@ export class App implements Actions {
     return this.run(async () => {
       this.painter.set(mode);
       await this.layOut(this.selected);
+      this.moved();
       this.remember(true);
     });
   }

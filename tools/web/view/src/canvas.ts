@@ -235,6 +235,7 @@ export class Drawing {
     if (from?.open || to?.open) {
       // Tails to the boxes inside open groups.
       const start = points[0];
+      const reach = start[1] > end[1] ? -30 : 30;  // against the flow: from the top to the bottom
       c.lineWidth = strong ? 1.4 : 0.8;
       if (!strong) c.globalAlpha *= 0.55;
       c.beginPath();
@@ -244,14 +245,14 @@ export class Drawing {
         if (strong && !(g.isIn(pair.from, selected) || g.isIn(pair.to, selected)) && selected !== edge.from && selected !== edge.to) continue;
         const a = this.scene.boxes.get(pair.from), b = this.scene.boxes.get(pair.to);
         if (a && from?.open && pair.from !== edge.from) {
-          const x = a.x + a.width / 2, y = a.y + a.height;
+          const x = a.x + a.width / 2, y = reach > 0 ? a.y + a.height : a.y;
           c.moveTo(x, y);
-          c.bezierCurveTo(x, y + 30, start[0], start[1] - 30, start[0], start[1]);
+          c.bezierCurveTo(x, y + reach, start[0], start[1] - reach, start[0], start[1]);
         }
         if (b && to?.open && pair.to !== edge.to) {
-          const x = b.x + b.width / 2;
+          const x = b.x + b.width / 2, y = reach > 0 ? b.y : b.y + b.height;
           c.moveTo(end[0], end[1]);
-          c.bezierCurveTo(end[0], end[1] + 30, x, b.y - 30, x, b.y);
+          c.bezierCurveTo(end[0], end[1] + reach, x, y - reach, x, y);
         }
       }
       c.stroke();
@@ -259,8 +260,9 @@ export class Drawing {
     if (camera.scale > 0.25) {
       c.beginPath();
       c.moveTo(end[0], end[1]);
-      c.lineTo(end[0] - 4, end[1] - 8);
-      c.lineTo(end[0] + 4, end[1] - 8);
+      const back = points[points.length - 2][1] > end[1] ? 8 : -8;
+      c.lineTo(end[0] - 4, end[1] + back);
+      c.lineTo(end[0] + 4, end[1] + back);
       c.fill();
     }
     if (camera.scale > 0.7 && (strong || bundle.count > 1)) this.placeLabel(c, edge);

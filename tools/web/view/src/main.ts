@@ -4,6 +4,7 @@ import { h } from "../../common/dom";
 import { count } from "../../common/format";
 import { editorChoice } from "../../common/source";
 import { App, marks } from "./app";
+import { Beside } from "./beside";
 import { readGraphs } from "./graph";
 import { startLayout, warmUp } from "./layout";
 import { modes } from "./paint";
@@ -81,6 +82,13 @@ function build(app: App) {
       button("SVG", () => download(`${name()}.svg`, new Blob([svgOf(app.scene, app.painter)], { type: "image/svg+xml" })), "Save what is shown as SVG"),
       button("PNG", () => { void pngOf(app.scene, app.painter).then((blob) => (blob ? download(`${name()}.png`, blob) : app.say("The picture is too large."))); }, "Save what is shown as PNG"),
       button("?", () => help.showModal(), "Keys and help")));
+  const beside = app.graphs.length > 1 ? new Beside(app) : null;
+  if (beside) {
+    const both = h("input", { type: "checkbox", id: "both", onchange: () => { beside.show(both.checked); requestAnimationFrame(() => { if (app.selected >= 0) viewport.center(app.selected); }); } });
+    top.querySelector("#which")!.after(h("label", {}, both, " side by side"));
+    app.moved = () => beside.follow();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => beside.recolor());
+  }
   const which = top.querySelector<HTMLSelectElement>("#which");
   if (which) {
     which.setAttribute("aria-label", "Module");
@@ -88,7 +96,7 @@ function build(app: App) {
     app.changed = () => { previous(); which.value = String(app.current); };
   }
   page.replaceChildren(h("a", { class: "skip", href: "#stage", onclick: (event) => { event.preventDefault(); stage.focus(); } }, "To the graph"), top, h("nav", { "aria-label": "Groups around the selection" }, crumbs),
-    h("main", {}, stage, panel), h("footer", {}, legend, filterNote, status), help);
+    h("main", {}, stage, beside?.element ?? null, panel), h("footer", {}, legend, filterNote, status), help);
 
   stage.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -25,7 +25,7 @@ export function svgOf(scene: Scene, painter: Painter): string {
     if (!edge.routed) continue;
     out.push(`<polyline points="${edge.points.map((q) => `${n(q[0])},${n(q[1])}`).join(" ")}" fill="none" stroke="${quiet}"/>`);
     const end = edge.points[edge.points.length - 1];
-    out.push(`<path d="M${n(end[0])} ${n(end[1])}l-4 -8h8z" fill="${quiet}"/>`);
+    out.push(`<path d="M${n(end[0])} ${n(end[1])}l-4 ${edge.points[edge.points.length - 2][1] > end[1] ? 8 : -8}h8z" fill="${quiet}"/>`);
   }
   for (const box of scene.boxes.values()) {
     if (box.open) continue;

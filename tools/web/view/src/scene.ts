@@ -71,7 +71,8 @@ export class Scene {
     let boxes = this.shownChildren(this.graph.root).length;
     const queue = this.shownChildren(this.graph.root);
     const worthwhile = (node: number) => this.graph.hasChildren(node) && ["scope", "computation", "section"].includes(this.graph.kindOf(node));
-    for (;;) {
+    // Groups of one group each may be very deep.
+    for (let opened = 0; opened < limit; ++opened) {
       queue.sort((a, b) => this.graph.count[b] - this.graph.count[a]);
       const at = queue.findIndex((node) => worthwhile(node) && boxes - 1 + this.shownChildren(node).length <= limit);
       if (at < 0) return;

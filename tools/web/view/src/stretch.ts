@@ -142,18 +142,45 @@ class Stretcher {
   private routed(bands: Band[], bandOf: Map<number, number>, link: number): Route {
     const { from, to, route } = this.base.links[link];
     const first = bandOf.get(from)!, last = bandOf.get(to)!;
-    const begin = this.port(from, route[0][0], true), end = this.port(to, route[route.length - 1][0], false);
-    if (last <= first) {
-      // Against the flow: around the boxes. Each point moves with what is beside it.
-      const inner = route.slice(1, -1).map(([x, y]): [number, number] => {
-        let k = bands.findIndex((band) => y < band.bottom);
-        if (k < 0) k = bands.length - 1;
-        const band = bands[k];
-        const moved = y < band.top ? band.newTop - (band.top - y) : y > band.bottom ? band.newBottom + (y - band.bottom) : band.newTop + ((y - band.top) / (band.bottom - band.top)) * (band.newBottom - band.newTop);
-        return [this.passing(band, x), moved];
-      });
-      return [begin, ...inner, end];
+    // Lines against the flow leave at the top and come in at the bottom.
+    if (last < first && !this.isAtBottom(from, route[0]) && this.isAtBottom(to, route[route.length - 1])) {
+      return this.downwards(bands, to, from, last, first, [...route].reverse()).reverse();
     }
+    if (last > first && this.isAtBottom(from, route[0])) return this.downwards(bands, from, to, first, last, route);
+    return this.around(bands, from, to, route);
+  }
+
+  private isAtBottom(node: number, point: [number, number]) {
+    const at = this.base.at.get(node)!;
+    return point[1] > at.y + this.base.sizes.get(node)!.height / 2;
+  }
+
+  // A route that does not go from one layer to a later one: each point moves with what is beside it.
+  private around(bands: Band[], from: number, to: number, route: Route): Route {
+    const final = route[route.length - 1];
+    const begin = this.port(from, route[0][0], this.isAtBottom(from, route[0])), end = this.port(to, final[0], this.isAtBottom(to, final));
+    const inner = route.slice(1, -1).map(([x, y]): [number, number] => {
+      let k = bands.findIndex((band) => y < band.bottom);
+      if (k < 0) k = bands.length - 1;
+      const band = bands[k];
+      const moved = y < band.top ? band.newTop - (band.top - y) : y > band.bottom ? band.newBottom + (y - band.bottom) : band.newTop + ((y - band.top) / (band.bottom - band.top)) * (band.newBottom - band.newTop);
+      return [this.passing(band, x), moved];
+    });
+    const points: Route = [begin, ...inner, end];
+    // What was vertical stays so: outside of both ends, and at the boxes below or above them.
+    const middle = (route[0][0] + route[route.length - 1][0]) / 2;
+    for (let k = 1; k < route.length; ++k) {
+      if (Math.abs(route[k][0] - route[k - 1][0]) > 0.1) continue;
+      const [a, b] = [points[k - 1], points[k]];
+      if (k === 1) b[0] = a[0];
+      else if (k + 1 === route.length) a[0] = b[0];
+      else a[0] = b[0] = route[k][0] < middle ? Math.min(a[0], b[0]) : Math.max(a[0], b[0]);
+    }
+    return points;
+  }
+
+  private downwards(bands: Band[], from: number, to: number, first: number, last: number, route: Route): Route {
+    const begin = this.port(from, route[0][0], true), end = this.port(to, route[route.length - 1][0], false);
     const points: Route = [begin];
     let x = begin[0];
     for (let k = first; k < last; ++k) {
