@@ -155,6 +155,10 @@ constexpr NamedPredicate kPredicates[] = {
     {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
     {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
+    {"attributed",
+     [](Instruction i) {
+       return i.has(Attr::kSharding) || i.has(Attr::kFrontendAttributes) || i.has(Attr::kOperandPrecision);
+     }},
     {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
     {"counted",
      [](Instruction i) {
