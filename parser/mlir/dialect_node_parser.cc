@@ -190,6 +190,7 @@ NodeParser::Step NodeParser::StartLocation(Goal* goal, NodeId* value) {
     in_.TryConsume('#');
     const std::string name(in_.SuffixName());
     const NodeId found = FindAttributeAlias(name);
+    has_undefined_aliases_ = has_undefined_aliases_ || !found.valid();
     *value = found.valid() ? found : nodes_.Make(NodeKind::kAlias, name, {}, {});
     return Step::kValue;
   }

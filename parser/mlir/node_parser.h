@@ -46,8 +46,8 @@ class NodeParser {
   bool DefineAttributeAlias(std::string_view name, NodeId value);
   bool DefineTypeAlias(std::string_view name, NodeId value);
   NodeId FindAttributeAlias(std::string_view name) const;
-  // Returns a location with the definitions of its aliases in their place. Those without one stay.
-  NodeId Resolved(NodeId location);
+  // Returns true if a location had an alias that was not defined before it: a kAlias node.
+  bool has_undefined_aliases() const { return has_undefined_aliases_; }
 
  private:
   enum class Goal : uint8_t { kType, kAttribute, kLocation };
@@ -130,9 +130,9 @@ class NodeParser {
   std::vector<NodeId> values_;
   std::vector<int64_t> ints_;
   TextCache<KnownType, 1 << 10> known_types_;
+  bool has_undefined_aliases_ = false;
   absl::flat_hash_map<std::string, NodeId> attribute_aliases_;
   absl::flat_hash_map<std::string, NodeId> type_aliases_;
-  absl::flat_hash_map<uint32_t, NodeId> resolved_;  // locations; invalid: at work
 };
 
 }  // namespace hlokit::mlir

@@ -84,6 +84,8 @@ class OperationParser {
 
   // ---- parser.cc: the file ----
   bool ParseAlias();
+  // Replaces the location aliases that stand after their uses.
+  void ResolveLocations();
   bool ParseResources();
   void Recover();
 

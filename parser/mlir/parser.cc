@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "parser/mlir/operation_parser.h"
 
 namespace hlokit::mlir {
@@ -53,17 +57,74 @@ bool OperationParser::Run() {
       Recover();
     }
   }
-  // Aliases of locations may be defined after their uses.
-  for (Operation& made : m_.operations) {
-    if (made.location.valid()) made.location = nodes_.Resolved(made.location);
-  }
-  for (Value& value : m_.values) {
-    if (value.location.valid()) value.location = nodes_.Resolved(value.location);
-  }
+  if (!in_.sink()->has_errors() && nodes_.has_undefined_aliases()) ResolveLocations();
   return !in_.sink()->has_errors();
 }
 
 // ---- the file ----
+
+void OperationParser::ResolveLocations() {
+  NodeTable& nodes = m_.nodes;
+  absl::flat_hash_map<uint32_t, NodeId> resolved;
+  absl::flat_hash_set<uint32_t> open;
+  // Replaces the aliases in `root`; errors are reported at `range`, each alias once.
+  const auto resolve = [&](NodeId root, SourceRange range) {
+    if (!root.valid()) return root;
+    std::vector<std::pair<NodeId, bool>> pending = {{root, false}};
+    while (!pending.empty()) {
+      const auto [at, leaving] = pending.back();
+      pending.pop_back();
+      if (resolved.contains(at.value)) continue;
+      const bool alias = nodes.kind(at) == NodeKind::kAlias;
+      std::vector<NodeId> parts = nodes.children(at);
+      if (alias) {
+        const NodeId value = nodes_.FindAttributeAlias(nodes.text(at));
+        const bool location = value.valid() && (nodes.IsLocation(value) || nodes.kind(value) == NodeKind::kAlias);
+        const bool cycle = !leaving && open.contains(at.value);
+        if (!location || cycle) {
+          in_.Error(DiagnosticKind::kUnexpectedToken, range,
+                    StrCat("location alias '#", nodes.text(at), "' ",
+                           cycle            ? "is defined by itself"
+                           : !value.valid() ? "is never defined"
+                                            : "is no location"));
+          resolved[at.value] = nodes.Make(NodeKind::kUnknownLocation);
+          continue;
+        }
+        parts = {value};
+      }
+      if (!leaving) {
+        if (alias) open.insert(at.value);
+        pending.push_back({at, true});
+        for (NodeId part : parts) pending.push_back({part, false});
+        continue;
+      }
+      bool changed = false;
+      for (NodeId& part : parts) {
+        const NodeId known = resolved.at(part.value);
+        changed = changed || known != part;
+        part = known;
+      }
+      const Node node = nodes[at];
+      resolved[at.value] = alias     ? parts[0]
+                           : changed ? nodes.Make(node.kind, nodes.text(at), nodes.ints(at), parts)
+                                     : at;
+    }
+    return resolved.at(root.value);
+  };
+  for (Operation& op : m_.operations) {
+    const SourceRange range = m_.range(op);
+    op.location = resolve(op.location, range);
+    for (uint32_t i = 0; i < op.attribute_count; ++i) {
+      NodeId& value = m_.attributes[op.attribute_begin + i].value;
+      value = resolve(value, range);
+    }
+  }
+  for (Value& value : m_.values) {
+    if (!value.location.valid()) continue;
+    const OperationId parent = m_.regions[m_.blocks[value.block.value].region.value].parent;
+    value.location = resolve(value.location, parent.valid() ? m_.range(m_.op(parent)) : SourceRange{});
+  }
+}
 
 bool OperationParser::ParseAlias() {
   const bool type = in_.Peek() == '!';

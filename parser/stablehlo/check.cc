@@ -10,7 +10,37 @@ void CheckByInference(const mlir::Module& program, DiagnosticSink* sink) {
   Converter(program, {}, sink, nullptr).Check();
 }
 
+// For each value and operation the number of those before it that cannot be checked.
+void Converter::CountUnchecked() {
+  const auto is_static = [&](mlir::NodeId type) { return IsStatic(type); };
+  dynamic_values_.push_back(0);
+  array_values_.push_back(0);
+  for (const mlir::Value& value : program_.values) {
+    const bool array = nodes().kind(value.type) == mlir::NodeKind::kTensorType && !nodes().ints(value.type).empty();
+    dynamic_values_.push_back(dynamic_values_.back() + (is_static(value.type) ? 0 : 1));
+    array_values_.push_back(array_values_.back() + (array ? 1 : 0));
+  }
+  dynamic_operations_.push_back(0);
+  for (const Op& op : program_.operations) {
+    const absl::Span<const mlir::ValueId> operands = program_.operands_of(op);
+    const bool all = std::all_of(operands.begin(), operands.end(),
+                                 [&](mlir::ValueId value) { return value.valid() && is_static(program_.type(value)); });
+    dynamic_operations_.push_back(dynamic_operations_.back() + (all ? 0 : 1));
+  }
+}
+
+bool Converter::IsStatic(mlir::NodeId type) {
+  if (type.value >= static_types_.size()) static_types_.resize(type.value + 1, 2);
+  uint8_t& known = static_types_[type.value];
+  if (known == 2) {
+    const absl::StatusOr<Shape> shape = ShapeOfType(type);
+    known = shape.ok() && !shape->has_dynamic_dims() ? 1 : 0;
+  }
+  return known == 1;
+}
+
 void Converter::Check() {
+  CountUnchecked();
   for (uint32_t i = 0; i < program_.operations.size(); ++i) {
     if (program_.name(mlir::OperationId(i)) != "func.func" || sink_->limit_reached()) continue;
     OpenForCheck(mlir::OperationId(i));
@@ -63,34 +93,23 @@ bool Converter::CanCheck(const Op& op) {
   const std::string_view name = nodes().str(op.name);
   if (std::find(std::begin(kUnchecked), std::end(kUnchecked), name) != std::end(kUnchecked)) return false;
   if (op.operand_count > 1 && (name == "stablehlo.all_gather" || name == "stablehlo.all_to_all")) return false;
-  const auto is_static = [&](mlir::NodeId type) {
-    const absl::StatusOr<Shape> shape = ShapeOfType(type);
-    return shape.ok() && !shape->has_dynamic_dims();
-  };
   for (mlir::ValueId value : program_.operands_of(op)) {
-    if (!value.valid() || !is_static(program_.type(value)) || (!values_[value.value].valid() && !IsConstant(value))) {
+    if (!value.valid() || !IsStatic(program_.type(value)) || (!values_[value.value].valid() && !IsConstant(value))) {
       return false;
     }
   }
   for (size_t i = 0; i < op.result_count; ++i) {
-    if (!is_static(program_.type(program_.result(op, i)))) return false;
+    if (!IsStatic(program_.type(program_.result(op, i)))) return false;
   }
   for (mlir::RegionId id : program_.regions_of(op)) {
     const mlir::Region& region = program_.regions[id.value];
-    for (uint32_t v = region.value_begin; v < region.value_end; ++v) {
-      if (!is_static(program_.values[v].type)) return false;
-      // StableHLO's reducers may take arrays.
-      const bool reducer = RegionKind(name) == FrameKind::kApply;
-      if (reducer && nodes().kind(program_.values[v].type) == mlir::NodeKind::kTensorType &&
-          !nodes().ints(program_.values[v].type).empty() && name.find("reduce") != std::string_view::npos) {
-        return false;
-      }
+    if (dynamic_values_[region.value_begin] != dynamic_values_[region.value_end] ||
+        dynamic_operations_[region.operation_begin] != dynamic_operations_[region.operation_end]) {
+      return false;
     }
-    for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
-      for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
-        if (!value.valid() || !is_static(program_.type(value))) return false;
-      }
-    }
+    // StableHLO's reducers may take arrays.
+    const bool reducer = RegionKind(name) == FrameKind::kApply && name.find("reduce") != std::string_view::npos;
+    if (reducer && array_values_[region.value_begin] != array_values_[region.value_end]) return false;
   }
   return true;
 }

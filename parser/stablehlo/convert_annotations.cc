@@ -155,6 +155,32 @@ void Converter::AddFrontend(InstructionId id, std::string_view key, std::string_
   module_->SetAttr(id, Attr::kFrontendAttributes, EncodeFrontendAttributes(&context(), std::move(entries)).value);
 }
 
+// ---- attributes of MLIR ----
+
+void Converter::Keep(std::string_view name, NodeId value, KeptAttributes* kept) {
+  if (name.find('.') == std::string_view::npos) return;
+  kept->names.push_back(mutable_nodes().strings().Intern(name).value);
+  kept->values.push_back(value);
+}
+
+std::string Converter::TextOf(const KeptAttributes& kept) {
+  if (kept.names.empty()) return "";
+  return mlir::ToText(nodes(), mutable_nodes().Make(NodeKind::kDictionary, "", kept.names, kept.values));
+}
+
+void Converter::AddModuleFrontend(std::string_view key, std::string_view value) {
+  if (value.empty()) return;
+  ListId& list = module_->header().frontend_attributes;
+  std::vector<FrontendAttribute> entries;
+  if (list.valid()) entries = DecodeFrontendAttributes(context(), list);
+  const StringId name = context().strings.Intern(key);
+  for (const FrontendAttribute& entry : entries) {
+    if (entry.first == name) return;
+  }
+  entries.push_back({name, context().strings.Intern(value)});
+  list = EncodeFrontendAttributes(&context(), std::move(entries));
+}
+
 absl::Status Converter::SetSdySharding(InstructionId id, std::string_view text) {
   AddFrontend(id, kSdySharding, text);
   return SetSharding(id, text);
@@ -199,6 +225,8 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
 }
 
 absl::Status Converter::Annotate(const Op& op, InstructionId id) {
+  KeptAttributes kept;
+  const bool custom_call = nodes().str(op.name) == "stablehlo.custom_call";
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
     if (attribute.inherent) continue;
     if (module_->instruction(id).has(Attr::kSharding) && nodes().str(attribute.name).ends_with(".sharding")) continue;
@@ -213,9 +241,12 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
       status = SetFrontend(id, attribute.value);
     } else if (name == kBackendConfig && kind == NodeKind::kString) {
       module_->SetAttr(id, Attr::kBackendConfig, context().strings.Intern(nodes().text(attribute.value)).value);
+    } else if (custom_call || (name != "mhlo.attributes" && name != "mhlo.version")) {
+      Keep(name, attribute.value, &kept);
     }
     if (!status.ok()) return status;
   }
+  if (!kept.names.empty()) AddFrontend(id, kMlirAttributes, TextOf(kept));
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -17,11 +18,13 @@ absl::Status Converter::ConvertHeader() {
   std::string_view name = root_.valid() ? StringOf(program_.op(root_), "sym_name") : "";
   header.name = context().strings.Intern(name.empty() ? "main" : name);
   if (root_.valid()) {
+    KeptAttributes kept;
     for (const mlir::Attribute& attribute : program_.attributes_of(program_.op(root_))) {
-      absl::Status status = HeaderAttribute(nodes().str(attribute.name), attribute.value);
+      absl::Status status = HeaderAttribute(nodes().str(attribute.name), attribute.value, &kept);
       if (!status.ok())
         return Error(program_.op(root_), StrCat(nodes().str(attribute.name), " ", std::string(status.message())));
     }
+    AddModuleFrontend(kMlirModuleAttributes, TextOf(kept));
   }
   EntryLayout layout;
   const Computation entry = module_->entry();
@@ -31,7 +34,7 @@ absl::Status Converter::ConvertHeader() {
   return absl::OkStatus();
 }
 
-absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value) {
+absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, KeptAttributes* kept) {
   ModuleHeader& header = module_->header();
   const std::optional<int64_t> number = nodes().IntegerValue(value);
   const NodeKind kind = nodes().kind(value);
@@ -64,8 +67,34 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value) {
       header.input_output_alias.push_back(made);
     }
     SortAliases();
+  } else {
+    Keep(key, value, kept);
   }
   return absl::OkStatus();
+}
+
+// Attributes of the results of main, and of main itself, that HLO has no place for.
+void Converter::KeepFunctionAttributes(const Op& function) {
+  KeptAttributes own;
+  for (const mlir::Attribute& attribute : program_.attributes_of(function)) {
+    if (!attribute.inherent) Keep(nodes().str(attribute.name), attribute.value, &own);
+  }
+  AddModuleFrontend(kMlirFunctionAttributes, TextOf(own));
+  const NodeId list = Attribute(function, "res_attrs");
+  if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return;
+  std::string text;
+  bool any = false;
+  for (NodeId attributes : nodes().children(list)) {
+    if (nodes().kind(attributes) != NodeKind::kDictionary) return;
+    KeptAttributes kept;
+    for (size_t i = 0; i < nodes().child_count(attributes); ++i) {
+      const std::string name(nodes().str(StringId(static_cast<uint32_t>(nodes().ints(attributes)[i]))));
+      if (name != "mhlo.sharding" && name != "sdy.sharding") Keep(name, nodes().child(attributes, i), &kept);
+    }
+    any = any || !kept.names.empty();
+    StrAppend(&text, text.empty() ? "[" : ", ", kept.names.empty() ? "{}" : TextOf(kept));
+  }
+  if (any) AddModuleFrontend(kMlirResultAttributes, text + "]");
 }
 
 void Converter::SortAliases() {
@@ -78,6 +107,7 @@ void Converter::SortAliases() {
 
 // Shardings of the results of main, onto its root.
 absl::Status Converter::ResultAttributes(const Op& function) {
+  KeepFunctionAttributes(function);
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   const InstructionId root = module_->entry().root().id();
@@ -165,7 +195,8 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
     const NodeId attributes = nodes().child(list, i);
     if (static_cast<int64_t>(i) >= module_->computation(frame().computation).parameter_count()) break;
     const InstructionId parameter = module_->computation(frame().computation).parameter(static_cast<int64_t>(i)).id();
-    const absl::Span<const int64_t> names = nodes().ints(attributes);
+    const Ints names(nodes().ints(attributes).begin(), nodes().ints(attributes).end());
+    KeptAttributes kept;
     for (size_t k = 0; k < names.size(); ++k) {
       const std::string_view key = nodes().str(StringId(static_cast<uint32_t>(names[k])));
       const NodeId value = nodes().child(attributes, k);
@@ -190,15 +221,19 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
         if (const std::optional<Ints> flags = nodes().Integers(value)) {
           module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(*flags));
         }
+      } else {
+        Keep(key, value, &kept);
       }
       if (!status.ok()) return Error(function, StrCat("argument ", i, " ", std::string(status.message())));
     }
+    if (!kept.names.empty()) AddFrontend(parameter, kMlirAttributes, TextOf(kept));
   }
   SortAliases();
   return absl::OkStatus();
 }
 
-// A frame is a name around a file position; those of callers are the parents of those of callees.
+// A frame is a name around a file position, or a file position of a call site; those of callers are the parents of
+// those of callees.
 int64_t Converter::StackFrameOf(NodeId location) {
   StackFrames& tables = module_->header().stack_frames;
   const auto index = [](auto* list, const auto& value, const auto& same) {
@@ -209,25 +244,26 @@ int64_t Converter::StackFrameOf(NodeId location) {
     return static_cast<int32_t>(list->size());
   };
   int64_t parent = 0;
-  std::vector<NodeId> pending = {location};
+  std::vector<std::pair<NodeId, bool>> pending = {{location, false}};  // true: of a call site
   constexpr size_t kMaxParts = 256;
   for (size_t parts = 0; !pending.empty() && parts < kMaxParts; ++parts) {
-    const NodeId at = pending.back();
+    const auto [at, of_call] = pending.back();
     pending.pop_back();
     const NodeKind kind = nodes().kind(at);
+    const bool bare = of_call && kind == NodeKind::kFileLocation;
     if (kind == NodeKind::kCallSiteLocation) {
-      pending.push_back(nodes().child(at, 0));
-      pending.push_back(nodes().child(at, 1));  // the caller first
-    } else if (kind == NodeKind::kNameLocation && nodes().child_count(at) != 0) {
-      const NodeId child = nodes().child(at, 0);
+      pending.push_back({nodes().child(at, 0), true});
+      pending.push_back({nodes().child(at, 1), true});  // the caller first
+    } else if (bare || (kind == NodeKind::kNameLocation && nodes().child_count(at) != 0)) {
+      const NodeId child = bare ? at : nodes().child(at, 0);
       if (nodes().kind(child) != NodeKind::kFileLocation) {
-        pending.push_back(child);
+        pending.push_back({child, of_call});
         continue;
       }
       const absl::Span<const int64_t> position = nodes().ints(child);
       if (std::any_of(position.begin(), position.end(), [](int64_t n) { return n < 0 || n > INT32_MAX; })) continue;
       const StringId file = context().strings.Intern(nodes().text(child)),
-                     function = context().strings.Intern(nodes().text(at));
+                     function = context().strings.Intern(bare ? std::string_view() : nodes().text(at));
       FileLocation place;
       place.file_name_id = index(&tables.file_names, file, [&](StringId other) { return other == file; });
       place.function_name_id =

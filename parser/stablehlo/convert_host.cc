@@ -127,7 +127,39 @@ absl::Status Converter::ConvertRaggedAllToAll(const Op& op) {
   return Emit(op, Opcode::kRaggedAllToAll, operands(op), attrs);
 }
 
+// As jax.export and others serialize them: @mhlo.erf(...) {mhlo.attributes = {...}, mhlo.version = 1}.
+std::optional<absl::Status> Converter::ConvertRecomposed(const Op& op) {
+  constexpr std::string_view kPrefix = "mhlo.";
+  const std::string_view target = StringOf(op, "call_target_name");
+  if (!target.starts_with(kPrefix) || IntOf(op, "mhlo.version", 1) != 1) return std::nullopt;
+  const NodeId attributes = Attribute(op, "mhlo.attributes");
+  const bool any = attributes.valid();
+  if (any && nodes().kind(attributes) != NodeKind::kDictionary) return std::nullopt;
+  Op made = op;
+  const std::string name = StrCat("chlo.", target.substr(kPrefix.size()));
+  if (target == "mhlo.topk") {
+    const std::optional<int64_t> k = any ? nodes().IntegerValue(nodes().Entry(attributes, "k")) : std::nullopt;
+    if (!k || op.operand_count != 1 || op.result_count != 2) return std::nullopt;
+    const NodeId largest = nodes().Entry(attributes, "largest");
+    const bool is_largest = !largest.valid() || nodes().IntegerValue(largest).value_or(1) != 0;
+    made.name = mutable_nodes().strings().Intern("mhlo.topk");
+    made.definition = mlir::FindDefinition("mhlo.topk");
+    return EmitTuple(made, Opcode::kTopK, operands(op),
+                     {Int(Attr::kK, *k), {Attr::kLargest, is_largest}, {Attr::kIsStable, 1}});
+  }
+  made.definition = mlir::FindDefinition(name);
+  if (made.definition == nullptr || !made.definition->attributes.empty() || !IsConvertible(made) ||
+      !made.definition->operand_counts.Contains(op.operand_count) ||
+      !made.definition->result_counts.Contains(op.result_count) || op.region_count != 0) {
+    return std::nullopt;
+  }
+  if (any && nodes().child_count(attributes) != 0) return std::nullopt;
+  made.name = mutable_nodes().strings().Intern(name);
+  return Dispatch(made);
+}
+
 absl::Status Converter::ConvertCustomCall(const Op& op) {
+  if (std::optional<absl::Status> recomposed = ConvertRecomposed(op)) return *std::move(recomposed);
   if (StringOf(op, "call_target_name") == "ApproxTopK") return ConvertApproxTopK(op);
   const NodeId dictionary = Attribute(op, "backend_config");
   if (StringOf(op, "call_target_name") == "ragged_all_to_all" && dictionary.valid() &&

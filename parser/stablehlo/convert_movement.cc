@@ -10,6 +10,10 @@ namespace hlokit::stablehlo {
 using mlir::NodeId;
 
 absl::Status Converter::ConvertIota(const Op& op) {
+  absl::StatusOr<Shape> shape = ResultShape(op);
+  if (!shape.ok()) return shape.status();
+  // HLO has no size that is computed.
+  if (op.operand_count != 0 && shape->has_dynamic_dims()) return ConvertNone(op);
   return Emit(op, Opcode::kIota, {}, {Int(Attr::kIotaDimension, IntOf(op, "iota_dimension"))});
 }
 
@@ -18,6 +22,7 @@ absl::Status Converter::ConvertBroadcastInDim(const Op& op) {
   if (!dimensions.ok()) return dimensions.status();
   absl::StatusOr<Shape> shape = ResultShape(op);
   if (!shape.ok()) return shape.status();
+  if (op.operand_count == 2 && shape->has_dynamic_dims()) return ConvertNone(op);
   InstructionId input = operand(op, 0);
   const Shape from = shape_of(input);
   if (!from.IsArray() || static_cast<int64_t>(dimensions->size()) != from.rank()) {

@@ -68,6 +68,14 @@ Opcode Converter::OpcodeOf(const Op& op) {
   return op.definition == nullptr ? Opcode::kUnknown : kOpcodes[op.definition->row];
 }
 
+bool Converter::IsConvertible(const Op& op) {
+  static constexpr std::string_view kConverters[] = {
+#define OP(name, operands, attributes, regions, results, format, converter, opcode) #converter,
+#include "parser/mlir/operations.def"
+  };
+  return op.definition != nullptr && kConverters[op.definition->row] != "None";
+}
+
 absl::Status Converter::Error(const Op& op, std::string_view message) const {
   return absl::InvalidArgumentError(StrCat("'", nodes().str(op.name), "' op ", message));
 }
@@ -195,8 +203,10 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     // The name of the argument in the location, if it has one.
     std::string parameter = StrCat("Arg_", i);
     const mlir::NodeId location = program_.values[argument.value].location;
+    metadata_ = MetadataId();
     if (location.valid() && nodes().kind(location) == mlir::NodeKind::kNameLocation) {
       if (std::string cleaned = CleanName(nodes().text(location)); !cleaned.empty()) parameter = std::move(cleaned);
+      metadata_ = MetadataOf(location);
     }
     const Result made = b().Parameter(i, *shape, parameter);
     if (!made.ok()) return made.status();
@@ -353,7 +363,7 @@ absl::Status Converter::PrepareOperands(const Op& op) {
 absl::Status Converter::Step() {
   if (!frame().op.valid()) return CloseFrame();
   const Op& op = program_.op(frame().op);
-  if (op.definition != nullptr && frame().computations.size() < op.region_count &&
+  if (IsConvertible(op) && frame().computations.size() < op.region_count &&
       nodes().str(op.name) != "stablehlo.composite") {
     if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");
     return OpenRegion(op, frame().computations.size());

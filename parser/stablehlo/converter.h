@@ -74,6 +74,9 @@ class Converter {
   // Gives the results of an operation that is not converted values of their types.
   void MakeUnknown(const Op& op);
   bool CanCheck(const Op& op);
+  // Returns true for static types that HLO has.
+  bool IsStatic(mlir::NodeId type);
+  void CountUnchecked();
 
   // ---- converter.cc ----
   bool FindFunctions();
@@ -157,13 +160,24 @@ class Converter {
   // The shardings of the results of an operation; empty if it has none.
   std::vector<ListId> LeavesOf(const Op& op);
   void AddFrontend(InstructionId id, std::string_view key, std::string_view value);
+  // Adds an attribute that HLO has no place for to `kept`, if a dialect's prefix says that it is none of the operation.
+  struct KeptAttributes {
+    Ints names;
+    std::vector<mlir::NodeId> values;
+  };
+  void Keep(std::string_view name, mlir::NodeId value, KeptAttributes* kept);
+  // Their text; "" if there are none.
+  std::string TextOf(const KeptAttributes& kept);
+  // Adds a frontend attribute of the module; none if `value` is empty.
+  void AddModuleFrontend(std::string_view key, std::string_view value);
   absl::Status FindMeshes();
   absl::Status SetFrontend(InstructionId id, mlir::NodeId dictionary);
   absl::StatusOr<ListId> FrontendAttributes(mlir::NodeId dictionary);
 
   // ---- header: convert_header.cc ----
   absl::Status ConvertHeader();
-  absl::Status HeaderAttribute(std::string_view key, mlir::NodeId value);
+  absl::Status HeaderAttribute(std::string_view key, mlir::NodeId value, KeptAttributes* kept);
+  void KeepFunctionAttributes(const Op& function);
   absl::Status ResultAttributes(const Op& function);
   void SortAliases();
   void NameInstructions();
@@ -243,6 +257,8 @@ class Converter {
   absl::Status ConvertRecv(const Op& op);
   absl::Status ConvertCustomCall(const Op& op);
   absl::Status ConvertRaggedAllToAll(const Op& op);
+  // An operation of CHLO or MHLO that was serialized as a custom call; nullopt if it is none.
+  std::optional<absl::Status> ConvertRecomposed(const Op& op);
   absl::Status ConvertApproxTopK(const Op& op);
   absl::Status AnnotateTransfer(const Op& op, InstructionId id);
   absl::Status ConvertConditional(const Op& op);
@@ -276,6 +292,8 @@ class Converter {
   Result BroadcastTo(InstructionId id, absl::Span<const int64_t> sizes, absl::Span<const int64_t> dimensions);
   // The opcode of the row.
   static Opcode OpcodeOf(const Op& op);
+  // Returns false for operations that HLO has no place for.
+  static bool IsConvertible(const Op& op);
 
   const mlir::Module& program_;
   const ConvertOptions options_;
@@ -293,8 +311,12 @@ class Converter {
   std::map<std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>, int32_t> file_locations_;
   std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_place_;
   SdyMeshes meshes_;
-  int64_t regions_ = 0;  // named so far
+  int64_t regions_ = 0;              // named so far
   std::vector<Shape> known_shapes_;  // by mlir::NodeId of the type
+  // ---- check.cc ----
+  std::vector<uint8_t> static_types_;  // by mlir::NodeId of the type; 2: not known yet
+  // Of values and operations, the numbers of those before each that are not static, and of values that are arrays.
+  std::vector<uint32_t> dynamic_values_, array_values_, dynamic_operations_;
 };
 
 }  // namespace hlokit::stablehlo

@@ -12,6 +12,13 @@
 
 namespace hlokit::stablehlo {
 
+// The frontend attributes that have the attributes of MLIR that HLO has no place for, as MLIR prints them: those of an
+// operation or argument on its instruction, those of the results and of the function main and of the module on the
+// module.
+inline constexpr std::string_view kMlirAttributes = "mlir.attributes";
+inline constexpr std::string_view kMlirResultAttributes = "mlir.result_attributes";
+inline constexpr std::string_view kMlirFunctionAttributes = "mlir.function_attributes";
+inline constexpr std::string_view kMlirModuleAttributes = "mlir.module_attributes";
 // The discardable attribute that keeps the backend_config of an operation that has none of its own.
 inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
 

@@ -6,6 +6,7 @@
 #include "ir/text/attribute_text.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/printer.h"
+#include "parser/mlir/node_parser.h"
 #include "parser/stablehlo/exporter.h"
 
 namespace hlokit::stablehlo {
@@ -14,6 +15,55 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 absl::Span<const int64_t> Exporter::OrderOf(Shape shape) { return shape.layout()->minor_to_major; }
+
+// ---- attributes of MLIR, kept as text ----
+
+NodeId Exporter::ParseAttribute(std::string_view text, NodeKind kind) {
+  const std::string stored(text);
+  DiagnosticSink sink;
+  mlir::Cursor in(stored, &sink);
+  mlir::NodeLimits limits;
+  limits.max_nesting = 1 << 10;
+  limits.max_literal_bytes = int64_t{1} << 20;
+  const NodeId value = mlir::NodeParser(&in, &n(), limits).ParseAttribute();
+  return value.valid() && in.AtEnd() && n().kind(value) == kind ? value : NodeId();
+}
+
+bool Exporter::AddParsed(std::string_view text, Attributes* attributes) {
+  const NodeId dictionary = ParseAttribute(text, NodeKind::kDictionary);
+  if (!dictionary.valid()) return false;
+  for (size_t i = 0; i < n().child_count(dictionary); ++i) {
+    const std::string_view name = n().str(StringId(static_cast<uint32_t>(n().ints(dictionary)[i])));
+    const auto same = [&](const NamedAttribute& other) { return other.name == name; };
+    if (std::any_of(attributes->begin(), attributes->end(), same)) continue;
+    attributes->push_back({name, n().child(dictionary, i)});
+  }
+  return true;
+}
+
+std::optional<std::string_view> Exporter::FrontendAttributeOf(std::optional<uint32_t> list,
+                                                              std::string_view name) const {
+  if (!list || !ListId(*list).valid()) return std::nullopt;
+  const Context& context = module_.context();
+  for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
+    if (context.str(entry.first) == name) return context.str(entry.second);
+  }
+  return std::nullopt;
+}
+
+// Of main.
+void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable) {
+  const uint32_t list = module_.header().frontend_attributes.value;
+  if (const auto text = FrontendAttributeOf(list, kMlirFunctionAttributes)) AddParsed(*text, discardable);
+  if (const auto text = FrontendAttributeOf(list, kMlirResultAttributes)) {
+    const NodeId array = ParseAttribute(*text, NodeKind::kArray);
+    if (!array.valid() || n().child_count(array) != results) return;
+    for (NodeId each : n().children(array)) {
+      if (n().kind(each) != NodeKind::kDictionary) return;
+    }
+    attributes->push_back({"res_attrs", array});
+  }
+}
 
 Exporter::Attributes Exporter::Discardable(Instruction instruction) {
   Attributes attributes;
@@ -26,14 +76,23 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     std::vector<NodeId> values;
     const Opcode opcode = instruction.opcode();
     const bool transfer = opcode == Opcode::kSend || opcode == Opcode::kRecv;
+    const bool composite = instruction.bool_attr(Attr::kIsComposite);
+    std::string_view kept;
     for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
       if (transfer && context.str(entry.first) == kSourceTargetPairs) continue;  // the operation's own
+      if (composite && context.str(entry.first).starts_with("composite.")) continue;
+      if (context.str(entry.first) == kMlirAttributes) {
+        kept = context.str(entry.second);
+        if (ParseAttribute(kept, NodeKind::kDictionary).valid()) continue;
+        kept = {};
+      }
       names.push_back(n().strings().Intern(context.str(entry.first)).value);
       values.push_back(n().String(context.str(entry.second)));
     }
     if (!names.empty()) {
       attributes.push_back({"mhlo.frontend_attributes", n().Make(NodeKind::kDictionary, "", names, values)});
     }
+    if (!kept.empty()) AddParsed(kept, &attributes);
   }
   if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
     std::string text;
@@ -111,13 +170,21 @@ Exporter::Attributes Exporter::HeaderAttributes() {
   if (header.frontend_attributes.valid()) {
     Ints names;
     std::vector<NodeId> values;
+    std::string_view kept;
     for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, header.frontend_attributes)) {
+      const std::string_view key = context.str(entry.first);
+      if (key == kMlirResultAttributes || key == kMlirFunctionAttributes) continue;
+      if (key == kMlirModuleAttributes) {
+        kept = context.str(entry.second);
+        continue;
+      }
       names.push_back(n().strings().Intern(context.str(entry.first)).value);
       values.push_back(n().String(context.str(entry.second)));
     }
     if (!names.empty()) {
       attributes.push_back({"mhlo.frontend_attributes", n().Make(NodeKind::kDictionary, "", names, values)});
     }
+    if (!kept.empty()) AddParsed(kept, &attributes);
   }
   const bool several = IsUnpacked(module_.entry().root().shape());
   std::vector<NodeId> aliases;
@@ -159,8 +226,8 @@ NodeId Exporter::LocationOf(Instruction instruction) {
     };
     const NodeId position =
         file(text(tables.file_names, place.file_name_id), place.line, place.column, place.end_line, place.end_column);
-    frames.push_back(
-        n().Make(NodeKind::kNameLocation, text(tables.function_names, place.function_name_id), {}, {&position, 1}));
+    const std::string_view function = text(tables.function_names, place.function_name_id);
+    frames.push_back(function.empty() ? position : n().Make(NodeKind::kNameLocation, function, {}, {&position, 1}));
   }
   NodeId location;
   for (size_t i = frames.size(); i-- > 0;) {

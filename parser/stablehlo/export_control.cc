@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, calls, tuples, and transfers to and from the host.
 #include <algorithm>
+#include <charconv>
 
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
@@ -79,6 +80,24 @@ absl::Status Exporter::ExportCall(Instruction instruction) {
   const Computation called = CalledBy(instruction);
   if (called.parameter_count() != instruction.operand_count()) return Unsupported(instruction, "operands that follow");
   const NodeId symbol = n().Make(NodeKind::kSymbol, functions_[called.id().value], {}, {});
+  const std::optional<uint32_t> frontend = instruction.payload(Attr::kFrontendAttributes);
+  const std::optional<std::string_view> name = FrontendAttributeOf(frontend, "composite.name");
+  if (instruction.bool_attr(Attr::kIsComposite) && name) {
+    Attributes composite = {{"name", n().String(*name)}, {"decomposition", symbol}};
+    if (const auto text = FrontendAttributeOf(frontend, "composite.attributes"); text && *text != "{}") {
+      const NodeId dictionary = ParseAttribute(*text, NodeKind::kDictionary);
+      if (!dictionary.valid()) return Unsupported(instruction, "its composite.attributes");
+      composite.push_back({"composite_attributes", dictionary});
+    }
+    if (const auto text = FrontendAttributeOf(frontend, "composite.version"); text && *text != "0") {
+      int32_t version = 0;
+      const char* const end = text->data() + text->size();
+      const auto [stop, error] = std::from_chars(text->data(), end, version);
+      if (error != std::errc() || stop != end) return Unsupported(instruction, "its composite.version");
+      composite.push_back({"version", I32(version)});
+    }
+    return Define(instruction, "stablehlo.composite", OperandsOf(instruction), composite);
+  }
   const Attributes attributes = {{"callee", symbol}};
   if (instruction.opcode() != Opcode::kAsyncStart) {
     return Define(instruction, "func.call", OperandsOf(instruction), attributes);

@@ -191,9 +191,11 @@ absl::Status Exporter::CloseFrame() {
     if (const NodeId arguments = ArgumentAttributes(closed.computation); arguments.valid()) {
       attributes.push_back({"arg_attrs", arguments});
     }
+    Attributes discardable;
+    if (entry) AddFunctionAttributes(results.size(), &attributes, &discardable);
     frames_.push_back({});
     frames_.back().block = top_block_;
-    Emit("func.func", {}, attributes, {}, {closed.region});
+    Emit("func.func", {}, attributes, {}, {closed.region}, discardable);
     frames_.pop_back();
   } else {
     frames_.back().regions.push_back(closed.region);

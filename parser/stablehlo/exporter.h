@@ -8,6 +8,7 @@
 #define HLOKIT_PARSER_STABLEHLO_EXPORTER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -175,6 +176,13 @@ class Exporter {
   // Minor to major.
   static absl::Span<const int64_t> OrderOf(Shape shape);
   mlir::NodeId Dictionary(const Attributes& attributes);
+  // Parses an attribute of the kind; invalid if the text is none.
+  mlir::NodeId ParseAttribute(std::string_view text, mlir::NodeKind kind);
+  // Adds the entries of a dictionary that `attributes` does not have. Returns false if the text is no dictionary.
+  bool AddParsed(std::string_view text, Attributes* attributes);
+  // The value of a frontend attribute; nullopt if there is none.
+  std::optional<std::string_view> FrontendAttributeOf(std::optional<uint32_t> list, std::string_view name) const;
+  void AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable);
   // Shardings, frontend attributes.
   Attributes Discardable(Instruction instruction);
   // Of the parameters of a function; invalid if there are none.
