@@ -82,6 +82,7 @@ absl::StatusOr<ArrayFile> ArrayFile::OpenSource(std::shared_ptr<const ByteSource
     case ArrayFormat::kSafetensors: {
       absl::StatusOr<SafetensorsIndex> index = OpenSafetensors(std::move(source));
       if (!index.ok()) return index.status();
+      file.is_ordered_ = false;
       std::sort(index->tensors.begin(), index->tensors.end(),
                 [](const auto& a, const auto& b) { return CountsBefore(a.first, b.first); });
       for (auto& [name, array] : index->tensors) {

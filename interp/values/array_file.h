@@ -38,6 +38,8 @@ class ArrayFile {
   // Returns the names of the arrays: that of a .npy file is empty, those of the others are in the order of the file for
   // .npz, and, because safetensors files have none, in the order in which people count (x2 before x10) for those.
   const std::vector<std::string>& names() const { return names_; }
+  // Returns true if the order of names() is that of the file, false if it only follows from the names.
+  bool is_ordered() const { return is_ordered_; }
   // Returns the number of the array, nullopt if there is none of this name.
   std::optional<size_t> Find(std::string_view name) const;
   // Returns the array's description. A deflated one is read whole; RESOURCE_EXHAUSTED if it has more than
@@ -49,6 +51,7 @@ class ArrayFile {
 
   void Index();
 
+  bool is_ordered_ = true;
   std::vector<std::string> names_;
   std::map<std::string, size_t, std::less<>> by_name_;
   std::vector<StoredArray> arrays_;    // of .npy and safetensors

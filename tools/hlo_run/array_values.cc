@@ -43,10 +43,32 @@ absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, S
   return interp::ReadArray(*array, shape);
 }
 
-// Returns the number of the array of each leaf of all devices; leaves without elements have 0.
+// Returns true if names say an order: one word with different numbers, such as arr_0, arr_1; `deviceN.` may be before
+// it.
+bool AreNumbered(absl::Span<const std::string> names) {
+  constexpr std::string_view kDigits = "0123456789", kDevice = "device";
+  std::string_view first;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string_view name = names[i];
+    if (name.starts_with(kDevice)) {
+      const size_t dot = name.find_first_not_of(kDigits, kDevice.size());
+      if (dot != std::string_view::npos && dot > kDevice.size() && name[dot] == '.') name.remove_prefix(dot + 1);
+    }
+    const size_t end = name.find_last_not_of(kDigits) + 1;  // 0 if all are digits
+    if (end == name.size()) return false;
+    name = name.substr(0, end);
+    if (i == 0) first = name;
+    if (name != first) return false;
+  }
+  return true;
+}
+
+// Returns the number of the array of each leaf of all devices; leaves without elements have 0. `by_order`: no name of a
+// leaf is in the file.
 absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file, absl::Span<const LeafNames> names,
                                                    absl::Span<const Shape> shapes, int64_t devices,
-                                                   std::string_view noun) {
+                                                   std::string_view noun, bool* by_order) {
+  *by_order = false;
   std::vector<size_t> arrays;
   std::optional<size_t> missing;
   bool any = false;
@@ -75,6 +97,22 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
     return absl::InvalidArgumentError(StrCat("the file has ", count, count == 1 ? " array" : " arrays",
                                              ", none with the name of a leaf, such as `", names[*missing][0],
                                              "`; the program has ", each, " ", noun, "s"));
+  }
+  *by_order = each > 1 && !AreNumbered(file.names());
+  if (*by_order && !file.is_ordered()) {
+    // The wrong one of two arrays would not be noticed.
+    std::vector<std::pair<std::string, size_t>> kinds;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (shapes[i].IsArray()) kinds.emplace_back(ToString(shapes[i], /*with_layout=*/false), i);
+    }
+    std::sort(kinds.begin(), kinds.end());
+    for (size_t i = 1; i < kinds.size(); ++i) {
+      if (kinds[i].first != kinds[i - 1].first) continue;
+      const size_t a = kinds[i - 1].second, b = kinds[i].second;
+      return absl::InvalidArgumentError(StrCat("no array has the name of a leaf, such as `", names[a][0], "` or `",
+                                               names[a].back(), "`, and the file has no order: which one is ", noun,
+                                               " ", a, " and which ", b, ", both ", kinds[i].first, "?"));
+    }
   }
   size_t next = 0;
   for (size_t k = 0; k < arrays.size(); ++k) {
@@ -118,10 +156,21 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     ShowFileError(file.status(), path, diagnostics);
     return std::nullopt;
   }
-  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun);
+  bool by_order = false;
+  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun, &by_order);
   if (!arrays.ok()) {
     ShowFileError(arrays.status(), path, diagnostics);
     return std::nullopt;
+  }
+  if (by_order) {
+    std::string order;
+    constexpr size_t kShown = 4;
+    for (size_t i = 0; i < file->names().size() && i < kShown; ++i) {
+      StrAppend(&order, i == 0 ? "`" : ", `", file->names()[i], "`");
+    }
+    if (file->names().size() > kShown) order += ", ...";
+    diagnostics->ShowWarning(path, StrCat("no array has the name of a leaf, such as `", names[0][0], "` or `",
+                                          names[0].back(), "`: they are taken in the order ", order));
   }
   std::vector<Literal> values;
   for (size_t k = 0; k < arrays->size(); ++k) {

@@ -85,6 +85,11 @@ bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const 
   const int64_t devices = evaluator.num_devices();
   const int lists = file->argument_lists();
   if (lists != 1 && lists != devices) {
+    if (devices == 1 && module.header().num_partitions <= 1) {
+      return fail(StrCat("the snapshot has the arguments of ", lists,
+                         " partitions of a program that is not partitioned yet, and each has its part alone: specify "
+                         "whole arguments with --args, or --seed"));
+    }
     return fail(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ", devices,
                        " devices: specify --partitions=", lists, ", or arguments"));
   }
