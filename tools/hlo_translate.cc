@@ -133,10 +133,10 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
 std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::InputPart& part,
                          cli::DiagnosticReporter* diagnostics) {
   if (FormatOf(flags) != kArtifact) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
-  absl::StatusOr<std::string> bytes = bytecode::WriteArtifact(program);
-  if (bytes.ok()) return *std::move(bytes);
-  diagnostics->ShowError(part.label(), std::string(bytes.status().message()), cli::kRejected);
-  return "";
+  DiagnosticSink sink;
+  std::optional<std::string> bytes = bytecode::WriteArtifact(program, &sink);
+  diagnostics->Show(sink, *part.source);
+  return bytes.value_or("");
 }
 
 int Run(int argc, char** argv) {

@@ -315,4 +315,42 @@ NodeId NodeParser::FindAttributeAlias(std::string_view name) const {
   return found == attribute_aliases_.end() ? NodeId() : found->second;
 }
 
+NodeId NodeParser::Resolved(NodeId location) {
+  std::vector<std::pair<NodeId, bool>> pending = {{location, false}};
+  while (!pending.empty()) {
+    const auto [id, leaving] = pending.back();
+    pending.pop_back();
+    if (!leaving && resolved_.contains(id.value)) continue;
+    const bool alias = nodes_.kind(id) == NodeKind::kAlias;
+    if (!alias && !nodes_.IsLocation(id)) {
+      resolved_[id.value] = id;
+      continue;
+    }
+    std::vector<NodeId> children;
+    if (!alias) {
+      children = nodes_.children(id);
+    } else if (const NodeId found = FindAttributeAlias(nodes_.text(id)); found.valid()) {
+      children.push_back(found);
+    }
+    if (!leaving) {
+      resolved_[id.value] = NodeId();
+      pending.push_back({id, true});
+      for (NodeId child : children) pending.push_back({child, false});
+      continue;
+    }
+    for (NodeId& child : children) {
+      child = resolved_[child.value];
+      if (!child.valid()) child = nodes_.Make(NodeKind::kUnknownLocation);  // it is part of itself
+    }
+    if (alias) {
+      resolved_[id.value] = children.empty() ? id : children[0];
+      continue;
+    }
+    const std::vector<int64_t> ints(nodes_.ints(id).begin(), nodes_.ints(id).end());
+    const std::string text(nodes_.text(id));
+    resolved_[id.value] = nodes_.Make(nodes_.kind(id), text, ints, children);
+  }
+  return resolved_[location.value];
+}
+
 }  // namespace hlokit::mlir

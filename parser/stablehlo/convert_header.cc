@@ -246,7 +246,7 @@ int64_t Converter::StackFrameOf(NodeId location) {
         frame.file_location_id = static_cast<int32_t>(tables.file_locations.size());
         file_locations_.emplace(key, frame.file_location_id);
       }
-      frame.parent_frame_id = static_cast<int32_t>(parent);
+      frame.parent_frame_id = static_cast<int32_t>(parent + 1);  // 1: none
       const auto pair = std::pair(frame.file_location_id, frame.parent_frame_id);
       if (const auto found = frames_by_place_.find(pair); found != frames_by_place_.end()) {
         parent = found->second;

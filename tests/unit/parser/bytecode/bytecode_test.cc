@@ -257,8 +257,8 @@ std::string ThroughArtifact(const std::string& text) {
   DiagnosticSink sink;
   const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, source->text(), {}, &sink);
   if (program == nullptr) return "text: " + sink.diagnostics()[0].message;
-  const absl::StatusOr<std::string> bytes = WriteArtifact(program.get());
-  if (!bytes.ok()) return std::string(bytes.status().message());
+  const std::optional<std::string> bytes = WriteArtifact(program.get(), &sink);
+  if (!bytes) return sink.diagnostics()[0].message;
   auto written = std::make_shared<const SourceBuffer>("artifact", *bytes);
   const std::unique_ptr<mlir::Module> again = ReadArtifact(written, written->text(), {}, &sink);
   return again == nullptr ? "artifact: " + sink.diagnostics()[0].message : mlir::PrintMlir(*again, {false, true});
