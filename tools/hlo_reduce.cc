@@ -36,6 +36,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-reduce dump.hlo --diagnostic='duplicate name' --command='other-tool {}' -o small.hlo
   hlo-reduce dump.hlo --nan --run-seed=3 -o small.hlo
                                             where a NaN comes from
+  hlo-reduce dump.hlo --pattern='dot(convert(%x), _)' --where='bytes>1e6' -o small.hlo
   hlo-reduce dump.hlo --test=./test.sh -o small.hlo --resume
                                             go on where an earlier run was ended)";
 
@@ -72,6 +73,10 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--differs", flags->test.differs,
                   "interesting: other results after these passes, on synthetic arguments")
       ->type_name("PIPELINE");
+  app->add_option("--pattern", flags->test.pattern,
+                  "interesting: an instruction matches, as in hlo-inspect find: dot(transpose(%x), _)")
+      ->type_name("PATTERN");
+  app->add_option("--where", flags->test.where, "a condition on the matches of --pattern")->type_name("CONDITION");
   app->add_flag("--nan", flags->test.nan, "interesting: a NaN in the results, on synthetic arguments");
   app->add_option("--command", flags->test.command,
                   "what --crash and --diagnostic run; by default hlo-opt with the passes of --passes")
@@ -197,9 +202,13 @@ int Run(int argc, char** argv) {
   AddFlags(&app, &flags);
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   const int tests = (flags.test.test.empty() ? 0 : 1) + (flags.test.crash ? 1 : 0) +
-                    (flags.test.diagnostic.empty() ? 0 : 1) + (flags.test.differs ? 1 : 0) + (flags.test.nan ? 1 : 0);
+                    (flags.test.diagnostic.empty() ? 0 : 1) + (flags.test.pattern.empty() ? 0 : 1) +
+                    (flags.test.differs ? 1 : 0) + (flags.test.nan ? 1 : 0);
   if (tests != 1) {
-    return cli::UsageError(kTool, "expected one of --test, --crash, --diagnostic, --differs and --nan");
+    return cli::UsageError(kTool, "expected one of --test, --crash, --diagnostic, --differs, --nan and --pattern");
+  }
+  if (!flags.test.where.empty() && flags.test.pattern.empty()) {
+    return cli::UsageError(kTool, "--where requires --pattern");
   }
   if (flags.tolerance) {
     const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(*flags.tolerance);

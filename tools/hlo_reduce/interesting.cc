@@ -19,6 +19,8 @@
 #include "ir/types/float_types.h"
 #include "parser/core/parser.h"
 #include "passes/core/pipeline.h"
+#include "passes/query/edit_query.h"
+#include "tools/cli/regex.h"
 #include "tools/cli/shell_word.h"
 #include "tools/hlo_reduce/command.h"
 
@@ -192,6 +194,19 @@ class NanTest : public RunTest {
   }
 };
 
+class PatternTest : public Test {
+ public:
+  explicit PatternTest(query::EditQuery query) : query_(std::move(query)) {}
+  bool IsInteresting(std::string_view text) override {
+    const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+    return module.ok() && !query_.Find(**module).empty();
+  }
+  std::string Finding() const override { return "no instruction matches"; }
+
+ private:
+  const query::EditQuery query_;
+};
+
 // Returns the path of a tool that stands beside this one, or its name.
 std::string ToolBeside(std::string_view name) {
   std::error_code error;
@@ -209,6 +224,11 @@ absl::StatusOr<std::unique_ptr<Test>> MakeTest(const TestFlags& flags, const std
     if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(*text); !pipeline.ok()) {
       return absl::InvalidArgumentError(StrCat(flag, ": ", std::string(pipeline.status().message())));
     }
+  }
+  if (!flags.pattern.empty()) {
+    absl::StatusOr<query::EditQuery> query = query::EditQuery::Parse(flags.pattern, flags.where, cli::CompileRegex);
+    if (!query.ok()) return query.status();
+    return std::make_unique<PatternTest>(*std::move(query));
   }
   if (flags.differs) return std::make_unique<DiffersTest>(*flags.differs, flags);
   if (flags.nan) return std::make_unique<NanTest>(flags);
