@@ -15,9 +15,11 @@
 #include "absl/strings/str_format.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
+#include "parser/core/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_reduce/interesting.h"
@@ -154,7 +156,16 @@ int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* inte
   const std::string& path = resume ? flags.output : flags.path;
   const std::unique_ptr<Module> module = ReadModule(path, &diagnostics);
   if (module == nullptr) return diagnostics.exit_code();
-  const auto write = [&](const std::string& text) {
+  const std::string_view format = cli::FormatOfPath(flags.output);
+  const auto write = [&](const std::string& lossless) {
+    std::string text = lossless;
+    if (format != "hlo") {
+      const absl::StatusOr<std::unique_ptr<Module>> smaller = ParseModuleText(lossless);
+      std::optional<std::string> written;
+      if (smaller.ok()) written = cli::ModuleInFormat(**smaller, format, SourceBuffer(path, lossless), &diagnostics);
+      if (!written) return false;
+      text = *std::move(written);
+    }
     return cli::WriteOutputFile(flags.output, &diagnostics, [&](TextWriter& out) { out << text; });
   };
 

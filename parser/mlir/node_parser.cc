@@ -93,7 +93,7 @@ NodeParser::Step NodeParser::Close(NodeKind kind, std::string_view text, NodeId*
   values_.resize(frame.first_value);
   ints_.resize(frame.first_int);
   frames_.pop_back();
-  return Step::kValue;
+  return nodes_.IsPrintable(*value) ? Step::kValue : Fail("an attribute or type of too many parts");
 }
 
 NodeParser::Step NodeParser::Start(Goal* goal, NodeId* value) {
@@ -168,7 +168,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
     }
     ints_.push_back(id);
     if (in_.TryConsume('=')) {
-      if (fields && in_.Peek() == '[') {
+      if (fields && in_.Peek() == '[' && in_.at() >= no_unknown_size_before_) {
         // A list with `?`, which is no attribute.
         const char* const begin = in_.at();
         std::string_view body;
@@ -178,6 +178,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
           values_.push_back(nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {}));
           continue;
         }
+        no_unknown_size_before_ = in_.at();
         in_.set_at(begin);
       }
       if (fields && (in_.Peek() == '(' || in_.Peek() == '<')) {

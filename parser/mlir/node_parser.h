@@ -126,6 +126,8 @@ class NodeParser {
   NodeTable& nodes_;
   const NodeLimits limits_;
   int64_t literal_budget_;
+  // The end of a list without `?`: those inside of it, of fields in fields, are not searched again.
+  const char* no_unknown_size_before_ = nullptr;
   std::vector<Frame> frames_;
   std::vector<NodeId> values_;
   std::vector<int64_t> ints_;

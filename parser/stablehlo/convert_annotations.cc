@@ -16,12 +16,13 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 absl::StatusOr<ListId> Converter::ReadShardingText(std::string_view text) {
-  std::string hlo;
   if (text.starts_with("#sdy.")) {
-    absl::StatusOr<std::string> converted = HloShardingOf(text, meshes_);
+    if (const auto found = sdy_shardings_.find(std::string(text)); found != sdy_shardings_.end()) return found->second;
+    absl::StatusOr<std::string> converted = HloShardingOf(text, meshes_, &device_budget_);
     if (!converted.ok()) return converted.status();
-    hlo = *std::move(converted);
-    text = hlo;
+    absl::StatusOr<ListId> read = ReadShardingText(*converted);  // which begins with a brace
+    if (read.ok()) sdy_shardings_.emplace(std::string(text), *read);
+    return read;
   }
   if (!text.starts_with('{')) {
     // The bytes of an OpSharding, or these in base64.
