@@ -27,8 +27,8 @@ std::vector<LeafNames> ResultNames(size_t count);
 // Reads one array for each of the shapes, those of each device in turn. If a name is in the file, arrays are found by
 // their names, with `deviceN.` before them or for all devices; otherwise the file has an array for each leaf, in order,
 // of one device or of all, which is warned of unless the names are numbered, and an error where the file has no order
-// and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a value in errors. Returns nullopt after an
-// error, which is printed.
+// and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a value in errors. Returns nullopt
+// after an error, which is printed.
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, int64_t devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics);
