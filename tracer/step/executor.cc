@@ -216,7 +216,11 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   compiled.hash = DigestOf(key.contents);
   // Another device of the process may have compiled it, or be compiling it.
   std::optional<SharedPrograms::Claim> claim;
-  if (tracer.device_count() > 1) claim.emplace(tracer.shared_programs().FindOrClaim(key.contents));
+  if (tracer.device_count() > 1) {
+    runtime::TraceMe wait("WaitForProgram");
+    claim.emplace(tracer.shared_programs().FindOrClaim(key.contents));
+    if (claim->program() != nullptr) wait.Consumes(claim->program()->compiled);
+  }
   if (claim && claim->program() != nullptr) {
     metrics.Add("CachedCompile");
     result.how = ExecutionRecord::ProgramOrigin::kCached;
@@ -227,7 +231,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     return result;
   }
   metrics.Add("UncachedCompile");
-  const runtime::TraceMe trace("XLAGraphExecutor::Compile");
+  runtime::TraceMe trace("XLAGraphExecutor::Compile");
+  const int64_t compiled_flow = runtime::TraceMe::NewFlow();
+  if (claim) trace.Produces(compiled_flow);
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
@@ -241,7 +247,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
         if (!module.ok()) return module.status();
         compiled.executable->set_lowered(*std::move(module));
       }
-      if (claim) claim->Publish({std::move(text), compiled.executable->lowered()});
+      if (claim) claim->Publish({std::move(text), compiled.executable->lowered(), compiled_flow});
       result.how = ExecutionRecord::ProgramOrigin::kLoaded;
     } else {
       key.components = GraphKeyComponentsOf(device, slice, options);
@@ -261,7 +267,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     if (disk != nullptr || claim) {
       std::string program = tracer.client().Serialize(*compiled.executable);
       if (disk != nullptr) disk->Put(key, program);
-      if (claim) claim->Publish({std::move(program), compiled.executable->lowered()});
+      if (claim) claim->Publish({std::move(program), compiled.executable->lowered(), compiled_flow});
     }
   }
   Describe(device, slice, &compiled);
