@@ -12,6 +12,7 @@
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
+#include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/pass_flags.h"
@@ -43,7 +44,7 @@ void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("read HLO text, verify it, run passes over it and print it", "hlo-opt");
+  CLI::App app("read a module, verify it, run passes over it and print it", "hlo-opt");
   std::string path = "-";
   std::string output = "-";
   bool verify = true;
@@ -53,8 +54,13 @@ int Run(int argc, char** argv) {
   cli::PassFlags passes;
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
-  app.add_option("input", path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
-  app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
+  app.add_option("input", path, "HLO text, StableHLO, a protocol buffer or JSON; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option("-o,--output", output,
+                 "output file; - is standard output. Without --print in the format of its suffix, as in hlo-translate")
+      ->type_name("FILE")
+      ->capture_default_str();
   app.add_flag("--verify,!--no-verify", verify,
                "verify the module before the passes and after each (default on); before passes it is always verified");
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
@@ -120,6 +126,14 @@ int Run(int argc, char** argv) {
   }
   passes.PrintReports();
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
+  if (const std::string_view format = cli::FormatOfPath(output); format != "hlo" && !print.given()) {
+    if (modules.size() != 1) {
+      return cli::UsageError("hlo-opt", StrCat(output, ": a file of this format has one module, not ", modules.size()));
+    }
+    const std::optional<std::string> text = cli::ModuleInFormat(*modules[0], format, *parts[0].source, &diagnostics);
+    if (text) cli::WriteOutputFile(output, &diagnostics, [&](TextWriter& out) { out << *text; });
+    return diagnostics.exit_code();
+  }
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
     diagnostics.ShowOutputError(file.status());

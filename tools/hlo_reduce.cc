@@ -15,9 +15,11 @@
 #include "absl/strings/str_format.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
+#include "parser/core/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_reduce/interesting.h"
@@ -36,6 +38,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-reduce dump.hlo --diagnostic='duplicate name' --command='other-tool {}' -o small.hlo
   hlo-reduce dump.hlo --nan --run-seed=3 -o small.hlo
                                             where a NaN comes from
+  hlo-reduce dump.hlo --pattern='dot(convert(%x), _)' --where='bytes>1e6' -o small.hlo
   hlo-reduce dump.hlo --test=./test.sh -o small.hlo --resume
                                             go on where an earlier run was ended)";
 
@@ -72,6 +75,10 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--differs", flags->test.differs,
                   "interesting: other results after these passes, on synthetic arguments")
       ->type_name("PIPELINE");
+  app->add_option("--pattern", flags->test.pattern,
+                  "interesting: an instruction matches, as in hlo-inspect find: dot(transpose(%x), _)")
+      ->type_name("PATTERN");
+  app->add_option("--where", flags->test.where, "a condition on the matches of --pattern")->type_name("CONDITION");
   app->add_flag("--nan", flags->test.nan, "interesting: a NaN in the results, on synthetic arguments");
   app->add_option("--command", flags->test.command,
                   "what --crash and --diagnostic run; by default hlo-opt with the passes of --passes")
@@ -149,7 +156,16 @@ int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* inte
   const std::string& path = resume ? flags.output : flags.path;
   const std::unique_ptr<Module> module = ReadModule(path, &diagnostics);
   if (module == nullptr) return diagnostics.exit_code();
-  const auto write = [&](const std::string& text) {
+  const std::string_view format = cli::FormatOfPath(flags.output);
+  const auto write = [&](const std::string& lossless) {
+    std::string text = lossless;
+    if (format != "hlo") {
+      const absl::StatusOr<std::unique_ptr<Module>> smaller = ParseModuleText(lossless);
+      std::optional<std::string> written;
+      if (smaller.ok()) written = cli::ModuleInFormat(**smaller, format, SourceBuffer(path, lossless), &diagnostics);
+      if (!written) return false;
+      text = *std::move(written);
+    }
     return cli::WriteOutputFile(flags.output, &diagnostics, [&](TextWriter& out) { out << text; });
   };
 
@@ -197,9 +213,13 @@ int Run(int argc, char** argv) {
   AddFlags(&app, &flags);
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   const int tests = (flags.test.test.empty() ? 0 : 1) + (flags.test.crash ? 1 : 0) +
-                    (flags.test.diagnostic.empty() ? 0 : 1) + (flags.test.differs ? 1 : 0) + (flags.test.nan ? 1 : 0);
+                    (flags.test.diagnostic.empty() ? 0 : 1) + (flags.test.pattern.empty() ? 0 : 1) +
+                    (flags.test.differs ? 1 : 0) + (flags.test.nan ? 1 : 0);
   if (tests != 1) {
-    return cli::UsageError(kTool, "expected one of --test, --crash, --diagnostic, --differs and --nan");
+    return cli::UsageError(kTool, "expected one of --test, --crash, --diagnostic, --differs, --nan and --pattern");
+  }
+  if (!flags.test.where.empty() && flags.test.pattern.empty()) {
+    return cli::UsageError(kTool, "--where requires --pattern");
   }
   if (flags.tolerance) {
     const absl::StatusOr<interp::Tolerance> tolerance = interp::Tolerance::Parse(*flags.tolerance);

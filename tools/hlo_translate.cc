@@ -23,6 +23,7 @@
 #include "parser/stablehlo/export.h"
 #include "parser/stablehlo/verify.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit {
@@ -53,22 +54,16 @@ struct Flags {
   stablehlo::ConvertOptions convert;
 };
 
-constexpr std::string_view kStablehlo = "stablehlo";
-constexpr std::string_view kStablehloSuffix = ".mlir";
-constexpr std::string_view kArtifact = "artifact";
-constexpr std::string_view kArtifactSuffix = ".mlir.bc";
+using cli::kArtifactFormat;
+using cli::kStablehloFormat;
 
 // The format that flags ask for, by name or by the suffix of the output.
 std::string_view FormatOf(const Flags& flags) {
-  if (!flags.to.empty()) return flags.to;
-  if (flags.output.ends_with(kStablehloSuffix)) return kStablehlo;
-  if (flags.output.ends_with(kArtifactSuffix)) return kArtifact;
-  const ModuleFormat* format = ModuleFormatOfPath(flags.output);
-  return format == nullptr ? "hlo" : format->name;
+  return flags.to.empty() ? cli::FormatOfPath(flags.output) : std::string_view(flags.to);
 }
 
 std::vector<std::string> FormatNames() {
-  std::vector<std::string> names = {std::string(kStablehlo), std::string(kArtifact)};
+  std::vector<std::string> names = {std::string(kStablehloFormat), std::string(kArtifactFormat)};
   for (const ModuleFormat& format : ModuleFormats()) names.emplace_back(format.name);
   return names;
 }
@@ -132,11 +127,11 @@ std::unique_ptr<mlir::Module> ParseProgram(const cli::InputPart& part, const Fla
 // Returns a StableHLO program as text or as an artifact; "" after an error, which is shown.
 std::string WriteProgram(mlir::Module* program, const Flags& flags, const cli::InputPart& part,
                          cli::DiagnosticReporter* diagnostics) {
-  if (FormatOf(flags) != kArtifact) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
-  absl::StatusOr<std::string> bytes = bytecode::WriteArtifact(program);
-  if (bytes.ok()) return *std::move(bytes);
-  diagnostics->ShowError(part.label(), std::string(bytes.status().message()), cli::kRejected);
-  return "";
+  if (FormatOf(flags) != kArtifactFormat) return mlir::PrintMlir(*program, {flags.generic, flags.debug_info});
+  DiagnosticSink sink;
+  std::optional<std::string> bytes = bytecode::WriteArtifact(program, &sink);
+  diagnostics->Show(sink, *part.source);
+  return bytes.value_or("");
 }
 
 int Run(int argc, char** argv) {
@@ -174,7 +169,7 @@ int Run(int argc, char** argv) {
   for (const cli::InputPart& part : parts) {
     std::string text;
     const bool from_mlir = LooksLikeStablehlo(part.text);
-    const bool to_program = to == kStablehlo || to == kArtifact;
+    const bool to_program = to == kStablehloFormat || to == kArtifactFormat;
     if (from_mlir && to_program) {
       const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
       if (program == nullptr) continue;

@@ -18,7 +18,7 @@ class PassLimit : public PassInstrumentation {
  public:
   struct Run {
     int64_t number;
-    std::string pass, place;
+    std::string pass, group;
     int64_t rewrites;  // applications of rules in this run
   };
 
@@ -140,7 +140,7 @@ class Bisection {
     const PassLimit::Run& run = runs[bad - 1];
     result.number = run.number;
     result.pass = run.pass;
-    result.place = run.place;
+    result.group = run.group;
     result.rewrites = run.rewrites;
 
     // As above, for the applications of rules.

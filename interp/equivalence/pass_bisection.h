@@ -32,7 +32,7 @@ struct BisectionResult {
 
   int64_t number = 0;  // of the run of the pass, from 1, as counted by --bisect-limit
   std::string pass;    // with its options, as a pipeline
-  std::string place;   // labels of the groups it is in; "" outside
+  std::string group;   // labels of the groups it is in; "" outside
   std::string difference;
   std::string before;  // the module before the pass, lossless text
 

@@ -30,8 +30,6 @@ absl::StatusOr<mlir::NodeId> NodeReader::Read(Reference root) {
   if (!Exists(root)) {
     return absl::InvalidArgumentError(StrCat("there is no ", root.is_type ? "type " : "attribute ", root.index));
   }
-  // Trees grow exponentially where entries refer to others twice; a printed one of this size is no program's.
-  constexpr uint64_t kMaxTree = 1 << 24;
   std::vector<Reference> stack = {root};
   while (!stack.empty()) {
     const Reference at = stack.back();
@@ -40,14 +38,13 @@ absl::StatusOr<mlir::NodeId> NodeReader::Read(Reference root) {
       continue;
     }
     missing_.clear();
-    size_ = 1;
     ByteCursor in(entry(at).data);
     const NodeId node = Decode(at, &in);
     if (!in.ok()) return in.status();
     if (missing_.empty()) {
       if (!in.AtEnd()) return ErrorAt(in.offset(), "data after the end of an attribute or type");
-      if (size_ > kMaxTree) return ErrorAt(entry(at).data.offset, "an attribute or type of too many parts");
-      slot(at) = {node, size_, false};
+      if (!nodes_.IsPrintable(node)) return ErrorAt(entry(at).data.offset, "an attribute or type of too many parts");
+      slot(at) = {node, false};
       stack.pop_back();
       continue;
     }
@@ -77,7 +74,6 @@ mlir::NodeId NodeReader::Get(ByteCursor* in, bool is_type) {
     missing_.push_back(reference);
     return {};
   }
-  size_ += found.size;
   return found.node;
 }
 
@@ -151,6 +147,7 @@ mlir::NodeId NodeReader::Integer(ByteCursor* in) {
   const int64_t width = IntegerWidth(type);
   if (width == 0) return Fail(in, "an integer whose type is none");
   const uint64_t bits = Bits(in, width);
+  if (!in->ok()) return {};
   const bool is_unsigned = nodes_.kind(type) == NodeKind::kIntegerType &&
                            nodes_.ints(type)[1] == static_cast<int64_t>(mlir::Signedness::kUnsigned);
   const int unused = width == 1 || is_unsigned ? 0 : 64 - static_cast<int>(width);
@@ -214,7 +211,6 @@ std::vector<int64_t> NodeReader::Integers(ByteCursor* in) {
   std::vector<int64_t> values;
   const size_t count = in->Count();
   for (size_t i = 0; i < count && in->ok(); ++i) values.push_back(in->SignedVarInt());
-  size_ += count;
   return values;
 }
 

@@ -38,7 +38,6 @@ class NodeReader {
   };
   struct Slot {
     NodeId node;
-    uint64_t size = 0;  // nodes of the tree, those that occur several times counted as often
     bool open = false;  // on the stack
   };
 
@@ -97,7 +96,6 @@ class NodeReader {
   std::vector<Slot> attributes_;
   std::vector<Slot> types_;
   std::vector<Reference> missing_;
-  uint64_t size_ = 0;  // of the entry that is being read
 };
 
 }  // namespace hlokit::bytecode

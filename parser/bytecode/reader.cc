@@ -114,6 +114,7 @@ class ArtifactReader {
   std::vector<OpenOperation> operations_;
   std::vector<OpenRegion> regions_;
   std::vector<ValueId> values_;  // by number; invalid: not defined yet
+  size_t announced_ = 0;         // values of all regions so far
 };
 
 absl::Status ArtifactReader::Run() {
@@ -163,8 +164,11 @@ absl::Status ArtifactReader::StartRegion(ByteCursor* in) {
   if (blocks > 1) return ErrorAt(in->offset(), StrCat("a region of ", blocks, " blocks, where StableHLO has one"));
   regions_.push_back(region);
   if (blocks == 0) return absl::OkStatus();
-  // Each value is an argument or a result, which take a byte.
-  values_.resize(values_.size() + in->Count());
+  // Each value is an argument or a result, which take a byte, so all regions together have no more than bytes.
+  const size_t values = in->Count();
+  if (values > file_.ir.bytes.size() - announced_) return ErrorAt(in->offset(), "more values than the data have");
+  announced_ += values;
+  values_.resize(values_.size() + values);
   ReadBlockHeader(in);
   return in->status();
 }

@@ -195,6 +195,8 @@ mlir::NodeId NodeReader::QuantizedType(ByteCursor* in, bool per_axis) {
     high = in->SignedVarInt();
   }
   if (!Ready(*in)) return {};
+  if (nodes_.kind(expressed) != NodeKind::kFloatType)
+    return Fail(in, "a quantized type whose expressed type is no floating-point type");
   if (scales.size() != zero_points.size())
     return Fail(in, "a quantized type whose scales and zero points differ in number");
   const int64_t width = nodes_.kind(storage) == NodeKind::kIntegerType ? nodes_.ints(storage)[0] : 0;

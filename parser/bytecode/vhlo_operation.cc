@@ -250,6 +250,7 @@ class AttributeConverter {
     const std::string_view name = attribute.name;
     const NodeKind kind = nodes_.kind(value);
     if (attribute.has_default) {
+      if (!nodes_.IsShort(value)) return false;
       const std::string text = mlir::ToText(nodes_, value);
       return text == attribute.default_text || text.starts_with(StrCat(attribute.default_text, " : "));
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "ir/core/str_cat.h"
 #include "parser/bytecode/byte_writer.h"
 #include "parser/bytecode/container.h"
@@ -28,6 +29,8 @@ class ArtifactWriter {
   }
 
   absl::StatusOr<std::string> Run();
+  // Where the operation is that Run returned an error for.
+  SourceRange rejected() const { return rejected_; }
 
  private:
   // A region that is being written.
@@ -49,7 +52,8 @@ class ArtifactWriter {
   uint64_t ValuesIn(RegionId region) const;
   uint64_t Location(NodeId location) { return location.valid() ? nodes_.Attribute(location, kBuiltin) : unknown_; }
   uint64_t NameIndex(Dialect dialect, std::string_view name);
-  absl::Status Error(const mlir::Operation& op, std::string_view message) const {
+  absl::Status Error(const mlir::Operation& op, std::string_view message) {
+    rejected_ = m_.range(op);
     return absl::InvalidArgumentError(StrCat("'", m_.nodes.str(op.name), "' op cannot be in an artifact: ", message));
   }
 
@@ -64,6 +68,7 @@ class ArtifactWriter {
   std::vector<std::pair<Dialect, std::string>> names_;
   absl::flat_hash_map<std::string, uint64_t> name_index_;
   std::vector<std::string> properties_;
+  SourceRange rejected_;
 };
 
 uint64_t ArtifactWriter::NameIndex(Dialect dialect, std::string_view name) {
@@ -258,6 +263,13 @@ absl::StatusOr<std::string> ArtifactWriter::Run() {
 
 }  // namespace
 
-absl::StatusOr<std::string> WriteArtifact(mlir::Module* program) { return ArtifactWriter(program).Run(); }
+std::optional<std::string> WriteArtifact(mlir::Module* program, DiagnosticSink* sink) {
+  ArtifactWriter writer(program);
+  absl::StatusOr<std::string> bytes = writer.Run();
+  if (bytes.ok()) return *std::move(bytes);
+  sink->Error(DiagnosticKind::kUnknownOpcode, writer.rejected(),
+              std::string(bytes.status().message().data(), bytes.status().message().size()));
+  return std::nullopt;
+}
 
 }  // namespace hlokit::bytecode

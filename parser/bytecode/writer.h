@@ -4,17 +4,17 @@
 #ifndef HLOKIT_PARSER_BYTECODE_WRITER_H_
 #define HLOKIT_PARSER_BYTECODE_WRITER_H_
 
+#include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
+#include "ir/core/diagnostic.h"
 #include "parser/mlir/module.h"
 
 namespace hlokit::bytecode {
 
-// Returns an error for operations, attributes and types that VHLO has not: those of other dialects than StableHLO and
-// func, for example.
-// Nodes are added to the program, which stays the same otherwise.
-absl::StatusOr<std::string> WriteArtifact(mlir::Module* program);
+// Operations, attributes and types that VHLO has not, those of other dialects than StableHLO and func for example, are
+// reported with their place. Returns nothing then. Nodes are added to the program, which stays the same otherwise.
+std::optional<std::string> WriteArtifact(mlir::Module* program, DiagnosticSink* sink);
 
 }  // namespace hlokit::bytecode
 

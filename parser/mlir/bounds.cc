@@ -8,6 +8,8 @@
 namespace hlokit::mlir {
 
 bool ReadBounds(const NodeTable& nodes, NodeId encoding, std::vector<int64_t>* bounds) {
+  // #stablehlo.bounds<3, ?> or #mhlo.type_extensions<bounds = [3, ?]>
+  if (nodes.kind(encoding) != NodeKind::kVerbatim && nodes.kind(encoding) != NodeKind::kFields) return false;
   std::string text = ToText(nodes, encoding);
   const size_t open = text.find_first_of("[<", text.find("bounds"));
   if (text.find("bounds") == std::string::npos || open == std::string::npos) return false;

@@ -205,6 +205,7 @@ static bool IsDefaultAccuracy(const NodeTable& nodes, NodeId value) {
 }
 
 bool OperationPrinter::IsDefault(const AttributeDefinition& attribute, NodeId value) const {
+  if (!m_.nodes.IsShort(value)) return false;
   const std::string text = ToText(m_.nodes, value);
   return text == attribute.default_text || text == StrCat(attribute.default_text, " : i64") ||
          text == StrCat(attribute.default_text, " : i32");

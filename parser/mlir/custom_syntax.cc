@@ -248,7 +248,8 @@ OperationParser::Flow OperationParser::CustomFunc() {
     return Flow::kDone;
   }
   in_.TryConsume('{');
-  has_arguments_ = true;
+  has_arguments_ = in_.Peek() != '^';  // else the label of the block has the arguments
+  if (!has_arguments_) arguments_.clear();
   return OpenRegionHere() ? Flow::kRegion : Flow::kError;
 }
 

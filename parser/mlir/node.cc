@@ -25,8 +25,13 @@ NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const in
     ints = names;
   }
   // The empty string and the empty list are the first ones.
-  const Node node{kind, text.empty() ? StringId(0) : strings_.Intern(text),
-                  ints.empty() ? ListId(0) : lists_.Intern(ints), ids.empty() ? ListId(0) : lists_.Intern(ids)};
+  constexpr uint64_t kUnit = 16;
+  uint64_t size = 1 + text.size() / kUnit + ints.size();
+  if (kind == NodeKind::kDense) size += blobs_[static_cast<size_t>(ints[0])].size / kUnit;
+  for (NodeId child : children) size += nodes_[child.value].tree_size;  // the sum of 2^32 sizes of 2^24 fits
+  Node node{kind, text.empty() ? StringId(0) : strings_.Intern(text), ints.empty() ? ListId(0) : lists_.Intern(ints),
+            ids.empty() ? ListId(0) : lists_.Intern(ids)};
+  node.tree_size = static_cast<uint32_t>(std::min<uint64_t>(size, kMaxTreeSize + 1));
   const uint64_t hash =
       MixHash(MixHash(static_cast<uint64_t>(kind), node.text.value), MixHash(node.ints.value, node.children.value));
   return NodeId(index_.FindOrInsert(
@@ -40,6 +45,13 @@ NodeId NodeTable::Make(NodeKind kind, std::string_view text, absl::Span<const in
         nodes_.push_back(node);
         return static_cast<uint32_t>(nodes_.size() - 1);
       }));
+}
+
+bool NodeTable::IsPrintable(NodeId id) const {
+  if (nodes_[id.value].tree_size <= kMaxTreeSize) return true;
+  uint64_t size = 0;
+  for (int64_t child : lists_[nodes_[id.value].children]) size += nodes_[static_cast<size_t>(child)].tree_size;
+  return size <= kMaxTreeSize;
 }
 
 bool NodeTable::IsSortedByName(absl::Span<const int64_t> names) const {
@@ -89,6 +101,7 @@ std::vector<NodeId> NodeTable::children(NodeId id) const {
 
 NodeId NodeTable::Entry(NodeId dictionary, std::string_view name) const {
   if (!dictionary.valid()) return {};
+  if (kind(dictionary) != NodeKind::kDictionary && kind(dictionary) != NodeKind::kFields) return {};
   const absl::Span<const int64_t> names = ints(dictionary);
   for (size_t i = 0; i < names.size(); ++i) {
     if (strings_[StringId(static_cast<uint32_t>(names[i]))] == name) return child(dictionary, i);

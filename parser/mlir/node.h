@@ -70,11 +70,18 @@ enum class NodeKind : uint8_t {
 
 enum class Signedness : int64_t { kSignless, kSigned, kUnsigned };
 
+// Trees grow exponentially where nodes refer to others twice. Readers refuse larger ones than this, which no program
+// has, so that walks along a tree end.
+inline constexpr uint32_t kMaxTreeSize = 1 << 24;
+
 struct Node {
   NodeKind kind;
   StringId text;
   ListId ints;
   ListId children;
+  // Nodes and integers of the tree, its texts and blobs in units of 16 bytes; parts that occur several times are
+  // counted as often. At most kMaxTreeSize + 1.
+  uint32_t tree_size = 0;
 };
 
 // The elements of a dense attribute, in the form of a Literal (ir/types/literal.h); a splat has one element.
@@ -105,6 +112,13 @@ class NodeTable {
   NodeKind kind(NodeId id) const { return nodes_[id.value].kind; }
   std::string_view text(NodeId id) const { return strings_[nodes_[id.value].text]; }
   absl::Span<const int64_t> ints(NodeId id) const { return lists_[nodes_[id.value].ints]; }
+  // False if the trees that a node refers to exceed kMaxTreeSize. What it has itself is as large as in the source.
+  bool IsPrintable(NodeId id) const;
+  // True for trees whose text is short, as that of every default value.
+  bool IsShort(NodeId id) const {
+    constexpr uint32_t kMaxShort = 16;
+    return nodes_[id.value].tree_size <= kMaxShort && kind(id) != NodeKind::kDense;
+  }
   size_t child_count(NodeId id) const { return lists_[nodes_[id.value].children].size(); }
   NodeId child(NodeId id, size_t i) const {
     return NodeId(static_cast<uint32_t>(lists_[nodes_[id.value].children][i]));

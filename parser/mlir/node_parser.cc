@@ -93,7 +93,7 @@ NodeParser::Step NodeParser::Close(NodeKind kind, std::string_view text, NodeId*
   values_.resize(frame.first_value);
   ints_.resize(frame.first_int);
   frames_.pop_back();
-  return Step::kValue;
+  return nodes_.IsPrintable(*value) ? Step::kValue : Fail("an attribute or type of too many parts");
 }
 
 NodeParser::Step NodeParser::Start(Goal* goal, NodeId* value) {
@@ -168,7 +168,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
     }
     ints_.push_back(id);
     if (in_.TryConsume('=')) {
-      if (fields && in_.Peek() == '[') {
+      if (fields && in_.Peek() == '[' && in_.at() >= no_unknown_size_before_) {
         // A list with `?`, which is no attribute.
         const char* const begin = in_.at();
         std::string_view body;
@@ -178,6 +178,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
           values_.push_back(nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {}));
           continue;
         }
+        no_unknown_size_before_ = in_.at();
         in_.set_at(begin);
       }
       if (fields && (in_.Peek() == '(' || in_.Peek() == '<')) {
@@ -312,6 +313,44 @@ bool NodeParser::DefineTypeAlias(std::string_view name, NodeId value) {
 NodeId NodeParser::FindAttributeAlias(std::string_view name) const {
   const auto found = attribute_aliases_.find(std::string(name));
   return found == attribute_aliases_.end() ? NodeId() : found->second;
+}
+
+NodeId NodeParser::Resolved(NodeId location) {
+  std::vector<std::pair<NodeId, bool>> pending = {{location, false}};
+  while (!pending.empty()) {
+    const auto [id, leaving] = pending.back();
+    pending.pop_back();
+    if (!leaving && resolved_.contains(id.value)) continue;
+    const bool alias = nodes_.kind(id) == NodeKind::kAlias;
+    if (!alias && !nodes_.IsLocation(id)) {
+      resolved_[id.value] = id;
+      continue;
+    }
+    std::vector<NodeId> children;
+    if (!alias) {
+      children = nodes_.children(id);
+    } else if (const NodeId found = FindAttributeAlias(nodes_.text(id)); found.valid()) {
+      children.push_back(found);
+    }
+    if (!leaving) {
+      resolved_[id.value] = NodeId();
+      pending.push_back({id, true});
+      for (NodeId child : children) pending.push_back({child, false});
+      continue;
+    }
+    for (NodeId& child : children) {
+      child = resolved_[child.value];
+      if (!child.valid()) child = nodes_.Make(NodeKind::kUnknownLocation);  // it is part of itself
+    }
+    if (alias) {
+      resolved_[id.value] = children.empty() ? id : children[0];
+      continue;
+    }
+    const std::vector<int64_t> ints(nodes_.ints(id).begin(), nodes_.ints(id).end());
+    const std::string text(nodes_.text(id));
+    resolved_[id.value] = nodes_.Make(nodes_.kind(id), text, ints, children);
+  }
+  return resolved_[location.value];
 }
 
 }  // namespace hlokit::mlir

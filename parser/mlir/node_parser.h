@@ -46,6 +46,8 @@ class NodeParser {
   bool DefineAttributeAlias(std::string_view name, NodeId value);
   bool DefineTypeAlias(std::string_view name, NodeId value);
   NodeId FindAttributeAlias(std::string_view name) const;
+  // Returns a location with the definitions of its aliases in their place. Those without one stay.
+  NodeId Resolved(NodeId location);
 
  private:
   enum class Goal : uint8_t { kType, kAttribute, kLocation };
@@ -124,12 +126,15 @@ class NodeParser {
   NodeTable& nodes_;
   const NodeLimits limits_;
   int64_t literal_budget_;
+  // The end of a list without `?`: those inside of it, of fields in fields, are not searched again.
+  const char* no_unknown_size_before_ = nullptr;
   std::vector<Frame> frames_;
   std::vector<NodeId> values_;
   std::vector<int64_t> ints_;
   TextCache<KnownType, 1 << 10> known_types_;
   absl::flat_hash_map<std::string, NodeId> attribute_aliases_;
   absl::flat_hash_map<std::string, NodeId> type_aliases_;
+  absl::flat_hash_map<uint32_t, NodeId> resolved_;  // locations; invalid: at work
 };
 
 }  // namespace hlokit::mlir

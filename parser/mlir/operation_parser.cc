@@ -218,7 +218,7 @@ bool OperationParser::FinishOperation(bool with_location) {
   block.last = id;
   m_.operations.push_back(made);
   // The names of results.
-  uint32_t named = 0;
+  uint64_t named = 0;
   for (size_t i = current.results; i < results_.size(); ++i) named += results_[i].count;
   if (results_.size() > current.results && named != made.result_count) {
     return Error({results_[current.results].offset, 1},

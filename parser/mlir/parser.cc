@@ -53,6 +53,13 @@ bool OperationParser::Run() {
       Recover();
     }
   }
+  // Aliases of locations may be defined after their uses.
+  for (Operation& made : m_.operations) {
+    if (made.location.valid()) made.location = nodes_.Resolved(made.location);
+  }
+  for (Value& value : m_.values) {
+    if (value.location.valid()) value.location = nodes_.Resolved(value.location);
+  }
   return !in_.sink()->has_errors();
 }
 

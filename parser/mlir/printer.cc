@@ -46,7 +46,7 @@ void OperationPrinter::Step() {
     frame.at_start = false;
     const Block& block = m_.blocks[frame.block.value];
     const bool first = m_.regions[block.region.value].first == frame.block;
-    if (!first || (frame.labels && block.argument_count != 0)) {
+    if (!first || (frame.labels && (block.argument_count != 0 || !block.first.valid()))) {
       out_.append(static_cast<size_t>(indent_ - 2), ' ');
       out_ += names_.Block(frame.block);
       if (block.argument_count != 0) {

@@ -66,6 +66,7 @@ void WriteMetadata(const Context& context, const Metadata& m, absl::Span<const i
   }
   if (m.deduplicated_name) out->set_deduplicated_name(Utf8(context.str(m.deduplicated_name)));
   if (m.scheduling_name) out->set_scheduling_name(Utf8(context.str(m.scheduling_name)));
+  if (m.preserve_layout) out->set_preserve_layout(true);
   if (m.payload) out->mutable_metadata_payload()->set_value(std::string(context.str(m.payload)));
 }
 
@@ -81,6 +82,7 @@ Metadata ReadMetadata(const xla::OpMetadata& proto, const xla::HloModuleProto& m
   m.stack_frame_id = proto.stack_frame_id();
   m.deduplicated_name = Text(proto.deduplicated_name(), context);
   m.scheduling_name = Text(proto.scheduling_name(), context);
+  m.preserve_layout = proto.preserve_layout();
   if (proto.has_profile_info() || proto.profile_type_size() != 0) {
     std::vector<int64_t> types;
     for (int type : proto.profile_info().profile_type()) types.push_back(type);

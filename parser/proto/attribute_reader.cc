@@ -237,8 +237,8 @@ AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto
     case Attr::kBatchGroupCount:
       return proto.batch_group_count() == 0 ? absent : Int(proto.batch_group_count());
     case Attr::kChannelId: {
-      const int64_t id = proto.channel_id() > 0 ? proto.channel_id() : proto.all_reduce_id();
-      return id > 0 ? Int(id) : absent;
+      if (proto.has_channel_id() && proto.channel_id() >= 0) return Int(proto.channel_id());
+      return proto.all_reduce_id() > 0 ? Int(proto.all_reduce_id()) : absent;
     }
     case Attr::kCollapsedSliceDims:
       return List(Ints(proto.gather_dimension_numbers().collapsed_slice_dims()));

@@ -16,12 +16,13 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 absl::StatusOr<ListId> Converter::ReadShardingText(std::string_view text) {
-  std::string hlo;
   if (text.starts_with("#sdy.")) {
-    absl::StatusOr<std::string> converted = HloShardingOf(text, meshes_);
+    if (const auto found = sdy_shardings_.find(std::string(text)); found != sdy_shardings_.end()) return found->second;
+    absl::StatusOr<std::string> converted = HloShardingOf(text, meshes_, &device_budget_);
     if (!converted.ok()) return converted.status();
-    hlo = *std::move(converted);
-    text = hlo;
+    absl::StatusOr<ListId> read = ReadShardingText(*converted);  // which begins with a brace
+    if (read.ok()) sdy_shardings_.emplace(std::string(text), *read);
+    return read;
   }
   if (!text.starts_with('{')) {
     // The bytes of an OpSharding, or these in base64.
@@ -72,7 +73,8 @@ InstructionId Converter::Element(InstructionId tuple, int64_t index) {
   for (const Sharding::Run& run : all.runs) {
     at += run.count;
     if (index >= at) continue;
-    module_->SetAttr(made, Attr::kSharding, EncodeLeaf(&context(), run.leaf).value);
+    const ListId leaf = EncodeLeaf(&context(), run.leaf);
+    module_->SetAttr(made, Attr::kSharding, NormalizeForShape(&context(), leaf, shape_of(made)).value);
     break;
   }
   return made;
@@ -134,6 +136,7 @@ absl::Status Converter::SetFrontend(InstructionId id, NodeId dictionary) {
     if (call && context().str(entry.first) == "backend_config") continue;  // the call's own
     AddFrontend(id, context().str(entry.first), context().str(entry.second));
     if (context().str(entry.first) != kSdySharding || ShardingOf(id).valid()) continue;
+    if (module_->instruction(id).opcode() != Opcode::kParameter) continue;  // those of others are only kept
     // Programs that went through HLO before have shardings of sdy here. HLO may have no place for one.
     if (absl::Status status = SetSharding(id, context().str(entry.second)); !status.ok()) continue;
   }

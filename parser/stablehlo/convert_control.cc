@@ -96,37 +96,63 @@ absl::Status Converter::ConvertOptimizationBarrier(const Op& op) {
 
 // ---- asynchronous operations ----
 
-absl::Status Converter::ConvertAsyncStart(const Op& op) {
-  const Computation body = module_->computation(callee(0));
-  const Instruction work = body.root();
-  if (!work.valid() || work.operand_count() != static_cast<int64_t>(op.operand_count)) {
-    return Error(op, "has a region that is not one operation on its arguments");
-  }
-  for (int64_t i = 0; i < work.operand_count(); ++i) {
-    if (work.operand(i).opcode() != Opcode::kParameter) {
-      return Error(op, "has a region that is not one operation on its arguments");
+// The operation whose results a region returns: its root, or what all elements of a tuple there are from, in order.
+static Instruction WorkOf(const Computation& body) {
+  const Instruction root = body.root();
+  if (!root.valid() || root.opcode() != Opcode::kTuple || root.operand_count() == 0) return root;
+  for (int64_t i = 0; i < root.operand_count(); ++i) {
+    const Instruction element = root.operand(i);
+    if (element.opcode() != Opcode::kGetTupleElement || element.int_attr(Attr::kIndex) != i ||
+        element.operand(0).id() != root.operand(0).operand(0).id()) {
+      return root;
     }
   }
-  const std::vector<InstructionId> inputs = operands(op);
+  const Instruction work = root.operand(0).operand(0);
+  return work.shape() == root.shape() ? work : root;
+}
+
+// An operand of it: collective operations take elements of a tuple of their operands.
+static Instruction OperandOf(Instruction work, int64_t index) {
+  const Instruction value = work.operand(index);
+  if (value.opcode() != Opcode::kGetTupleElement || value.operand(0).opcode() != Opcode::kTuple) return value;
+  return value.operand(0).operand(value.int_attr(Attr::kIndex));
+}
+
+absl::Status Converter::ConvertAsyncStart(const Op& op) {
+  const Computation body = module_->computation(callee(0));
+  const Instruction work = WorkOf(body);
+  const auto count = static_cast<int64_t>(op.operand_count);
+  if (!work.valid() || work.operand_count() != count || body.parameter_count() != count) {
+    return Error(op, "has a region that is not one operation on its arguments");
+  }
+  std::vector<InstructionId> inputs;  // in the order of the operation in the region
+  for (int64_t i = 0; i < count; ++i) {
+    const Instruction argument = OperandOf(work, i);
+    if (argument.opcode() != Opcode::kParameter) {
+      return Error(op, "has a region that is not one operation on its arguments");
+    }
+    inputs.push_back(operand(op, static_cast<size_t>(argument.parameter_number())));
+  }
   std::vector<Shape> shapes_in;
   for (InstructionId id : inputs) shapes_in.push_back(shape_of(id));
   const Shape in = shapes_in.size() == 1 ? shapes_in[0] : shapes().Tuple(shapes_in);
   const Shape pair[] = {in, work.shape()};
   Attrs attrs;
   for (const AttrValue& value : work.attrs()) attrs.push_back(value);
-  switch (work.opcode()) {
-    case Opcode::kAllGather:
-      return SetResult(op, b().Add(Opcode::kAllGatherStart, inputs, attrs, shapes().Tuple(pair)));
-    case Opcode::kAllReduce:
-      return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, work.shape()));
-    case Opcode::kCollectivePermute:
-      return SetResult(op, b().Add(Opcode::kCollectivePermuteStart, inputs, attrs, shapes().Tuple(pair)));
-    default: {
-      const Shape whole[] = {shapes().Tuple(shapes_in), work.shape(), shapes().Scalar(ElementType::kS32)};
-      return SetResult(
-          op, b().Add(Opcode::kAsyncStart, inputs, {Builder::Calls(Attr::kCalls, callee(0))}, shapes().Tuple(whole)));
-    }
+  if (work.opcode() == Opcode::kAllReduce) {
+    return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, work.shape()));
   }
+  if (work.opcode() == Opcode::kAllGather || work.opcode() == Opcode::kCollectivePermute) {
+    const Opcode start =
+        work.opcode() == Opcode::kAllGather ? Opcode::kAllGatherStart : Opcode::kCollectivePermuteStart;
+    return SetResult(op, b().Add(start, inputs, attrs, shapes().Tuple(pair)));
+  }
+  // Any other one keeps its computation, whose parameters are the operands as they are given.
+  shapes_in.clear();
+  for (InstructionId id : operands(op)) shapes_in.push_back(shape_of(id));
+  const Shape whole[] = {shapes().Tuple(shapes_in), work.shape(), shapes().Scalar(ElementType::kS32)};
+  return SetResult(
+      op, b().Add(Opcode::kAsyncStart, operands(op), {Builder::Calls(Attr::kCalls, callee(0))}, shapes().Tuple(whole)));
 }
 
 absl::Status Converter::ConvertAsyncDone(const Op& op) {

@@ -163,6 +163,9 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
   const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
   for (size_t i = 0; i < nodes().child_count(list); ++i) {
     const NodeId attributes = nodes().child(list, i);
+    if (nodes().kind(attributes) != NodeKind::kDictionary) {
+      return Error(function, StrCat("argument ", i, " has attributes that are no dictionary"));
+    }
     if (static_cast<int64_t>(i) >= module_->computation(frame().computation).parameter_count()) break;
     const InstructionId parameter = module_->computation(frame().computation).parameter(static_cast<int64_t>(i)).id();
     const absl::Span<const int64_t> names = nodes().ints(attributes);
@@ -201,12 +204,10 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
 // A frame is a name around a file position; those of callers are the parents of those of callees.
 int64_t Converter::StackFrameOf(NodeId location) {
   StackFrames& tables = module_->header().stack_frames;
-  const auto index = [](auto* list, const auto& value, const auto& same) {
-    for (size_t i = 0; i < list->size(); ++i) {
-      if (same((*list)[i])) return static_cast<int32_t>(i + 1);
-    }
-    list->push_back(value);
-    return static_cast<int32_t>(list->size());
+  const auto index = [](std::vector<StringId>* list, absl::flat_hash_map<uint32_t, int32_t>* known, StringId name) {
+    const auto [found, added] = known->try_emplace(name.value, static_cast<int32_t>(list->size() + 1));
+    if (added) list->push_back(name);
+    return found->second;
   };
   int64_t parent = 0;
   std::vector<NodeId> pending = {location};
@@ -229,9 +230,8 @@ int64_t Converter::StackFrameOf(NodeId location) {
       const StringId file = context().strings.Intern(nodes().text(child)),
                      function = context().strings.Intern(nodes().text(at));
       FileLocation place;
-      place.file_name_id = index(&tables.file_names, file, [&](StringId other) { return other == file; });
-      place.function_name_id =
-          index(&tables.function_names, function, [&](StringId other) { return other == function; });
+      place.file_name_id = index(&tables.file_names, &file_names_, file);
+      place.function_name_id = index(&tables.function_names, &function_names_, function);
       place.line = static_cast<int32_t>(position[0]);
       place.column = static_cast<int32_t>(position[1]);
       place.end_line = static_cast<int32_t>(position[2]);
@@ -246,7 +246,7 @@ int64_t Converter::StackFrameOf(NodeId location) {
         frame.file_location_id = static_cast<int32_t>(tables.file_locations.size());
         file_locations_.emplace(key, frame.file_location_id);
       }
-      frame.parent_frame_id = static_cast<int32_t>(parent);
+      frame.parent_frame_id = static_cast<int32_t>(parent + 1);  // 1: none
       const auto pair = std::pair(frame.file_location_id, frame.parent_frame_id);
       if (const auto found = frames_by_place_.find(pair); found != frames_by_place_.end()) {
         parent = found->second;

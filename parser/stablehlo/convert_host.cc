@@ -161,26 +161,32 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
   const NodeId operand_layouts = Attribute(op, "operand_layouts"), result_layouts = Attribute(op, "result_layouts");
   absl::StatusOr<Shape> shape = ResultsShape(op);
   if (!shape.ok()) return shape.status();
-  const auto with_layout = [&](Shape array, NodeId layout) {
+  const auto with_layout = [&](Shape array, NodeId layout, std::string_view spaces, size_t i) {
     const std::optional<Ints> order = nodes().Integers(layout);
     if (!order || !array.IsArray() || static_cast<int64_t>(order->size()) != array.rank()) return array;
-    return shapes().WithLayout(array, shapes().Layout(*order));
+    const Ints list = nodes().Integers(Attribute(op, spaces)).value_or(Ints());
+    LayoutExtras extras;
+    extras.memory_space = i < list.size() && list[i] > 0 ? list[i] : 0;
+    return shapes().WithLayout(array, shapes().Layout(*order, extras));
   };
   if (operand_layouts.valid() && nodes().kind(operand_layouts) == NodeKind::kArray) {
     Ints ids;
     for (size_t i = 0; i < op.operand_count && i < nodes().child_count(operand_layouts); ++i) {
-      ids.push_back(with_layout(shape_of(operand(op, i)), nodes().child(operand_layouts, i)).id().value);
+      ids.push_back(
+          with_layout(shape_of(operand(op, i)), nodes().child(operand_layouts, i), "mhlo.operand_memory_spaces", i)
+              .id()
+              .value);
     }
     attrs.push_back(List(Attr::kOperandLayoutConstraints, ids));
   }
   if (result_layouts.valid() && nodes().kind(result_layouts) == NodeKind::kArray &&
       nodes().child_count(result_layouts) != 0) {
     if (op.result_count == 1 && shape->IsArray()) {
-      *shape = with_layout(*shape, nodes().child(result_layouts, 0));
+      *shape = with_layout(*shape, nodes().child(result_layouts, 0), "mhlo.result_memory_spaces", 0);
     } else if (shape->IsTuple()) {
       std::vector<Shape> elements(shape->elements().begin(), shape->elements().end());
       for (size_t i = 0; i < elements.size() && i < nodes().child_count(result_layouts); ++i) {
-        elements[i] = with_layout(elements[i], nodes().child(result_layouts, i));
+        elements[i] = with_layout(elements[i], nodes().child(result_layouts, i), "mhlo.result_memory_spaces", i);
       }
       *shape = shapes().Tuple(elements);
     }

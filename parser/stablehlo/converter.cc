@@ -49,7 +49,11 @@ absl::Status Converter::Dispatch(const Op& op) {
 #define OP(name, operands, attributes, regions, results, format, converter, opcode) &Converter::Convert##converter,
 #include "parser/mlir/operations.def"
   };
-  if (op.definition == nullptr) return ConvertNone(op);
+  return op.definition == nullptr ? ConvertNone(op) : (this->*kHandlers[op.definition->row])(op);
+}
+
+absl::Status Converter::CheckCounts(const Op& op) const {
+  if (op.definition == nullptr) return absl::OkStatus();
   const mlir::OpDefinition& definition = *op.definition;
   if (!definition.operand_counts.Contains(op.operand_count))
     return Error(op, "has another number of operands than it takes");
@@ -57,7 +61,7 @@ absl::Status Converter::Dispatch(const Op& op) {
     return Error(op, "has another number of results than it gives");
   if (!definition.region_counts.Contains(op.region_count))
     return Error(op, "has another number of regions than it takes");
-  return (this->*kHandlers[definition.row])(op);
+  return absl::OkStatus();
 }
 
 Opcode Converter::OpcodeOf(const Op& op) {
@@ -92,7 +96,7 @@ bool Converter::FindFunctions() {
          id = program_.op(id).next) {
       if (program_.name(id) != "builtin.module") continue;
       root_ = id;
-      collect(program_.regions_of(program_.op(id))[0]);
+      if (program_.op(id).region_count != 0) collect(program_.regions_of(program_.op(id))[0]);
       break;
     }
   }
@@ -353,6 +357,7 @@ absl::Status Converter::PrepareOperands(const Op& op) {
 absl::Status Converter::Step() {
   if (!frame().op.valid()) return CloseFrame();
   const Op& op = program_.op(frame().op);
+  if (absl::Status status = CheckCounts(op); !status.ok()) return status;
   if (op.definition != nullptr && frame().computations.size() < op.region_count &&
       nodes().str(op.name) != "stablehlo.composite") {
     if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");

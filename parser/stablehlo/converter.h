@@ -174,6 +174,8 @@ class Converter {
   MetadataId MetadataOf(mlir::NodeId location);
 
   // ---- converters of operations.def ----
+  // Operands, results and regions are as many as the row of the operation says.
+  absl::Status CheckCounts(const Op& op) const;
   absl::Status Dispatch(const Op& op);
   absl::Status ConvertNone(const Op& op);
   absl::Status ConvertNothing(const Op& op);
@@ -290,11 +292,15 @@ class Converter {
   mlir::OperationId root_;  // the module of main; invalid: functions without one
   MetadataId metadata_;
   absl::flat_hash_map<uint32_t, MetadataId> metadata_of_;  // by location
+  absl::flat_hash_map<uint32_t, int32_t> file_names_;      // places in the table, by StringId
+  absl::flat_hash_map<uint32_t, int32_t> function_names_;  // also
   std::map<std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>, int32_t> file_locations_;
   std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_place_;
   SdyMeshes meshes_;
-  int64_t regions_ = 0;  // named so far
-  std::vector<Shape> known_shapes_;  // by mlir::NodeId of the type
+  absl::flat_hash_map<std::string, ListId> sdy_shardings_;  // by their text
+  int64_t device_budget_ = 1 << 24;                         // of devices that shardings list one by one
+  int64_t regions_ = 0;                                     // named so far
+  std::vector<Shape> known_shapes_;                         // by mlir::NodeId of the type
 };
 
 }  // namespace hlokit::stablehlo

@@ -148,7 +148,8 @@ NodeId Exporter::LocationOf(Instruction instruction) {
   for (int64_t id = metadata.stack_frame_id;
        id > 0 && id <= static_cast<int64_t>(tables.stack_frames.size()) && frames.size() < kMaxFrames;) {
     const StackFrame& frame = tables.stack_frames[static_cast<size_t>(id - 1)];
-    id = frame.parent_frame_id < id ? frame.parent_frame_id : 0;
+    const int64_t parent = int64_t{frame.parent_frame_id} - 1;
+    id = parent < id ? parent : 0;
     if (frame.file_location_id < 1 || frame.file_location_id > static_cast<int32_t>(tables.file_locations.size()))
       break;
     const FileLocation& place = tables.file_locations[static_cast<size_t>(frame.file_location_id - 1)];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of one computation, by opcode (exports.def).
+#include <algorithm>
 #include <bit>
 
 #include "ir/core/str_cat.h"
@@ -71,6 +72,11 @@ absl::Status Exporter::Convert(Instruction instruction) {
   };
   static constexpr auto kExports = MakeOpcodeTable<Export>(
       kRows, {.elementwise = &Exporter::ExportSimple, .other = std::nullopt, .unknown = &Exporter::ExportNothing});
+  if (instruction.has(Attr::kSparsityConfig)) return Unsupported(instruction, ToString(Attr::kSparsityConfig));
+  for (int64_t precision : instruction.list_attr(Attr::kOperandPrecision)) {
+    // Default, high and highest.
+    if (precision > 2) return Unsupported(instruction, ToString(Attr::kOperandPrecision));
+  }
   if (instruction.has(Attr::kControlPredecessors) && !warned_) {
     warned_ = true;
     sink_->Warning(DiagnosticKind::kUnsupported, RangeOf(instruction),
@@ -315,13 +321,38 @@ absl::Status Exporter::ExportMap(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportDot(Instruction instruction) {
-  if (instruction.operand_count() != 2 || instruction.has(Attr::kDotAlgorithm)) return Unsupported(instruction);
+  if (instruction.operand_count() != 2) return Unsupported(instruction, "more than two operands");
   Attributes attributes = {
       {"dot_dimension_numbers",
        Fields("stablehlo.dot", {{"lhs_batching_dimensions", IntsOf(instruction, Attr::kLhsBatchDims)},
                                 {"rhs_batching_dimensions", IntsOf(instruction, Attr::kRhsBatchDims)},
                                 {"lhs_contracting_dimensions", IntsOf(instruction, Attr::kLhsContractingDims)},
                                 {"rhs_contracting_dimensions", IntsOf(instruction, Attr::kRhsContractingDims)}})}};
+  if (const std::optional<uint32_t> algorithm = instruction.payload(Attr::kDotAlgorithm)) {
+    // dot_LHS_RHS_SUM[_xN]
+    std::string_view text = EnumTexts(EnumType::kDotAlgorithm)[*algorithm];
+    std::vector<std::string_view> parts;
+    for (size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(end + 1, text.size()))) {
+      end = text.find('_');
+      parts.push_back(text.substr(0, end));
+      if (end == std::string_view::npos) break;
+    }
+    const bool several = parts.size() == 5 && parts[4].size() == 2 && parts[4][0] == 'x';
+    if (parts.size() != 4 && !several) return Unsupported(instruction, "its algorithm");
+    Ints names;
+    std::vector<NodeId> values;
+    const auto add = [&](std::string_view name, NodeId value) {
+      names.push_back(n().strings().Intern(name).value);
+      values.push_back(value);
+    };
+    constexpr std::string_view kTypes[] = {"lhs_precision_type", "rhs_precision_type", "accumulation_type"};
+    for (size_t i = 0; i < 3; ++i) add(kTypes[i], n().Make(NodeKind::kFloatType, parts[i + 1], {}, {}));
+    add("lhs_component_count", I64(1));
+    add("rhs_component_count", I64(1));
+    add("num_primitive_operations", I64(several ? parts[4][1] - '0' : 1));
+    add("allow_imprecise_accumulation", n().Bool(false));
+    attributes.push_back({"algorithm", n().Make(NodeKind::kFields, "stablehlo.dot_algorithm", names, values)});
+  }
   AddPrecision(instruction, &attributes);
   return Define(instruction, "stablehlo.dot_general", OperandsOf(instruction), attributes);
 }

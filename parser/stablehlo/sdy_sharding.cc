@@ -68,33 +68,59 @@ struct Axis {
   int64_t size = 0;
 };
 
-bool ReadMeshBody(Scanner* in, SdyMesh* mesh) {
-  if (!in->Try("<") || !in->Try("[")) return false;
+absl::Status ReadMeshBody(Scanner* in, SdyMesh* mesh) {
+  constexpr int64_t kMaxDevices = 1 << 20;
+  constexpr size_t kMaxAxes = 256;
+  int64_t devices = 1;
+  if (!in->Try("<") || !in->Try("[")) return Malformed("mesh");
   if (!in->Try("]")) {
     do {
       std::pair<std::string, int64_t> axis;
-      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second) || axis.second < 1) return false;
+      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second) || axis.second < 1) {
+        return Malformed("mesh");
+      }
+      if (__builtin_mul_overflow(devices, axis.second, &devices) || devices > kMaxDevices) {
+        return absl::InvalidArgumentError("has a mesh of too many devices");
+      }
+      if (mesh->axes.size() == kMaxAxes) return absl::InvalidArgumentError("has a mesh of too many axes");
       mesh->axes.push_back(std::move(axis));
     } while (in->Try(","));
-    if (!in->Try("]")) return false;
+    if (!in->Try("]")) return Malformed("mesh");
   }
   if (in->Try(",")) {
-    if (!in->Try("device_ids") || !in->Try("=") || !in->Try("[")) return false;
+    if (!in->Try("device_ids") || !in->Try("=") || !in->Try("[")) return Malformed("mesh");
     do {
       int64_t id = 0;
-      if (!in->Number(&id) || id < 0) return false;
+      if (!in->Number(&id) || id < 0) return Malformed("mesh");
       mesh->device_ids.push_back(id);
     } while (in->Try(","));
-    if (!in->Try("]")) return false;
+    if (!in->Try("]")) return Malformed("mesh");
+    // One device of any number, or all of them in some order.
+    std::vector<int64_t> sorted = mesh->device_ids;
+    std::sort(sorted.begin(), sorted.end());
+    bool good = static_cast<int64_t>(sorted.size()) == devices;
+    for (size_t i = 0; i < sorted.size() && !mesh->axes.empty(); ++i) {
+      good = good && sorted[i] == static_cast<int64_t>(i);
+    }
+    if (!good) {
+      return absl::InvalidArgumentError(
+          StrCat("has a mesh whose device_ids are not each of 0 to ", devices - 1, " once"));
+    }
   }
-  return in->Try(">");
+  return in->Try(">") ? absl::OkStatus() : Malformed("mesh");
 }
 
 // {"x", "y":(2)4, ?}p1
 bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
   if (!in->Try("{")) return false;
+  bool first = true;
   while (!in->Try("}")) {
-    if (in->Try("?") || in->Try(",")) continue;
+    if (!first && !in->Try(",")) return false;
+    first = false;
+    if (in->Try("?")) {  // the last one
+      if (!in->Try("}")) return false;
+      break;
+    }
     std::string name;
     if (!in->Quoted(&name)) return false;
     Axis axis{0, 1, 0};
@@ -114,11 +140,27 @@ bool ReadAxes(Scanner* in, const SdyMesh& mesh, std::vector<Axis>* axes) {
   return !in->Try("p") || in->Number(&priority);
 }
 
-// The text of a sharding whose dimensions have these axes.
-std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& dims) {
+// Axes, or parts of one, that several dimensions have; `used` has those of each axis of the mesh so far.
+bool Overlap(const std::vector<Axis>& axes, std::vector<std::vector<Axis>>* used) {
+  for (const Axis& axis : axes) {
+    for (const Axis& other : (*used)[axis.axis]) {
+      const bool same = axis.major == other.major;
+      if (same || (axis.major < other.major * other.size && other.major < axis.major * axis.size)) return true;
+    }
+    (*used)[axis.axis].push_back(axis);
+  }
+  return false;
+}
+
+// The text of a sharding whose dimensions have these axes; the values of devices along the `unreduced` ones are parts
+// of a sum. Devices that are listed one by one count into the budget.
+absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<Axis>> dims,
+                                   const std::vector<Axis>& unreduced, int64_t* budget) {
   if (mesh.axes.empty()) {
     return mesh.device_ids.size() == 1 ? StrCat("{maximal device=", mesh.device_ids[0], "}") : "{replicated}";
   }
+  const size_t rank = dims.size();
+  dims.push_back(unreduced);  // as one more dimension
   // The parts that the axes are cut into, major to minor.
   std::vector<Axis> parts;
   for (size_t a = 0; a < mesh.axes.size(); ++a) {
@@ -130,16 +172,20 @@ std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& di
     }
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (size_t i = 0; i + 1 < cuts.size(); ++i) parts.push_back({a, cuts[i], cuts[i + 1] / cuts[i]});
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      if (cuts[i + 1] % cuts[i] != 0)
+        return absl::InvalidArgumentError("has parts of an axis that do not fit together");
+      parts.push_back({a, cuts[i], cuts[i + 1] / cuts[i]});
+    }
     if (cuts.size() == 1) parts.push_back({a, 1, 1});
   }
   std::vector<size_t> order;
   std::vector<uint8_t> used(parts.size(), 0);
   std::string tiles;
-  bool sharded = false;
-  for (const auto& dim : dims) {
+  bool sharded = false, has_sum = false;
+  for (size_t d = 0; d < dims.size(); ++d) {
     int64_t count = 1;
-    for (const Axis& axis : dim) {
+    for (const Axis& axis : dims[d]) {
       count *= axis.size;
       for (size_t p = 0; p < parts.size(); ++p) {
         const bool inside = parts[p].axis == axis.axis && parts[p].major >= axis.major &&
@@ -149,10 +195,10 @@ std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& di
         order.push_back(p);
       }
     }
-    sharded = sharded || count > 1;
-    StrAppend(&tiles, tiles.empty() ? "" : ",", count);
+    (d < rank ? sharded : has_sum) |= count > 1;
+    if (d < rank || count > 1) StrAppend(&tiles, tiles.empty() ? "" : ",", count);
   }
-  if (!sharded) return "{replicated}";
+  if (!sharded && !has_sum) return std::string("{replicated}");
   int64_t rest = 1, total = 1;
   for (size_t p = 0; p < parts.size(); ++p) {
     total *= parts[p].size;
@@ -160,9 +206,12 @@ std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& di
     rest *= parts[p].size;
     order.push_back(p);
   }
+  if (!sharded && rest == 1) return std::string("{unreduced}");
   std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
   if (!mesh.device_ids.empty()) {
     // The devices one by one: those of the mesh in the new order of its parts.
+    *budget -= total;
+    if (*budget < 0) return absl::InvalidArgumentError("has a sharding that lists too many devices");
     std::vector<int64_t> stride(parts.size(), 1);
     for (size_t p = parts.size(); p-- > 1;) stride[p - 1] = stride[p] * parts[p].size;
     for (int64_t i = 0; i < total; ++i) {
@@ -171,8 +220,7 @@ std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& di
         at += left % parts[order[k]].size * stride[order[k]];
         left /= parts[order[k]].size;
       }
-      StrAppend(&text, i == 0 ? "" : ",",
-                at < static_cast<int64_t>(mesh.device_ids.size()) ? mesh.device_ids[static_cast<size_t>(at)] : at);
+      StrAppend(&text, i == 0 ? "" : ",", mesh.device_ids[static_cast<size_t>(at)]);
     }
   } else if (std::is_sorted(order.begin(), order.end())) {
     StrAppend(&text, "<=[", total, "]");
@@ -197,11 +245,12 @@ std::string TextOf(const SdyMesh& mesh, const std::vector<std::vector<Axis>>& di
     for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
     StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
   }
+  if (has_sum) return text + (rest > 1 ? " last_tile_dims={unreduced, replicated}}" : " last_tile_dims={unreduced}}");
   return text + (rest > 1 ? " last_tile_dim_replicate}" : "}");
 }
 
 // <@mesh, [{"x"}, {}], replicated={"y"}>
-absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes) {
+absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes, int64_t* budget) {
   SdyMesh mesh;
   if (!in->Try("<")) return Malformed("sharding of the sdy dialect");
   if (in->Try("@")) {
@@ -210,34 +259,34 @@ absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes) {
     const auto found = meshes.find(name);
     if (found == meshes.end()) return absl::InvalidArgumentError(StrCat("has a sharding by an unknown mesh @", name));
     mesh = found->second;
-  } else if (!in->Try("mesh") || !ReadMeshBody(in, &mesh)) {
+  } else if (!in->Try("mesh")) {
     return Malformed("sharding of the sdy dialect");
+  } else if (absl::Status status = ReadMeshBody(in, &mesh); !status.ok()) {
+    return status;
   }
-  constexpr int64_t kMaxDevices = 1 << 20;
-  int64_t devices = 1;
-  for (const auto& axis : mesh.axes) {
-    if (__builtin_mul_overflow(devices, axis.second, &devices) || devices > kMaxDevices) {
-      return absl::InvalidArgumentError("has a mesh of too many devices");
-    }
-  }
-  std::vector<std::vector<Axis>> dims;
+  std::vector<std::vector<Axis>> dims, used(mesh.axes.size());
+  const absl::Status overlap = absl::InvalidArgumentError("has an axis that is used twice");
   if (!in->Try(",") || !in->Try("[")) return Malformed("sharding of the sdy dialect");
   if (!in->Try("]")) {
     do {
       dims.emplace_back();
       if (!ReadAxes(in, mesh, &dims.back())) return Malformed("sharding of the sdy dialect");
+      if (Overlap(dims.back(), &used)) return overlap;
     } while (in->Try(","));
     if (!in->Try("]")) return Malformed("sharding of the sdy dialect");
   }
+  std::vector<Axis> unreduced;
   while (in->Try(",")) {
     std::vector<Axis> axes;
-    if (in->Try("unreduced")) return absl::InvalidArgumentError("has unreduced axes, which HLO has no place for");
-    if (!in->Try("replicated") || !in->Try("=") || !ReadAxes(in, mesh, &axes)) {
+    const bool is_sum = in->Try("unreduced");
+    if ((!is_sum && !in->Try("replicated")) || !in->Try("=") || !ReadAxes(in, mesh, &axes)) {
       return Malformed("sharding of the sdy dialect");
     }
+    if (Overlap(axes, &used)) return overlap;
+    if (is_sum) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
   }
   if (!in->Try(">")) return Malformed("sharding of the sdy dialect");
-  return TextOf(mesh, dims);
+  return TextOf(mesh, std::move(dims), unreduced, budget);
 }
 
 }  // namespace
@@ -245,21 +294,22 @@ absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes) {
 absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text) {
   Scanner in(text);
   SdyMesh mesh;
-  if (!in.SkipTo('<') || !ReadMeshBody(&in, &mesh)) return Malformed("mesh");
+  if (!in.SkipTo('<')) return Malformed("mesh");
+  if (absl::Status status = ReadMeshBody(&in, &mesh); !status.ok()) return status;
   return mesh;
 }
 
-absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes) {
+absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes, int64_t* budget) {
   Scanner in(sharding);
   const bool several = sharding.find("sharding_per_value") != std::string_view::npos;
   if (!in.SkipTo('<')) return Malformed("sharding of the sdy dialect");
-  if (!several) return ReadOne(&in, meshes);
+  if (!several) return ReadOne(&in, meshes, budget);
   if (!in.Try("<") || !in.Try("[")) return Malformed("sharding of the sdy dialect");
   std::string all;
   size_t count = 0;
   if (!in.Try("]")) {
     do {
-      absl::StatusOr<std::string> one = ReadOne(&in, meshes);
+      absl::StatusOr<std::string> one = ReadOne(&in, meshes, budget);
       if (!one.ok()) return one;
       StrAppend(&all, count++ == 0 ? "" : ", ", *one);
     } while (in.Try(","));

@@ -25,7 +25,8 @@ using SdyMeshes = absl::flat_hash_map<std::string, SdyMesh>;
 absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text);
 // Returns the text of the HLO sharding that `#sdy.sharding<@mesh, [{"x"}, {}]>` stands for, or
 // `#sdy.sharding_per_value<[<@mesh, ...>, ...]>`: of several values a tuple. A mesh may also stand in the sharding.
-absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes);
+// `budget`: of devices that texts may list one by one, from which those of this text are subtracted.
+absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes, int64_t* budget);
 
 }  // namespace hlokit::stablehlo
 

@@ -2,6 +2,7 @@
 // Rules of operations among several devices.
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "parser/stablehlo/verify_rules.h"
 
 namespace hlokit::stablehlo {
@@ -158,15 +159,13 @@ bool Rules::CheckPermute() {
   if (sizes(type)[1] != 2) {
     return Fail(StrCat("expect source_target_pairs attribute of shape (N, 2), but got (", ListText(sizes(type)), ")"));
   }
-  Ints seen[2];
+  absl::flat_hash_set<int64_t> seen[2];
   const Ints list = List("source_target_pairs");
   for (size_t i = 0; i < list.size(); ++i) {
     if (list[i] < 0) return Fail("replica ids in source_target_pairs must be >= 0");
-    Ints& side = seen[i % 2];
-    if (std::find(side.begin(), side.end(), list[i]) != side.end()) {
+    if (!seen[i % 2].insert(list[i]).second) {
       return Fail(i % 2 == 0 ? "duplicate sources not allowed" : "duplicate targets not allowed");
     }
-    side.push_back(list[i]);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 // Rules of gather and scatter.
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "parser/stablehlo/verify_rules.h"
 
 namespace hlokit::stablehlo {
@@ -33,14 +34,12 @@ bool Rules::Sorted(const Ints& list, std::string_view name, bool ordered, Words 
 }
 
 bool Rules::Disjoint(const Ints& a, std::string_view a_name, const Ints& b, std::string_view b_name, Words words) {
-  Ints all = a;
-  all.insert(all.end(), b.begin(), b.end());
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) ==
-        all.begin() + static_cast<std::ptrdiff_t>(i)) {
-      continue;
+  absl::flat_hash_set<int64_t> seen;
+  for (const Ints* list : {&a, &b}) {
+    for (int64_t dimension : *list) {
+      if (seen.insert(dimension).second) continue;
+      return FailIn(words, StrCat("has duplicated dimension from ", a_name, " and ", b_name, ": ", dimension));
     }
-    return FailIn(words, StrCat("has duplicated dimension from ", a_name, " and ", b_name, ": ", all[i]));
   }
   return true;
 }

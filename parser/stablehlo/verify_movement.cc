@@ -213,8 +213,10 @@ bool Rules::CheckConcatenate() {
                                       ") at non-concat index ", d));
         }
         if (shape[d] == kDynamicSize) shape[d] = size;
-      } else {
-        shape[d] = shape[d] == kDynamicSize || size == kDynamicSize ? kDynamicSize : shape[d] + size;
+      } else if (shape[d] == kDynamicSize || size == kDynamicSize) {
+        shape[d] = kDynamicSize;
+      } else if (__builtin_add_overflow(shape[d], size, &shape[d])) {
+        return FailInference(StrCat("concatenation makes dimension ", d, " too large"));
       }
     }
   }

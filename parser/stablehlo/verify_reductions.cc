@@ -52,15 +52,10 @@ bool Rules::CheckReducer(size_t region, const std::vector<NodeId>& inputs, const
       };
       if (n.kind(from) == NodeKind::kDialectType) {
         // quant.uniform<i8:f32, ...>: the expressed types are equal, and the storage does not become narrower.
-        const auto part = [](std::string_view text, char begin, std::string_view end) {
-          const size_t open = text.find(begin);
-          if (open == std::string_view::npos) return std::string_view();
-          text.remove_prefix(open + 1);
-          return text.substr(0, text.find_first_of(end));
-        };
-        const std::string_view a = part(n.text(from), '<', ":<"), b = part(n.text(to), '<', ":<");
-        return part(n.text(from), ':', ",:>") == part(n.text(to), ':', ",:>") &&
-               std::pair(a.size(), a) <= std::pair(b.size(), b);
+        const std::optional<mlir::QuantizedType> a = mlir::ParseQuantized(n.text(from));
+        const std::optional<mlir::QuantizedType> b = mlir::ParseQuantized(n.text(to));
+        if (!a || !b) return true;  // blocks of several axes are not compared
+        return a->expressed == b->expressed && a->is_signed == b->is_signed && a->width <= b->width;
       }
       if (n.kind(from) == NodeKind::kIntegerType && n.ints(from)[1] != n.ints(to)[1]) return false;
       return width(from) <= width(to);
@@ -233,7 +228,12 @@ bool Rules::CheckSelectAndScatter() {
       expected.push_back(size);
       continue;
     }
-    const int64_t padded = size + (padding.empty() ? 0 : padding[2 * i] + padding[2 * i + 1]);
+    int64_t padded = size;
+    for (size_t side = 0; side < 2 && !padding.empty(); ++side) {
+      if (__builtin_add_overflow(padded, padding[2 * i + side], &padded)) {
+        return Fail(StrCat("padding makes dimension ", i, " too large"));
+      }
+    }
     const int64_t extent = i < window.size() ? window[i] : 1, stride = i < strides.size() ? strides[i] : 1;
     expected.push_back(padded < extent ? 0 : (padded - extent) / stride + 1);
   }

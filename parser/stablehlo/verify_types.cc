@@ -174,14 +174,19 @@ bool Rules::InferComplex() {
 bool Rules::CheckAccuracy() {
   const NodeId value = m.attribute(op, "result_accuracy");
   if (!value.valid() || n.kind(value) != NodeKind::kFields) return true;
-  const NodeId mode = n.Entry(value, "mode");
-  if (!mode.valid() || n.kind(mode) != NodeKind::kEnum) return true;
-  const std::string_view text = n.str(StringId(static_cast<uint32_t>(n.ints(mode)[0])));
   bool any = false;
   for (std::string_view name : {"atol", "rtol", "ulps"}) {
     const NodeId number = n.Entry(value, name);
-    any = any || (number.valid() && !n.ints(number).empty() && n.ints(number)[0] != 0);
+    if (!number.valid()) continue;
+    if (n.kind(number) != (name == "ulps" ? NodeKind::kInteger : NodeKind::kFloat)) {
+      return Fail(
+          StrCat("expects ", name, " of result_accuracy to be a ", name == "ulps" ? "64-bit integer" : "64-bit float"));
+    }
+    any = any || n.ints(number)[0] != 0;
   }
+  const NodeId mode = n.Entry(value, "mode");
+  if (!mode.valid() || n.kind(mode) != NodeKind::kEnum) return true;
+  const std::string_view text = n.str(StringId(static_cast<uint32_t>(n.ints(mode)[0])));
   if (text != "TOLERANCE" && any) {
     return Fail(StrCat("Invalid tolerances for ResultAccuracyAttr with mode ", text, ", must be all zero."));
   }

@@ -9,13 +9,17 @@
 namespace hlokit::query {
 
 absl::StatusOr<EditQuery> EditQuery::Of(const PassOptions& options, const PassContext& context) {
+  return Parse(std::string(options.String("match")), std::string(options.String("where")), context.compile_regex);
+}
+
+absl::StatusOr<EditQuery> EditQuery::Parse(const std::string& match, const std::string& where,
+                                           const RegexCompiler& regex) {
   DiagnosticSink sink;
-  const std::string match(options.String("match")), where(options.String("where"));
   std::optional<Pattern> pattern = Pattern::Parse(match, &sink);
   if (!pattern) return sink.ToStatus(SourceBuffer("match", match));
   EditQuery query{*std::move(pattern), std::nullopt};
   if (where.empty()) return query;
-  query.where = Condition::Parse(where, query.pattern, context.compile_regex, &sink);
+  query.where = Condition::Parse(where, query.pattern, regex, &sink);
   if (!query.where) return sink.ToStatus(SourceBuffer("where", where));
   return query;
 }

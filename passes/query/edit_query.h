@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options `match` and `where` of passes that edit what a query finds.
+// A pattern with a condition: the options `match` and `where` of passes that edit what a query finds.
 #ifndef HLOKIT_PASSES_QUERY_EDIT_QUERY_H_
 #define HLOKIT_PASSES_QUERY_EDIT_QUERY_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,7 +18,10 @@ struct EditQuery {
   Pattern pattern;
   std::optional<Condition> where;
 
-  // Parses the options. Errors begin with "match:1:5: error:" or "where:".
+  // Parses a pattern and a condition, "" for none. Errors begin with "match:1:5: error:" or "where:".
+  static absl::StatusOr<EditQuery> Parse(const std::string& match, const std::string& where,
+                                         const RegexCompiler& regex);
+  // Parses the options. Errors begin as above.
   static absl::StatusOr<EditQuery> Of(const PassOptions& options, const PassContext& context);
   // Returns the matches before any edit.
   std::vector<Match> Find(const Module& module) const;

@@ -243,7 +243,11 @@ absl::StatusOr<bool> SetAttributePass::Run(Module& module) {
     ++count;
   }
   if (count == 0) return false;
-  Count(remove ? "attributes removed" : "attributes set", count);
+  if (remove) {
+    Count("attributes removed", count);
+  } else {
+    Count("attributes set", count);
+  }
   module = std::move(changed);
   return true;
 }

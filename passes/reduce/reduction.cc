@@ -136,10 +136,22 @@ class Reduction {
         return std::nullopt;
       }
       std::vector<Candidate> batch;
-      while (at < targets_.size() && static_cast<int>(batch.size()) < std::max(1, options_.jobs)) {
+      // As many as would be tested one after the other, and none twice.
+      int64_t most = std::max(1, options_.jobs);
+      if (options_.max_tests >= 0) most = std::min(most, options_.max_tests - result_.tests);
+      const auto in_batch = [&](const std::string& text) {
+        return std::any_of(batch.begin(), batch.end(), [&](const Candidate& c) { return c.text == text; });
+      };
+      while (at < targets_.size() && static_cast<int64_t>(batch.size()) < most) {
         const size_t end = std::min(at + chunk, targets_.size());
-        if (std::optional<Candidate> candidate = Edit(at, end)) batch.push_back(*std::move(candidate));
+        std::optional<Candidate> candidate = Edit(at, end);
         at = end;
+        if (!candidate) continue;
+        if (in_batch(candidate->text)) {
+          ++result_.repeated;
+          continue;
+        }
+        batch.push_back(*std::move(candidate));
       }
       if (batch.empty()) return std::nullopt;
       const size_t first = Test(batch);

@@ -173,7 +173,9 @@ class ConstantsToZeros : public Reducer {
     std::vector<Target> targets;
     for (Computation c : module.computations()) {
       for (Instruction i : c.instructions()) {
-        if (i.opcode() == Opcode::kConstant && i.shape().IsArray()) targets.push_back({i.id().value, 0});
+        // An elided value is no longer text than zeros are.
+        if (i.opcode() != Opcode::kConstant || !i.shape().IsArray() || i.literal().elided) continue;
+        targets.push_back({i.id().value, 0});
       }
     }
     return targets;
@@ -182,7 +184,6 @@ class ConstantsToZeros : public Reducer {
     const InstructionId id(target.id);
     if (!IsAlive(module, id) || module.record(id).opcode != Opcode::kConstant) return false;
     const Shape shape = module.instruction(id).shape();
-    if (shape.element_count() < 0) return false;
     const LiteralId zeros = module.context().literals.Add(Literal::Zeros(shape));
     if (zeros == module.instruction(id).literal_id()) return false;
     module.SetPayload(id, zeros.value);

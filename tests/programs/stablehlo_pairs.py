@@ -19,6 +19,17 @@ import shutil
 import subprocess
 import sys
 
+# Pairs whose HLO is not verified, as XLA's translator never does: `main` takes or returns a buffer (memref), which the
+# verifier rejects in an entry computation.
+NOT_VERIFIED = {
+    "stablehlo__custom_call__10",
+    "stablehlo__custom_call__11",
+    "stablehlo__get_tuple_element__2",
+    "mhlo_to_hlo.export__custom_call__18",
+    "mhlo_to_hlo.export__custom_call__19",
+    "mhlo_to_hlo.export__while__2",
+}
+
 
 def call(*command, text=None):
     done = subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True, check=False,
@@ -50,9 +61,9 @@ class Runner:
             flags.append("--return-tuple")
         if "-emit-use-tuple-args" in row["flags"]:
             flags.append("--tuple-args")
-        # XLA's translator prints protocol buffers with these flags, and never verifies the HLO that it makes.
+        # XLA's translator prints protocol buffers with these flags.
         proto = re.search(r"-emit-proto|-mlir-hlo-to-hlo( |$)", row["flags"]) is not None
-        if row["state"] == "checks":
+        if row["name"] in NOT_VERIFIED:
             flags.append("--no-verify")
         code, out, errors = call(self.translate, f"--to={'textproto' if proto else 'hlo'}", *flags, f"{stem}.mlir")
         first = (errors.strip().splitlines() or ["?"])[0].split("error: ")[-1][:160]

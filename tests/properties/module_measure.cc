@@ -17,6 +17,7 @@
 #include "ir/types/float_types.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::properties {
 namespace {
@@ -155,6 +156,10 @@ constexpr NamedPredicate kPredicates[] = {
     {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
     {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
+    {"attributed",
+     [](Instruction i) {
+       return i.has(Attr::kSharding) || i.has(Attr::kFrontendAttributes) || i.has(Attr::kOperandPrecision);
+     }},
     {"ordered", [](Instruction i) { return i.has(Attr::kControlPredecessors); }},
     {"counted",
      [](Instruction i) {
@@ -170,6 +175,10 @@ constexpr NamedPredicate kPredicates[] = {
     {"vmem", [](Instruction i) { return IsInVmem(i.shape()); }},
     {"to-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(0)); }},
     {"from-vmem", [](Instruction i) { return i.opcode() == Opcode::kCopyStart && IsInVmem(i.shape().element(1)); }},
+    {"in-host-memory",
+     [](Instruction i) {
+       return IsArray(i) && i.shape().has_layout() && i.shape().layout()->memory_space() == tpu::kHostMemorySpace;
+     }},
     {"special-layout",
      [](Instruction i) { return IsArray(i) && i.shape().has_layout() && !i.shape().layout()->is_default; }},
     {"reorders", Reorders},

@@ -31,6 +31,8 @@ class PrintFlags {
   void AddFlags(CLI::App* app);
   // Sets the output file, on which the form depends if --print is not given.
   void SetOutput(std::string_view path) { output_ = path; }
+  // Returns true if a form was asked for.
+  bool given() const { return !form_.empty(); }
   void Print(TextWriter& out, const Module& module) const;
   // Returns the number of constants whose values the form elides as {...}.
   int64_t CountElided(const Module& module) const;

@@ -24,7 +24,9 @@ struct InspectFlags {
   bool verify = true;
 
   void AddTo(CLI::App* app) {
-    app->add_option("FILE", files, "HLO texts; - is standard input")->type_name("FILE")->default_str("-");
+    app->add_option("FILE", files, "modules as HLO text, StableHLO, protocol buffers or JSON; - is standard input")
+        ->type_name("FILE")
+        ->default_str("-");
     app->add_flag("--json", json, "print JSON");
     app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->default_str("-");
     app->add_flag("--verify,!--no-verify", verify, "verify the modules first (default on)");

@@ -11,6 +11,7 @@
 #include "ir/verify/verifier.h"
 #include "passes/query/extract.h"
 #include "passes/query/flow.h"
+#include "tools/cli/module_file.h"
 #include "tools/hlo_inspect/query.h"
 
 namespace hlokit::cli {
@@ -153,7 +154,7 @@ struct ExtractFlags : InspectFlags {
 
 int RunExtract(const ExtractFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
-  if (flags.json) return UsageError("hlo-inspect", "extract: the output is HLO text; hlo-opt --emit=json converts it");
+  if (flags.json) return UsageError("hlo-inspect", "extract: the output is a module; -o FILE.json writes it as JSON");
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
@@ -183,7 +184,9 @@ int RunExtract(const ExtractFlags& flags) {
         return;
       }
       if (!std::exchange(first, false)) out << "// -----\n";
-      PrintModule(out, *extracted, PrintOptions::Lossless());
+      const std::optional<std::string> text =
+          ModuleInFormat(*extracted, FormatOfPath(flags.output), *part.source, &diagnostics);
+      if (text) out << *text;
     });
   });
 }

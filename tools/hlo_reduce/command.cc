@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
+#include "tools/cli/shell_word.h"
 
 extern char** environ;
 
@@ -25,32 +26,19 @@ namespace {
 constexpr size_t kMaxOutput = size_t{1} << 20;
 constexpr int kPollMilliseconds = 20;
 
-// Returns the text in single quotes, as one word of the shell.
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 std::string WithFile(std::string_view command, const std::string& file) {
   std::string text;
   bool found = false;
   for (size_t at = 0; at < command.size(); ++at) {
     if (command.substr(at, 2) == "{}") {
-      text += Quoted(file);
+      text += cli::ShellWord(file);
       found = true;
       ++at;
     } else {
       text += command[at];
     }
   }
-  if (!found) StrAppend(&text, " ", Quoted(file));
+  if (!found) StrAppend(&text, " ", cli::ShellWord(file));
   return text;
 }
 
@@ -117,18 +105,19 @@ absl::StatusOr<CommandOutcome> RunCommand(std::string_view command, const std::s
     } else {
       poll(nullptr, 0, 1);
     }
-    ended = waitpid(pid, &status, WNOHANG) == pid;
+    // The process stays until its group has ended: another may not take its number.
+    siginfo_t info = {};
+    ended = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
     if (ended) break;
     outcome.interrupted = options.cancel != nullptr && options.cancel->load();
     outcome.timed_out = std::chrono::steady_clock::now() > end;
     if (!outcome.interrupted && !outcome.timed_out) continue;
-    kill(-pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
     ended = true;
   }
   // What the command started in the background goes with it; what it printed last is still in the pipe.
   kill(-pid, SIGKILL);
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   for (pollfd rest = {ends[0], POLLIN, 0}; output.size() < kMaxOutput && poll(&rest, 1, 0) > 0 && reader.Poll(0);) {
   }
   close(ends[0]);

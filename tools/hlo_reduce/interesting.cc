@@ -19,13 +19,17 @@
 #include "ir/types/float_types.h"
 #include "parser/core/parser.h"
 #include "passes/core/pipeline.h"
+#include "passes/query/edit_query.h"
+#include "tools/cli/regex.h"
+#include "tools/cli/shell_word.h"
 #include "tools/hlo_reduce/command.h"
 
 namespace hlokit::reduce {
 namespace {
 
-// The exit code of a shell whose command was ended by a signal, less the signal.
+// The exit code of a shell whose command was ended by a signal, less the signal, and the largest signal.
 constexpr int kSignalBase = 128;
+constexpr int kLastSignal = 64;
 constexpr int kInternalError = 3;
 
 // A command that reads the module from a file.
@@ -42,7 +46,7 @@ class CommandTest : public Test {
   }
   ~CommandTest() override {
     std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+    if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
   }
 
   absl::Status Prepare() {
@@ -52,14 +56,14 @@ class CommandTest : public Test {
     std::error_code error;
     std::string name = std::filesystem::temp_directory_path(error) / "hlo-reduce-XXXXXX";
     if (error || mkdtemp(name.data()) == nullptr) {
-      return absl::InternalError(StrCat("cannot make a temporary folder `", name, "`"));
+      return absl::InternalError(StrCat("cannot make a temporary directory `", name, "`"));
     }
-    folder_ = name;
+    directory_ = name;
     return absl::OkStatus();
   }
 
   bool IsInteresting(std::string_view text) override {
-    const std::string path = folder_ / StrCat("candidate-", next_++, ".hlo");
+    const std::string path = directory_ / StrCat("candidate-", next_++, ".hlo");
     {
       std::ofstream file(path, std::ios::binary);
       file << text;
@@ -72,7 +76,9 @@ class CommandTest : public Test {
     if (outcome->timed_out || outcome->interrupted) return Note(outcome->timed_out ? "reached the time limit" : "");
     if (crash_) {
       const int code = outcome->exit_code;
-      const int signal = outcome->signal != 0 ? outcome->signal : code > kSignalBase ? code - kSignalBase : 0;
+      const int signal = outcome->signal != 0                                      ? outcome->signal
+                         : code > kSignalBase && code <= kSignalBase + kLastSignal ? code - kSignalBase
+                                                                                   : 0;
       Note(signal != 0 ? StrCat("ended by signal ", signal) : StrCat("exit code ", code));
       return signal != 0 || code == kInternalError;
     }
@@ -101,7 +107,7 @@ class CommandTest : public Test {
   const bool crash_;
   std::unique_ptr<RE2> diagnostic_;
   CommandOptions options_;
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
   std::atomic<int64_t> next_ = 0;
   mutable std::mutex mutex_;
   std::string finding_;
@@ -154,13 +160,9 @@ class DiffersTest : public RunTest {
   interp::BisectionOptions options_;
 };
 
+// Requires: an array, as results are: tuples are taken apart.
 bool HasNan(const Literal& value) {
-  if (!value.shape().IsArray()) {
-    for (const Literal& element : value.elements()) {
-      if (HasNan(element)) return true;
-    }
-    return false;
-  }
+  if (!value.shape().IsArray()) return false;
   return VisitType(value.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     if constexpr (AnyComplex<T>) {
       for (const T& v : value.values<T>()) {
@@ -192,6 +194,19 @@ class NanTest : public RunTest {
   }
 };
 
+class PatternTest : public Test {
+ public:
+  explicit PatternTest(query::EditQuery query) : query_(std::move(query)) {}
+  bool IsInteresting(std::string_view text) override {
+    const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+    return module.ok() && !query_.Find(**module).empty();
+  }
+  std::string Finding() const override { return "no instruction matches"; }
+
+ private:
+  const query::EditQuery query_;
+};
+
 // Returns the path of a tool that stands beside this one, or its name.
 std::string ToolBeside(std::string_view name) {
   std::error_code error;
@@ -210,13 +225,18 @@ absl::StatusOr<std::unique_ptr<Test>> MakeTest(const TestFlags& flags, const std
       return absl::InvalidArgumentError(StrCat(flag, ": ", std::string(pipeline.status().message())));
     }
   }
+  if (!flags.pattern.empty()) {
+    absl::StatusOr<query::EditQuery> query = query::EditQuery::Parse(flags.pattern, flags.where, cli::CompileRegex);
+    if (!query.ok()) return query.status();
+    return std::make_unique<PatternTest>(*std::move(query));
+  }
   if (flags.differs) return std::make_unique<DiffersTest>(*flags.differs, flags);
   if (flags.nan) return std::make_unique<NanTest>(flags);
   std::string command = flags.test;
   if (command.empty()) command = flags.command;
   if (command.empty()) {
-    command = ToolBeside("hlo-opt");
-    if (!flags.passes.empty()) StrAppend(&command, " '--passes=", flags.passes, "'");
+    command = cli::ShellWord(ToolBeside("hlo-opt"));
+    if (!flags.passes.empty()) StrAppend(&command, " ", cli::ShellWord(StrCat("--passes=", flags.passes)));
     command += " -o /dev/null {}";
   }
   auto test = std::make_unique<CommandTest>(std::move(command), flags, cancel);

@@ -21,6 +21,8 @@ struct TestFlags {
   bool crash = false;                  // the command crashes
   std::string diagnostic;              // the command prints text that this expression finds
   std::optional<std::string> differs;  // passes after which the results differ
+  std::string pattern;                 // the module has a match of it
+  std::string where;                   // for which this holds
   bool nan = false;                    // the results have a NaN
 
   std::string command;  // of crash and diagnostic

@@ -15,6 +15,7 @@
 #include "passes/reduce/reduction.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/shell_word.h"
 
 namespace hlokit::run {
 namespace {
@@ -77,14 +78,15 @@ void BisectModule(const Flags& flags, const Module& module, cli::DiagnosticRepor
     return;
   }
   std::string text = StrCat("pass ", found->number, ": ", found->pass,
-                            found->place.empty() ? "" : StrCat(" (in ", found->place, ")"), "\n");
+                            found->group.empty() ? "" : StrCat(" (in ", found->group, ")"), "\n");
   if (found->rewrite > 0) {
     StrAppend(&text, "rewrite ", found->rewrite, " of ", found->rewrites, ": ", found->rule, "\n  of ",
               found->instruction, "\n");
   }
   StrAppend(&text, "difference: ", found->difference, "\n");
-  StrAppend(&text, "again: hlo-opt --passes='", flags.bisect_passes, "' --bisect-limit=", found->number,
-            found->rewrite > 0 ? StrCat(" --bisect-rewrites=", found->rewrite) : "", " ", flags.path, "\n");
+  StrAppend(&text, "again: hlo-opt --passes=", cli::ShellWord(flags.bisect_passes), " --bisect-limit=", found->number,
+            found->rewrite > 0 ? StrCat(" --bisect-rewrites=", found->rewrite) : "", " ", cli::ShellWord(flags.path),
+            "\n");
   std::cout << text << std::flush;
   diagnostics->Fail(cli::kRejected);
   if (flags.bisect_output.empty()) return;

@@ -181,7 +181,10 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   CLI::App app("run an HLO module, or estimate its time on a TPU", "hlo-run");
-  app.add_option("input", flags->path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
+  app.add_option("input", flags->path,
+                 "HLO text, StableHLO, a protocol buffer, a snapshot or JSON; - is standard input")
+      ->type_name("FILE")
+      ->capture_default_str();
   flags->options.mixed_precision = interp::MixedPrecisionMode::kReinterpret;
   std::string tolerance;
   AddArgumentFlags(&app, flags);

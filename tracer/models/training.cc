@@ -25,7 +25,8 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
     const DeviceGuard on(replicas[i].device);
     done[i] = trainers[i]->Record();
     if (done[i].ok()) done[i] = trainers[i]->EndStep();
-    if (done[i].ok() || trainers.size() == 1) return;
+    // An aborted step names the device that ended it.
+    if (done[i].ok() || trainers.size() == 1 || absl::IsAborted(done[i])) return;
     done[i] = absl::Status(done[i].code(), StrCat("device ", i, " failed: ", std::string(done[i].message())));
     tracer.Leave(replicas[i].device, std::string(done[i].message()));
   };
@@ -60,10 +61,13 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
       if (other.joinable()) other.join();
     }
   }
-  for (absl::Status& s : done) {
-    if (!s.ok()) return s;
-  }
-  return absl::OkStatus();
+  const auto failed = std::find_if(done.begin(), done.end(), [](const absl::Status& s) { return !s.ok(); });
+  if (failed == done.end()) return absl::OkStatus();
+  // Devices that left can take part in what comes next.
+  tracer.NextSession();
+  const auto cause =
+      std::find_if(failed, done.end(), [](const absl::Status& s) { return !s.ok() && !absl::IsAborted(s); });
+  return cause != done.end() ? *cause : *failed;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
 #include "tracer/script/script_program.h"
 #include "tracer/script/script_runner.h"
@@ -125,8 +126,22 @@ bool Script::Run(Tracer& tracer, const ProgramOptions& options, TextWriter& out,
                          : replicas[d].stopped            ? errors.back().message
                                                           : StrCat("device ", d, " failed: ", errors[0].message));
   };
+  const int64_t begin = runtime::TraceMe::NewFlow();
+  {
+    runtime::TraceMe start("StartReplicas");
+    start.Produces(begin);
+  }
   std::vector<std::thread> others;
-  for (size_t d = 1; d < count; ++d) others.emplace_back(run, d);
+  for (size_t d = 1; d < count; ++d) {
+    others.emplace_back([&run, d, begin] {
+      runtime::Profiler::SetThreadName(StrCat("replica ", d));
+      {
+        runtime::TraceMe started("BeginReplica");
+        started.Consumes(begin);
+      }
+      run(d);
+    });
+  }
   run(0);
   for (std::thread& other : others) other.join();
   tracer.NextSession();

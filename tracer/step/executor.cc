@@ -198,6 +198,16 @@ void Describe(DeviceState& device, const PendingSubgraph& slice, CompiledGraph* 
   compiled->root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
 }
 
+// Adds the reason of a compilation to the profile. Returns the explanation, "" if there is none.
+std::string ExplainInProfile(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
+                             const std::string& other_setting, CompiledGraph* compiled) {
+  if (!device.tracer()->options().explain_recompiles && compiled->nodes > kMaxExplainedNodes) return "";
+  const runtime::TraceMe tool(runtime::kToolSpan);
+  Explanation explanation = ExplainCompilation(device, slice, options, other_setting, compiled);
+  runtime::Profiler::ExplainCompilation(compiled->executable.get(), explanation.difference);
+  return std::move(explanation.text);
+}
+
 // Returns the compiled program of the subgraph, cached or new.
 absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
@@ -224,9 +234,18 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   if (claim && claim->program() != nullptr) {
     metrics.Add("CachedCompile");
     result.how = ExecutionRecord::ProgramOrigin::kCached;
-    compiled.executable = tracer.client().DeserializeExecutable(Stored(claim->program()->text));
-    compiled.executable->set_lowered(claim->program()->lowered);
+    // In profiles each device compiles its program, as processes of PyTorch/XLA do: which of them really compiled it
+    // differs between runs.
+    const runtime::TraceMe trace("XLAGraphExecutor::Compile");
+    runtime::host_work.lowered += static_cast<uint32_t>(slice.order.size());
+    {
+      const runtime::TraceMe compile("PjRtComputationClient::Compile");
+      compiled.executable = tracer.client().DeserializeExecutable(Stored(claim->program()->text));
+      compiled.executable->set_lowered(claim->program()->lowered);
+      runtime::Profiler::RecordCompilation(compiled.executable);
+    }
     Describe(device, slice, &compiled);
+    if (runtime::Profiler::active()) ExplainInProfile(device, slice, options, "", &compiled);
     device.cache().Insert(result.graph);
     return result;
   }
@@ -272,13 +291,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   }
   Describe(device, slice, &compiled);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
-  if (tracer.options().explain_recompiles || (runtime::Profiler::active() && compiled.nodes <= kMaxExplainedNodes)) {
-    const runtime::TraceMe tool(runtime::kToolSpan);
-    Explanation explanation = ExplainCompilation(device, slice, options, other_setting, &compiled);
-    runtime::Profiler::ExplainCompilation(compiled.executable.get(), explanation.difference);
-    if (tracer.options().explain_recompiles && !explanation.text.empty()) {
-      tracer.AddExplanation(std::move(explanation.text));
-    }
+  if (tracer.options().explain_recompiles || runtime::Profiler::active()) {
+    std::string text = ExplainInProfile(device, slice, options, other_setting, &compiled);
+    if (tracer.options().explain_recompiles && !text.empty()) tracer.AddExplanation(std::move(text));
   }
   device.cache().Insert(result.graph);
   return result;

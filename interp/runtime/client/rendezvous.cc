@@ -106,14 +106,19 @@ void Rendezvous::Abort(size_t device, absl::Status status) {
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr) CompleteRound(round, nullptr);
 }
 
+// Ends the rounds of a session that wait for a device that will not come.
+void Rendezvous::EndRoundsWithout(size_t device, int64_t session) {
+  const std::deque<std::shared_ptr<Round>> open = rounds_;
+  for (const std::shared_ptr<Round>& round : open) {
+    if (round->session == session && !round->arrivals[device].here) CompleteRound(round, nullptr);
+  }
+}
+
 void Rendezvous::Leave(size_t device, std::string why) {
   std::lock_guard<std::mutex> lock(mutex_);
   DeviceSession& state = states_[device];
   state.left = std::move(why);
-  const std::deque<std::shared_ptr<Round>> open = rounds_;
-  for (const std::shared_ptr<Round>& round : open) {
-    if (round->session == state.session && !round->arrivals[device].here) CompleteRound(round, nullptr);
-  }
+  EndRoundsWithout(device, state.session);
 }
 
 void Rendezvous::NextSession(size_t device) {
@@ -122,6 +127,7 @@ void Rendezvous::NextSession(size_t device) {
   ++state.session;
   state.left_before = state.left ? std::move(*state.left) : StrCat("device ", device, " has ended");
   state.left.reset();
+  EndRoundsWithout(device, state.session - 1);
 }
 
 }  // namespace hlokit::runtime

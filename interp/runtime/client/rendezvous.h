@@ -75,6 +75,7 @@ class Rendezvous {
     std::string left_before;          // the reason in the session before
   };
 
+  void EndRoundsWithout(size_t device, int64_t session);
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
   // Returns why a device that is missing in the round will not enter it; null if each still can.
   const std::string* ReasonToEnd(const Round& round) const;

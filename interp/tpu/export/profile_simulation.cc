@@ -51,7 +51,11 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
     // Devices that share a program have executables of their own.
     const Module& lowered = executable->lowered() != nullptr ? *executable->lowered() : executable->module();
     const auto [place, fresh] = known.insert({&lowered, result->programs_.size()});
-    if (!fresh) return place->second;
+    if (!fresh) {
+      double& measured = result->programs_[place->second]->measured_compile_seconds;
+      measured = std::max(measured, executable->compile_seconds());
+      return place->second;
+    }
     Module source = lowered.Clone();
     if (replicas > 0) source.header().replica_count = replicas;
     absl::StatusOr<SimulationOptions> machine = options.machine(source);

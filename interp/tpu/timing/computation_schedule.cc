@@ -210,7 +210,7 @@ class Scheduler {
   // Takes the bytes of a step that begins at `at` from the budget. The step lasts until HBM has moved them.
   void TakeHbm(double at, StepTime* time) {
     if (!budget_.limited() || time->hbm_bytes <= 0) return;
-    budget_.AdvanceTo(at);
+    budget_.AdvanceTo(at, fetched_);
     const double least = budget_.Take(time->hbm_bytes);
     if (least <= time->duration) return;
     time->duration = least;

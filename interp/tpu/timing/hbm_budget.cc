@@ -10,9 +10,9 @@ void HbmBudget::Restart(double available) {
   now_ = 0;
 }
 
-void HbmBudget::AdvanceTo(double at) {
+void HbmBudget::AdvanceTo(double at, double prefetched) {
   if (at <= now_) return;
-  available_ = std::min(capacity_, available_ + rate_ * (at - now_));
+  available_ = std::min(capacity_ + prefetched, available_ + rate_ * (at - now_));
   now_ = at;
 }
 

@@ -27,8 +27,9 @@ class HbmBudget {
   void Restart(double available);
   // Raises a debt to nothing.
   void Forgive() { available_ = std::max(available_, 0.0); }
-  // Moves on to time `at` in seconds, unless that is in the past.
-  void AdvanceTo(double at);
+  // Moves on to time `at` in seconds, unless that is in the past. `prefetched`: bytes of later transfers for which
+  // there was time since, beyond the capacity.
+  void AdvanceTo(double at, double prefetched = 0);
   // Takes bytes that are transferred from now on. Returns for how many seconds the transfer lasts at least.
   double Take(double bytes);
 

@@ -213,6 +213,35 @@ TEST(Artifact, TreesThatGrowExponentiallyAreAnError) {
   EXPECT_TRUE(Contains(Read(a.Text()), "too many parts"));
 }
 
+TEST(Artifact, QuantizedTypesExpressNumbers) {
+  Artifact a = AddProgram();
+  const std::string numbers = VarInt(0) + VarInt(0) + VarInt(0) + VarInt(2);  // scale, zero point, range
+  a.types[1].second = VarInt(20) + VarInt(1) + VarInt(4) + VarInt(4);
+  a.types.push_back({1, VarInt(11)});  // i8
+  a.types.push_back({1, VarInt(24) + VarInt(1) + VarInt(3) + VarInt(0) + numbers});
+  EXPECT_TRUE(Contains(Read(a.Text()), "quant.uniform<i8<0:1>:f32"));
+  a.types[4].second = VarInt(24) + VarInt(1) + VarInt(3) + VarInt(3) + numbers;
+  EXPECT_TRUE(Contains(Read(a.Text()), "expressed type is no floating-point type"));
+}
+
+TEST(Artifact, NumbersHaveAtMost64Bits) {
+  Artifact a = AddProgram();
+  a.types.push_back({0, VarInt(0) + VarInt(100 << 2)});
+  a.attributes[3].second = VarInt(9) + VarInt(3);
+  EXPECT_TRUE(Contains(Read(a.Text()), "a number of 100 bits"));
+}
+
+// Each region may announce as many values as bytes follow, but all of them together no more than the file has.
+TEST(Artifact, NestedRegionsShareABudgetOfValues) {
+  Artifact a = AddProgram();
+  std::string op = VarInt(0) + Bytes({0}) + VarInt(0);
+  for (int depth = 0; depth < 200; ++depth) {
+    op = VarInt(0) + Bytes({0x10}) + VarInt(0) + VarInt(1 * 2) + VarInt(1) + VarInt(op.size()) + VarInt(1 * 2) + op;
+  }
+  a.ir = VarInt(1 * 2) + op;
+  EXPECT_TRUE(Contains(Read(a.Text()), "more values than the data have"));
+}
+
 TEST(Artifact, ValuesAreUsedAfterTheirDefinition) {
   Artifact a = AddProgram();
   const size_t use = a.ir.rfind(Bytes({0x06}) + VarInt(0)) + 5;
@@ -228,8 +257,8 @@ std::string ThroughArtifact(const std::string& text) {
   DiagnosticSink sink;
   const std::unique_ptr<mlir::Module> program = mlir::ParseMlir(source, source->text(), {}, &sink);
   if (program == nullptr) return "text: " + sink.diagnostics()[0].message;
-  const absl::StatusOr<std::string> bytes = WriteArtifact(program.get());
-  if (!bytes.ok()) return std::string(bytes.status().message());
+  const std::optional<std::string> bytes = WriteArtifact(program.get(), &sink);
+  if (!bytes) return sink.diagnostics()[0].message;
   auto written = std::make_shared<const SourceBuffer>("artifact", *bytes);
   const std::unique_ptr<mlir::Module> again = ReadArtifact(written, written->text(), {}, &sink);
   return again == nullptr ? "artifact: " + sink.diagnostics()[0].message : mlir::PrintMlir(*again, {false, true});

@@ -124,6 +124,34 @@ constexpr Row kRows[] = {
     {"%a: tensor<2xf32>",
      "%0 = stablehlo.uniform_quantize %a : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f64, 0.5>>",
      "Expressed type of result expected to be 'f32', but got 'f64'"},
+    {"%a: tensor<9223372036854775807xi1>",
+     "%0 = \"stablehlo.concatenate\"(%a, %a) {dimension = 0 : i64} : (tensor<9223372036854775807xi1>, "
+     "tensor<9223372036854775807xi1>) -> tensor<?xi1>",
+     "concatenation makes dimension 0 too large"},
+    {"%a: tensor<4xf32>, %s: tensor<2xf32>, %i: tensor<f32>",
+     "%0 = \"stablehlo.select_and_scatter\"(%a, %s, %i) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = "
+     "stablehlo.compare GE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %1 : tensor<i1>\n  "
+     "}, {\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n    %1 = stablehlo.add %x, %y : tensor<f32>\n    "
+     "stablehlo.return %1 : tensor<f32>\n  }) {window_dimensions = array<i64: 2>, window_strides = array<i64: 2>, "
+     "padding "
+     "= dense<9223372036854775807> : tensor<1x2xi64>} : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>",
+     "padding makes dimension 0 too large"},
+    {"%a: tensor<4x!quant.uniform<i8:f32, 0.5>>, %i: tensor<!quant.uniform<i8:f32, 0.5>>",
+     "%0 = \"stablehlo.reduce\"(%a, %i) ({\n  ^bb0(%x: tensor<!quant.uniform<u8:f32, 0.5>>, %y: "
+     "tensor<!quant.uniform<u8:f32, 0.5>>):\n    stablehlo.return %x : tensor<!quant.uniform<u8:f32, 0.5>>\n  }) "
+     "{dimensions = array<i64: 0>} : (tensor<4x!quant.uniform<i8:f32, 0.5>>, tensor<!quant.uniform<i8:f32, 0.5>>) -> "
+     "tensor<!quant.uniform<u8:f32, 0.5>>",
+     "is expected to be promotable"},
+    {"%a: tensor<4x!quant.uniform<i8<-127:127>:f32, 0.5>>, %i: tensor<!quant.uniform<i8<-127:127>:f32, 0.5>>",
+     "%0 = \"stablehlo.reduce\"(%a, %i) ({\n  ^bb0(%x: tensor<!quant.uniform<i32:f32, 0.5>>, %y: "
+     "tensor<!quant.uniform<i32:f32, 0.5>>):\n    stablehlo.return %x : tensor<!quant.uniform<i32:f32, 0.5>>\n  }) "
+     "{dimensions = array<i64: 0>} : (tensor<4x!quant.uniform<i8<-127:127>:f32, 0.5>>, "
+     "tensor<!quant.uniform<i8<-127:127>"
+     ":f32, 0.5>>) -> tensor<!quant.uniform<i32:f32, 0.5>>",
+     ""},
+    {"%a: tensor<f32>",
+     "%0 = stablehlo.cbrt %a {result_accuracy = #stablehlo.result_accuracy<atol = \"x\">} : tensor<f32>",
+     "expects atol of result_accuracy to be a 64-bit float"},
     {"%a: tensor<?x?xf32, #stablehlo.bounds<3>>", "", "Bounds length is 1, expected to be equal to rank(2)"},
     {"%a: tensor<f32>", "\"x.y\"() {n = #stablehlo.conv<[b, 0, 0, f]x[0, 1, i, o]->[b, 0, 1, f]>} : () -> ()",
      "Duplicate entries for spatial dimension 0"},

@@ -227,6 +227,7 @@ export class App implements Actions {
     return this.run(async () => {
       this.painter.set(mode);
       await this.layOut(this.selected);
+      this.changed();
       this.moved();
       this.remember(true);
     });

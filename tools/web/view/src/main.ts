@@ -38,7 +38,7 @@ function build(app: App) {
     return element;
   };
   const legend = h("div", { class: "legend", "aria-label": "Legend", role: "group" });
-  const mode = select("mode", modes.filter((m) => m.available(g)).map((m) => [m.key, m.name]), (value) => { void app.setMode(value).then(follow); });
+  const mode = select("mode", modes.filter((m) => m.available(g)).map((m) => [m.key, m.name]), (value) => { void app.setMode(value); });
   const mark = select("mark", marks.filter((m) => m[0] !== "changed" || g.compared).map((m) => [m[0], m[1]]), (value) => { app.setMark(value); follow(); });
   const filterNote = h("span", { class: "filter" });
   const button = (text: string, action: () => void, title = text) => h("button", { type: "button", class: "plain", title, onclick: action }, text);

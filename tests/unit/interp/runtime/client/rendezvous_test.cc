@@ -289,6 +289,16 @@ TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
   }
 }
 
+TEST(DeviceSessionsTest, ADeviceOfTheNextSessionEndsRoundsThatWaitForIt) {
+  Rendezvous rendezvous(2, /*timeout_seconds=*/1000);
+  std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
+    interp::DonatedArguments given;
+    return rendezvous.ArriveAndWait(0, Digest(), nullptr, {}, &given).status();
+  });
+  rendezvous.NextSession(1);
+  EXPECT_EQ(waiting.get(), absl::AbortedError("device 1 has ended"));
+}
+
 TEST(DeviceSessionsTest, ADeviceThatLeftEndsRoundsOfItsSessionOnly) {
   Rendezvous rendezvous(2, /*timeout_seconds=*/30);
   const Rendezvous::Program run = [](auto, interp::DonatedArguments* given) {

@@ -21,6 +21,9 @@ TEST(HbmBudgetTest, GrowsWithTimeUpToItsCapacity) {
   EXPECT_DOUBLE_EQ(budget.available(), 10);
   budget.AdvanceTo(10);
   EXPECT_DOUBLE_EQ(budget.available(), 50);
+  // What was idle before a prefetch is not lost to it.
+  budget.AdvanceTo(11, /*prefetched=*/30);
+  EXPECT_DOUBLE_EQ(budget.available(), 80);
   EXPECT_FALSE(HbmBudget().limited());
   EXPECT_EQ(HbmBudget().Take(1e18), 0);
 }
