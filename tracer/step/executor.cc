@@ -226,11 +226,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
   compiled.hash = DigestOf(key.contents);
   // Another device of the process may have compiled it, or be compiling it.
   std::optional<SharedPrograms::Claim> claim;
-  if (tracer.device_count() > 1) {
-    runtime::TraceMe wait("WaitForProgram");
-    claim.emplace(tracer.shared_programs().FindOrClaim(key.contents));
-    if (claim->program() != nullptr) wait.Consumes(claim->program()->compiled);
-  }
+  if (tracer.device_count() > 1) claim.emplace(tracer.shared_programs().FindOrClaim(key.contents));
   if (claim && claim->program() != nullptr) {
     metrics.Add("CachedCompile");
     result.how = ExecutionRecord::ProgramOrigin::kCached;
@@ -250,9 +246,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     return result;
   }
   metrics.Add("UncachedCompile");
-  runtime::TraceMe trace("XLAGraphExecutor::Compile");
-  const int64_t compiled_flow = runtime::TraceMe::NewFlow();
-  if (claim) trace.Produces(compiled_flow);
+  const runtime::TraceMe trace("XLAGraphExecutor::Compile");
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
@@ -266,7 +260,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
         if (!module.ok()) return module.status();
         compiled.executable->set_lowered(*std::move(module));
       }
-      if (claim) claim->Publish({std::move(text), compiled.executable->lowered(), compiled_flow});
+      if (claim) claim->Publish({std::move(text), compiled.executable->lowered()});
       result.how = ExecutionRecord::ProgramOrigin::kLoaded;
     } else {
       key.components = GraphKeyComponentsOf(device, slice, options);
@@ -286,7 +280,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     if (disk != nullptr || claim) {
       std::string program = tracer.client().Serialize(*compiled.executable);
       if (disk != nullptr) disk->Put(key, program);
-      if (claim) claim->Publish({std::move(program), compiled.executable->lowered(), compiled_flow});
+      if (claim) claim->Publish({std::move(program), compiled.executable->lowered()});
     }
   }
   Describe(device, slice, &compiled);

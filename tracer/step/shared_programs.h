@@ -5,7 +5,6 @@
 #define HLOKIT_TRACER_STEP_SHARED_PROGRAMS_H_
 
 #include <condition_variable>
-#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -20,7 +19,6 @@ namespace hlokit::lazy {
 struct SharedProgram {
   std::string text;
   std::shared_ptr<const Module> lowered;  // before compilation, if the client keeps it
-  int64_t compiled = 0;                   // flow of the end of its compilation in profiles
 };
 
 class SharedPrograms {

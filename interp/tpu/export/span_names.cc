@@ -26,7 +26,6 @@ constexpr NamedPhase kPhases[] = {
     {"WaitForQueue", HostPhase::kExecute},
     {"WaitForBatch", HostPhase::kInput},
     {"WaitForReplicas", HostPhase::kOther},
-    {"WaitForProgram", HostPhase::kCompile},
     {"StartReplicas", HostPhase::kOther},
     {"DeviceBarrier", HostPhase::kFetch},
     {"cpu_loader.next", HostPhase::kInput},
@@ -60,7 +59,7 @@ constexpr std::string_view kDeviceWaits[] = {"WaitForDevice", "BlockHostUntilRea
 constexpr std::string_view kQueueWait = "WaitForQueue";
 constexpr std::string_view kBatchWait = "WaitForBatch";
 // Waits for other threads of the program.
-constexpr std::string_view kThreadWaits[] = {"WaitForReplicas", "WaitForSlot", "WaitForProgram"};
+constexpr std::string_view kThreadWaits[] = {"WaitForReplicas", "WaitForSlot"};
 constexpr std::string_view kProgram = "program";  // work outside of any span
 
 }  // namespace
