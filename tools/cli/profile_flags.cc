@@ -39,12 +39,21 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
     simulation.variation = flags.performance;
-    if (absl::Status s = CheckStragglers(simulation); !s.ok()) {
-      return absl::InvalidArgumentError(StrCat("--straggler: ", std::string(s.message())));
-    }
+    if (absl::Status s = CheckStragglers(simulation); !s.ok()) return s;
     return simulation;
   };
   return tpu::ProfileSimulation::Create(profile, options);
+}
+
+void ShowSimulationError(const ProfileFlags& flags, const absl::Status& status, DiagnosticReporter* diagnostics) {
+  if (absl::IsNotFound(status)) {
+    diagnostics->ShowError(flags.report.empty() ? "--profile" : "--report",
+                           "the program executes nothing on the device: there is nothing to report on", kRejected);
+    return;
+  }
+  const bool straggler = absl::IsOutOfRange(status);  // of CheckStragglers
+  diagnostics->ShowError(straggler ? "--straggler" : "--device", std::string(status.message()),
+                         straggler ? kUsage : kRejected);
 }
 
 std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFlags& flags) {
@@ -134,7 +143,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   if (!machine) return;
   absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = SimulateProfile(flags, *machine, *profile);
   if (!simulated.ok()) {
-    diagnostics->ShowError("--device", std::string(simulated.status().message()), kRejected);
+    ShowSimulationError(flags, simulated.status(), diagnostics);
     return;
   }
   for (size_t p = 0; p < (*simulated)->program_count(); ++p) {
@@ -162,6 +171,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
     diagnostics->ShowError("--report", "the program marked no step: there is nothing to report on", kRejected);
     return;
   }
+  if (!tpu::HasSteadyState(replay.plan)) diagnostics->ShowWarning("--report", std::string(tpu::kNoSteadyState));
   tpu::ReportDocumentOptions document;
   document.max_events = flags.events;
   document.title = flags.title;

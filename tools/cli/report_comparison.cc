@@ -41,6 +41,78 @@ const Json& MemberOf(const Json& object, const char* key) {
   return found != object.end() ? *found : none;
 }
 
+struct Member {
+  const char* object;  // the object that it is in; null: the report
+  const char* key;
+  Json::value_t type;
+};
+// What reports have, and the comparison reads.
+constexpr Member kMembers[] = {{nullptr, "title", Json::value_t::string},
+                               {nullptr, "device", Json::value_t::string},
+                               {nullptr, "topology", Json::value_t::string},
+                               {nullptr, "step_time_us", Json::value_t::number_float},
+                               {nullptr, "device_time_us", Json::value_t::number_float},
+                               {nullptr, "hbm_bytes", Json::value_t::number_float},
+                               {nullptr, "interconnect_bytes", Json::value_t::number_float},
+                               {nullptr, "utilization", Json::value_t::object},
+                               {"utilization", "duty_cycle", Json::value_t::number_float},
+                               {"utilization", "flops_of_peak", Json::value_t::number_float},
+                               {"utilization", "hbm_bandwidth_of_peak", Json::value_t::number_float},
+                               {nullptr, "gaps", Json::value_t::object},
+                               {"gaps", "time_us", Json::value_t::number_float},
+                               {nullptr, "memory", Json::value_t::object},
+                               {"memory", "peak_bytes", Json::value_t::number_float},
+                               {"memory", "live_by_scope", Json::value_t::array},
+                               {"memory", "live_by_source", Json::value_t::array},
+                               {nullptr, "breakdown", Json::value_t::array},
+                               {nullptr, "scopes", Json::value_t::array},
+                               {nullptr, "sources", Json::value_t::array},
+                               {nullptr, "ops", Json::value_t::array},
+                               {nullptr, "host", Json::value_t::object},
+                               {nullptr, "timeline", Json::value_t::object}};
+
+std::string_view NameOf(Json::value_t type) {
+  switch (type) {
+    case Json::value_t::string:
+      return "a string";
+    case Json::value_t::array:
+      return "a list";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::boolean:
+      return "a boolean";
+    case Json::value_t::number_float:
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+      return "a number";
+    case Json::value_t::null:
+    case Json::value_t::binary:
+    case Json::value_t::discarded:
+      break;
+  }
+  return "null";
+}
+
+// Returns what is wrong with a member of a report, or "".
+std::string MistakeIn(const Json& report) {
+  for (const Member& member : kMembers) {
+    const std::string name = StrCat("`", member.object == nullptr ? "" : member.object,
+                                    member.object == nullptr ? "" : ".", member.key, "`");
+    const Json& object = member.object == nullptr ? report : report[member.object];
+    const auto found = object.find(member.key);
+    if (found == object.end()) return StrCat("a report has ", name, ", which is missing here");
+    if (NameOf(found->type()) != NameOf(member.type)) {
+      return StrCat(name, ": expected ", NameOf(member.type), ", found ", NameOf(found->type()));
+    }
+    if (member.type != Json::value_t::array) continue;
+    for (const Json& entry : *found) {
+      if (!entry.is_object())
+        return StrCat(name, ": expected a list of objects, found ", NameOf(entry.type()), " in it");
+    }
+  }
+  return "";
+}
+
 // Returns nullopt after an error, which is printed.
 std::optional<Json> ReadReport(const std::string& path, DiagnosticReporter* diagnostics) {
   std::error_code error;
@@ -55,6 +127,10 @@ std::optional<Json> ReadReport(const std::string& path, DiagnosticReporter* diag
   }
   if (const std::string format = TextIn(report, "format"); format != kFormat) {
     diagnostics->ShowError(file, StrCat("expected the format `", kFormat, "`, found `", format, "`"), kRejected);
+    return std::nullopt;
+  }
+  if (const std::string mistake = MistakeIn(report); !mistake.empty()) {
+    diagnostics->ShowError(file, mistake, kRejected);
     return std::nullopt;
   }
   return report;

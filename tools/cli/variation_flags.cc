@@ -67,7 +67,7 @@ absl::Status CheckStragglers(const tpu::SimulationOptions& options) {
   const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
   for (const tpu::Straggler& s : options.variation.stragglers) {
     if (s.device < devices) continue;
-    return absl::InvalidArgumentError(StrCat("device ", s.device, " is out of range: there are ", devices));
+    return absl::OutOfRangeError(StrCat("device ", s.device, " is out of range: there are ", devices));
   }
   return absl::OkStatus();
 }

@@ -40,8 +40,13 @@ int64_t DeviceLoader::FlowOf(int64_t number, BatchPoint point) const {
   return start_flow_ << 40 | number << 2 | static_cast<int64_t>(point);
 }
 
+std::string DeviceLoader::ThreadName(std::string_view name) const {
+  const int ordinal = device_->device()->ordinal();
+  return ordinal == 0 ? std::string(name) : StrCat("TPU:", ordinal, " ", name);
+}
+
 void DeviceLoader::Load(int worker) {
-  runtime::Profiler::SetThreadName(StrCat("loader.", worker));
+  runtime::Profiler::SetThreadName(ThreadName(StrCat("loader.", worker)));
   const int64_t ahead = static_cast<int64_t>(std::max<size_t>(options_.loader_prefetch, 1));
   const bool waits = !tracer_->client().options().defer_executions;
   std::unique_lock<std::mutex> lock(mutex_);
@@ -74,7 +79,7 @@ void DeviceLoader::Load(int worker) {
 }
 
 void DeviceLoader::Transfer() {
-  runtime::Profiler::SetThreadName("transfer");
+  runtime::Profiler::SetThreadName(ThreadName("transfer"));
   const int64_t ahead = static_cast<int64_t>(std::max<size_t>(options_.device_prefetch, 1));
   const DeviceGuard guard(device_);
   std::unique_lock<std::mutex> lock(mutex_);

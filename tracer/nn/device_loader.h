@@ -4,8 +4,8 @@
 // step n on the device.
 //
 // In profiles, workers are the threads `loader.N` with a span `cpu_loader.next` for each batch, uploads are on threads
-// `transfer`, and Next is a span `WaitForBatch`. Metrics: LoaderBatchTime is the time to produce a batch,
-// LoaderWaitTime that of Next.
+// `transfer` (those of device 1 are `TPU:1 loader.N` and `TPU:1 transfer`), and Next is a span `WaitForBatch`. Metrics:
+// LoaderBatchTime is the time to produce a batch, LoaderWaitTime that of Next.
 #ifndef HLOKIT_TRACER_NN_DEVICE_LOADER_H_
 #define HLOKIT_TRACER_NN_DEVICE_LOADER_H_
 
@@ -19,6 +19,8 @@
 #include <mutex>
 #include <optional>
 #include <source_location>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -59,6 +61,8 @@ class DeviceLoader {
   absl::StatusOr<std::optional<Tensors>> Next(const std::source_location& location = std::source_location::current());
 
  private:
+  // Returns the name of a thread in profiles, in which threads of one name share a line.
+  std::string ThreadName(std::string_view name) const;
   void Load(int worker);
   void Transfer();
   // Points of a batch that threads wait for, in profiles.

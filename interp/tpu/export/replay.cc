@@ -303,12 +303,12 @@ class Replayer {
   void FindLoader() {
     double input = 0;
     double transfer = 0;
-    int64_t prefetch = 2;
-    for (const TraceEvent& e : profile_.events) prefetch = StatOf(e, "prefetch", prefetch);
-    size_t loaders = 0;
+    int64_t ahead = 0;  // 0: not known
+    for (const TraceEvent& e : profile_.events) ahead = StatOf(e, "prefetch", ahead);
+    size_t loaders = 0, links = 0;
     for (uint32_t t = 0; t < threads_.size(); ++t) {
       if (t == main_ || !step_ends_[t].empty()) continue;
-      const double before = input;
+      const double before = input, sent = transfer;
       for (const ThreadPoint& p : threads_[t].points) {
         if (p.in == ThreadPoint::kNone) continue;
         const HostPhase phase = PhaseOfSpan(profile_.events[p.in].name);
@@ -316,13 +316,18 @@ class Replayer {
         if (phase == HostPhase::kTransfer) transfer += p.work;
       }
       if (input > before) ++loaders;
+      if (transfer > sent) ++links;
     }
+    links = std::max<size_t>(links, 1);
+    workers_ = std::max<size_t>(loaders / links, 1);
+    // Of more workers than batches ahead some always wait.
+    if (ahead > 0) workers_ = std::min(workers_, static_cast<size_t>(ahead));
     const double steps = static_cast<double>(std::max<size_t>(step_ends_[main_].size(), 1));
     if (input + transfer > 0) {
       // A loader that is two ahead makes the batch that is taken next and one more: the model counts those beyond it.
-      prefetch = std::max<int64_t>(prefetch - 1, 1);
-      recorder_.SetLoader(input / steps / static_cast<double>(std::max<size_t>(loaders, 1)), transfer / steps,
-                          prefetch);
+      const int64_t prefetch = std::max<int64_t>((ahead > 0 ? ahead : 2) - 1, 1);
+      recorder_.SetLoader(input / steps / static_cast<double>(links * workers_),
+                          transfer / steps / static_cast<double>(links), prefetch);
     }
   }
 
@@ -399,8 +404,10 @@ class Replayer {
   // Sets the mean time of a step in the steady state: between the ends of steps on the first device.
   void SetStepSeconds() {
     const size_t count = result_.plan.steps.size();
-    const size_t steady = SteadyFrom(result_.plan);
+    size_t steady = SteadyFrom(result_.plan);
     if (queues_.empty() || steady == 0 || steady >= count) return;
+    // Workers that take turns deliver as many batches as they are at about the same time: whole turns count.
+    if (const size_t turns = (count - steady) / workers_; turns > 0) steady = count - turns * workers_;
     std::vector<double> ends(count, kUnknown);
     for (const size_t e : queues_.begin()->second.executions) {
       const int64_t step = StepOfCall(e);
@@ -439,6 +446,7 @@ class Replayer {
   const ReplayOptions& options_;
   HostPlanRecorder recorder_;
   uint32_t main_ = 0;
+  size_t workers_ = 1;  // batches that are made at the same time, for each device
   bool roots_ = false;  // the program's thread has spans of steps
   std::vector<Thread> threads_;
   std::vector<std::vector<int64_t>> step_ends_;  // by thread, as recorded

@@ -2,6 +2,7 @@
 #include "interp/tpu/export/report_document.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -25,6 +26,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedGaps = 200;
 constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
+// A run is in the steady state if its step is that of the longer one to this part, or the threads' to this.
+constexpr double kSettledTolerance = 1e-3;
+constexpr double kRunTolerance = 0.02;
 
 std::string_view ToString(TimeKind kind) {
   switch (kind) {
@@ -94,6 +98,7 @@ Json HostJson(const HostModel& plan, const HostTimeline& time) {
   host["source"] = Ascii(plan.source);
   host["steps"] = time.steps;
   host["steady_from"] = time.steady_from;
+  host["steady"] = HasSteadyState(plan);
   host["prefetch"] = plan.prefetch;
   host["in_flight"] = plan.in_flight;
   host["total_us"] = ToMicroseconds(time.seconds);
@@ -284,6 +289,18 @@ Json RecommendationsJson(const ReportInput& input, const HostModel& host, const 
   return list;
 }
 
+// Returns what a reader of the step time has to know, as sentences.
+Json NotesJson(const HostModel& host, const HostTimeline& time, bool settled) {
+  Json notes = Json::array();
+  if (!HasSteadyState(host)) notes.push_back(std::string(kNoSteadyState));
+  if (!settled) {
+    notes.push_back(StrCat("The last ", time.steps - time.steady_from,
+                           " steps of the run took batches that the loader had made before. The step time is that of a "
+                           "longer run, in which the loader is no longer ahead."));
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,
@@ -367,7 +384,14 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   }
   json["other_targets"] = std::move(machines);
   json["target"] = DeviceDescriptionJson(machine);
-  CheckParts(options.run != nullptr ? options.run->step_seconds : 0, &json);
+  // The last steps of a short run may take batches made before, and say nothing about the steady state.
+  const double replayed = options.run != nullptr ? options.run->step_seconds : 0;
+  const double run = replayed > 0 ? replayed : time.run_step_seconds;
+  const bool settled = time.run_step_seconds >= time.step_seconds * (1 - kSettledTolerance) ||
+                       std::abs(run / time.step_seconds - 1) < kRunTolerance;
+  if (!settled) json["host"]["run_step_us"] = ToMicroseconds(run);
+  json["notes"] = NotesJson(host, time, settled);
+  CheckParts(settled ? replayed : 0, &json);
   return json.dump() + "\n";
 }
 

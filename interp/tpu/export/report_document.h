@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interp/tpu/export/report_graphs.h"
@@ -15,6 +16,11 @@
 #include "interp/tpu/timing/host.h"
 
 namespace hlokit::tpu {
+
+// What a report says of a run without a steady state.
+inline constexpr std::string_view kNoSteadyState =
+    "The run has no steady state: its steps still compile their programs, and the step time contains that. Run at "
+    "least four steps (--steps=4 of ir-dump).";
 
 struct ReportDocumentOptions {
   size_t max_events = 200000;  // events of one execution that are examined

@@ -377,11 +377,14 @@ class Recommender {
          "the host without recording after the first step", [](HostModel* plan) {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
          });
-    Host(HostPhase::kCompile, "Stop compiling in the loop",
-         "Find what changes from step to step: shapes, numbers in the graph, extra fetches.",
-         "the host with all graphs known after the first step", [](HostModel* plan) {
-           for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
-         });
+    // The first steps of any run compile.
+    if (HasSteadyState(host_)) {
+      Host(HostPhase::kCompile, "Stop compiling in the loop",
+           "Find what changes from step to step: shapes, numbers in the graph, extra fetches.",
+           "the host with all graphs known after the first step", [](HostModel* plan) {
+             for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
+           });
+    }
     if (host_.prefetch == 0) {
       const auto ahead = [](HostModel* plan) { plan->prefetch = 2; };
       Host(HostPhase::kInput, "Load batches ahead", "Prepare batches on a separate thread (MpDeviceLoader, prefetch).",

@@ -19,6 +19,9 @@ namespace {
 constexpr int64_t kMaxHostSteps = 100000;
 constexpr int64_t kMaxExecutions = 1000000;
 constexpr size_t kWarmUpSteps = 3;  // steps that may compile before the steady state
+// The loader's part of a step is in the steady state to this relative error, unless it takes more executions.
+constexpr double kSettled = 1e-3;
+constexpr int64_t kMaxSettlingExecutions = 50000;
 
 struct Quantity {
   double value = 0;
@@ -113,7 +116,9 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
 // Simulates the plan. Each track does one activity at a time.
 class Host {
  public:
-  Host(const HostModel& plan, double device_seconds) : plan_(plan), device_seconds_(device_seconds) {}
+  // `steady_from`: the first step of the steady state.
+  Host(const HostModel& plan, double device_seconds, size_t steady_from)
+      : plan_(plan), device_seconds_(device_seconds), steady_from_(steady_from) {}
 
   HostTimeline Run() {
     for (size_t k = 0; k < plan_.steps.size(); ++k) PlayStep(plan_.steps[k], static_cast<int64_t>(k));
@@ -226,19 +231,59 @@ class Host {
   void Summarize() {
     result_.steps = ends_.size();
     if (ends_.empty()) return;
-    result_.steady_from = std::min(SteadyFrom(plan_), ends_.size() - 1);
+    result_.steady_from = std::min(steady_from_, ends_.size() - 1);
     const double before = result_.steady_from == 0 ? 0 : ends_[result_.steady_from - 1];
-    result_.step_seconds = (ends_.back() - before) / static_cast<double>(ends_.size() - result_.steady_from);
+    const double count = static_cast<double>(ends_.size() - result_.steady_from);
+    result_.step_seconds = result_.run_step_seconds = (ends_.back() - before) / count;
+    for (const DeviceGap& gap : result_.gaps) {
+      if (static_cast<size_t>(gap.before_step) < result_.steady_from) continue;
+      for (const DeviceGap::Part& part : gap.parts) {
+        result_.steady_gaps[static_cast<size_t>(part.phase)] += part.seconds / count;
+      }
+    }
   }
 
   const HostModel& plan_;
   const double device_seconds_;
+  const size_t steady_from_;
   HostTimeline result_;
   int64_t last_[kTracks] = {-1, -1, -1, -1};
   std::vector<int64_t> taken_;   // by step: when the program received its batch
   std::deque<int64_t> running_;  // executions in flight, oldest first
   std::vector<double> ends_;     // by step: its end on the device
 };
+
+// Repeats the last steps until their time is that of a loader which is no longer ahead. A loader that is slower than
+// the rest falls behind by a part of a step in each, so that the batches it had ready may last for many steps.
+void Settle(const HostModel& plan, double device_seconds, HostTimeline* result) {
+  if (plan.prefetch == 0 || !HasSteadyState(plan)) return;
+  std::vector<HostStep> last;
+  double input = 0, transfer = 0;
+  int64_t executions = 0;
+  for (size_t k = result->steady_from; k < plan.steps.size(); ++k) {
+    HostStep step = plan.steps[k];
+    step.scopes.clear();
+    step.causes.clear();
+    input += step.input;
+    transfer += step.transfer;
+    executions += std::max<int64_t>(step.graphs, 1);
+    last.push_back(std::move(step));
+  }
+  // The loader and the link each do one batch at a time.
+  const double least = std::max(input, transfer) / static_cast<double>(last.size()) * (1 - kSettled);
+  HostModel longer;
+  longer.steps = last;
+  longer.prefetch = plan.prefetch;
+  longer.in_flight = plan.in_flight;
+  for (int64_t repeats = 1; result->step_seconds < least; repeats *= 2) {
+    if (repeats > kMaxSettlingExecutions / executions) return;
+    const size_t from = longer.steps.size();
+    for (int64_t k = 0; k < repeats; ++k) longer.steps.insert(longer.steps.end(), last.begin(), last.end());
+    const HostTimeline settled = Host(longer, device_seconds, from).Run();
+    result->step_seconds = settled.step_seconds;
+    std::copy(std::begin(settled.steady_gaps), std::end(settled.steady_gaps), std::begin(result->steady_gaps));
+  }
+}
 
 }  // namespace
 
@@ -274,14 +319,6 @@ double DeviceGap::SecondsOf(HostPhase phase) const {
   double sum = 0;
   for (const Part& part : parts) sum += part.phase == phase ? part.seconds : 0;
   return sum;
-}
-
-double HostTimeline::SteadyGap(HostPhase phase) const {
-  double sum = 0;
-  for (const DeviceGap& gap : gaps) {
-    if (static_cast<size_t>(gap.before_step) >= steady_from) sum += gap.SecondsOf(phase);
-  }
-  return steps > steady_from ? sum / static_cast<double>(steps - steady_from) : 0;
 }
 
 std::vector<std::string_view> HostModelKeys() {
@@ -342,6 +379,15 @@ size_t SteadyFrom(const HostModel& plan) {
   return from;
 }
 
-HostTimeline SimulateHost(const HostModel& plan, double device_seconds) { return Host(plan, device_seconds).Run(); }
+bool HasSteadyState(const HostModel& plan) {
+  const size_t from = SteadyFrom(plan);
+  return from < plan.steps.size() && (from >= kWarmUpSteps || plan.steps[from].compile == 0);
+}
+
+HostTimeline SimulateHost(const HostModel& plan, double device_seconds) {
+  HostTimeline result = Host(plan, device_seconds, SteadyFrom(plan)).Run();
+  Settle(plan, device_seconds, &result);
+  return result;
+}
 
 }  // namespace hlokit::tpu

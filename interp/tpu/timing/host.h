@@ -111,15 +111,21 @@ struct HostTimeline {
   std::vector<DeviceGap> gaps;  // the first ends at the first execution
   double seconds = 0;           // until the last execution ends
   double device_busy = 0;
-  double step_seconds = 0;  // time between the ends of consecutive steps on the device, in the steady state
-  double SteadyGap(HostPhase phase) const;  // mean gap seconds per step in the steady state
-  size_t steady_from = 0;                   // first step of the steady state
+  // Time between the ends of consecutive steps on the device, in the steady state. Where the last steps of the plan
+  // still take batches that were ready before, they are repeated until the loader is no longer ahead.
+  double step_seconds = 0;
+  double run_step_seconds = 0;               // the same of the last steps of the plan as they are
+  double steady_gaps[kHostPhaseCount] = {};  // by phase: mean gap seconds per step in the steady state
+  size_t steady_from = 0;                    // first step of the steady state
   size_t steps = 0;
+  double SteadyGap(HostPhase phase) const { return steady_gaps[static_cast<size_t>(phase)]; }
 };
 
 // Returns the first step of the steady state: the second half of the steps, without the compilations of the first
 // three.
 size_t SteadyFrom(const HostModel& plan);
+// Returns false if the plan is too short for a steady state: it has only the first steps, which still compile.
+bool HasSteadyState(const HostModel& plan);
 
 // Simulates the host. `device_seconds`: duration of one execution of the program.
 HostTimeline SimulateHost(const HostModel& plan, double device_seconds);

@@ -114,6 +114,7 @@ export interface Report {
   chips: number;
   devices: number;
   step_time_us: number;
+  notes?: string[]; // of the step time
   device_time_us: number;
   bound_by: string;
   core_busy_us: number;

@@ -90,6 +90,30 @@ TEST(Host, TheProgramMakesItsOwnBatchesWithoutALoader) {
               4 * kMillisecond, 1e-9);
 }
 
+TEST(Host, TheSteadyStateIsThatOfALoaderWhichIsNoLongerAhead) {
+  // While the first step compiles the loader makes eight batches, which the last steps of the plan still take.
+  const HostTimeline t = Play("steps=12,input=20ms,trace=1ms,compile=500ms,prefetch=8", 4 * kMillisecond);
+  EXPECT_LT(t.run_step_seconds, 10 * kMillisecond);
+  EXPECT_NEAR(t.step_seconds, 20 * kMillisecond, 1e-9);
+  double gaps = 0;
+  for (const double gap : t.steady_gaps) gaps += gap;
+  EXPECT_NEAR(gaps + 4 * kMillisecond, t.step_seconds, 1e-9);
+  const HostTimeline longer = Play("steps=100,input=20ms,trace=1ms,compile=500ms,prefetch=8", 4 * kMillisecond);
+  EXPECT_NEAR(longer.run_step_seconds, 20 * kMillisecond, 1e-9);
+  // A loader that is hardly slower than the rest is ahead for long.
+  const HostTimeline slow = Play("steps=12,input=4.1ms,trace=1ms,compile=500ms,prefetch=8", 4 * kMillisecond);
+  EXPECT_NEAR(slow.step_seconds, 4.1 * kMillisecond, 0.01 * kMillisecond);
+}
+
+TEST(Host, StepsThatStillCompileAreNoSteadyState) {
+  const auto steady = [](const std::string& text) { return HasSteadyState(*ParseHostModel(text, 35e-6, 16e9)); };
+  EXPECT_FALSE(steady("steps=1,compile=3s"));
+  EXPECT_TRUE(steady("steps=2,compile=3s"));
+  EXPECT_FALSE(steady("steps=2,compile=3s,compile_every=1"));
+  // This goes on.
+  EXPECT_TRUE(steady("steps=8,compile=3s,compile_every=1"));
+}
+
 TEST(Host, PartsOfAGapAddUpToIt) {
   const HostTimeline t = Play(
       "steps=40,input=7ms,transfer=2ms,trace=6ms,marker=1ms,compile=30ms,compile_every=9,other=500us,"

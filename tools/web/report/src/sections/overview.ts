@@ -22,6 +22,7 @@ export function header(r: Report): HTMLElement {
   if (r.core_stall_us > 0.005 * r.step_time_us) sentences.push(`, stalls ${percent(share(r.core_stall_us, r.step_time_us))}`);
   if (idle > 0.005 * r.step_time_us) sentences.push(`, and is idle ${percent(share(idle, r.step_time_us))} because of the host`);
   sentences.push(". ");
+  for (const note of r.notes ?? []) sentences.push(h("b", { class: "bad" }, note), " ");
   if (r.missing.length) sentences.push(h("a", { class: "bad", href: "#unmodeled" }, "The parts do not add up. "));
   for (const g of r.graphs) if (!g.fits && g.module !== r.module) sentences.push(h("b", { class: "bad" }, `${g.module} does not fit: its peak is ${bytes(g.peak_bytes)}. `));
   if (!r.memory.fits) sentences.push(h("b", { class: "bad" }, `It does not fit: ${bytes(r.memory.peak_bytes)} of ${bytes(r.memory.limit_bytes)} HBM. `));
