@@ -15,7 +15,9 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
+#include "parser/core/module_formats.h"
 #include "parser/files/read_file.h"
+#include "tools/cli/module_file.h"
 #include "tools/hlo_inspect/query.h"
 
 namespace hlokit::cli {
@@ -41,7 +43,7 @@ struct FileResult {
   Total total;
 };
 
-// Replaces directories by the .hlo, .txt, .pb and .json files in them, at any depth, sorted.
+// Replaces directories by the files in them, at any depth, whose suffix is that of a format of modules, sorted.
 std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -54,11 +56,9 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
     using Iterator = std::filesystem::recursive_directory_iterator;
     const auto options = std::filesystem::directory_options::skip_permission_denied;
     for (Iterator at(path, options, error), end; !error && at != end; at.increment(error)) {
-      const std::string suffix = at->path().extension().string();
-      if ((suffix == ".hlo" || suffix == ".txt" || suffix == ".pb" || suffix == ".json" || suffix == ".mlir") &&
-          at->is_regular_file(error)) {
-        inside.push_back(at->path().string());
-      }
+      const std::string inner = at->path().string();
+      const bool is_module = ModuleFormatOfPath(inner) != nullptr || FormatOfPath(inner) != "hlo";
+      if (is_module && at->is_regular_file(error)) inside.push_back(inner);
     }
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
@@ -219,7 +219,7 @@ InspectCommand AddGrepCommand(CLI::App* app) {
       ->default_str("0");
   command->footer(
       "Notes:\n"
-      "  Of directories, the .hlo, .txt, .pb, .json and .mlir files in them. Matches\n"
+      "  Of directories, the files with suffixes of modules. Matches\n"
       "  come in the order of the files, while further files are searched. With\n"
       "  --json each match is an object on a line of its own, and the last line has\n"
       "  the totals. `find --help` explains patterns and conditions.\n\n"

@@ -218,7 +218,7 @@ TEST_F(ScriptTest, StatedValuesAreLimited) {
 }
 
 // Scripts that took quadratic time: each of these ends within the test's few milliseconds.
-TEST_F(ScriptTest, LongScriptsTakeLinearTime) {
+TEST_F(ScriptTest, ScriptsOfManyFunctionsAndCapturesRun) {
   std::string functions, captured = "%x = 1\ncapture c\n", jumps = "for %i in range(1)\n";
   const auto name = [](int i) { return "f" + std::to_string(i); };
   for (int i = 0; i < 20000; ++i) functions += "def " + name(i) + "()\n  " + name(i + 1) + "()\nend\n";
