@@ -113,9 +113,18 @@ bool Converter::FindFunctions() {
 
 std::unique_ptr<Module> Converter::Run() {
   if (!FindFunctions()) {
+    // In order of names.
+    constexpr size_t kMaxNamed = 3;
+    std::vector<std::string> names;
+    for (const auto& [name, function] : functions_) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    std::string hint;
+    for (size_t k = 0; k < std::min(names.size(), kMaxNamed); ++k) StrAppend(&hint, k == 0 ? "" : ", ", "@", names[k]);
+    if (names.size() > kMaxNamed) hint += ", ...";
+    if (!hint.empty()) hint = StrCat("there is ", hint, "; rename the function to translate to @main");
     sink_->Error(DiagnosticKind::kUndefinedComputation,
                  root_.valid() ? program_.range(program_.op(root_)) : SourceRange{},
-                 "conversion requires module with `main` function");
+                 "conversion requires module with `main` function", hint);
     return nullptr;
   }
   const mlir::OperationId main = functions_.at("main");
