@@ -284,12 +284,12 @@ int64_t Converter::StackFrameOf(NodeId location) {
       }
       frame.parent_frame_id = static_cast<int32_t>(parent + 1);  // 1: none
       const auto pair = std::pair(frame.file_location_id, frame.parent_frame_id);
-      if (const auto found = frames_by_place_.find(pair); found != frames_by_place_.end()) {
+      if (const auto found = frames_by_caller_.find(pair); found != frames_by_caller_.end()) {
         parent = found->second;
       } else {
         tables.stack_frames.push_back(frame);
         parent = static_cast<int64_t>(tables.stack_frames.size());
-        frames_by_place_.emplace(pair, static_cast<int32_t>(parent));
+        frames_by_caller_.emplace(pair, static_cast<int32_t>(parent));
       }
     }
   }

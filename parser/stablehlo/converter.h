@@ -313,7 +313,7 @@ class Converter {
   absl::flat_hash_map<uint32_t, int32_t> file_names_;      // places in the table, by StringId
   absl::flat_hash_map<uint32_t, int32_t> function_names_;  // also
   std::map<std::tuple<int32_t, int32_t, int32_t, int32_t, int32_t, int32_t>, int32_t> file_locations_;
-  std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_place_;
+  std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_caller_;
   SdyMeshes meshes_;
   absl::flat_hash_map<std::string, ListId> sdy_shardings_;  // by their text
   int64_t device_budget_ = 1 << 24;                         // of devices that shardings list one by one

@@ -231,15 +231,15 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
       if (runs.empty() || runs.back().back() + 1 != p) runs.emplace_back();
       runs.back().push_back(p);
     }
-    std::vector<size_t> by_place(runs.size());
-    for (size_t i = 0; i < runs.size(); ++i) by_place[i] = i;
-    std::sort(by_place.begin(), by_place.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
+    std::vector<size_t> by_position(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) by_position[i] = i;
+    std::sort(by_position.begin(), by_position.end(), [&](size_t a, size_t b) { return runs[a][0] < runs[b][0]; });
     std::vector<size_t> place(runs.size());
     std::string sizes, permutation;
-    for (size_t i = 0; i < by_place.size(); ++i) {
-      place[by_place[i]] = i;
+    for (size_t i = 0; i < by_position.size(); ++i) {
+      place[by_position[i]] = i;
       int64_t size = 1;
-      for (size_t p : runs[by_place[i]]) size *= parts[p].size;
+      for (size_t p : runs[by_position[i]]) size *= parts[p].size;
       StrAppend(&sizes, i == 0 ? "" : ",", size);
     }
     for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);

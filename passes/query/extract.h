@@ -22,7 +22,8 @@ struct ExtractOptions {
 
 // Returns a module whose results are those of the instructions: of one its value, of several a tuple. It computes them
 // from the parameters of their computation, and from what the options cut off; computations that are called are copied.
-// Returns an error if the instructions are in several computations, or need a value that cannot be a parameter.
+// Returns an error if the instructions are in several computations. A part that needs a value which cannot be a
+// parameter is a module that does not verify.
 absl::StatusOr<Module> Extract(const Module& module, absl::Span<const Instruction> results,
                                const ExtractOptions& options);
 

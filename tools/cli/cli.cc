@@ -130,7 +130,9 @@ std::string Reworded(std::string what) {
   constexpr std::string_view kArgument = "The following argument was not expected: ";
   if (what.starts_with(kArgument)) return StrCat("unexpected argument `", what.substr(kArgument.size()), "`");
   if (what == "A subcommand is required") return "expected a command";
-  if (what[0] >= 'A' && what[0] <= 'Z') what[0] = static_cast<char>(what[0] - 'A' + 'a');
+  // The first word of a sentence, but not the name of an argument.
+  const bool is_name = what.size() > 1 && what[1] >= 'A' && what[1] <= 'Z';
+  if (!is_name && what[0] >= 'A' && what[0] <= 'Z') what[0] = static_cast<char>(what[0] - 'A' + 'a');
   return what;
 }
 

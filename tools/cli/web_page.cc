@@ -30,7 +30,7 @@ bool HasPage(const WebPage& page, const std::string& path, DiagnosticReporter* d
   diagnostics->ShowError(path,
                          "this program was built without its pages: node and npm were not there, or could not fetch "
                          "their libraries; install them (tools/install-deps page), remove "
-                         "generated/report_page_text.cc from the build folder and build again",
+                         "generated/report_page_text.cc from the build directory and build again",
                          kRejected);
   return false;
 }
