@@ -18,7 +18,7 @@
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
 #include "passes/annotations/annotations.h"
-#include "passes/query/edit_query.h"
+#include "passes/query/query.h"
 
 namespace hlokit::query {
 namespace {
@@ -164,7 +164,7 @@ void EraseDead(Module& module, std::vector<InstructionId> open) {
 
 absl::StatusOr<bool> ReplacePass::Run(Module& module) {
   if (options().String("match").empty() && options().String("with").empty()) return false;
-  const absl::StatusOr<EditQuery> query = EditQuery::Of(options(), context());
+  const absl::StatusOr<Query> query = Query::Of(options(), context());
   if (!query.ok()) return query.status();
   const absl::StatusOr<Pattern> with = ParseReplacement(std::string(options().String("with")), query->pattern);
   if (!with.ok()) return with.status();
@@ -197,7 +197,7 @@ absl::StatusOr<bool> ReplacePass::Run(Module& module) {
 absl::StatusOr<bool> SetAttributePass::Run(Module& module) {
   const std::string name(options().String("name")), text(options().String("value"));
   if (options().String("match").empty() && name.empty()) return false;
-  const absl::StatusOr<EditQuery> query = EditQuery::Of(options(), context());
+  const absl::StatusOr<Query> query = Query::Of(options(), context());
   if (!query.ok()) return query.status();
   std::optional<Attr> attr;
   std::vector<std::string_view> names;

@@ -37,7 +37,7 @@ Neighborhood NeighborsOf(const query::ValueFlow& flow, Instruction i, int64_t di
   return neighborhood;
 }
 
-void WriteText(const FindFlags& flags, const Query& query, const InputPart& part, const Module& module,
+void WriteText(const FindFlags& flags, const query::Query& query, const InputPart& part, const Module& module,
                const std::vector<query::Match>& matches, TextWriter* out) {
   const TextLines lines(part.source->text());
   const query::ValueFlow flow(module);
@@ -64,7 +64,7 @@ void WriteText(const FindFlags& flags, const Query& query, const InputPart& part
        << part.label() << "\n";
 }
 
-void WriteJson(const FindFlags& flags, const Query& query, const InputPart& part, const Module& module,
+void WriteJson(const FindFlags& flags, const query::Query& query, const InputPart& part, const Module& module,
                const std::vector<query::Match>& matches, JsonWriter* json) {
   const TextLines lines(part.source->text());
   const query::ValueFlow flow(module);
@@ -93,7 +93,7 @@ void WriteJson(const FindFlags& flags, const Query& query, const InputPart& part
 
 int Run(const FindFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
-  const std::optional<Query> query = Query::Parse(flags.pattern, flags.where, &diagnostics);
+  const std::optional<query::Query> query = ParseQuery(flags.pattern, flags.where, &diagnostics);
   if (!query) return diagnostics.exit_code();
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);

@@ -66,7 +66,7 @@ std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
   return files;
 }
 
-void Search(const GrepFlags& flags, const Query& query, const InputPart& part, FileResult* result) {
+void Search(const GrepFlags& flags, const query::Query& query, const InputPart& part, FileResult* result) {
   const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, flags.input.parse, &result->sink);
   if (module == nullptr) return;
   if (flags.verify) {
@@ -94,7 +94,7 @@ void Search(const GrepFlags& flags, const Query& query, const InputPart& part, F
   }
 }
 
-FileResult SearchFile(const GrepFlags& flags, const Query& query, const std::string& path) {
+FileResult SearchFile(const GrepFlags& flags, const query::Query& query, const std::string& path) {
   FileResult result;
   result.total.file = path;
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source =
@@ -118,7 +118,7 @@ FileResult SearchFile(const GrepFlags& flags, const Query& query, const std::str
 
 // Calls `use(result)` for each file in order, while threads search further ones.
 template <typename Use>
-void SearchFiles(const GrepFlags& flags, const Query& query, const std::vector<std::string>& files, Use use) {
+void SearchFiles(const GrepFlags& flags, const query::Query& query, const std::vector<std::string>& files, Use use) {
   const size_t wanted = flags.threads > 0 ? flags.threads : std::max(1u, std::thread::hardware_concurrency());
   const size_t count = std::min(wanted, files.size());
   if (count <= 1) {
@@ -188,7 +188,7 @@ void WriteTotals(const GrepFlags& flags, const std::vector<Total>& totals, TextW
 
 int Run(const GrepFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
-  const std::optional<Query> query = Query::Parse(flags.pattern, flags.where, &diagnostics);
+  const std::optional<query::Query> query = ParseQuery(flags.pattern, flags.where, &diagnostics);
   if (!query) return diagnostics.exit_code();
   const std::vector<std::string> files = FilesOf(flags.files);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {

@@ -10,29 +10,17 @@
 #include "tools/cli/regex.h"
 
 namespace hlokit::cli {
-std::optional<Query> Query::Parse(const std::string& pattern, const std::string& where,
-                                  DiagnosticReporter* diagnostics) {
-  const auto fail = [&](const DiagnosticSink& sink, std::string name, const std::string& text) {
-    diagnostics->Show(sink, SourceBuffer(std::move(name), text));
-    diagnostics->Fail(kUsage);
-    return std::nullopt;
-  };
-  DiagnosticSink sink;
-  std::optional<query::Pattern> parsed = query::Pattern::Parse(pattern, &sink);
-  if (!parsed) return fail(sink, "PATTERN", pattern);
-  Query query{*std::move(parsed), std::nullopt};
-  if (where.empty()) return query;
-  query.where = query::Condition::Parse(where, query.pattern, CompileRegex, &sink);
-  if (!query.where) return fail(sink, "--where", where);
-  return query;
-}
 
-std::vector<query::Match> Query::Find(const Module& module) const {
-  std::vector<query::Match> matches = query::FindMatches(module, pattern);
-  if (!where) return matches;
-  query::FieldContext context(module);
-  std::erase_if(matches, [&](const query::Match& match) { return !where->Holds(match, &context); });
-  return matches;
+std::optional<query::Query> ParseQuery(const std::string& pattern, const std::string& where,
+                                       DiagnosticReporter* diagnostics) {
+  DiagnosticSink sink;
+  std::string_view wrong;
+  std::optional<query::Query> query = query::Query::Parse(pattern, where, CompileRegex, &sink, &wrong);
+  if (query) return query;
+  const bool in_pattern = wrong == query::Query::kMatch;
+  diagnostics->Show(sink, SourceBuffer(in_pattern ? "PATTERN" : "--where", in_pattern ? pattern : where));
+  diagnostics->Fail(kUsage);
+  return std::nullopt;
 }
 
 void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where) {

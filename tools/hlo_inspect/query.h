@@ -12,23 +12,14 @@
 
 #include "ir/core/json_writer.h"
 #include "ir/graph/module.h"
-#include "passes/query/condition.h"
-#include "passes/query/pattern.h"
+#include "passes/query/query.h"
 #include "tools/hlo_inspect/command.h"
 
 namespace hlokit::cli {
 
-// A pattern and a condition, thread-safe.
-struct Query {
-  query::Pattern pattern;
-  std::optional<query::Condition> where;
-
-  // Parses both; an empty condition is none. Returns nullopt after errors, which are printed with their places.
-  static std::optional<Query> Parse(const std::string& pattern, const std::string& where,
-                                    DiagnosticReporter* diagnostics);
-  // Returns the matches in the order of the text.
-  std::vector<query::Match> Find(const Module& module) const;
-};
+// Parses a pattern and a condition, "" for none. Returns nullopt after errors, which are printed with their positions.
+std::optional<query::Query> ParseQuery(const std::string& pattern, const std::string& where,
+                                       DiagnosticReporter* diagnostics);
 
 // Adds the argument PATTERN and --where.
 void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where);

@@ -19,7 +19,7 @@
 #include "ir/types/float_types.h"
 #include "parser/core/parser.h"
 #include "passes/core/pipeline.h"
-#include "passes/query/edit_query.h"
+#include "passes/query/query.h"
 #include "tools/cli/regex.h"
 #include "tools/cli/shell_word.h"
 #include "tools/hlo_reduce/command.h"
@@ -196,7 +196,7 @@ class NanTest : public RunTest {
 
 class PatternTest : public Test {
  public:
-  explicit PatternTest(query::EditQuery query) : query_(std::move(query)) {}
+  explicit PatternTest(query::Query query) : query_(std::move(query)) {}
   bool IsInteresting(std::string_view text) override {
     const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
     return module.ok() && !query_.Find(**module).empty();
@@ -204,7 +204,7 @@ class PatternTest : public Test {
   std::string Finding() const override { return "no instruction matches"; }
 
  private:
-  const query::EditQuery query_;
+  const query::Query query_;
 };
 
 // Returns the path of a tool that stands beside this one, or its name.
@@ -226,7 +226,7 @@ absl::StatusOr<std::unique_ptr<Test>> MakeTest(const TestFlags& flags, const std
     }
   }
   if (!flags.pattern.empty()) {
-    absl::StatusOr<query::EditQuery> query = query::EditQuery::Parse(flags.pattern, flags.where, cli::CompileRegex);
+    absl::StatusOr<query::Query> query = query::Query::Parse(flags.pattern, flags.where, cli::CompileRegex);
     if (!query.ok()) return query.status();
     return std::make_unique<PatternTest>(*std::move(query));
   }
