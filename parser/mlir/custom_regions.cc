@@ -109,6 +109,15 @@ OperationParser::Flow OperationParser::CustomReduce() {
   return OpenRegionHere() ? Flow::kRegion : Flow::kError;
 }
 
+// Parses `%name = operand`.
+bool OperationParser::ParseAssignedArgument(PendingArgument* argument) {
+  *argument = {};
+  argument->offset = in_.Offset();
+  if (!in_.Expect('%', "before the name of an argument")) return false;
+  argument->name = in_.SuffixName();
+  return in_.Expect('=', "after the name of an argument") && ParseOperand();
+}
+
 OperationParser::Flow OperationParser::CustomWhile() {
   if (op().state == 2) return Flow::kDone;
   std::vector<PendingArgument>& names = op().names;
@@ -116,12 +125,7 @@ OperationParser::Flow OperationParser::CustomWhile() {
     if (!in_.Expect('(', "before operands")) return Flow::kError;
     if (!in_.TryConsume(')')) {
       do {
-        PendingArgument argument{};
-        argument.offset = in_.Offset();
-        if (!in_.Expect('%', "before the name of an argument")) return Flow::kError;
-        argument.name = in_.SuffixName();
-        if (!in_.Expect('=', "after the name of an argument") || !ParseOperand()) return Flow::kError;
-        names.push_back(argument);
+        if (!ParseAssignedArgument(&names.emplace_back())) return Flow::kError;
       } while (in_.TryConsume(','));
       if (!in_.Expect(')', "after operands")) return Flow::kError;
     }
@@ -210,12 +214,7 @@ OperationParser::Flow OperationParser::CustomFor() {
     std::vector<PendingArgument> carried;
     if (!in_.Expect('(', "before operands")) return Flow::kError;
     do {
-      PendingArgument argument{};
-      argument.offset = in_.Offset();
-      if (!in_.Expect('%', "before the name of an argument")) return Flow::kError;
-      argument.name = in_.SuffixName();
-      if (!in_.Expect('=', "after the name of an argument") || !ParseOperand()) return Flow::kError;
-      carried.push_back(argument);
+      if (!ParseAssignedArgument(&carried.emplace_back())) return Flow::kError;
     } while (in_.TryConsume(','));
     if (!in_.Expect(')', "after operands") || !in_.Expect("->", "before the types of results")) return Flow::kError;
     const bool parenthesized = in_.TryConsume('(');

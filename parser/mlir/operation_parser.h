@@ -114,6 +114,7 @@ class OperationParser {
   bool OpenRegionHere();
   void CloseRegion();
   bool ParseArgument(PendingArgument* argument);
+  bool ParseAssignedArgument(PendingArgument* argument);
   bool ParseBlockLabel();
   BlockId BlockNamed(std::string_view label);
   bool ParseLocation(NodeId* location);

@@ -15,7 +15,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr double kSmall = 4096;         // bytes whose transfer is part of the kernel launch
-constexpr double kLeastShare = 0.5;     // of the HBM rate that a kernel has, whatever collectives move
+constexpr double kMinHbmShare = 0.5;    // of the HBM rate that a kernel has, whatever collectives move
 constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, in addition to the links of axes and slices
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
@@ -87,7 +87,7 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   bytes *= scale_;
   const double used = std::min(placement.prefetched, prefetchable * scale_);
   const double rate = target_.HbmRate();
-  const double hbm = (bytes - used) / std::max(rate - placement.contended, rate * kLeastShare);
+  const double hbm = (bytes - used) / std::max(rate - placement.contended, rate * kMinHbmShare);
   times[Index(Resource::kHost)] += host / machine.host_rate;
   double compute = work.compute_seconds * scale_;
   for (double& t : times) {
