@@ -10,14 +10,15 @@
 #include "absl/strings/str_format.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/host_io.h"
+#include "interp/reference/engine.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
 #include "tools/hlo_run/bisection.h"
-#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
+#include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
@@ -71,15 +72,15 @@ bool CheckPartitioned(const Flags& flags, const Input& input, cli::DiagnosticRep
   return false;
 }
 
-std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const interp::EvaluatorOptions& options,
-                                cli::DiagnosticReporter* diagnostics) {
+std::unique_ptr<interp::Engine> Prepare(const Input& input, interp::EngineKind kind,
+                                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  std::unique_ptr<Engine> engine = Engine::Prepare(kind, *input.module, options, &sink);
+  std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(kind, *input.module, options, &sink);
   diagnostics->Show(sink, *input.part.source);
   return engine;
 }
 
-std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluator,
+std::optional<std::vector<Literal>> RunOnce(const Input& input, interp::Engine* evaluator,
                                             const std::vector<Literal>& arguments, cli::ProgressLine* progress,
                                             cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
@@ -94,7 +95,7 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
 struct Reference {
   std::optional<std::vector<Literal>> values;
   std::optional<Input> program;
-  std::unique_ptr<Engine> evaluator;
+  std::unique_ptr<interp::Engine> evaluator;
 };
 
 // Checks that the program to compare with takes the same leaves.
@@ -115,7 +116,7 @@ bool CheckSameArguments(const Flags& flags, const std::vector<Shape>& own, const
 
 // Reads the reference before the run, so that errors appear early. Returns false after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
-                   const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
+                   const interp::Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
@@ -151,6 +152,25 @@ void Check(const Flags& flags, const std::vector<Literal>& results, const std::v
                          StrCat(difference->different, " of ", difference->elements,
                                 " elements differ; the largest difference is ", difference->description),
                          cli::kRejected);
+}
+
+// --isolate: in both engines, or in the module of --compare or --isolate-passes.
+void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOptions& options,
+             const std::vector<Literal>& arguments, cli::DiagnosticReporter* diagnostics) {
+  const IsolatedModule own = {*input.module, *input.part.source};
+  if (!flags.isolate_passes.empty()) {
+    std::unique_ptr<Module> after;
+    if (!ApplyIsolatePasses(flags, *input.module, &after, diagnostics)) return;
+    IsolateInModules(flags, own, {*after, *input.part.source}, options, arguments, diagnostics);
+    return;
+  }
+  if (flags.compare.empty()) {
+    IsolateInEngines(flags, own, options, arguments, diagnostics);
+    return;
+  }
+  const std::optional<Input> other = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
+  if (!other) return;
+  IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
 }
 
 int Run(int argc, char** argv) {
@@ -199,12 +219,17 @@ int Run(int argc, char** argv) {
   if (flags.progress && cli::ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { ShowProgress(p, &progress); };
   }
+  if (!flags.replay.empty()) {
+    ReplayDirectory(flags, {*input->module, *input->part.source}, options, &diagnostics);
+    return diagnostics.exit_code();
+  }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   const interp::EvaluatorOptions plain_options = options;
   if (!flags.host_io.empty()) options.host_io = &host;
   RunObservers instruments(flags, *input->module);
+  if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
-  const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
+  const std::unique_ptr<interp::Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
   RecordedValues recorded;
   const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
@@ -216,6 +241,10 @@ int Run(int argc, char** argv) {
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
+  if (flags.isolate) {
+    Isolate(flags, *input, plain_options, *arguments, &diagnostics);
+    return diagnostics.exit_code();
+  }
 
   Reference reference;
   if (flags.expect.empty() && flags.compare.empty()) {
@@ -237,6 +266,7 @@ int Run(int argc, char** argv) {
       diagnostics.ShowOutputError(status);
     }
   }
+  if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
   if (!flags.dump_snapshot.empty() &&
       !WriteRunSnapshot(flags.dump_snapshot, *input->module, *arguments, *results, &diagnostics)) {

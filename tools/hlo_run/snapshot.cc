@@ -68,8 +68,8 @@ absl::Status WriteLeaves(Shape shape, absl::Span<const Literal>* leaves, ShapeWr
 
 }  // namespace
 
-bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const Engine& evaluator, int64_t max_bytes,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
+bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const interp::Engine& evaluator,
+                        int64_t max_bytes, cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
   const std::optional<ProtoForm> form = DetectProto(part.text);
   if (!form || (form->message != ProtoMessage::kSnapshot && form->message != ProtoMessage::kUnoptimizedSnapshot)) {
     return true;

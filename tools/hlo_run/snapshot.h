@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/reference/engine.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/engine.h"
 
 namespace hlokit::run {
 
@@ -23,8 +23,8 @@ struct RecordedValues {
 
 // Reads the values of an input that is an HloSnapshot or HloUnoptimizedSnapshot; none of others. One list of arguments
 // is that of every device. Returns false after an error.
-bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const Engine& evaluator, int64_t max_bytes,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values);
+bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const interp::Engine& evaluator,
+                        int64_t max_bytes, cli::DiagnosticReporter* diagnostics, RecordedValues* values);
 
 // Writes an HloSnapshot of a run on one device: text format if the file's name ends so, else bytes. Returns false after
 // an error.

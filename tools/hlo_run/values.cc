@@ -141,7 +141,7 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
 }
 
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
-                                                     const Module& module, const Engine& evaluator,
+                                                     const Module& module, const interp::Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const int64_t devices = evaluator.num_devices();

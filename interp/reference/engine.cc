@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_run/engine.h"
+#include "interp/reference/engine.h"
 
-namespace hlokit::run {
+namespace hlokit::interp {
 
-std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
+std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                         DiagnosticSink* sink) {
   auto engine = std::make_unique<Engine>();
   switch (kind) {
     case EngineKind::kExact:
-      engine->exact_ = interp::Evaluator::Prepare(module, options, sink);
+      engine->exact_ = Evaluator::Prepare(module, options, sink);
       break;
     case EngineKind::kReference:
       engine->reference_ = reference::Evaluator::Prepare(module, options, sink);
@@ -18,4 +18,4 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
   return engine;
 }
 
-}  // namespace hlokit::run
+}  // namespace hlokit::interp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine selected by --engine: the exact one, or the plain evaluator that defines the values.
-#ifndef HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
-#define HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
+// One of the two engines: the exact one, or the plain evaluator that defines the values.
+#ifndef HLOKIT_INTERP_REFERENCE_ENGINE_H_
+#define HLOKIT_INTERP_REFERENCE_ENGINE_H_
 
 #include <cstdint>
 #include <memory>
@@ -15,14 +15,14 @@
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 
-namespace hlokit::run {
+namespace hlokit::interp {
 
 enum class EngineKind : uint8_t { kExact, kReference };
 
 class Engine {
  public:
   // Returns null after an error.
-  static std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
+  static std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module, const EvaluatorOptions& options,
                                          DiagnosticSink* sink);
 
   const std::vector<Shape>& argument_shapes() const {
@@ -35,15 +35,15 @@ class Engine {
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
     return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
   }
-  const interp::RunStatistics& statistics() const {
+  const RunStatistics& statistics() const {
     return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
   }
 
  private:
-  std::unique_ptr<interp::Evaluator> exact_;  // exactly one is set
+  std::unique_ptr<Evaluator> exact_;  // exactly one is set
   std::unique_ptr<reference::Evaluator> reference_;
 };
 
-}  // namespace hlokit::run
+}  // namespace hlokit::interp
 
-#endif  // HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
+#endif  // HLOKIT_INTERP_REFERENCE_ENGINE_H_
