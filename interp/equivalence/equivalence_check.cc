@@ -30,18 +30,6 @@ int UlpsOf(ElementType type) {
   return bits >= 32 ? 4 : bits >= 16 ? 2 : 1;
 }
 
-double EpsilonOf(ElementType type) {
-  return VisitType(type, []<typename T>(std::type_identity<T>) -> double {
-    if constexpr (AnyComplex<T>) {
-      return static_cast<double>(std::numeric_limits<typename T::value_type>::epsilon());
-    } else if constexpr (AnyFloat<T>) {
-      return static_cast<double>(std::numeric_limits<T>::epsilon());
-    } else {
-      return 0;
-    }
-  });
-}
-
 std::string FirstError(const DiagnosticSink& sink) {
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity != Severity::kError) continue;
@@ -89,6 +77,18 @@ absl::Status CheckBytes(const Evaluator& evaluator, const Limits& limits) {
 }
 
 }  // namespace
+
+double EpsilonOf(ElementType type) {
+  return VisitType(type, []<typename T>(std::type_identity<T>) -> double {
+    if constexpr (AnyComplex<T>) {
+      return static_cast<double>(std::numeric_limits<typename T::value_type>::epsilon());
+    } else if constexpr (AnyFloat<T>) {
+      return static_cast<double>(std::numeric_limits<T>::epsilon());
+    } else {
+      return 0;
+    }
+  });
+}
 
 Tolerance Tolerance::OfPass(double declared) {
   Tolerance tolerance;

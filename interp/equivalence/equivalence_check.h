@@ -20,6 +20,9 @@
 
 namespace hlokit::interp {
 
+// Returns the distance of 1 and the next larger value of the type, or of the parts of complex numbers; 0 for integers.
+double EpsilonOf(ElementType type);
+
 // The tolerance of a pass: bounds for each element type. Integers and pred must always be equal.
 class Tolerance {
  public:
