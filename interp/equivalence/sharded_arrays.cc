@@ -172,11 +172,16 @@ absl::StatusOr<ShardedArrays> ShardedArrays::OfResult(const Module& whole, int64
   return arrays;
 }
 
-std::vector<Shape> ShardedArrays::part_shapes() const {
+std::vector<Shape> ShardedArrays::whole_shapes() const {
   std::vector<Shape> shapes;
-  shapes.reserve(leaves_.size());
-  for (const Leaf& leaf : leaves_) shapes.push_back(leaf.part);
+  for (const Leaf& leaf : leaves_) shapes.push_back(leaf.whole);
   return shapes;
+}
+
+bool ShardedArrays::IsDivided() const {
+  return std::any_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) {
+    return leaf.whole.IsArray() && !SameShape(leaf.whole, leaf.part, /*ignore_layout=*/true);
+  });
 }
 
 absl::Status ShardedArrays::CheckPartShapes(absl::Span<const Shape> shapes, std::string_view what) const {

@@ -44,7 +44,9 @@ class ShardedArrays {
 
   const std::vector<Leaf>& leaves() const { return leaves_; }
   int64_t partitions() const { return partitions_; }
-  std::vector<Shape> part_shapes() const;
+  std::vector<Shape> whole_shapes() const;
+  // Returns true if a device has a part that is smaller than the whole.
+  bool IsDivided() const;
 
   // Returns the parts of all arrays on device 0, then those on device 1, ... Requires: literals of the whole shapes.
   std::vector<Literal> Divide(absl::Span<const Literal> arrays, PaddingFill fill) const;
