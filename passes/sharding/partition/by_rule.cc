@@ -70,14 +70,14 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   bool arrays = !HasDynamicShape(i);
   bool manual = IsManual(wanted);
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     arrays = arrays && operand.shape().IsArray();
     for (const Leaf& leaf : ValueOf(operand)) manual = manual || leaf.tiling->kind == ShardingKind::kManual;
   }
   if (manual) {
     // Code for one device.
     std::vector<InstructionId> operands;
-    for (Instruction operand : i.operands()) {
+    for (const Instruction operand : OperandsOf(i)) {
       std::vector<InstructionId> leaves;
       for (const Leaf& leaf : ValueOf(operand)) leaves.push_back(leaf.id);
       operands.push_back(Pack(operand.shape(), leaves));
@@ -96,7 +96,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   op.results = wanted;
   op.kinds = DivisibleKinds(i);
   op.contraction = RuleClassOf(i) == RuleClass::kDot || RuleClassOf(i) == RuleClass::kConvolution;
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     const Leaf& leaf = LeafOf(operand);
     op.operand_shapes.push_back(leaf.shape);
     op.operands.push_back(leaf.tiling);

@@ -10,7 +10,7 @@ namespace hlokit::spmd {
 
 void ComputationPartitioner::Tuple(Instruction i) {
   Value leaves;
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     const Value& value = ValueOf(operand);
     leaves.insert(leaves.end(), value.begin(), value.end());
   }

@@ -143,7 +143,7 @@ LeafTilings ComputationPartitioner::WantedTilings(Instruction i) {
   if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) return *std::move(given);
   // Code for one device begets such code.
   TilingRef context = state_.tilings.Replicated();
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     for (const Leaf& leaf : ValueOf(operand)) {
       if (leaf.tiling->kind == ShardingKind::kManual) context = leaf.tiling;
       if (leaf.tiling->tiled() && !leaf.tiling->manual.empty() && !context->tiled() &&
@@ -172,7 +172,7 @@ bool ComputationPartitioner::IsManual(const LeafTilings& tilings) const {
 
 bool ComputationPartitioner::HasDynamicShape(Instruction i) const {
   if (i.shape().has_dynamic_dims()) return true;
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     if (operand.shape().has_dynamic_dims()) return true;
   }
   return false;
@@ -288,7 +288,7 @@ void ComputationPartitioner::Whole(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
   std::vector<InstructionId> operands;
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     const Value& value = ValueOf(operand);
     LeafTilings whole;
     for (const Leaf& leaf : value) whole.push_back(Unsharded(context, leaf.shape.rank()));
@@ -307,7 +307,7 @@ void ComputationPartitioner::Unchanged(Instruction i) {
     return;
   }
   std::vector<InstructionId> operands;
-  for (Instruction operand : i.operands()) {
+  for (const Instruction operand : OperandsOf(i)) {
     const Value& value = ValueOf(operand);
     std::vector<InstructionId> leaves;
     for (const Leaf& leaf : value) leaves.push_back(leaf.id);

@@ -183,6 +183,13 @@ class ComputationPartitioner {
   absl::flat_hash_map<uint32_t, Value> values_;  // by instruction of the source
 };
 
+// Returns the operands as a list, which stays while the module gets more instructions.
+inline absl::InlinedVector<Instruction, 4> OperandsOf(Instruction i) {
+  absl::InlinedVector<Instruction, 4> operands;
+  for (int64_t k = 0; k < i.operand_count(); ++k) operands.push_back(i.operand(k));
+  return operands;
+}
+
 // Returns the binary operation of a computation that does nothing else; nullopt for others.
 std::optional<Opcode> BinaryOpcodeOf(Computation computation);
 

@@ -80,7 +80,7 @@ void ComputationPartitioner::Rng(Instruction i) {
   }
   const TilingRef whole = Unsharded(wanted[0], i.shape().rank());
   std::vector<InstructionId> operands;
-  for (Instruction operand : i.operands()) operands.push_back(Reshard(LeafOf(operand), Unsharded(whole, 0)));
+  for (const Instruction operand : OperandsOf(i)) operands.push_back(Reshard(LeafOf(operand), Unsharded(whole, 0)));
   InstructionId id = Clone(i, operands, i.shape());
   Tiling frame = whole->tiled() ? *whole : Tiling();
   if (!whole->tiled()) {
@@ -104,7 +104,7 @@ void ComputationPartitioner::Infeed(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   LeafTilings tilings = wanted;
   std::vector<InstructionId> operands;
-  for (Instruction operand : i.operands()) operands.push_back(LeafOf(operand).id);
+  for (const Instruction operand : OperandsOf(i)) operands.push_back(LeafOf(operand).id);
   const InstructionId id = Clone(i, operands, LocalShapeOf(i.shape(), tilings));
   SetValue(i, Unpack(id, i.shape(), tilings));
 }
