@@ -168,6 +168,9 @@ Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, p
       throw py::type_error(StrCat(what, ": not an array: ", std::string(py::str(py::type::of(value)))));
     }
   }
+  if (array.dtype().kind() == 'O') {
+    throw py::type_error(StrCat(what, ": not an array: ", std::string(py::str(py::type::of(value)))));
+  }
   const ElementType type = shape.element_type();
   const std::vector<py::ssize_t> sizes = Sizes(shape);
   if (!std::equal(sizes.begin(), sizes.end(), array.shape(), array.shape() + array.ndim())) {
