@@ -191,6 +191,10 @@ int Run(int argc, char** argv) {
     BisectModule(flags, *input->module, &diagnostics);
     return diagnostics.exit_code();
   }
+  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
+  std::unique_ptr<ProtoFile> snapshot;
+  if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
+  if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
   if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
@@ -207,11 +211,11 @@ int Run(int argc, char** argv) {
   const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
   RecordedValues recorded;
-  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
-  if (!has_arguments && !ReadRecordedValues(input->part, *input->module, *evaluator,
-                                            flags.input.parse.max_literal_bytes, &diagnostics, &recorded)) {
+  if (snapshot != nullptr && !ReadRecordedValues(input->part.label(), *snapshot, *input->module, *evaluator, options,
+                                                 &diagnostics, &recorded)) {
     return diagnostics.exit_code();
   }
+  snapshot = nullptr;
   const std::optional<std::vector<Literal>> arguments =
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
@@ -238,8 +242,8 @@ int Run(int argc, char** argv) {
     }
   }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
-  if (!flags.dump_snapshot.empty() &&
-      !WriteRunSnapshot(flags.dump_snapshot, *input->module, *arguments, *results, &diagnostics)) {
+  if (!flags.dump_snapshot.empty() && !WriteRunSnapshot(flags.dump_snapshot, *input->module, evaluator->num_devices(),
+                                                        *arguments, *results, &diagnostics)) {
     return diagnostics.exit_code();
   }
   DiagnosticSink sink;

@@ -22,6 +22,7 @@ struct Flags {
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
+  bool devices_given = false;  // --replicas or --partitions
 
   // Arguments: at most one of these.
   std::string args;

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
-#include "parser/proto/proto_file.h"
 #include "tools/cli/output_file.h"
+#include "tools/hlo_run/shards.h"
 
 namespace hlokit::run {
 namespace {
@@ -68,46 +69,83 @@ absl::Status WriteLeaves(Shape shape, absl::Span<const Literal>* leaves, ShapeWr
 
 }  // namespace
 
-bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const Engine& evaluator, int64_t max_bytes,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
+bool OpenSnapshot(const cli::InputPart& part, cli::DiagnosticReporter* diagnostics, std::unique_ptr<ProtoFile>* file) {
   const std::optional<ProtoForm> form = DetectProto(part.text);
   if (!form || (form->message != ProtoMessage::kSnapshot && form->message != ProtoMessage::kUnoptimizedSnapshot)) {
     return true;
   }
+  DiagnosticSink sink;
+  *file = ProtoFile::Read(*part.source, part.text, *form, &sink);
+  diagnostics->Show(sink, *part.source);
+  return *file != nullptr;
+}
+
+void ChooseDevices(const ProtoFile& file, const Module& module, interp::EvaluatorOptions* options) {
+  const int64_t lists = file.argument_lists();
+  if (lists <= 1 || lists > interp::EvaluatorOptions::kMaxDevices || FirstUnpartitioned(module).valid()) return;
+  bool replicas = false, partitions = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const bool collective = HasTrait(i.opcode(), kCollective);
+      partitions |= i.opcode() == Opcode::kPartitionId || (collective && i.has(Attr::kChannelId));
+      replicas |= i.opcode() == Opcode::kReplicaId || (collective && !i.has(Attr::kChannelId));
+    }
+  }
+  (replicas && !partitions ? options->num_replicas : options->num_partitions) = lists;
+}
+
+bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
+                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics,
+                        RecordedValues* values) {
   const auto fail = [&](std::string_view message) {
-    diagnostics->ShowError(part.label(), message, cli::kRejected);
+    diagnostics->ShowError(label, message, cli::kRejected);
     return false;
   };
-  DiagnosticSink sink;
-  const std::unique_ptr<ProtoFile> file = ProtoFile::Read(*part.source, part.text, *form, &sink);
-  diagnostics->Show(sink, *part.source);
-  if (file == nullptr) return false;
-  const int64_t devices = evaluator.num_devices();
-  const int lists = file->argument_lists();
-  if (lists != 1 && lists != devices) {
-    if (devices == 1 && module.header().num_partitions <= 1) {
-      return fail(StrCat("the snapshot has the arguments of ", lists,
-                         " partitions of a program that is not partitioned yet, and each has its part alone: specify "
-                         "whole arguments with --args, or --seed"));
+  int64_t bytes_left = options.limits.max_bytes;
+  const int64_t devices = evaluator.num_devices(), replicas = options.num_replicas;
+  const int64_t lists = file.argument_lists();
+  const auto read_list = [&](int64_t list) -> absl::StatusOr<std::vector<Literal>> {
+    absl::StatusOr<std::vector<Literal>> read =
+        file.ReadArguments(static_cast<int>(list), &module.context(), bytes_left);
+    if (!read.ok()) return read.status();
+    std::vector<Literal> leaves;
+    for (Literal& value : *read) AppendLeaves(std::move(value), &leaves);
+    for (const Literal& leaf : leaves) bytes_left -= static_cast<int64_t>(leaf.size_bytes());
+    return leaves;
+  };
+  if (lists != 1 && lists != devices && options.num_partitions == 1 && lists % replicas == 0 && lists > replicas) {
+    std::vector<Literal> all;
+    const int64_t each = lists / replicas;
+    for (int64_t r = 0; r < replicas; ++r) {
+      std::vector<ShardedArguments> shards;
+      for (int64_t p = 0; p < each; ++p) {
+        absl::StatusOr<std::vector<Literal>> leaves = read_list(r * each + p);
+        if (!leaves.ok()) return fail(std::string(leaves.status().message()));
+        shards.push_back(*std::move(leaves));
+      }
+      absl::StatusOr<std::vector<Literal>> joined = JoinShards(shards, evaluator.argument_shapes(), module);
+      if (!joined.ok()) return fail(std::string(joined.status().message()));
+      for (Literal& leaf : *joined) all.push_back(std::move(leaf));
     }
+    values->arguments = std::move(all);
+    return true;
+  }
+  if (lists != 1 && lists != devices) {
     return fail(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ", devices,
-                       " devices: specify --partitions=", lists, ", or arguments"));
+                       " devices: leave out --replicas and --partitions, or specify arguments"));
   }
   std::vector<Literal> arguments;
   for (int64_t d = 0; d < devices; ++d) {
-    absl::StatusOr<std::vector<Literal>> list =
-        file->ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), max_bytes);
-    if (!list.ok()) return fail(std::string(list.status().message()));
-    std::vector<Literal> leaves;
-    for (Literal& value : *list) AppendLeaves(std::move(value), &leaves);
-    if (const std::string fault = Fault(leaves, evaluator.argument_shapes(), "argument"); !fault.empty()) {
+    absl::StatusOr<std::vector<Literal>> leaves = read_list(lists == 1 ? 0 : d);
+    if (!leaves.ok()) return fail(std::string(leaves.status().message()));
+    if (const std::string fault = Fault(*leaves, evaluator.argument_shapes(), "argument"); !fault.empty()) {
       return fail(fault);
     }
-    for (Literal& leaf : leaves) arguments.push_back(std::move(leaf));
+    for (Literal& leaf : *leaves) arguments.push_back(std::move(leaf));
   }
   values->arguments = std::move(arguments);
-  if (!file->has_result() || devices != 1) return true;
-  absl::StatusOr<Literal> result = file->ReadResult(&module.context(), max_bytes);
+  if (!file.has_result() || devices != 1) return true;
+  absl::StatusOr<Literal> result = file.ReadResult(&module.context(), bytes_left);
   if (!result.ok()) return fail(StrCat("result: ", std::string(result.status().message())));
   std::vector<Literal> leaves;
   AppendLeaves(*std::move(result), &leaves);
@@ -116,23 +154,38 @@ bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const 
   return true;
 }
 
-bool WriteRunSnapshot(const std::string& path, const Module& module, absl::Span<const Literal> arguments,
-                      absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics) {
-  const auto write = [&]() -> absl::StatusOr<std::string> {
-    xla::HloSnapshot snapshot;
-    absl::Status status = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module());
-    if (!status.ok()) return status;
-    ShapeWriter shapes;
-    const Computation entry = module.entry();
+bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
+                      absl::Span<const Literal> arguments, absl::Span<const Literal> results,
+                      cli::DiagnosticReporter* diagnostics) {
+  const ModuleFormat* format = ModuleFormatOfPath(path);
+  const bool text = format != nullptr && format->name == "textproto";
+  ShapeWriter shapes;
+  const Computation entry = module.entry();
+  // Takes the leaves of one device from the front of `arguments`.
+  const auto write_arguments = [&](auto add) -> absl::Status {
     for (int64_t k = 0; k < entry.parameter_count(); ++k) {
-      status = WriteLeaves(entry.parameter(k).shape(), &arguments, &shapes, snapshot.add_arguments());
+      absl::Status status = WriteLeaves(entry.parameter(k).shape(), &arguments, &shapes, add());
       if (!status.ok()) return status;
     }
-    status = WriteLeaves(entry.root().shape(), &results, &shapes, snapshot.mutable_result());
-    if (!status.ok()) return status;
+    return absl::OkStatus();
+  };
+  const auto write = [&]() -> absl::StatusOr<std::string> {
+    if (devices > 1) {
+      xla::HloUnoptimizedSnapshot snapshot;
+      if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo_module()); !s.ok()) return s;
+      for (int64_t d = 0; d < devices; ++d) {
+        xla::HloInputs* inputs = snapshot.add_partitions();
+        if (absl::Status s = write_arguments([&] { return inputs->add_arguments(); }); !s.ok()) return s;
+      }
+      return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kWithArguments);
+    }
+    xla::HloSnapshot snapshot;
+    if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module()); !s.ok()) return s;
+    if (absl::Status s = write_arguments([&] { return snapshot.add_arguments(); }); !s.ok()) return s;
+    if (absl::Status s = WriteLeaves(entry.root().shape(), &results, &shapes, snapshot.mutable_result()); !s.ok()) {
+      return s;
+    }
     snapshot.set_execution_platform("hlokit");
-    const ModuleFormat* format = ModuleFormatOfPath(path);
-    const bool text = format != nullptr && format->name == "textproto";
     return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kBinary);
   };
   const absl::StatusOr<std::string> bytes = write();
