@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "ir/sharding/unpartitioned.h"
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
 #include "tools/cli/output_file.h"
-#include "tools/hlo_run/shards.h"
 
 namespace hlokit::run {
 namespace {
@@ -82,7 +80,7 @@ bool OpenSnapshot(const cli::InputPart& part, cli::DiagnosticReporter* diagnosti
 
 void ChooseDevices(const ProtoFile& file, const Module& module, interp::EvaluatorOptions* options) {
   const int64_t lists = file.argument_lists();
-  if (lists <= 1 || lists > interp::EvaluatorOptions::kMaxDevices || FirstUnpartitioned(module).valid()) return;
+  if (lists <= 1 || lists > interp::EvaluatorOptions::kMaxDevices) return;
   bool replicas = false, partitions = false;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
@@ -95,56 +93,44 @@ void ChooseDevices(const ProtoFile& file, const Module& module, interp::Evaluato
 }
 
 bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
-                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics,
-                        RecordedValues* values) {
+                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
+                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
   const auto fail = [&](std::string_view message) {
     diagnostics->ShowError(label, message, cli::kRejected);
     return false;
   };
   int64_t bytes_left = options.limits.max_bytes;
-  const int64_t devices = evaluator.num_devices(), replicas = options.num_replicas;
-  const int64_t lists = file.argument_lists();
-  const auto read_list = [&](int64_t list) -> absl::StatusOr<std::vector<Literal>> {
-    absl::StatusOr<std::vector<Literal>> read =
-        file.ReadArguments(static_cast<int>(list), &module.context(), bytes_left);
-    if (!read.ok()) return read.status();
-    std::vector<Literal> leaves;
-    for (Literal& value : *read) AppendLeaves(std::move(value), &leaves);
-    for (const Literal& leaf : leaves) bytes_left -= static_cast<int64_t>(leaf.size_bytes());
-    return leaves;
-  };
-  if (lists != 1 && lists != devices && options.num_partitions == 1 && lists % replicas == 0 && lists > replicas) {
-    std::vector<Literal> all;
-    const int64_t each = lists / replicas;
-    for (int64_t r = 0; r < replicas; ++r) {
-      std::vector<ShardedArguments> shards;
-      for (int64_t p = 0; p < each; ++p) {
-        absl::StatusOr<std::vector<Literal>> leaves = read_list(r * each + p);
-        if (!leaves.ok()) return fail(std::string(leaves.status().message()));
-        shards.push_back(*std::move(leaves));
-      }
-      absl::StatusOr<std::vector<Literal>> joined = JoinShards(shards, evaluator.argument_shapes(), module);
-      if (!joined.ok()) return fail(std::string(joined.status().message()));
-      for (Literal& leaf : *joined) all.push_back(std::move(leaf));
-    }
-    values->arguments = std::move(all);
-    return true;
-  }
-  if (lists != 1 && lists != devices) {
+  const int64_t devices = evaluator.argument_devices(), lists = file.argument_lists();
+  const bool divided = parts != nullptr && lists == parts->partitions();
+  if (lists != 1 && lists != devices && !divided) {
     return fail(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ", devices,
                        " devices: leave out --replicas and --partitions, or specify arguments"));
   }
+  std::vector<Shape> shapes = evaluator.argument_shapes();
+  if (divided) {
+    shapes.clear();
+    for (const interp::ShardedArrays::Leaf& leaf : parts->leaves()) shapes.push_back(leaf.part);
+  }
   std::vector<Literal> arguments;
-  for (int64_t d = 0; d < devices; ++d) {
-    absl::StatusOr<std::vector<Literal>> leaves = read_list(lists == 1 ? 0 : d);
-    if (!leaves.ok()) return fail(std::string(leaves.status().message()));
-    if (const std::string fault = Fault(*leaves, evaluator.argument_shapes(), "argument"); !fault.empty()) {
-      return fail(fault);
+  for (int64_t d = 0; d < (divided ? lists : devices); ++d) {
+    absl::StatusOr<std::vector<Literal>> list =
+        file.ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), bytes_left);
+    if (!list.ok()) return fail(std::string(list.status().message()));
+    std::vector<Literal> leaves;
+    for (Literal& value : *list) AppendLeaves(std::move(value), &leaves);
+    if (const std::string fault = Fault(leaves, shapes, "argument"); !fault.empty()) return fail(fault);
+    for (Literal& leaf : leaves) {
+      bytes_left -= static_cast<int64_t>(leaf.size_bytes());
+      arguments.push_back(std::move(leaf));
     }
-    for (Literal& leaf : *leaves) arguments.push_back(std::move(leaf));
+  }
+  if (divided) {
+    absl::StatusOr<std::vector<Literal>> wholes = parts->Assemble(arguments, "argument");
+    if (!wholes.ok()) return fail(std::string(wholes.status().message()));
+    arguments = *std::move(wholes);
   }
   values->arguments = std::move(arguments);
-  if (!file.has_result() || devices != 1) return true;
+  if (!file.has_result() || devices != 1 || evaluator.result_devices() != 1) return true;
   absl::StatusOr<Literal> result = file.ReadResult(&module.context(), bytes_left);
   if (!result.ok()) return fail(StrCat("result: ", std::string(result.status().message())));
   std::vector<Literal> leaves;
@@ -155,7 +141,7 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
 }
 
 bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
-                      absl::Span<const Literal> arguments, absl::Span<const Literal> results,
+                      absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
                       cli::DiagnosticReporter* diagnostics) {
   const ModuleFormat* format = ModuleFormatOfPath(path);
   const bool text = format != nullptr && format->name == "textproto";
@@ -182,8 +168,10 @@ bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t dev
     xla::HloSnapshot snapshot;
     if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module()); !s.ok()) return s;
     if (absl::Status s = write_arguments([&] { return snapshot.add_arguments(); }); !s.ok()) return s;
-    if (absl::Status s = WriteLeaves(entry.root().shape(), &results, &shapes, snapshot.mutable_result()); !s.ok()) {
-      return s;
+    if (results) {
+      absl::Span<const Literal> leaves = *results;
+      absl::Status s = WriteLeaves(entry.root().shape(), &leaves, &shapes, snapshot.mutable_result());
+      if (!s.ok()) return s;
     }
     snapshot.set_execution_platform("hlokit");
     return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kBinary);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
@@ -30,20 +31,21 @@ struct RecordedValues {
 bool OpenSnapshot(const cli::InputPart& part, cli::DiagnosticReporter* diagnostics, std::unique_ptr<ProtoFile>* file);
 
 // Sets the devices of a run of a snapshot that has the arguments of several: as many partitions, or replicas if all
-// communication is among these. Leaves them if the program is not partitioned yet, since it runs as a whole.
+// communication is among these.
 void ChooseDevices(const ProtoFile& file, const Module& module, interp::EvaluatorOptions* options);
 
-// Reads the values of a snapshot, of the input `label`. One list of arguments is that of every device; the lists of the
-// partitions of a program that is not partitioned yet are joined by its shardings. Returns false after an error.
+// Reads the values of a snapshot, of the input `label`. One list of arguments is that of every device. `parts`: how the
+// lists divide the parameters of a program before partitioning, which get whole arguments; may be null. Returns false
+// after an error.
 bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
-                        const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics,
-                        RecordedValues* values);
+                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
+                        cli::DiagnosticReporter* diagnostics, RecordedValues* values);
 
-// Writes a snapshot of a run: of one device an HloSnapshot; of several an HloUnoptimizedSnapshot with the arguments of
-// each, which has no place for results. Text format if the file's name ends so, else bytes. Returns false after an
-// error.
+// Writes a snapshot of a run: of one device an HloSnapshot, with the results if there are any; of several an
+// HloUnoptimizedSnapshot with the arguments of each, which has no place for results. Text format if the file's name
+// ends so, else bytes. Returns false after an error.
 bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
-                      absl::Span<const Literal> arguments, absl::Span<const Literal> results,
+                      absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
                       cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
