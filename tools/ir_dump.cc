@@ -328,6 +328,7 @@ int Run(int argc, char** argv) {
     session.RunOne(op, c, !expect_path.empty());
   }
   session.Finish();
+  if (session.represented_devices() > 0) profile.replicas = session.represented_devices();
   if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowOutputError(status);

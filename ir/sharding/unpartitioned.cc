@@ -6,6 +6,7 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/sharding.h"
+#include "ir/text/frontend_attributes.h"
 
 namespace hlokit {
 namespace {
@@ -54,6 +55,8 @@ bool HasTiledSharding(Instruction instruction) {
 
 Instruction FirstUnpartitioned(const Module& module) {
   Instruction first;
+  const ListId attributes = module.header().frontend_attributes;
+  if (FindFrontendAttribute(module.context(), attributes, kPartitionedAttribute).valid()) return first;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (HasTrait(i.opcode(), kCollective)) return Instruction();

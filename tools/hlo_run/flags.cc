@@ -35,6 +35,11 @@ Devices:
   .safetensors file for arrays whose names begin with `deviceN.`. Results are
   printed device by device. Files of --host-io have the number of the device in
   their names, as in infeed.3.txt.
+  A program with shardings that is not partitioned yet is partitioned by
+  sharding-propagation and spmd-partitioner. Then arguments and results are those
+  of the whole program: arguments are divided by the shardings of the parameters,
+  results put together by those of the root. --compare runs the other module on
+  one device.
 
 Examples:
   hlo-run module.hlo --args=inputs.txt      run on given arguments and print the results
@@ -52,7 +57,9 @@ Examples:
   hlo-run module.hlo --seed=1 --debug-nans  the first instruction that produces a NaN or an infinity
   hlo-run module.hlo --seed=1 --profile     where the time goes
   hlo-run sharded.hlo --partitions=4 --args=inputs.txt
-                                            a program for four devices
+                                            a program for four devices, or one with shardings for four
+  hlo-run sharded.hlo --partitions=4 --seed=1 --compare=sharded.hlo --tolerance=rel:1e-5
+                                            whether partitioning changes the results
   hlo-run module.hlo --device=v5p:4x4x4 --timing-only
                                             its time on 64 chips, what bounds it, and whether it fits
   hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
@@ -158,8 +165,22 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
                  "number of replicas of the program, which collectives connect", 1, kMost)
       ->capture_default_str();
   cli::AddNumber(app, "--partitions", &flags->options.num_partitions,
-                 "number of partitions of each replica, which partition-id distinguishes", 1, kMost)
+                 "number of partitions of each replica, which partition-id distinguishes; a program with shardings "
+                 "that is not partitioned yet is partitioned first",
+                 1, kMost)
       ->capture_default_str();
+  app->add_flag("--results-by-device", flags->results_by_device,
+                "of a program that is partitioned first: print the parts of each device instead of whole results");
+  app->add_option_function<std::string>(
+         "--padding",
+         [flags](const std::string& name) {
+           for (interp::PaddingFill fill : interp::kPaddingFills) {
+             if (name == ToString(fill)) flags->padding = fill;
+           }
+         },
+         "what pads uneven parts of its arguments, which must not change the results: zero, nan or largest")
+      ->check(CLI::IsMember({"zero", "nan", "largest"}))
+      ->default_str("zero");
   app->add_option("--host-io", flags->host_io,
                   "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
       ->type_name("DIR");

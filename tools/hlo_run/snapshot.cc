@@ -82,7 +82,7 @@ bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const 
   const std::unique_ptr<ProtoFile> file = ProtoFile::Read(*part.source, part.text, *form, &sink);
   diagnostics->Show(sink, *part.source);
   if (file == nullptr) return false;
-  const int64_t devices = evaluator.num_devices();
+  const int64_t devices = evaluator.argument_devices();
   const int lists = file->argument_lists();
   if (lists != 1 && lists != devices) {
     if (devices == 1 && module.header().num_partitions <= 1) {

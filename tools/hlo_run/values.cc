@@ -144,7 +144,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
-  const int64_t devices = evaluator.num_devices();
+  const int64_t devices = evaluator.argument_devices();
   if (interp::ArrayFormatOf(flags.args)) {
     return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
   }
