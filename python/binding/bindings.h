@@ -8,8 +8,6 @@
 namespace hlokit::python {
 
 void BindShape(pybind11::module_& m);
-// Declares Module, Computation and Instruction, so that signatures can name them.
-struct GraphClasses;
 void BindModule(pybind11::module_& m);
 void BindComputation(pybind11::module_& m);
 void BindInstruction(pybind11::module_& m);

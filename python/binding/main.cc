@@ -13,5 +13,6 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindQuery(m);
   hlokit::python::BindBuilder(m);
   hlokit::python::BindPasses(m);
+  hlokit::python::BindAnalyses(m);
   hlokit::python::BindExecutable(m);
 }

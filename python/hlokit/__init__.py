@@ -29,17 +29,23 @@ from ._hlokit import (
     Module,
     RunStatistics,
     Shape,
+    diff,
     load,
     module,
     parse,
     passes,
 )
 from ._passes import module_pass, rewrite
+from ._simulate import Report, simulate, sweep
 from ._values import (
     ConvolutionDimensions,
+    Cost,
+    Diff,
     Layout,
+    LiveBuffer,
     Location,
     Match,
+    MemoryUse,
     Metadata,
     PaddingDimension,
     PassStatistics,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of attribute values. Fields are those of HLO text."""
 
-from typing import TYPE_CHECKING, Dict, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Tuple
 
 if TYPE_CHECKING:
     from ._hlokit import Instruction
@@ -114,6 +114,60 @@ class Match(NamedTuple):
     def __getitem__(self, key):  # type: ignore[no-untyped-def, override]
         """The variable of this name, or a field by number."""
         return self.variables[key.lstrip("%")] if isinstance(key, str) else tuple.__getitem__(self, key)
+
+
+class Cost(NamedTuple):
+    """Operations and bytes of instructions, as XLA counts them."""
+
+    flops: int
+    transcendentals: int
+    bytes_read: int
+    bytes_written: int
+
+    @property
+    def bytes(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+
+class LiveBuffer(NamedTuple):
+    """A buffer that is live at the peak of memory: what writes it first, and which leaf of its shape."""
+
+    instruction: "Instruction"
+    leaf: int
+    bytes: int
+    kind: str
+
+
+class MemoryUse(NamedTuple):
+    """Memory of a run: its peak without constants, and the buffers that are live there, largest first."""
+
+    peak_bytes: int
+    argument_bytes: int
+    result_bytes: int
+    constant_bytes: int
+    peak_at: Optional["Instruction"]
+    live_at_peak: List[LiveBuffer]
+
+
+class Diff(NamedTuple):
+    """What differs between two modules.
+
+    changed has (instruction of the first, its counterpart, aspects such as "shape" and "operands"); added are
+    instructions of the second, removed those of the first. str() is a text in the manner of diff.
+    """
+
+    same: bool
+    changed: List[Tuple["Instruction", "Instruction", Tuple[str, ...]]]
+    added: List["Instruction"]
+    removed: List["Instruction"]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return not self.same
 
 
 class PassStatistics(NamedTuple):

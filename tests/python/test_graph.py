@@ -152,3 +152,12 @@ def test_copies(module):
     other = copy.deepcopy(module)
     other["z"].rename("w")
     assert module["z"].name == "z" and other["w"].name == "w" and module["z"] != other["w"]
+
+
+def test_diff(module):
+    other = hlokit.parse(str(module).replace("%z", "%w"))
+    assert hlokit.diff(module, other).same is False or hlokit.diff(module, other).changed == []
+    other["d"].replace_operand(0, other["x"])
+    difference = hlokit.diff(module, other)
+    assert difference and [c[0].name for c in difference.changed] != []
+    assert not hlokit.diff(module, module.clone())
