@@ -2,8 +2,10 @@
 #include "tools/hlo_inspect/assignment.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -65,41 +67,36 @@ int64_t PeakOf(const xla::HeapSimulatorTrace& trace, const absl::flat_hash_map<i
   return peak;
 }
 
-void AddBlocks(const xla::BufferAssignmentProto& proto, AssignmentSummary* summary) {
-  absl::flat_hash_map<int64_t, int64_t> size_of, peak_of;
-  for (const xla::LogicalBufferProto& buffer : proto.logical_buffers()) size_of.insert({buffer.id(), buffer.size()});
-  for (const xla::HeapSimulatorTrace& trace : proto.heap_simulator_traces()) {
-    int64_t& peak = peak_of[trace.buffer_allocation_index()];
-    peak = std::max(peak, PeakOf(trace, size_of));
+// Adds a block to the sums, but for temporary_peak_bytes.
+void AddToSums(const AssignedBlock& block, AssignmentSummary* summary) {
+  if (block.kind == "thread-local") return;
+  const auto add = [&block](int64_t* total) { *total = SaturatingAdd(*total, block.bytes); };
+  add(&summary->total_bytes);
+  if (block.kind.starts_with("parameter")) {
+    add(&summary->parameter_bytes);
+  } else if (block.kind == "constant") {
+    add(&summary->constant_bytes);
+  } else if (block.kind == "result") {
+    add(&summary->result_bytes);
+  } else {
+    add(&summary->temporary_bytes);
   }
-  for (const xla::BufferAllocationProto& from : proto.buffer_allocations()) {
-    AssignedBlock& block = summary->blocks.emplace_back();
-    block.index = from.index();
-    block.bytes = std::max<int64_t>(from.size(), 0);
-    block.color = from.color();
-    block.kind = KindOf(from);
-    block.values = from.assigned_size();
-    for (const xla::BufferAllocationProto::Assigned& value : from.assigned()) {
-      block.value_bytes = SaturatingAdd(block.value_bytes, std::max<int64_t>(value.size(), 0));
-    }
-    if (const auto peak = peak_of.find(from.index()); peak != peak_of.end()) block.peak_bytes = peak->second;
-    if (from.is_thread_local()) continue;
-    const auto add = [&block](int64_t* total) { *total = SaturatingAdd(*total, block.bytes); };
-    add(&summary->total_bytes);
-    if (from.is_entry_computation_parameter()) {
-      add(&summary->parameter_bytes);
-    } else if (from.is_constant()) {
-      add(&summary->constant_bytes);
-    } else if (from.maybe_live_out()) {
-      add(&summary->result_bytes);
-    } else {
-      add(&summary->temporary_bytes);
-      const int64_t used = block.peak_bytes >= 0 ? block.peak_bytes : std::min(block.bytes, block.value_bytes);
-      summary->temporary_peak_bytes = SaturatingAdd(summary->temporary_peak_bytes, used);
-    }
-  }
+}
+
+void SortBlocks(AssignmentSummary* summary) {
   std::stable_sort(summary->blocks.begin(), summary->blocks.end(),
                    [](const AssignedBlock& a, const AssignedBlock& b) { return a.bytes > b.bytes; });
+}
+
+// Removes the number after `before` from the front of the text after it. Returns false if there is none.
+bool TakeNumber(std::string_view before, std::string_view* text, int64_t* number) {
+  const size_t at = text->find(before);
+  if (at == std::string_view::npos) return false;
+  const char* const begin = text->data() + at + before.size();
+  const auto [end, error] = std::from_chars(begin, text->data() + text->size(), *number);
+  if (error != std::errc()) return false;
+  text->remove_prefix(static_cast<size_t>(end - text->data()));
+  return true;
 }
 
 // Values of the estimate that the assignment does not have, or with another size.
@@ -141,6 +138,68 @@ std::string Bytes(int64_t bytes) { return bytes < 0 ? "-" : std::to_string(bytes
 
 }  // namespace
 
+AssignmentSummary SummarizeAssignment(const xla::BufferAssignmentProto& proto) {
+  AssignmentSummary summary;
+  absl::flat_hash_map<int64_t, int64_t> size_of, peak_of;
+  for (const xla::LogicalBufferProto& buffer : proto.logical_buffers()) size_of.insert({buffer.id(), buffer.size()});
+  for (const xla::HeapSimulatorTrace& trace : proto.heap_simulator_traces()) {
+    int64_t& peak = peak_of[trace.buffer_allocation_index()];
+    peak = std::max(peak, PeakOf(trace, size_of));
+  }
+  for (const xla::BufferAllocationProto& from : proto.buffer_allocations()) {
+    AssignedBlock& block = summary.blocks.emplace_back();
+    block.index = from.index();
+    block.bytes = std::max<int64_t>(from.size(), 0);
+    block.color = from.color();
+    block.kind = KindOf(from);
+    block.values = from.assigned_size();
+    for (const xla::BufferAllocationProto::Assigned& value : from.assigned()) {
+      block.value_bytes = SaturatingAdd(block.value_bytes, std::max<int64_t>(value.size(), 0));
+    }
+    if (const auto peak = peak_of.find(from.index()); peak != peak_of.end()) block.peak_bytes = peak->second;
+    AddToSums(block, &summary);
+    if (block.kind != "temporary") continue;
+    const int64_t used = block.peak_bytes >= 0 ? block.peak_bytes : std::min(block.bytes, block.value_bytes);
+    summary.temporary_peak_bytes = SaturatingAdd(summary.temporary_peak_bytes, used);
+  }
+  SortBlocks(&summary);
+  return summary;
+}
+
+AssignmentSummary SummarizeAssignmentText(std::string_view text) {
+  AssignmentSummary summary;
+  summary.temporary_peak_bytes = -1;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    const auto has = [&line](std::string_view word) { return line.find(word) != std::string_view::npos; };
+    int64_t number;
+    if (line.starts_with("allocation ")) {
+      AssignedBlock block;
+      if (!TakeNumber("allocation ", &line, &block.index) || !TakeNumber(": size ", &line, &block.bytes)) continue;
+      block.bytes = std::max<int64_t>(block.bytes, 0);
+      if (std::string_view rest = line; TakeNumber(", color ", &rest, &number)) block.color = number;
+      std::string_view rest = line;
+      block.kind = has(", thread-local")                        ? "thread-local"
+                   : TakeNumber(", parameter ", &rest, &number) ? StrCat("parameter ", number)
+                   : has(", constant")                          ? "constant"
+                   : has(", maybe-live-out")                    ? "result"
+                                                                : "temporary";
+      AddToSums(block, &summary);
+      summary.blocks.push_back(std::move(block));
+    } else if (line.starts_with(" value: ") && !summary.blocks.empty() && TakeNumber("(size=", &line, &number)) {
+      AssignedBlock& block = summary.blocks.back();
+      ++block.values;
+      block.value_bytes = SaturatingAdd(block.value_bytes, std::max<int64_t>(number, 0));
+    } else if (!line.starts_with(' ')) {
+      if (!line.empty() && !summary.blocks.empty()) break;  // lists of values follow
+    }
+  }
+  SortBlocks(&summary);
+  return summary;
+}
+
 std::unique_ptr<AssignmentSummary> ReadAssignment(const InputPart& part, const Module& module,
                                                   const MemoryAnalysis& memory, DiagnosticReporter* diagnostics) {
   const std::optional<ProtoForm> form = DetectProto(part.text);
@@ -158,8 +217,7 @@ std::unique_ptr<AssignmentSummary> ReadAssignment(const InputPart& part, const M
                            kRejected);
     return nullptr;
   }
-  auto summary = std::make_unique<AssignmentSummary>();
-  AddBlocks(*file->buffer_assignment(), summary.get());
+  auto summary = std::make_unique<AssignmentSummary>(SummarizeAssignment(*file->buffer_assignment()));
   AddDifferences(*file->buffer_assignment(), *file->module(), module, memory, summary.get());
   return summary;
 }
