@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/register_passes.h"
 #include "passes/sharding/constant_splitter.h"
 #include "passes/sharding/partition/spmd_partitioner.h"
@@ -83,7 +84,7 @@ class ConstantSplitter : public Pass {
 class SpmdPartitioner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    if (spmd::IsPartitioned(module)) return false;
+    if (IsMarkedPartitioned(module)) return false;
     spmd::PartitionOptions partition;
     partition.partitions = options().Int("partitions");
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);

@@ -33,12 +33,15 @@ ComputationId ComputationPartitioner::Combiner(Instruction i, ElementType type) 
   if (RuleClassOf(i) == RuleClass::kReduce) {
     opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
   }
+  if (RuleClassOf(i) == RuleClass::kScatter) {
+    opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
+  }
   return state_.Reducer(opcode, type);
 }
 
 void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
                                           std::vector<InstructionId>* operands) {
-  const AxisList partial = choice.Partial(rule);
+  const AxisList& partial = choice.partial;
   if (partial.empty()) return;
   const bool reduce = RuleClassOf(i) == RuleClass::kReduce;
   const size_t arrays = reduce ? operands->size() / 2 : std::min<size_t>(operands->size(), 2);
@@ -77,18 +80,6 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
         ranges[ToSize(d * 3 + 2)] = 1;
       }
       module_.SetAttr(local, Attr::kSlice, module_.ListPayload(ranges));
-      break;
-    }
-    case RuleClass::kDynamicSlice:
-      module_.SetAttr(local, Attr::kDynamicSliceSizes, module_.ListPayload(ToVector(result.dims())));
-      break;
-    case RuleClass::kGather: {
-      std::vector<int64_t> sizes = ToVector(i.list_attr(Attr::kSliceSizes));
-      const Shape whole = i.operand(0).shape();
-      for (size_t d = 0; d < sizes.size(); ++d) {
-        if (sizes[d] == whole.dim(static_cast<int64_t>(d))) sizes[d] = operand_dims(0)[d];
-      }
-      module_.SetAttr(local, Attr::kSliceSizes, module_.ListPayload(sizes));
       break;
     }
     case RuleClass::kConvolution: {
@@ -145,8 +136,10 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
     case RuleClass::kConcatenate:
     case RuleClass::kCustomCall:
     case RuleClass::kDot:
+    case RuleClass::kDynamicSlice:
     case RuleClass::kDynamicUpdateSlice:
     case RuleClass::kFft:
+    case RuleClass::kGather:
     case RuleClass::kMatrixWhole:
     case RuleClass::kPad:
     case RuleClass::kRaggedDot:

@@ -5,6 +5,7 @@
 //
 //   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
 //   by_rule.cc         operations that are divided along the factors of their sharding rule
+//   indexed.cc         gather, scatter and dynamic slices
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
 //   sources.cc         parameters, constants, iotas, random numbers, infeed and outfeed, custom-calls
@@ -59,7 +60,7 @@ struct Leaf {
   InstructionId id;
   Shape shape;  // whole
   TilingRef tiling = nullptr;
-  bool free = false;  // any device can make any part of it: no communication
+  Instruction source = Instruction();  // a constant or iota, of which any device can make any part; invalid: none
 };
 using Value = absl::InlinedVector<Leaf, 1>;
 using LeafTilings = std::vector<TilingRef>;
@@ -87,6 +88,8 @@ class ModulePartitioner {
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
   // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
   std::optional<LeafTilings> GivenTilings(Instruction i);
+  // Returns the device that alone has a leaf; nullopt if several have.
+  std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
   // Gives the new instruction the name of the old one, when that is gone.
   void TakeName(InstructionId to, Instruction from) { names_.emplace_back(to, module_.record(from.id()).name); }
 
@@ -125,8 +128,18 @@ class ComputationPartitioner {
   // Returns the tiling of an array that all devices of the same manual subgroup as `context` have whole.
   TilingRef Unsharded(TilingRef context, int64_t rank);
   InstructionId Reshard(const Leaf& leaf, TilingRef to) {
+    if (leaf.source.valid() && to != leaf.tiling && IsMade(*leaf.tiling) && IsMade(*to)) {
+      return MakePart(leaf.source, to);
+    }
     return emitter_.Reshard(leaf.id, leaf.shape, leaf.tiling, to);
   }
+  // Returns true for tilings of which a device makes its part of a constant by itself.
+  static bool IsMade(const Tiling& tiling) {
+    return tiling.replicated_everywhere() || (tiling.tiled() && tiling.unreduced.empty());
+  }
+  // Returns true for instructions of which MakePart makes any part.
+  bool IsFree(Instruction i) const;
+  InstructionId MakePart(Instruction i, TilingRef to);
   // Brings leaves to the tilings that `i` must have, and makes them its value.
   void Finish(Instruction i, Value leaves);
   // Sets the value without bringing it to other tilings.
@@ -148,8 +161,43 @@ class ComputationPartitioner {
   void Unchanged(Instruction i);
 
   // ---- by_rule.cc ----
+  // An operation whose operands have been brought to the tilings of a choice.
+  struct LocalOp {
+    Instruction whole;
+    const ShardingRule* rule;
+    const FactorChoice* choice;
+    std::vector<InstructionId> operands;
+    LeafTilings results;  // before partial results are combined
+  };
+  struct RuleHandler {
+    void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
+    Value (ComputationPartitioner::*emit)(const LocalOp&);
+  };
+  static RuleHandler HandlerOf(RuleClass rule);
   absl::Status ByRule(Instruction i);
-  uint32_t DivisibleKinds(Instruction i) const;
+  void DivideContraction(Instruction i, DividedOp* op);
+  void DivideReduce(Instruction i, DividedOp* op);
+  Value EmitClone(const LocalOp& op);
+
+  // ---- indexed.cc ----
+  void DivideDynamicSlice(Instruction i, DividedOp* op);
+  void DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
+  void DivideGather(Instruction i, DividedOp* op);
+  void DivideScatter(Instruction i, DividedOp* op);
+  Value EmitDynamicSlice(const LocalOp& op);
+  Value EmitDynamicUpdateSlice(const LocalOp& op);
+  Value EmitGather(const LocalOp& op);
+  Value EmitScatter(const LocalOp& op);
+  // Returns the axes of a dimension of an operand under the choice.
+  const AxisList& AxesOf(const LocalOp& op, int64_t operand, int64_t dim) const;
+  // Returns the index at which a slice of `size` begins, as in the whole array, relative to a part of it that has
+  // `local` elements; from -size to `local`.
+  InstructionId LocalStart(const LocalOp& op, InstructionId start, int64_t operand, int64_t dim, int64_t size);
+  // Returns the indices with the offsets of this device's parts subtracted from components; `offsets`: by component, an
+  // s32 or none.
+  InstructionId SubtractOffsets(InstructionId indices, int64_t index_vector_dim,
+                                const std::vector<InstructionId>& offsets);
+
   // ---- local_op.cc ----
   // Masks what is behind the end of operands where that would reach a result.
   void MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
@@ -168,6 +216,8 @@ class ComputationPartitioner {
 
   // ---- sources.cc ----
   InstructionId Parameter(Instruction i);
+  // Returns the array of one device, on all of them.
+  InstructionId FromDevice(const Leaf& leaf, int64_t device);
   void Constant(Instruction i);
   void Iota(Instruction i);
   void Rng(Instruction i);
@@ -181,6 +231,9 @@ class ComputationPartitioner {
   const ComputationJob& job_;
   Emitter emitter_;
   absl::flat_hash_map<uint32_t, Value> values_;  // by instruction of the source
+  std::map<std::pair<uint32_t, TilingRef>, InstructionId> free_parts_;
+  // Tuples of operations in progress, which only their next operation may use.
+  absl::flat_hash_map<uint32_t, InstructionId> in_progress_;
 };
 
 // Returns the operands as a list, which stays while the module gets more instructions.

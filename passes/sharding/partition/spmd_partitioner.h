@@ -28,11 +28,8 @@ struct PartitionCounts {
   int64_t rematerialized = 0;  // arrays that every device has whole between two tilings
 };
 
-// Returns true if the module has been partitioned, as its frontend attributes say.
-bool IsPartitioned(const Module& module);
-
-// Partitions the module. Does nothing if it is partitioned already. Returns an error for shardings that cannot be
-// calculated with, or that do not fit the number of partitions.
+// Partitions the module. Does nothing if it is partitioned already (unpartitioned.h). Returns an error for shardings
+// that cannot be calculated with, or that do not fit the number of partitions.
 absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionOptions& options);
 
 }  // namespace hlokit::spmd
