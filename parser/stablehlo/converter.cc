@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 
 namespace hlokit::stablehlo {
 
@@ -88,7 +89,7 @@ absl::Status Converter::ConvertNone(const Op& op) { return Error(op, "can't be t
 
 // ---- functions ----
 
-bool Converter::FindFunctions() {
+void Converter::FindFunctions() {
   const auto collect = [&](mlir::RegionId region) {
     for (mlir::BlockId block = program_.block(region); block.valid(); block = program_.blocks[block.value].next) {
       for (mlir::OperationId id = program_.blocks[block.value].first; id.valid(); id = program_.op(id).next) {
@@ -108,26 +109,38 @@ bool Converter::FindFunctions() {
       break;
     }
   }
-  return functions_.contains("main");
+}
+
+void Converter::ReportNoEntry(std::string_view entry) {
+  // In order of names.
+  std::vector<std::string> names;
+  for (const auto& [name, function] : functions_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  const SourceRange range = root_.valid() ? program_.range(program_.op(root_)) : SourceRange{};
+  if (!options_.entry.empty()) {
+    sink_->Error(DiagnosticKind::kUndefinedComputation, range, StrCat("there is no function `", entry, "`"),
+                 DidYouMean(entry, {names.begin(), names.end()}));
+    return;
+  }
+  constexpr size_t kMaxNamed = 3;
+  std::string hint;
+  for (size_t k = 0; k < std::min(names.size(), kMaxNamed); ++k) StrAppend(&hint, k == 0 ? "" : ", ", "@", names[k]);
+  if (names.size() > kMaxNamed) hint += ", ...";
+  if (names.size() == 1) hint = StrCat("there is ", hint, "; --entry=", names[0], " makes it the entry computation");
+  if (names.size() > 1) hint = StrCat("there are ", hint, "; --entry=NAME chooses the entry computation");
+  sink_->Error(DiagnosticKind::kUndefinedComputation, range, "conversion requires module with `main` function", hint);
 }
 
 std::unique_ptr<Module> Converter::Run() {
-  if (!FindFunctions()) {
-    // In order of names.
-    constexpr size_t kMaxNamed = 3;
-    std::vector<std::string> names;
-    for (const auto& [name, function] : functions_) names.push_back(name);
-    std::sort(names.begin(), names.end());
-    std::string hint;
-    for (size_t k = 0; k < std::min(names.size(), kMaxNamed); ++k) StrAppend(&hint, k == 0 ? "" : ", ", "@", names[k]);
-    if (names.size() > kMaxNamed) hint += ", ...";
-    if (!hint.empty()) hint = StrCat("there is ", hint, "; rename the function to translate to @main");
-    sink_->Error(DiagnosticKind::kUndefinedComputation,
-                 root_.valid() ? program_.range(program_.op(root_)) : SourceRange{},
-                 "conversion requires module with `main` function", hint);
+  FindFunctions();
+  std::string_view entry = options_.entry.empty() ? std::string_view("main") : options_.entry;
+  if (entry.starts_with('@')) entry.remove_prefix(1);
+  const auto found = functions_.find(std::string(entry));
+  if (found == functions_.end()) {
+    ReportNoEntry(entry);
     return nullptr;
   }
-  const mlir::OperationId main = functions_.at("main");
+  const mlir::OperationId main = found->second;
   absl::Status status = FindMeshes();
   if (status.ok()) status = OpenFunction(main);
   SourceRange range = program_.range(program_.op(main));
@@ -136,6 +149,7 @@ std::unique_ptr<Module> Converter::Run() {
     const mlir::OperationId at = frame().op;
     if (at.valid()) range = program_.range(program_.op(at));
     status = Step();
+    SetSources(range.offset);
   }
   if (status.ok()) status = ConvertHeader();
   if (status.ok()) status = ResultAttributes(program_.op(main));
@@ -177,6 +191,30 @@ std::unique_ptr<Module> Converter::Run() {
   return std::move(module_);
 }
 
+void Converter::SetSources(uint32_t offset) {
+  for (; placed_ < module_->instruction_id_bound(); ++placed_) {
+    const InstructionId id(placed_);
+    if (module_->record(id).source_offset == InstructionRecord::kNoSourceOffset) module_->SetSource(id, offset);
+  }
+}
+
+std::vector<uint32_t> Converter::ArgumentOffsets(const Op& function, size_t count) const {
+  std::vector<uint32_t> offsets;
+  if (function.offset == SourceRange::kNoOffset || program_.source == nullptr) return offsets;
+  const std::string_view text = program_.source->text();
+  // The names of the arguments are the first that begin with `%`, in both forms of a function.
+  for (size_t at = function.offset; at < text.size() && offsets.size() < count; ++at) {
+    if (text[at] == '%') {
+      offsets.push_back(static_cast<uint32_t>(at));
+    } else if (text[at] == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\';
+    } else if (text.substr(at, 2) == "//") {
+      at = std::min(text.find('\n', at), text.size());
+    }
+  }
+  return offsets;
+}
+
 absl::Status Converter::OpenFunction(mlir::OperationId id) {
   const Op& function = program_.op(id);
   const std::string_view name = StringOf(function, "sym_name");
@@ -195,8 +233,10 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
   computations_[id.value] = opened.computation;
   open_functions_[id.value] = true;
   frames_.push_back(std::move(opened));
+  module_->SetSource(frame().computation, function.offset);
   const mlir::Block& entry = program_.blocks[block.value];
-  const bool main = name == "main" && frames_.size() == 1;
+  const std::vector<uint32_t> offsets = ArgumentOffsets(function, entry.argument_count);
+  const bool main = frames_.size() == 1;
   if (main && options_.use_tuple_args) {
     std::vector<Shape> elements;
     for (uint32_t i = 0; i < entry.argument_count; ++i) {
@@ -224,6 +264,7 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     }
     const Result made = b().Parameter(i, *shape, parameter);
     if (!made.ok()) return made.status();
+    if (i < offsets.size()) module_->SetSource(*made, offsets[i]);
     Bind(argument, *made);
   }
   return ArgumentAttributes(function);

@@ -79,8 +79,13 @@ class Converter {
   void CountUnchecked();
 
   // ---- converter.cc ----
-  bool FindFunctions();
+  void FindFunctions();
+  void ReportNoEntry(std::string_view entry);
   absl::Status Step();
+  // Gives instructions that have no place in the text yet that of an operation.
+  void SetSources(uint32_t offset);
+  // Returns the places of the first `count` arguments of a function; fewer of programs that are no text.
+  std::vector<uint32_t> ArgumentOffsets(const Op& function, size_t count) const;
   absl::Status OpenFunction(mlir::OperationId function);
   absl::Status OpenRegion(const Op& op, size_t region);
   absl::Status CloseFrame();
@@ -332,6 +337,7 @@ class Converter {
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
+  uint32_t placed_ = 0;     // the first instruction without SetSources
   mlir::OperationId root_;  // the module of main; invalid: functions without one
   MetadataId metadata_;
   std::pair<size_t, int64_t> place_ = {0, 1};              // an offset in the file, and its line
