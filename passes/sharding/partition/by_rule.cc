@@ -16,8 +16,19 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   constexpr RuleHandler kSame = {nullptr, &Self::EmitClone};
   switch (rule) {
     case RuleClass::kDot:
-    case RuleClass::kConvolution:
       return {&Self::DivideContraction, &Self::EmitClone};
+    case RuleClass::kConvolution:
+      return {&Self::DivideConvolution, &Self::EmitConvolution};
+    case RuleClass::kSlice:
+      return {&Self::DivideSlice, &Self::EmitSlice};
+    case RuleClass::kPad:
+      return {&Self::DividePad, &Self::EmitPad};
+    case RuleClass::kReduceWindow:
+      return {&Self::DivideReduceWindow, &Self::EmitReduceWindow};
+    case RuleClass::kReverse:
+      return {&Self::DivideReverse, &Self::EmitReverse};
+    case RuleClass::kConcatenate:
+      return {&Self::DivideConcatenate, &Self::EmitConcatenate};
     case RuleClass::kReduce:
       return {&Self::DivideReduce, &Self::EmitClone};
     case RuleClass::kDynamicSlice:
@@ -37,19 +48,14 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kBatchNorm:
     case RuleClass::kBitcastConvert:
     case RuleClass::kBroadcast:
-    case RuleClass::kConcatenate:
     case RuleClass::kCustomCall:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
-    case RuleClass::kPad:
     case RuleClass::kRaggedDot:
-    case RuleClass::kReduceWindow:
     case RuleClass::kReshape:
-    case RuleClass::kReverse:
     case RuleClass::kRngBitGenerator:
     case RuleClass::kScan:
     case RuleClass::kSelectAndScatter:
-    case RuleClass::kSlice:
     case RuleClass::kSort:
     case RuleClass::kTopK:
     case RuleClass::kTranspose:
@@ -125,8 +131,10 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   op.exact.assign(rule.factors.size(), false);
   op.combined = op.exact;
   for (const Factor& factor : rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
+  const auto operands = OperandsOf(i);
+  op.sources.assign(operands.begin(), operands.end());
   if (handler.divide != nullptr) (this->*handler.divide)(i, &op);
-  for (const Instruction operand : OperandsOf(i)) {
+  for (const Instruction operand : op.sources) {
     const Leaf& leaf = LeafOf(operand);
     op.operand_shapes.push_back(leaf.shape);
     op.operands.push_back(leaf.tiling);
@@ -134,10 +142,10 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   }
   const FactorChoice choice = ChooseFactorAxes(&state_, op);
 
-  LocalOp local{i, &rule, &choice, {}, {}};
+  LocalOp local{i, &rule, &choice, {}, {}, &op.windows, &op.sources};
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TilingRef tiling = state_.tilings.Intern(TilingFor(rule, choice, rule.operands[k]));
-    local.operands.push_back(Reshard(LeafOf(i.operand(static_cast<int64_t>(k))), tiling));
+    local.operands.push_back(Reshard(LeafOf(op.sources[k]), tiling));
   }
   for (const ArrayFactors& result : rule.results) {
     local.results.push_back(state_.tilings.Intern(TilingFor(rule, choice, result)));

@@ -6,6 +6,7 @@
 //   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
 //   by_rule.cc         operations that are divided along the factors of their sharding rule
 //   indexed.cc         gather, scatter and dynamic slices
+//   windows.cc         windows along divided dimensions
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
 //   sources.cc         parameters, constants, iotas, random numbers, infeed and outfeed, custom-calls
@@ -168,6 +169,8 @@ class ComputationPartitioner {
     const FactorChoice* choice;
     std::vector<InstructionId> operands;
     LeafTilings results;  // before partial results are combined
+    const std::vector<DividedOp::Window>* windows;
+    const std::vector<Instruction>* sources;
   };
   struct RuleHandler {
     void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
@@ -197,6 +200,29 @@ class ComputationPartitioner {
   // s32 or none.
   InstructionId SubtractOffsets(InstructionId indices, int64_t index_vector_dim,
                                 const std::vector<InstructionId>& offsets);
+
+  // ---- windows.cc ----
+  void DivideSlice(Instruction i, DividedOp* op);
+  void DividePad(Instruction i, DividedOp* op);
+  void DivideReduceWindow(Instruction i, DividedOp* op);
+  void DivideConvolution(Instruction i, DividedOp* op);
+  void DivideReverse(Instruction i, DividedOp* op);
+  void DivideConcatenate(Instruction i, DividedOp* op);
+  Value EmitSlice(const LocalOp& op);
+  Value EmitPad(const LocalOp& op);
+  Value EmitReduceWindow(const LocalOp& op);
+  Value EmitConvolution(const LocalOp& op);
+  Value EmitReverse(const LocalOp& op);
+  Value EmitConcatenate(const LocalOp& op);
+  // Makes the dimension of an operand divisible, with a window.
+  static void AddWindow(DividedOp* op, int64_t operand, int64_t dim, const HaloWindow& window);
+  // Returns the positions of the dilated input that this device's results need; `fill`, a scalar, where there is no
+  // element. Invalid: what is there does not matter.
+  InstructionId Assemble(InstructionId part, int64_t dim, const HaloWindow& window, const Tiling& frame,
+                         const AxisList& axes, InstructionId fill);
+  // Assembles an operand along all its divided dimensions.
+  InstructionId AssembleOperand(const LocalOp& op, int64_t operand, InstructionId fill);
+  bool IsWindowed(const LocalOp& op, int64_t operand, int64_t dim) const;
 
   // ---- local_op.cc ----
   // Masks what is behind the end of operands where that would reach a result.
