@@ -87,6 +87,17 @@ void ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
   }
 }
 
+bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) const {
+  if (op.results.size() != 1) return false;
+  const TilingRef wanted = op.results[0];
+  if (wanted->kind != ShardingKind::kUnreduced && wanted->unreduced.empty()) return false;
+  if (std::any_of(op.operands.begin(), op.operands.end(), [&](TilingRef t) { return t != wanted; })) return false;
+  constexpr Opcode kLinear[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
+  const bool linear = std::find(std::begin(kLinear), std::end(kLinear), i.opcode()) != std::end(kLinear);
+  const bool moves = i.opcode() == Opcode::kCustomCall && i.operand_count() == 1;
+  return moves || (linear && wanted->reduction == ReductionOp::kSum);
+}
+
 Value ComputationPartitioner::EmitClone(const LocalOp& op) {
   std::vector<InstructionId> operands = op.operands;
   MaskOperands(op.whole, *op.rule, *op.choice, &operands);
@@ -140,8 +151,17 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     op.operands.push_back(leaf.tiling);
     op.free_operands.push_back(leaf.source.valid());
   }
-  const FactorChoice choice = ChooseFactorAxes(&state_, op);
 
+  if (KeepsUnreduced(i, op)) {
+    // Sums of partial results are partial results of the sum.
+    std::vector<InstructionId> parts;
+    for (const Instruction operand : operands) parts.push_back(LeafOf(operand).id);
+    const InstructionId id = Clone(i, parts, LocalShapeOf(i.shape(), wanted));
+    LocalizeAttributes(i, FactorChoice(), id);
+    SetValue(i, {{id, i.shape(), wanted[0]}});
+    return absl::OkStatus();
+  }
+  FactorChoice choice = ChooseFactorAxes(&state_, op);
   LocalOp local{i, &rule, &choice, {}, {}, &op.windows, &op.sources};
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TilingRef tiling = state_.tilings.Intern(TilingFor(rule, choice, rule.operands[k]));
@@ -150,7 +170,10 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   for (const ArrayFactors& result : rule.results) {
     local.results.push_back(state_.tilings.Intern(TilingFor(rule, choice, result)));
   }
-  Value leaves = (this->*handler.emit)(local);
+  scattered_rest_ = choice.partial;
+  std::optional<Value> windowed = WindowedDot(op, &local);
+  choice.partial = scattered_rest_;
+  Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];

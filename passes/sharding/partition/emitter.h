@@ -89,6 +89,9 @@ class Emitter {
   InstructionId AllToAll(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t dim);
   // `pairs`: source, target, …
   InstructionId Permute(InstructionId array, absl::Span<const std::pair<int64_t, int64_t>> pairs);
+  // Returns the array of the device whose tile along `axes` is source[tile]; -1: of none.
+  InstructionId FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
+                          const std::vector<int64_t>& source);
   // Returns the array of the device that is `distance` tiles before this one along `axes`, for tiles that need it;
   // zeros for the others, and where there is no such device.
   InstructionId Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
@@ -112,9 +115,6 @@ class Emitter {
   std::vector<AttrValue> CollectiveAttrs(const Tiling& frame, const AxisList& axes);
   AttrValue Channel();
 
-  // Returns the array of the device whose tile along `axes` is source[tile]; -1: of none.
-  InstructionId FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
-                          const std::vector<int64_t>& source);
   InstructionId EmitSlice(InstructionId part, Shape whole, const Tiling& before, const ReshardStep& step);
   InstructionId EmitGather(InstructionId part, Shape whole, const ReshardStep& step);
   InstructionId EmitAllToAll(InstructionId part, Shape whole, const ReshardStep& step);

@@ -15,8 +15,8 @@ namespace {
 
 // Bytes that memory moves, and operations that the matrix unit does, while a link moves one: for choices that
 // communicate alike.
-constexpr double kMemoryBytesPerLinkByte = 32;
-constexpr double kOperationsPerLinkByte = 4096;
+constexpr double kMemoryBytesPerLinkByte = 512;
+constexpr double kOperationsPerLinkByte = 65536;
 constexpr size_t kMaxOrdered = 4;  // tensors that are merged in every order
 
 using Axes = std::vector<AxisList>;  // by factor

@@ -78,16 +78,18 @@ HaloPlan PlanHalo(const HaloWindow& window, int64_t tiles) {
     const int64_t offset = hop * plan.input_part;
     HaloPlan::Piece piece;
     piece.hop = hop;
-    piece.begin = std::max(fetch_begin - offset, int64_t{0});
-    piece.end = std::min(fetch_end - offset, plan.input_part);
-    for (int64_t i = 0; i < tiles; ++i) {
-      const Range& range = needed[static_cast<size_t>(i)];
-      piece.needed.push_back(range.begin < offset + piece.end && range.end > offset + piece.begin &&
-                             range.begin < range.end);
+    piece.begin = kNone;
+    piece.end = -kNone;
+    for (const Range& range : needed) {
+      const int64_t low = std::max(range.begin - offset, int64_t{0});
+      const int64_t high = std::min(range.end - offset, plan.input_part);
+      piece.needed.push_back(low < high);
+      if (low >= high) continue;
+      piece.begin = std::min(piece.begin, low);
+      piece.end = std::max(piece.end, high);
     }
-    if (hop != 0 && std::find(piece.needed.begin(), piece.needed.end(), true) != piece.needed.end()) {
-      plan.exchanged += static_cast<double>(piece.end - piece.begin);
-    }
+    if (piece.begin >= piece.end) continue;
+    if (hop != 0) plan.exchanged += static_cast<double>(piece.end - piece.begin);
     plan.pieces.push_back(std::move(piece));
   }
   return plan;

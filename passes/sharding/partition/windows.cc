@@ -8,6 +8,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/contraction_dims.h"
+#include "passes/sharding/partition/identity.h"
 #include "passes/sharding/partition/partitioner.h"
 
 namespace hlokit::spmd {
@@ -66,11 +67,12 @@ void ComputationPartitioner::DividePad(Instruction i, DividedOp* op) {
 void ComputationPartitioner::DivideReduceWindow(Instruction i, DividedOp* op) {
   const WindowView window = WindowView::Of(i);
   const Shape input = i.operand(0).shape(), output = Leaves(i.shape())[0];
+  // The initial value counts once, so what does not exist needs an identity.
+  const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
+  if (i.operand_count() != 2 || !opcode || !HasIdentity(*opcode, input.element_type())) return;
   for (int64_t d = 0; d < output.rank() && d < window.rank(); ++d) {
     if (op->rule->factors[ToSize(op->rule->operands[0][ToSize(d)][0])].kind != FactorKind::kWindow) continue;
-    for (int64_t k = 0; k < i.operand_count() / 2; ++k) {
-      AddWindow(op, k, d, WindowOf(window[d], input.dim(d), output.dim(d)));
-    }
+    AddWindow(op, 0, d, WindowOf(window[d], input.dim(d), output.dim(d)));
   }
 }
 
@@ -142,10 +144,24 @@ InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, 
     return emitter_.Slice(array, starts, limits);
   };
   std::vector<InstructionId> pieces;
+  int64_t at = plan.fetch_begin;
+  const auto skip_to = [&](int64_t position) {
+    // Elements in between that no device needs.
+    if (position > at) {
+      std::vector<int64_t> gap = ToVector(builder().shape_of(part).dims());
+      gap[ToSize(dim)] = position - at;
+      const ElementType type = builder().shape_of(part).element_type();
+      pieces.push_back(emitter_.Splat(builder().shapes().Array(type, gap), emitter_.Scalar(type, 0)));
+    }
+    at = position;
+  };
   for (const HaloPlan::Piece& piece : plan.pieces) {
+    skip_to(piece.hop * plan.input_part + piece.begin);
+    at += piece.end - piece.begin;
     const InstructionId own = along(part, piece.begin, piece.end);
     pieces.push_back(piece.hop == 0 ? own : emitter_.Shift(own, frame, axes, -piece.hop, piece.needed));
   }
+  skip_to(plan.fetch_end);
   InstructionId array = emitter_.Concatenate(pieces, dim);
   const ElementType type = builder().shape_of(array).element_type();
   if (!fill.valid()) fill = emitter_.Scalar(type, 0);
@@ -274,10 +290,10 @@ Value ComputationPartitioner::EmitPad(const LocalOp& op) {
 
 Value ComputationPartitioner::EmitReduceWindow(const LocalOp& op) {
   const Instruction i = op.whole;
-  const int64_t inputs = i.operand_count() / 2;
   std::vector<InstructionId> operands = op.operands;
-  for (int64_t k = 0; k < inputs; ++k) {
-    operands[ToSize(k)] = AssembleOperand(op, k, op.operands[ToSize(inputs + k)]);
+  if (!op.windows->empty()) {
+    const Opcode opcode = *BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
+    operands[0] = AssembleOperand(op, 0, MakeIdentity(&emitter_, opcode, i.operand(0).shape().element_type()));
   }
   std::vector<int64_t> window = ToVector(i.list_attr(Attr::kWindow));
   for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
