@@ -156,6 +156,8 @@ int Run(int argc, char** argv) {
   app.add_flag("--return-tuple", flags.convert.return_tuple,
                "from StableHLO: the result is a tuple, even of one value");
   app.add_flag("--tuple-args", flags.convert.use_tuple_args, "from StableHLO: the parameters are one tuple");
+  app.add_flag("--as-xla", flags.convert.as_xla,
+               "between StableHLO and HLO: write all that XLA's own translators write");
   input.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;

@@ -247,12 +247,13 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     const Result tuple = b().Parameter(0, shapes().Tuple(elements), "arg_tuple");
     if (!tuple.ok()) return tuple.status();
     for (uint32_t i = 0; i < entry.argument_count; ++i) Bind(program_.argument(entry, i), b().MakeElement(*tuple, i));
-    return absl::OkStatus();
+    return ArgumentAttributes(function);
   }
   for (uint32_t i = 0; i < entry.argument_count; ++i) {
     const mlir::ValueId argument = program_.argument(entry, i);
     absl::StatusOr<Shape> shape = ShapeOfType(program_.type(argument));
     if (!shape.ok()) return shape.status();
+    *shape = ShapeOfArgument(function, i, *shape);
     // The name of the argument in the location, if it has one.
     std::string parameter = StrCat("Arg_", i);
     const mlir::NodeId location = program_.values[argument.value].location;
@@ -284,7 +285,7 @@ bool Converter::IsConstant(mlir::ValueId value) const {
   return name == "stablehlo.constant" || name == "arith.constant";
 }
 
-// The values that regions use from outside, but constants, which are copied into them.
+// The values that regions use from outside, but constants, which are copied into them as XLA's compilers do first.
 std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId> regions) {
   std::vector<mlir::ValueId> captures;
   absl::flat_hash_map<uint32_t, bool> seen;
@@ -293,7 +294,8 @@ std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId
     for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
       for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
         if (value.value >= region.value_begin && value.value < region.value_end) continue;
-        if (!IsConstant(value) && seen.emplace(value.value, true).second) captures.push_back(value);
+        if (IsConstant(value) && !options_.as_xla) continue;
+        if (seen.emplace(value.value, true).second) captures.push_back(value);
       }
     }
   }
@@ -351,9 +353,10 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   // One value is the parameter itself, several are in a tuple.
   const bool tuple = elements.size() != 1;
   const Result parameter = b().Parameter(0, tuple ? shapes().Tuple(elements) : elements[0],
-                                         elements.empty() ? "arg_empty_tuple"
-                                         : tuple          ? "arg_tuple"
-                                                          : "Arg_0");
+                                         elements.empty()           ? "arg_empty_tuple"
+                                         : tuple                    ? "arg_tuple"
+                                         : kind == FrameKind::kLoop ? "Arg_"
+                                                                    : "Arg_0");
   if (!parameter.ok()) return parameter.status();
   std::vector<ListId> leaves = kind == FrameKind::kLoop ? LeavesOf(op) : std::vector<ListId>();
   if (kind == FrameKind::kBranch || !leaves.empty()) {
@@ -365,7 +368,7 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   }
   for (size_t i = 0; i < elements.size(); ++i) {
     const size_t arguments = elements.size() - captures.size();
-    if (i < arguments && used_[program_.argument(block, i).value] == 0) continue;
+    if (i < arguments && tuple && IsOmitted(op, i + arguments * (frame().is_body ? 1 : 2))) continue;
     const InstructionId element = tuple ? Element(*parameter, static_cast<int64_t>(i)) : *parameter;
     if (i < arguments) {
       Bind(program_.argument(block, i), element);
@@ -442,7 +445,7 @@ absl::Status Converter::Step() {
       if (!computations_.contains(found->second.value)) return OpenFunction(found->second);
     }
   }
-  metadata_ = MetadataOf(op.location);
+  metadata_ = op.location.valid() || !options_.as_xla ? MetadataOf(op.location) : MetadataOfPlace(op);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
   frame().op = op.next;
@@ -468,7 +471,7 @@ absl::StatusOr<Shape> Converter::ResultShape(const Op& op, size_t i) {
     if (!shape.ok()) return shape;
     known = *shape;
   }
-  return known;
+  return op.result_count == 1 ? LaidOut(op, known) : known;
 }
 
 absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
@@ -479,7 +482,7 @@ absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
     if (!shape.ok()) return shape;
     elements.push_back(*shape);
   }
-  return shapes().Tuple(elements);
+  return LaidOut(op, shapes().Tuple(elements));
 }
 
 absl::Status Converter::SetResult(const Op& op, Result id, size_t i) {
@@ -493,8 +496,7 @@ absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
-    const mlir::ValueId result = program_.result(op, i);
-    if (used_[result.value] != 0) Bind(result, Element(*id, static_cast<int64_t>(i)));
+    if (!IsOmitted(op, i)) Bind(program_.result(op, i), Element(*id, static_cast<int64_t>(i)));
   }
   return absl::OkStatus();
 }
@@ -514,11 +516,23 @@ absl::Status Converter::EmitTuple(const Op& op, Opcode opcode, Operands operands
 absl::Status Converter::ConvertReturn(const Op& op) {
   std::vector<InstructionId> results = operands(op);
   InstructionId root;
+  if (options_.as_xla) metadata_ = MetadataId();
   if (frame().kind == FrameKind::kLoop && frame().is_body) {
     results.insert(results.end(), frame().extra_results.begin(), frame().extra_results.end());
   }
   const bool main = frames_.size() == 1;
+  std::vector<ListId> shardings;
+  if (main && options_.as_xla) shardings = SdyResultShardings(op, &results);
   root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);
+  if (results.size() == 1 && options_.as_xla && frame().kind == FrameKind::kLoop && frame().is_body) {
+    root = ShardedResult(root, ShardingOf(module_->computation(frame().computation).parameter(0).id()));
+  }
+  if (!shardings.empty()) {
+    if (results.size() == 1 && !options_.return_tuple)
+      root = ShardedResult(root, shardings[0]);
+    else
+      ShardTuple(root, shardings);
+  }
   if (results.size() != 1 && !main && !ShardingOf(root).valid()) {
     // The state of a loop, or the results of branches, are as the operation says.
     const Computation made = module_->computation(frame().computation);

@@ -10,6 +10,7 @@
 #include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/graph/entry_signature.h"
 #include "parser/core/parser.h"
 #include "python/binding/bindings.h"
 #include "python/binding/edit.h"
@@ -80,7 +81,10 @@ InstructionHandle Add(const InsertionPoint& p, const std::string& opcode_name,
 InstructionHandle Parameter(const InsertionPoint& p, const py::object& shape, const std::optional<std::string>& name) {
   Builder builder = BuilderAt(p);
   const int64_t number = builder.module().computation(p.computation).parameter_count();
-  return Added(p, builder.Parameter(number, ShapeOf(builder.module(), shape), name.value_or("")));
+  InstructionHandle added = Added(p, builder.Parameter(number, ShapeOf(builder.module(), shape), name.value_or("")));
+  const Computation computation = builder.module().computation(p.computation);
+  if (computation.is_entry() && computation.record().root.valid()) RefreshEntrySignature(builder.module());
+  return added;
 }
 
 InstructionHandle Constant(const InsertionPoint& p, const py::object& value, const py::object& shape) {

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
-#include "ir/graph/complete_attributes.h"
+#include "ir/graph/entry_signature.h"
 #include "ir/inference/shape_inference.h"
 #include "parser/hlo/attribute_value.h"
 #include "python/binding/values.h"
@@ -215,7 +215,9 @@ void EraseInstruction(const InstructionHandle& handle) {
         if (calls) ThrowEdit(i, StrCat("is a parameter of a computation that ", Quoted(caller), " calls"));
       }
     }
+    const bool entry = i.parent().is_entry();
     module.RemoveParameter(i.id());
+    if (entry) RefreshEntrySignature(module);
     return;
   }
   module.Erase(i.id());
@@ -227,7 +229,16 @@ void SetAttribute(const InstructionHandle& handle, const std::string& name, cons
   const std::vector<AttrValue> before(i.attrs().begin(), i.attrs().end());
   if (value.is_none()) {
     for (const AttrValue& a : before) {
-      if (ToString(a.attr) == name) module.RemoveAttr(i.id(), a.attr);
+      if (ToString(a.attr) != name) continue;
+      const AttrSpec* spec = IsCommon(a.attr) ? nullptr : FindAttrSpec(i.opcode(), a.attr);
+      if (spec != nullptr && spec->presence == AttrSpec::kRequired) {
+        ThrowEdit(i, StrCat("`", name, "` is required for ", i.opcode_text()));
+      }
+      if (spec != nullptr && spec->presence == AttrSpec::kDefaulted) {
+        module.SetAttr(i.id(), a.attr, spec->default_payload);
+      } else {
+        module.RemoveAttr(i.id(), a.attr);
+      }
     }
   } else {
     const AttrValue set = AttributeFromPython(handle.state, i.opcode(), name, value);

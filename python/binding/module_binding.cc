@@ -10,6 +10,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/digest/fingerprint.h"
+#include "ir/graph/entry_signature.h"
 #include "ir/graph/traversal.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"

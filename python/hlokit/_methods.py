@@ -27,9 +27,9 @@ def _method(opcode: str) -> Any:
     return add
 
 
-Module.run = run  # type: ignore[method-assign]
-Module.run_on = _run_on  # type: ignore[method-assign]
-Builder.add = _add  # type: ignore[method-assign]
+Module.run = run  # type: ignore[assignment]
+Module.run_on = _run_on  # type: ignore[assignment]
+Builder.add = _add  # type: ignore[assignment]
 for _opcode in _hlokit._opcodes():
     _name = _opcode.replace("-", "_")
     if _name in ("and", "or", "not", "while"):

@@ -55,9 +55,9 @@ def simulate(module: Module, device: str, *, pipeline: str = "tpu", trip_count: 
 
 def sweep(module: Module, devices: Iterable[str], **options: Any) -> List[Dict[str, Any]]:
     """Simulates the module on each device: a row for each, with the numbers of the report."""
-    rows = []
+    rows: List[Dict[str, Any]] = []
     for device in devices:
         report = simulate(module, device, **options)
-        numbers = {k: v for k, v in report.contents.items() if isinstance(v, (int, float, str, bool))}
+        numbers: Dict[str, Any] = {k: v for k, v in report.contents.items() if isinstance(v, (int, float, str, bool))}
         rows.append({**numbers, "device": device})
     return rows

@@ -16,8 +16,19 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   constexpr RuleHandler kSame = {nullptr, &Self::EmitClone};
   switch (rule) {
     case RuleClass::kDot:
-    case RuleClass::kConvolution:
       return {&Self::DivideContraction, &Self::EmitClone};
+    case RuleClass::kConvolution:
+      return {&Self::DivideConvolution, &Self::EmitConvolution};
+    case RuleClass::kSlice:
+      return {&Self::DivideSlice, &Self::EmitSlice};
+    case RuleClass::kPad:
+      return {&Self::DividePad, &Self::EmitPad};
+    case RuleClass::kReduceWindow:
+      return {&Self::DivideReduceWindow, &Self::EmitReduceWindow};
+    case RuleClass::kReverse:
+      return {&Self::DivideReverse, &Self::EmitReverse};
+    case RuleClass::kConcatenate:
+      return {&Self::DivideConcatenate, &Self::EmitConcatenate};
     case RuleClass::kReduce:
       return {&Self::DivideReduce, &Self::EmitClone};
     case RuleClass::kDynamicSlice:
@@ -37,19 +48,14 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kBatchNorm:
     case RuleClass::kBitcastConvert:
     case RuleClass::kBroadcast:
-    case RuleClass::kConcatenate:
     case RuleClass::kCustomCall:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
-    case RuleClass::kPad:
     case RuleClass::kRaggedDot:
-    case RuleClass::kReduceWindow:
     case RuleClass::kReshape:
-    case RuleClass::kReverse:
     case RuleClass::kRngBitGenerator:
     case RuleClass::kScan:
     case RuleClass::kSelectAndScatter:
-    case RuleClass::kSlice:
     case RuleClass::kSort:
     case RuleClass::kTopK:
     case RuleClass::kTranspose:
@@ -79,6 +85,17 @@ void ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
     if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;
   }
+}
+
+bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) const {
+  if (op.results.size() != 1) return false;
+  const TilingRef wanted = op.results[0];
+  if (wanted->kind != ShardingKind::kUnreduced && wanted->unreduced.empty()) return false;
+  if (std::any_of(op.operands.begin(), op.operands.end(), [&](TilingRef t) { return t != wanted; })) return false;
+  constexpr Opcode kLinear[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
+  const bool linear = std::find(std::begin(kLinear), std::end(kLinear), i.opcode()) != std::end(kLinear);
+  const bool moves = i.opcode() == Opcode::kCustomCall && i.operand_count() == 1;
+  return moves || (linear && wanted->reduction == ReductionOp::kSum);
 }
 
 Value ComputationPartitioner::EmitClone(const LocalOp& op) {
@@ -125,24 +142,38 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   op.exact.assign(rule.factors.size(), false);
   op.combined = op.exact;
   for (const Factor& factor : rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
+  const auto operands = OperandsOf(i);
+  op.sources.assign(operands.begin(), operands.end());
   if (handler.divide != nullptr) (this->*handler.divide)(i, &op);
-  for (const Instruction operand : OperandsOf(i)) {
+  for (const Instruction operand : op.sources) {
     const Leaf& leaf = LeafOf(operand);
     op.operand_shapes.push_back(leaf.shape);
     op.operands.push_back(leaf.tiling);
     op.free_operands.push_back(leaf.source.valid());
   }
-  const FactorChoice choice = ChooseFactorAxes(&state_, op);
 
-  LocalOp local{i, &rule, &choice, {}, {}};
+  if (KeepsUnreduced(i, op)) {
+    // Sums of partial results are partial results of the sum.
+    std::vector<InstructionId> parts;
+    for (const Instruction operand : operands) parts.push_back(LeafOf(operand).id);
+    const InstructionId id = Clone(i, parts, LocalShapeOf(i.shape(), wanted));
+    LocalizeAttributes(i, FactorChoice(), id);
+    SetValue(i, {{id, i.shape(), wanted[0]}});
+    return absl::OkStatus();
+  }
+  FactorChoice choice = ChooseFactorAxes(&state_, op);
+  LocalOp local{i, &rule, &choice, {}, {}, &op.windows, &op.sources};
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TilingRef tiling = state_.tilings.Intern(TilingFor(rule, choice, rule.operands[k]));
-    local.operands.push_back(Reshard(LeafOf(i.operand(static_cast<int64_t>(k))), tiling));
+    local.operands.push_back(Reshard(LeafOf(op.sources[k]), tiling));
   }
   for (const ArrayFactors& result : rule.results) {
     local.results.push_back(state_.tilings.Intern(TilingFor(rule, choice, result)));
   }
-  Value leaves = (this->*handler.emit)(local);
+  scattered_rest_ = choice.partial;
+  std::optional<Value> windowed = WindowedDot(op, &local);
+  choice.partial = scattered_rest_;
+  Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];

@@ -15,8 +15,8 @@ namespace {
 
 // Bytes that memory moves, and operations that the matrix unit does, while a link moves one: for choices that
 // communicate alike.
-constexpr double kMemoryBytesPerLinkByte = 32;
-constexpr double kOperationsPerLinkByte = 4096;
+constexpr double kMemoryBytesPerLinkByte = 512;
+constexpr double kOperationsPerLinkByte = 65536;
 constexpr size_t kMaxOrdered = 4;  // tensors that are merged in every order
 
 using Axes = std::vector<AxisList>;  // by factor
@@ -197,6 +197,18 @@ double Chooser::Cost(const Axes& axes) {
     double bytes = static_cast<double>(BytesOf(shape.element_type()));
     for (int64_t size : LocalSizes(shape.dims(), *wanted)) bytes *= static_cast<double>(size);
     memory += bytes;
+    for (const DividedOp::Window& w : op_.windows) {
+      if (w.operand != static_cast<int64_t>(i) || axes[w.factor].empty()) continue;
+      const int64_t tiles = SizeOf(axes[w.factor]);
+      HaloWindow window = w.window;
+      double exchanged = 0;
+      if (window.low == kReversed) {
+        window.low = window.output - CeilOfRatio(window.output, tiles) * tiles;
+        exchanged = static_cast<double>(CeilOfRatio(window.output, tiles));
+      }
+      exchanged += PlanHalo(window, tiles).exchanged;
+      cost += bytes * exchanged / static_cast<double>(std::max<int64_t>(CeilOfRatio(window.input, tiles), 1));
+    }
   }
   const AxisList& partial = choice.partial;
   for (size_t i = 0; i < op_.results.size(); ++i) {

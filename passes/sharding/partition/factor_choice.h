@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "passes/sharding/partition/emitter.h"
+#include "passes/sharding/partition/halo.h"
 #include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::spmd {
@@ -28,7 +29,15 @@ struct DividedOp {
   std::vector<bool> divisible;                       // by factor: may be divided
   std::vector<bool> exact;                           // by factor: only into equal parts
   std::vector<bool> combined;                        // by factor: results of its parts are partial
-  bool contraction = false;                          // works as many times as the product of its factors
+  // Operands of which neighbors need parts: the window along a dimension whose only factor is `factor`.
+  struct Window {
+    int64_t operand, dim;
+    size_t factor;
+    HaloWindow window;
+  };
+  std::vector<Window> windows;
+  std::vector<Instruction> sources;  // the operands, or values that stand for them
+  bool contraction = false;          // works as many times as the product of its factors
 };
 
 // Returns the tiling that an array has under a choice.

@@ -68,20 +68,8 @@ void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rul
 }
 
 void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoice& choice, InstructionId local) {
-  const Shape result = builder().shape_of(local);
   const auto operand_dims = [&](int64_t k) { return module_.instruction(local).operand(k).shape().dims(); };
   switch (RuleClassOf(i)) {
-    case RuleClass::kSlice: {
-      std::vector<int64_t> ranges = ToVector(i.list_attr(Attr::kSlice));
-      for (int64_t d = 0; d < result.rank(); ++d) {
-        if (i.shape().dim(d) == result.dim(d)) continue;
-        ranges[ToSize(d * 3)] = 0;
-        ranges[ToSize(d * 3 + 1)] = result.dim(d);
-        ranges[ToSize(d * 3 + 2)] = 1;
-      }
-      module_.SetAttr(local, Attr::kSlice, module_.ListPayload(ranges));
-      break;
-    }
     case RuleClass::kConvolution: {
       const int64_t feature_groups = i.int_attr(Attr::kFeatureGroupCount, 1);
       const int64_t batch_groups = i.int_attr(Attr::kBatchGroupCount, 1);
@@ -151,6 +139,7 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
     case RuleClass::kScan:
     case RuleClass::kScatter:
     case RuleClass::kSelectAndScatter:
+    case RuleClass::kSlice:
     case RuleClass::kSort:
     case RuleClass::kTopK:
     case RuleClass::kTranspose:

@@ -6,6 +6,8 @@
 //   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
 //   by_rule.cc         operations that are divided along the factors of their sharding rule
 //   indexed.cc         gather, scatter and dynamic slices
+//   windows.cc         windows along divided dimensions
+//   windowed_dot.cc    dots as loops over parts that travel
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
 //   sources.cc         parameters, constants, iotas, random numbers, infeed and outfeed, custom-calls
@@ -14,6 +16,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -168,6 +171,8 @@ class ComputationPartitioner {
     const FactorChoice* choice;
     std::vector<InstructionId> operands;
     LeafTilings results;  // before partial results are combined
+    const std::vector<DividedOp::Window>* windows;
+    const std::vector<Instruction>* sources;
   };
   struct RuleHandler {
     void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
@@ -178,6 +183,8 @@ class ComputationPartitioner {
   void DivideContraction(Instruction i, DividedOp* op);
   void DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
+  // Returns true for an operation on partial results whose result is wanted as partial results.
+  bool KeepsUnreduced(Instruction i, const DividedOp& op) const;
 
   // ---- indexed.cc ----
   void DivideDynamicSlice(Instruction i, DividedOp* op);
@@ -197,6 +204,55 @@ class ComputationPartitioner {
   // s32 or none.
   InstructionId SubtractOffsets(InstructionId indices, int64_t index_vector_dim,
                                 const std::vector<InstructionId>& offsets);
+
+  // ---- windows.cc ----
+  void DivideSlice(Instruction i, DividedOp* op);
+  void DividePad(Instruction i, DividedOp* op);
+  void DivideReduceWindow(Instruction i, DividedOp* op);
+  void DivideConvolution(Instruction i, DividedOp* op);
+  void DivideReverse(Instruction i, DividedOp* op);
+  void DivideConcatenate(Instruction i, DividedOp* op);
+  Value EmitSlice(const LocalOp& op);
+  Value EmitPad(const LocalOp& op);
+  Value EmitReduceWindow(const LocalOp& op);
+  Value EmitConvolution(const LocalOp& op);
+  Value EmitReverse(const LocalOp& op);
+  Value EmitConcatenate(const LocalOp& op);
+  // Makes the dimension of an operand divisible, with a window.
+  static void AddWindow(DividedOp* op, int64_t operand, int64_t dim, const HaloWindow& window);
+  // Returns the positions of the dilated input that this device's results need; `fill`, a scalar, where there is no
+  // element. Invalid: what is there does not matter.
+  InstructionId Assemble(InstructionId part, int64_t dim, const HaloWindow& window, const Tiling& frame,
+                         const AxisList& axes, InstructionId fill);
+  // Assembles an operand along all its divided dimensions.
+  InstructionId AssembleOperand(const LocalOp& op, int64_t operand, InstructionId fill);
+  bool IsWindowed(const LocalOp& op, int64_t operand, int64_t dim) const;
+
+  // ---- windowed_dot.cc ----
+  // A dot in steps over the tiles of `axes`: of a dimension of an operand, or of the result.
+  struct DotLoop {
+    int64_t operand = 0;  // that is gathered, or sliced for the result
+    int64_t dim = 0;      // of the gathered operand, or of the scattered result
+    AxisList axes;
+    Tiling frame;
+    int64_t tiles = 1;
+    bool scattered = false;
+  };
+  // Returns the result as a loop, if the dot is large enough to be one.
+  std::optional<Value> WindowedDot(const DividedOp& divided, LocalOp* op);
+  Value GatheredDot(const DotLoop& loop, LocalOp* op);
+  std::optional<Value> ScatteredDot(const DotLoop& loop, LocalOp* op);
+  bool IsWindowedSize(Shape whole, double both_bytes) const;
+  bool HasOtherUser(Instruction operand, Instruction user) const;
+  // Returns the while over the steps. `step` takes and returns the state, of which the last is the number of the step.
+  using DotState = std::vector<InstructionId>;
+  InstructionId RunLoop(const DotLoop& loop, absl::Span<const InstructionId> state,
+                        const std::function<DotState(Emitter*, DotState)>& step);
+  // Returns the array of the next device, or the same one if the condition does not hold.
+  InstructionId PassOn(Emitter* e, const DotLoop& loop, InstructionId array, InstructionId condition);
+  InstructionId SliceTile(Emitter* e, InstructionId array, int64_t dim, InstructionId start, int64_t size);
+  InstructionId LocalDot(Emitter* e, Instruction whole, InstructionId lhs, InstructionId rhs,
+                         absl::Span<const int64_t> sizes);
 
   // ---- local_op.cc ----
   // Masks what is behind the end of operands where that would reach a result.
@@ -232,6 +288,7 @@ class ComputationPartitioner {
   Emitter emitter_;
   absl::flat_hash_map<uint32_t, Value> values_;  // by instruction of the source
   std::map<std::pair<uint32_t, TilingRef>, InstructionId> free_parts_;
+  AxisList scattered_rest_;  // of the last dot whose result was scattered in a loop: axes that are still partial
   // Tuples of operations in progress, which only their next operation may use.
   absl::flat_hash_map<uint32_t, InstructionId> in_progress_;
 };

@@ -20,6 +20,13 @@ namespace hlokit::spmd {
 
 struct PartitionOptions {
   int64_t partitions = 0;  // 0: as the module says
+  // Collective matmul: a dot is a loop over the parts of an operand (or result) of at least so many MiB, or if both
+  // operands together have at least so many bytes (-1: that is not asked), in at most so many iterations; not if
+  // another dot uses the operand too, unless that is not checked.
+  int64_t threshold_for_windowed_einsum_mib = 256;
+  int64_t total_bytes_windowed_einsum_threshold = -1;
+  int64_t max_windowed_einsum_iteration = 32;
+  bool skip_checking_windowed_einsum_users = false;
 };
 
 struct PartitionCounts {
