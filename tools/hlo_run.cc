@@ -200,6 +200,10 @@ int Run(int argc, char** argv) {
     BisectModule(flags, *input->module, &diagnostics);
     return diagnostics.exit_code();
   }
+  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
+  std::unique_ptr<ProtoFile> snapshot;
+  if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
+  if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
   std::optional<PartitionedProgram> partitioned;
   if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
   const Module& module = partitioned ? *partitioned->module : *input->module;
@@ -218,16 +222,25 @@ int Run(int argc, char** argv) {
   instruments.Attach(&options);
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
+  // How a snapshot divides the arguments of a program before partitioning.
+  std::optional<interp::ShardedArrays> parts;
+  if (snapshot != nullptr && partitioned) {
+    parts = partitioned->parameters;
+  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(module).valid()) {
+    absl::StatusOr<interp::ShardedArrays> divided =
+        interp::ShardedArrays::OfParameters(module, snapshot->argument_lists());
+    if (divided.ok()) parts = *std::move(divided);
+  }
   if (partitioned) {
     evaluator->DivideArrays(std::move(partitioned->parameters), std::move(partitioned->result), flags.padding,
                             flags.results_by_device);
   }
   RecordedValues recorded;
-  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
-  if (!has_arguments && !ReadRecordedValues(input->part, *input->module, *evaluator,
-                                            flags.input.parse.max_literal_bytes, &diagnostics, &recorded)) {
+  if (snapshot != nullptr && !ReadRecordedValues(input->part.label(), *snapshot, *input->module, *evaluator,
+                                                 parts ? &*parts : nullptr, options, &diagnostics, &recorded)) {
     return diagnostics.exit_code();
   }
+  snapshot = nullptr;
   const std::optional<std::vector<Literal>> arguments =
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
@@ -253,9 +266,14 @@ int Run(int argc, char** argv) {
       diagnostics.ShowOutputError(status);
     }
   }
-  if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
+  if (!results || !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
+    return diagnostics.exit_code();
+  }
+  const auto recordable =
+      evaluator->result_devices() == 1 ? std::optional(absl::MakeConstSpan(*results)) : std::nullopt;
   if (!flags.dump_snapshot.empty() &&
-      !WriteRunSnapshot(flags.dump_snapshot, *input->module, *arguments, *results, &diagnostics)) {
+      !WriteRunSnapshot(flags.dump_snapshot, *input->module, evaluator->argument_devices(), *arguments, recordable,
+                        &diagnostics)) {
     return diagnostics.exit_code();
   }
   DiagnosticSink sink;

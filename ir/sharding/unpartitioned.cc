@@ -6,7 +6,6 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/sharding.h"
-#include "ir/text/frontend_attributes.h"
 
 namespace hlokit {
 namespace {
@@ -44,6 +43,17 @@ bool HasTiledShardySharding(Instruction instruction) {
 
 }  // namespace
 
+bool IsMarkedPartitioned(const Module& module) {
+  const ListId attributes = module.header().frontend_attributes;
+  const StringId key = module.context().strings.Find(kPartitionedAttribute);
+  if (!attributes.valid() || !key.valid()) return false;
+  const absl::Span<const int64_t> entries = module.context().list(attributes);  // keys and values in turn
+  for (size_t k = 0; k + 1 < entries.size(); k += 2) {
+    if (entries[k] == key.value) return true;
+  }
+  return false;
+}
+
 bool HasTiledSharding(Instruction instruction) {
   if (HasTiledShardySharding(instruction)) return true;
   const ListId id = AttrReader(instruction).list_id(Attr::kSharding);
@@ -55,8 +65,7 @@ bool HasTiledSharding(Instruction instruction) {
 
 Instruction FirstUnpartitioned(const Module& module) {
   Instruction first;
-  const ListId attributes = module.header().frontend_attributes;
-  if (FindFrontendAttribute(module.context(), attributes, kPartitionedAttribute).valid()) return first;
+  if (IsMarkedPartitioned(module)) return first;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (HasTrait(i.opcode(), kCollective)) return Instruction();

@@ -11,6 +11,7 @@ namespace hlokit {
 
 // Frontend attribute of modules that SPMD partitioning has written for one device.
 inline constexpr std::string_view kPartitionedAttribute = "spmd_partitioned";
+bool IsMarkedPartitioned(const Module& module);
 
 // Returns true if the sharding of `instruction`, or the one that Shardy left in its frontend attributes, divides some
 // array among devices.

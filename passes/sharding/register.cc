@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/register_passes.h"
 #include "passes/sharding/constant_splitter.h"
 #include "passes/sharding/partition/spmd_partitioner.h"
@@ -83,9 +84,13 @@ class ConstantSplitter : public Pass {
 class SpmdPartitioner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    if (spmd::IsPartitioned(module)) return false;
+    if (IsMarkedPartitioned(module)) return false;
     spmd::PartitionOptions partition;
     partition.partitions = options().Int("partitions");
+    partition.threshold_for_windowed_einsum_mib = options().Int("threshold-for-windowed-einsum-mib");
+    partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
+    partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
+    partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
     Count("computations partitioned", counts->computations);
@@ -192,7 +197,24 @@ void RegisterShardingPasses(PassRegistry* registry) {
        .options = {{.name = "partitions",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "0",
-                    .doc = "number of devices; 0: as the module, or its shardings, say"}},
+                    .doc = "number of devices; 0: as the module, or its shardings, say"},
+                   {.name = "threshold-for-windowed-einsum-mib",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "256",
+                    .doc = "smallest operand, or scattered result, of a dot that becomes a loop over parts"},
+                   {.name = "total-bytes-windowed-einsum-threshold",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "-1",
+                    .doc = "bytes of both operands from which a dot becomes such a loop, instead; -1: not used",
+                    .min = -1},
+                   {.name = "max-windowed-einsum-iteration",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "32",
+                    .doc = "most iterations of such a loop"},
+                   {.name = "skip-checking-windowed-einsum-users",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "such a loop also for an operand that another dot uses"}},
        .tolerance = 1e-5,
        .create = MakePass<SpmdPartitioner>});
   registry->Add(

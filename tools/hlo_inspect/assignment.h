@@ -30,7 +30,7 @@ struct AssignedBlock {
   std::string kind;   // "parameter 3", "constant", "result", "temporary", "thread-local"
   int64_t values = 0;
   int64_t value_bytes = 0;  // of all its values; more than `bytes` where they share memory
-  int64_t peak_bytes = -1;  // alive at once, where the trace of the heap tells
+  int64_t peak_bytes = -1;  // alive at once, where the assignment tells
 };
 
 // An assignment in figures. All bytes are without thread-local blocks, which are on stacks.
@@ -41,9 +41,9 @@ struct AssignmentSummary {
   int64_t constant_bytes = 0;
   int64_t result_bytes = 0;  // that are not parameters
   int64_t temporary_bytes = 0;
-  int64_t temporary_peak_bytes = 0;  // alive at once, by the traces of the heap; -1: unknown
+  int64_t temporary_peak_bytes = 0;  // alive at once; -1: unknown
   // Values that only one of the two has, or with another size: name of the instruction with its index, bytes there and
-  // here (-1: none). By name.
+  // here (-1: none). The largest difference first.
   struct Difference {
     std::string value;
     int64_t assigned_bytes = -1;

@@ -24,8 +24,11 @@ constexpr char kExamples[] =
 Snapshots:
   An HloSnapshot runs with the arguments recorded in it, and its results are
   compared with the recorded ones, within rel:0.001,abs:0.001 as XLA does, or
-  --tolerance; flags for arguments and expected results come first. Of an
-  HloUnoptimizedSnapshot --partitions=N takes the arguments of N partitions.
+  --tolerance; flags for arguments and expected results come first. An
+  HloUnoptimizedSnapshot has the arguments of each partition and no results: it
+  runs on as many partitions (replicas, if these alone communicate). A program
+  that is not partitioned yet gets what the recorded arguments are parts of; with
+  --partitions=1 it runs as a whole.
 
 Devices:
   With --replicas=R --partitions=P there are R * P devices, those of replica 0
@@ -105,8 +108,8 @@ void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
                       ->type_name("FILE");
   expect->excludes(compare);
   app->add_option("--dump-snapshot", flags->dump_snapshot,
-                  "write an HloSnapshot of the run: program, arguments and results; as text if FILE ends in .pbtxt, "
-                  ".textproto or .txtpb")
+                  "write an HloSnapshot of the run: program, arguments and results; of several devices an "
+                  "HloUnoptimizedSnapshot, which has no results; as text if FILE ends in .pbtxt, .textproto or .txtpb")
       ->type_name("FILE");
   app->add_option(
          "--tolerance", *tolerance,
@@ -238,6 +241,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
   flags->simulation.names = cli::FlagNames(app);
+  flags->devices_given = app.count("--replicas") + app.count("--partitions") > 0;
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
     for (const CLI::Option* option : app.get_options()) {
@@ -258,9 +262,6 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
     flags->tolerance_given = true;
-  }
-  if (!flags->dump_snapshot.empty() && flags->options.num_replicas * flags->options.num_partitions != 1) {
-    return cli::UsageError("hlo-run", "--dump-snapshot: a snapshot is of a run on one device");
   }
   if (!flags->bisect_passes.empty()) {
     if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags->bisect_passes); !pipeline.ok()) {

@@ -23,6 +23,7 @@ struct Flags {
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
+  bool devices_given = false;  // --replicas or --partitions
   // Of a program that --partitions divides.
   bool results_by_device = false;
   interp::PaddingFill padding = interp::PaddingFill::kZero;

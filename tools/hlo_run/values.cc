@@ -157,9 +157,9 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
   return std::nullopt;
 }
 
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics) {
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t devices,
+                  cli::DiagnosticReporter* diagnostics) {
   const int64_t partitions = flags.options.num_partitions;
-  const int64_t devices = flags.options.num_replicas * partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;

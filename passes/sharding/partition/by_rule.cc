@@ -10,27 +10,35 @@
 
 namespace hlokit::spmd {
 
-namespace {
-
-// A reduction of one array by an operation with an identity.
-bool IsKnownReduction(Instruction reduce) {
-  if (reduce.operand_count() != 2) return false;
-  const std::optional<Opcode> opcode = BinaryOpcodeOf(reduce.computation_attr(Attr::kToApply));
-  return opcode && HasIdentity(*opcode, reduce.operand(0).shape().element_type());
-}
-
-}  // namespace
-
-uint32_t ComputationPartitioner::DivisibleKinds(Instruction i) const {
-  const uint32_t parallel = KindBit(FactorKind::kParallel);
-  const uint32_t reduced = parallel | KindBit(FactorKind::kReduced);
-  switch (RuleClassOf(i)) {
+// The handlers of the classes of rules. Factors are parallel unless Restrict allows more.
+ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass rule) {
+  using Self = ComputationPartitioner;
+  constexpr RuleHandler kSame = {nullptr, &Self::EmitClone};
+  switch (rule) {
     case RuleClass::kDot:
-      return i.opcode() == Opcode::kScaledDot ? parallel : reduced;
+      return {&Self::DivideContraction, &Self::EmitClone};
     case RuleClass::kConvolution:
-      return reduced;
+      return {&Self::DivideConvolution, &Self::EmitConvolution};
+    case RuleClass::kSlice:
+      return {&Self::DivideSlice, &Self::EmitSlice};
+    case RuleClass::kPad:
+      return {&Self::DividePad, &Self::EmitPad};
+    case RuleClass::kReduceWindow:
+      return {&Self::DivideReduceWindow, &Self::EmitReduceWindow};
+    case RuleClass::kReverse:
+      return {&Self::DivideReverse, &Self::EmitReverse};
+    case RuleClass::kConcatenate:
+      return {&Self::DivideConcatenate, &Self::EmitConcatenate};
     case RuleClass::kReduce:
-      return IsKnownReduction(i) ? reduced : parallel;
+      return {&Self::DivideReduce, &Self::EmitClone};
+    case RuleClass::kDynamicSlice:
+      return {&Self::DivideDynamicSlice, &Self::EmitDynamicSlice};
+    case RuleClass::kDynamicUpdateSlice:
+      return {&Self::DivideDynamicUpdateSlice, &Self::EmitDynamicUpdateSlice};
+    case RuleClass::kGather:
+      return {&Self::DivideGather, &Self::EmitGather};
+    case RuleClass::kScatter:
+      return {&Self::DivideScatter, &Self::EmitScatter};
     case RuleClass::kElementwise:
     case RuleClass::kForwarding:
     case RuleClass::kNothing:
@@ -40,30 +48,62 @@ uint32_t ComputationPartitioner::DivisibleKinds(Instruction i) const {
     case RuleClass::kBatchNorm:
     case RuleClass::kBitcastConvert:
     case RuleClass::kBroadcast:
-    case RuleClass::kConcatenate:
     case RuleClass::kCustomCall:
-    case RuleClass::kDynamicSlice:
-    case RuleClass::kDynamicUpdateSlice:
     case RuleClass::kFft:
-    case RuleClass::kGather:
     case RuleClass::kMatrixWhole:
-    case RuleClass::kPad:
     case RuleClass::kRaggedDot:
-    case RuleClass::kReduceWindow:
     case RuleClass::kReshape:
-    case RuleClass::kReverse:
     case RuleClass::kRngBitGenerator:
     case RuleClass::kScan:
-    case RuleClass::kScatter:
     case RuleClass::kSelectAndScatter:
-    case RuleClass::kSlice:
     case RuleClass::kSort:
     case RuleClass::kTopK:
     case RuleClass::kTranspose:
     case RuleClass::kTriangularSolve:
-      return parallel;
+      return kSame;
   }
-  return parallel;
+  return kSame;
+}
+
+void ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
+  op->contraction = true;
+  for (size_t f = 0; f < op->rule->factors.size(); ++f) {
+    if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot) continue;
+    op->divisible[f] = op->combined[f] = true;
+  }
+  // Groups of convolutions stay whole. The factors in the order of the rule: batch groups, batch, feature groups.
+  const int64_t batch_groups = i.int_attr(Attr::kBatchGroupCount, 1);
+  if (batch_groups > 1) op->exact[0] = true;
+  if (i.int_attr(Attr::kFeatureGroupCount, 1) > 1) op->exact[batch_groups > 1 ? 2 : 1] = true;
+}
+
+void ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
+  // A reduction of one array by an operation with an identity.
+  if (i.operand_count() != 2) return;
+  const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
+  if (!opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return;
+  for (size_t f = 0; f < op->rule->factors.size(); ++f) {
+    if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;
+  }
+}
+
+bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) const {
+  if (op.results.size() != 1) return false;
+  const TilingRef wanted = op.results[0];
+  if (wanted->kind != ShardingKind::kUnreduced && wanted->unreduced.empty()) return false;
+  if (std::any_of(op.operands.begin(), op.operands.end(), [&](TilingRef t) { return t != wanted; })) return false;
+  constexpr Opcode kLinear[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
+  const bool linear = std::find(std::begin(kLinear), std::end(kLinear), i.opcode()) != std::end(kLinear);
+  const bool moves = i.opcode() == Opcode::kCustomCall && i.operand_count() == 1;
+  return moves || (linear && wanted->reduction == ReductionOp::kSum);
+}
+
+Value ComputationPartitioner::EmitClone(const LocalOp& op) {
+  std::vector<InstructionId> operands = op.operands;
+  MaskOperands(op.whole, *op.rule, *op.choice, &operands);
+  const InstructionId local = Clone(op.whole, operands, LocalShapeOf(op.whole.shape(), op.results));
+  LocalizeAttributes(op.whole, *op.choice, local);
+  return Unpack(local, op.whole.shape(), op.results);
 }
 
 absl::Status ComputationPartitioner::ByRule(Instruction i) {
@@ -89,40 +129,56 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     Whole(i);
     return absl::OkStatus();
   }
+  if (IsFree(i) && IsMade(*wanted[0])) {
+    SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
+    return absl::OkStatus();
+  }
   const ShardingRule rule = RuleOf(i);
+  const RuleHandler handler = HandlerOf(RuleClassOf(i));
   DividedOp op;
   op.rule = &rule;
   op.result_shapes = Leaves(i.shape());
   op.results = wanted;
-  op.kinds = DivisibleKinds(i);
-  op.contraction = RuleClassOf(i) == RuleClass::kDot || RuleClassOf(i) == RuleClass::kConvolution;
-  for (const Instruction operand : OperandsOf(i)) {
+  op.exact.assign(rule.factors.size(), false);
+  op.combined = op.exact;
+  for (const Factor& factor : rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
+  const auto operands = OperandsOf(i);
+  op.sources.assign(operands.begin(), operands.end());
+  if (handler.divide != nullptr) (this->*handler.divide)(i, &op);
+  for (const Instruction operand : op.sources) {
     const Leaf& leaf = LeafOf(operand);
     op.operand_shapes.push_back(leaf.shape);
     op.operands.push_back(leaf.tiling);
-    op.free_operands.push_back(leaf.free);
+    op.free_operands.push_back(leaf.source.valid());
   }
-  const FactorChoice choice = ChooseFactorAxes(&state_, op);
 
-  std::vector<InstructionId> operands;
+  if (KeepsUnreduced(i, op)) {
+    // Sums of partial results are partial results of the sum.
+    std::vector<InstructionId> parts;
+    for (const Instruction operand : operands) parts.push_back(LeafOf(operand).id);
+    const InstructionId id = Clone(i, parts, LocalShapeOf(i.shape(), wanted));
+    LocalizeAttributes(i, FactorChoice(), id);
+    SetValue(i, {{id, i.shape(), wanted[0]}});
+    return absl::OkStatus();
+  }
+  FactorChoice choice = ChooseFactorAxes(&state_, op);
+  LocalOp local{i, &rule, &choice, {}, {}, &op.windows, &op.sources};
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TilingRef tiling = state_.tilings.Intern(TilingFor(rule, choice, rule.operands[k]));
-    operands.push_back(Reshard(LeafOf(i.operand(static_cast<int64_t>(k))), tiling));
+    local.operands.push_back(Reshard(LeafOf(op.sources[k]), tiling));
   }
-  MaskOperands(i, rule, choice, &operands);
-  LeafTilings tilings;
   for (const ArrayFactors& result : rule.results) {
-    tilings.push_back(state_.tilings.Intern(TilingFor(rule, choice, result)));
+    local.results.push_back(state_.tilings.Intern(TilingFor(rule, choice, result)));
   }
-  const InstructionId local = Clone(i, operands, LocalShapeOf(i.shape(), tilings));
-  LocalizeAttributes(i, choice, local);
-  Value leaves = Unpack(local, i.shape(), tilings);
-  const AxisList partial = choice.Partial(rule);
-  if (!partial.empty()) {
+  scattered_rest_ = choice.partial;
+  std::optional<Value> windowed = WindowedDot(op, &local);
+  choice.partial = scattered_rest_;
+  Value leaves = windowed ? *std::move(windowed) : (this->*handler.emit)(local);
+  if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];
       leaf.id = emitter_.CombineAndReshard(leaf.id, leaf.shape, choice.frame, DimsOf(*leaf.tiling, leaf.shape.rank()),
-                                           partial, Combiner(i, leaf.shape.element_type()), wanted[k]);
+                                           choice.partial, Combiner(i, leaf.shape.element_type()), wanted[k]);
       leaf.tiling = wanted[k];
     }
   }

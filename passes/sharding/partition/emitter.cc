@@ -78,6 +78,10 @@ InstructionId Emitter::Times(InstructionId number, int64_t factor) {
 
 InstructionId Emitter::Plus(InstructionId a, InstructionId b) { return Binary(Opcode::kAdd, a, b); }
 
+InstructionId Emitter::Divide(InstructionId number, int64_t divisor) {
+  return Binary(Opcode::kDivide, number, Constant(divisor));
+}
+
 InstructionId Emitter::TileNumber(const Tiling& frame, const AxisList& axes) {
   if (axes.empty()) return Constant(0);
   std::vector<int64_t> key;
@@ -295,26 +299,41 @@ InstructionId Emitter::Permute(InstructionId array, absl::Span<const std::pair<i
                        {Channel(), builder_.List(Attr::kSourceTargetPairs, list)});
 }
 
-InstructionId Emitter::Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
-                             bool wrap) {
-  const int64_t tiles = SizeOf(axes);
+InstructionId Emitter::FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
+                                 const std::vector<int64_t>& source) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   for (int64_t position = 0; position < frame.device_count; ++position) {
     const int64_t tile = hlokit::TileNumber(axes, position);
-    int64_t other = tile + distance;
-    if (wrap) other = (other % tiles + tiles) % tiles;
-    if (other < 0 || other >= tiles) continue;
+    const int64_t other = source[ToSize(tile)];
+    if (other < 0) continue;
     // The position with other digits along the axes.
-    int64_t target = position, rest_old = tile, rest_new = other;
+    int64_t from = position, rest_old = tile, rest_new = other;
     for (size_t i = axes.size(); i-- > 0;) {
-      target += (rest_new % axes[i].size - rest_old % axes[i].size) * axes[i].stride;
+      from += (rest_new % axes[i].size - rest_old % axes[i].size) * axes[i].stride;
       rest_old /= axes[i].size;
       rest_new /= axes[i].size;
     }
-    pairs.emplace_back(frame.DeviceAt(position), frame.DeviceAt(target));
+    pairs.emplace_back(frame.DeviceAt(from), frame.DeviceAt(position));
   }
   std::sort(pairs.begin(), pairs.end());
+  if (pairs.empty()) return Splat(builder_.shape_of(array), Scalar(builder_.shape_of(array).element_type(), 0));
   return Permute(array, pairs);
+}
+
+InstructionId Emitter::Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
+                             const std::vector<bool>& needed) {
+  std::vector<int64_t> source(needed.size(), -1);
+  const auto tiles = static_cast<int64_t>(needed.size());
+  for (int64_t i = 0; i < tiles; ++i) {
+    if (needed[ToSize(i)] && i - distance >= 0 && i - distance < tiles) source[ToSize(i)] = i - distance;
+  }
+  return FromTiles(array, frame, axes, source);
+}
+
+InstructionId Emitter::ReverseTiles(InstructionId array, const Tiling& frame, const AxisList& axes) {
+  std::vector<int64_t> source(ToSize(SizeOf(axes)));
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<int64_t>(source.size() - 1 - i);
+  return FromTiles(array, frame, axes, source);
 }
 
 }  // namespace hlokit::spmd

@@ -57,6 +57,7 @@ class Emitter {
   // Returns the number times a constant.
   InstructionId Times(InstructionId number, int64_t factor);
   InstructionId Plus(InstructionId a, InstructionId b);
+  InstructionId Divide(InstructionId number, int64_t divisor);
 
   // ---- parts of arrays ----
   InstructionId SliceTo(InstructionId array, absl::Span<const int64_t> sizes);
@@ -88,9 +89,15 @@ class Emitter {
   InstructionId AllToAll(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t dim);
   // `pairs`: source, target, …
   InstructionId Permute(InstructionId array, absl::Span<const std::pair<int64_t, int64_t>> pairs);
-  // Returns the array of the device that is `distance` tiles before this one along `axes`; zeros if there is none,
-  // unless `wrap`.
-  InstructionId Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance, bool wrap);
+  // Returns the array of the device whose tile along `axes` is source[tile]; -1: of none.
+  InstructionId FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
+                          const std::vector<int64_t>& source);
+  // Returns the array of the device that is `distance` tiles before this one along `axes`, for tiles that need it;
+  // zeros for the others, and where there is no such device.
+  InstructionId Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
+                      const std::vector<bool>& needed);
+  // Returns the array of the device with the opposite tile.
+  InstructionId ReverseTiles(InstructionId array, const Tiling& frame, const AxisList& axes);
 
   // ---- resharding (reshard.cc) ----
   // Returns the part of `whole` under `to`, of an array whose part under `from` is `part`.

@@ -15,8 +15,8 @@ namespace {
 
 // Bytes that memory moves, and operations that the matrix unit does, while a link moves one: for choices that
 // communicate alike.
-constexpr double kMemoryBytesPerLinkByte = 32;
-constexpr double kOperationsPerLinkByte = 4096;
+constexpr double kMemoryBytesPerLinkByte = 512;
+constexpr double kOperationsPerLinkByte = 65536;
 constexpr size_t kMaxOrdered = 4;  // tensors that are merged in every order
 
 using Axes = std::vector<AxisList>;  // by factor
@@ -34,7 +34,6 @@ class Chooser {
     AxisList loose;
   };
 
-  bool Allowed(size_t factor) const { return (op_.kinds & KindBit(rule_.factors[factor].kind)) != 0; }
   std::vector<int64_t> SizesOf(const std::vector<int32_t>& dim) const {
     std::vector<int64_t> sizes;
     for (int32_t f : dim) sizes.push_back(rule_.factors[ToSize(f)].size);
@@ -49,6 +48,13 @@ class Chooser {
   // Takes away what no tiling of an array could say.
   void Repair(Axes* axes) const;
   bool IsUsed(const Axes& axes, const DeviceAxis& axis, size_t except) const;
+  AxisList PartialOf(const Axes& axes) const {
+    AxisList partial;
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (op_.combined[f]) AppendAxes(&partial, axes[f]);
+    }
+    return partial;
+  }
   double Cost(const Axes& axes);
   void Try(Axes axes);
 
@@ -81,7 +87,7 @@ void Chooser::FindFrame() {
 }
 
 void Chooser::FindShared() {
-  shared_.assign(rule_.factors.size(), false);
+  shared_ = op_.exact;
   for (const std::vector<ArrayFactors>* list : {&rule_.operands, &rule_.results}) {
     for (const ArrayFactors& array : *list) {
       for (const std::vector<int32_t>& dim : array) {
@@ -107,7 +113,7 @@ std::optional<Chooser::Projection> Chooser::Project(const ArrayFactors& array, T
     std::vector<AxisList> lists = AxesByFactor(own.dims[d], SizesOf(array[d]));
     for (size_t i = 0; i < lists.size(); ++i) {
       const size_t f = ToSize(array[d][i]);
-      if (Allowed(f)) {
+      if (op_.divisible[f]) {
         result.axes[f] = std::move(lists[i]);
       } else {
         AppendAxes(&result.loose, lists[i]);
@@ -180,7 +186,7 @@ void Chooser::Repair(Axes* axes) const {
 }
 
 double Chooser::Cost(const Axes& axes) {
-  const FactorChoice choice{frame_, axes};
+  const FactorChoice choice{frame_, axes, PartialOf(axes)};
   double cost = 0, memory = 0;
   for (size_t i = 0; i < op_.operands.size(); ++i) {
     const Shape shape = op_.operand_shapes[i];
@@ -191,8 +197,20 @@ double Chooser::Cost(const Axes& axes) {
     double bytes = static_cast<double>(BytesOf(shape.element_type()));
     for (int64_t size : LocalSizes(shape.dims(), *wanted)) bytes *= static_cast<double>(size);
     memory += bytes;
+    for (const DividedOp::Window& w : op_.windows) {
+      if (w.operand != static_cast<int64_t>(i) || axes[w.factor].empty()) continue;
+      const int64_t tiles = SizeOf(axes[w.factor]);
+      HaloWindow window = w.window;
+      double exchanged = 0;
+      if (window.low == kReversed) {
+        window.low = window.output - CeilOfRatio(window.output, tiles) * tiles;
+        exchanged = static_cast<double>(CeilOfRatio(window.output, tiles));
+      }
+      exchanged += PlanHalo(window, tiles).exchanged;
+      cost += bytes * exchanged / static_cast<double>(std::max<int64_t>(CeilOfRatio(window.input, tiles), 1));
+    }
   }
-  const AxisList partial = choice.Partial(rule_);
+  const AxisList& partial = choice.partial;
   for (size_t i = 0; i < op_.results.size(); ++i) {
     const Shape shape = op_.result_shapes[i];
     if (!shape.IsArray() || op_.results[i]->kind == ShardingKind::kManual) continue;
@@ -241,7 +259,8 @@ void Chooser::Try(Axes axes) {
   const double cost = Cost(axes);
   if (best_cost_ >= 0 && cost >= best_cost_) return;
   best_cost_ = cost;
-  best_ = {frame_, std::move(axes)};
+  AxisList partial = PartialOf(axes);
+  best_ = {frame_, std::move(axes), std::move(partial)};
 }
 
 FactorChoice Chooser::Choose() {
@@ -274,7 +293,7 @@ FactorChoice Chooser::Choose() {
       }
       Axes whole = axes;
       for (size_t f = 0; f < whole.size(); ++f) {
-        if (rule_.factors[f].kind == FactorKind::kReduced) whole[f].clear();
+        if (op_.combined[f]) whole[f].clear();
       }
       Try(std::move(whole));
     }
@@ -291,14 +310,6 @@ FactorChoice Chooser::Choose() {
 }
 
 }  // namespace
-
-AxisList FactorChoice::Partial(const ShardingRule& rule) const {
-  AxisList partial;
-  for (size_t f = 0; f < axes.size(); ++f) {
-    if (rule.factors[f].kind == FactorKind::kReduced) AppendAxes(&partial, axes[f]);
-  }
-  return partial;
-}
 
 Tiling TilingFor(const ShardingRule& rule, const FactorChoice& choice, const ArrayFactors& array) {
   std::vector<AxisList> dims(array.size());

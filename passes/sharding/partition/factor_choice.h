@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "passes/sharding/partition/emitter.h"
+#include "passes/sharding/partition/halo.h"
 #include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::spmd {
@@ -16,9 +17,7 @@ namespace hlokit::spmd {
 struct FactorChoice {
   Tiling frame;                // tiled: devices, their order and subgroups; dimensions do not count
   std::vector<AxisList> axes;  // by factor
-
-  // Returns the axes of all reduced factors.
-  AxisList Partial(const ShardingRule& rule) const;
+  AxisList partial;            // those along which results must be combined
 };
 
 // An operation whose factors are to be divided.
@@ -27,8 +26,18 @@ struct DividedOp {
   std::vector<Shape> operand_shapes, result_shapes;  // of leaves
   std::vector<TilingRef> operands, results;          // what they have, what they must have
   std::vector<bool> free_operands;                   // that any device can make: constants, iotas
-  uint32_t kinds = KindBit(FactorKind::kParallel);   // factors of these kinds may be divided
-  bool contraction = false;                          // works as many times as the product of its factors
+  std::vector<bool> divisible;                       // by factor: may be divided
+  std::vector<bool> exact;                           // by factor: only into equal parts
+  std::vector<bool> combined;                        // by factor: results of its parts are partial
+  // Operands of which neighbors need parts: the window along a dimension whose only factor is `factor`.
+  struct Window {
+    int64_t operand, dim;
+    size_t factor;
+    HaloWindow window;
+  };
+  std::vector<Window> windows;
+  std::vector<Instruction> sources;  // the operands, or values that stand for them
+  bool contraction = false;          // works as many times as the product of its factors
 };
 
 // Returns the tiling that an array has under a choice.

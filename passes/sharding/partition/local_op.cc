@@ -33,12 +33,15 @@ ComputationId ComputationPartitioner::Combiner(Instruction i, ElementType type) 
   if (RuleClassOf(i) == RuleClass::kReduce) {
     opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
   }
+  if (RuleClassOf(i) == RuleClass::kScatter) {
+    opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
+  }
   return state_.Reducer(opcode, type);
 }
 
 void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
                                           std::vector<InstructionId>* operands) {
-  const AxisList partial = choice.Partial(rule);
+  const AxisList& partial = choice.partial;
   if (partial.empty()) return;
   const bool reduce = RuleClassOf(i) == RuleClass::kReduce;
   const size_t arrays = reduce ? operands->size() / 2 : std::min<size_t>(operands->size(), 2);
@@ -65,32 +68,8 @@ void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rul
 }
 
 void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoice& choice, InstructionId local) {
-  const Shape result = builder().shape_of(local);
   const auto operand_dims = [&](int64_t k) { return module_.instruction(local).operand(k).shape().dims(); };
   switch (RuleClassOf(i)) {
-    case RuleClass::kSlice: {
-      std::vector<int64_t> ranges = ToVector(i.list_attr(Attr::kSlice));
-      for (int64_t d = 0; d < result.rank(); ++d) {
-        if (i.shape().dim(d) == result.dim(d)) continue;
-        ranges[ToSize(d * 3)] = 0;
-        ranges[ToSize(d * 3 + 1)] = result.dim(d);
-        ranges[ToSize(d * 3 + 2)] = 1;
-      }
-      module_.SetAttr(local, Attr::kSlice, module_.ListPayload(ranges));
-      break;
-    }
-    case RuleClass::kDynamicSlice:
-      module_.SetAttr(local, Attr::kDynamicSliceSizes, module_.ListPayload(ToVector(result.dims())));
-      break;
-    case RuleClass::kGather: {
-      std::vector<int64_t> sizes = ToVector(i.list_attr(Attr::kSliceSizes));
-      const Shape whole = i.operand(0).shape();
-      for (size_t d = 0; d < sizes.size(); ++d) {
-        if (sizes[d] == whole.dim(static_cast<int64_t>(d))) sizes[d] = operand_dims(0)[d];
-      }
-      module_.SetAttr(local, Attr::kSliceSizes, module_.ListPayload(sizes));
-      break;
-    }
     case RuleClass::kConvolution: {
       const int64_t feature_groups = i.int_attr(Attr::kFeatureGroupCount, 1);
       const int64_t batch_groups = i.int_attr(Attr::kBatchGroupCount, 1);
@@ -145,8 +124,10 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
     case RuleClass::kConcatenate:
     case RuleClass::kCustomCall:
     case RuleClass::kDot:
+    case RuleClass::kDynamicSlice:
     case RuleClass::kDynamicUpdateSlice:
     case RuleClass::kFft:
+    case RuleClass::kGather:
     case RuleClass::kMatrixWhole:
     case RuleClass::kPad:
     case RuleClass::kRaggedDot:
@@ -158,6 +139,7 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
     case RuleClass::kScan:
     case RuleClass::kScatter:
     case RuleClass::kSelectAndScatter:
+    case RuleClass::kSlice:
     case RuleClass::kSort:
     case RuleClass::kTopK:
     case RuleClass::kTranspose:

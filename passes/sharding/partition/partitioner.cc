@@ -96,6 +96,8 @@ absl::Status ComputationPartitioner::Dispatch(Instruction i) {
       SetValue(i, ValueOf(i.operand(0)));
       break;
     case PartitionHandler::kCopy:
+      // A copy may convert.
+      if (i.shape().IsArray() && i.shape().element_type() != i.operand(0).shape().element_type()) return ByRule(i);
       Finish(i, ValueOf(i.operand(0)));
       break;
     case PartitionHandler::kBarrier:
@@ -302,23 +304,33 @@ void ComputationPartitioner::Whole(Instruction i) {
 
 void ComputationPartitioner::Unchanged(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
-  if (!IsManual(wanted) && wanted.size() == 1 && Leaves(i.shape())[0].IsArray() && i.operand_count() > 0) {
-    Whole(i);
-    return;
-  }
+  const bool manual = IsManual(wanted);
+  const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
   std::vector<InstructionId> operands;
   for (const Instruction operand : OperandsOf(i)) {
+    if (const auto found = in_progress_.find(operand.id().value); found != in_progress_.end()) {
+      operands.push_back(found->second);
+      continue;
+    }
     const Value& value = ValueOf(operand);
-    std::vector<InstructionId> leaves;
-    for (const Leaf& leaf : value) leaves.push_back(leaf.id);
-    operands.push_back(Pack(operand.shape(), leaves));
+    LeafTilings tilings;
+    for (const Leaf& leaf : value) tilings.push_back(manual ? leaf.tiling : Unsharded(context, leaf.shape.rank()));
+    operands.push_back(PackResharded(value, operand.shape(), tilings));
   }
   const InstructionId id = Clone(i, operands, i.shape());
-  LeafTilings same;
-  for (size_t k = 0; k < wanted.size(); ++k) {
-    same.push_back(IsManual(wanted) ? wanted[k] : state_.tilings.Replicated());
+  LeafTilings tilings;
+  const std::vector<Shape> shapes = Leaves(i.shape());
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    tilings.push_back(manual ? wanted[k] : Unsharded(context, shapes[k].rank()));
   }
-  Finish(i, Unpack(id, i.shape(), same));
+  if (HasTrait(i.opcode(), kStartsAsync) || HasTrait(i.opcode(), kUpdatesAsync)) {
+    in_progress_[i.id().value] = id;
+    Value leaves;
+    for (size_t k = 0; k < shapes.size(); ++k) leaves.push_back({id, shapes[k], tilings[k]});
+    SetValue(i, std::move(leaves));
+    return;
+  }
+  Finish(i, Unpack(id, i.shape(), tilings));
 }
 
 }  // namespace hlokit::spmd

@@ -31,44 +31,81 @@ InstructionId ComputationPartitioner::Parameter(Instruction i) {
     module_.SetAttr(id, Attr::kSharding, *sharding);
   }
   builder().SetMetadata(previous);
-  SetValue(i, Unpack(id, i.shape(), tilings));
+  Value leaves = Unpack(id, i.shape(), tilings);
+  if (entry) {
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      if (const std::optional<int64_t> device = owner_.OnlyDevice(i, k)) leaves[k].id = FromDevice(leaves[k], *device);
+    }
+  }
+  SetValue(i, std::move(leaves));
   return id;
+}
+
+// What the other devices have does not count.
+InstructionId ComputationPartitioner::FromDevice(const Leaf& leaf, int64_t device) {
+  if (!leaf.shape.IsArray() || state_.partitions == 1) return leaf.id;
+  Tiling frame;
+  frame.kind = ShardingKind::kTiled;
+  frame.device_count = state_.partitions;
+  const ElementType type = leaf.shape.element_type();
+  const Shape shape = builder().shape_of(leaf.id);
+  const InstructionId is_owner =
+      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(device));
+  const InstructionId zero = emitter_.Splat(shape, emitter_.Scalar(type, 0));
+  const InstructionId part = emitter_.Select(emitter_.Splat(shape, is_owner), leaf.id, zero);
+  const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+  return emitter_.AllReduce(part, frame, {{1, state_.partitions}}, state_.Reducer(sum, type));
 }
 
 void ComputationPartitioner::Constant(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   if (!i.shape().IsArray()) {
-    // A tuple of constants.
-    Whole(i);
+    Whole(i);  // a tuple
     return;
   }
-  if (IsManual(wanted)) {
-    SetValue(i, {{Clone(i, {}, i.shape()), i.shape(), wanted[0], true}});
-    return;
-  }
-  if (i.shape().rank() > 0 && IsSplat(i.literal())) {
-    const InstructionId scalar = builder().MakeScalar(i.shape().element_type(), i.literal().data);
-    const InstructionId id = builder().MakeSplat(LocalShape(&module_.context().shapes, i.shape(), *wanted[0]), scalar);
-    SetValue(i, {{id, i.shape(), wanted[0], true}});
-    return;
-  }
-  const TilingRef whole = Unsharded(wanted[0], i.shape().rank());
-  Finish(i, {{Clone(i, {}, i.shape()), i.shape(), whole, true}});
+  SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
 }
 
 void ComputationPartitioner::Iota(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
-  const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *wanted[0]);
-  InstructionId id = Clone(i, {}, shape);
-  const int64_t dim = i.int_attr(Attr::kIotaDimension);
-  if (wanted[0]->tiled() && !wanted[0]->dims[ToSize(dim)].empty()) {
-    // The part begins at a multiple of its size.
-    const InstructionId tile = emitter_.TileNumber(*wanted[0], wanted[0]->dims[ToSize(dim)]);
-    const InstructionId offset = emitter_.Times(tile, shape.dim(dim));
-    const InstructionId start = builder().MakeConvert(offset, shape.element_type());
-    id = builder().Make(Opcode::kAdd, shape, {id, builder().MakeSplat(shape, start)});
+  SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
+}
+
+bool ComputationPartitioner::IsFree(Instruction i) const {
+  if (i.shape().has_dynamic_dims() || !i.shape().IsArray()) return false;
+  if (i.opcode() == Opcode::kConstant || i.opcode() == Opcode::kIota) return true;
+  return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar() &&
+         LeafOf(i.operand(0)).tiling->replicated_everywhere();
+}
+
+InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {
+  InstructionId& part = free_parts_[{i.id().value, to}];
+  if (part.valid()) return part;
+  const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *to);
+  if (i.opcode() == Opcode::kIota) {
+    InstructionId id = Clone(i, {}, shape);
+    const int64_t dim = i.int_attr(Attr::kIotaDimension);
+    if (to->tiled() && !to->dims[ToSize(dim)].empty()) {
+      // The part begins at a multiple of its size.
+      const InstructionId tile = emitter_.TileNumber(*to, to->dims[ToSize(dim)]);
+      const InstructionId offset = emitter_.Times(tile, shape.dim(dim));
+      const InstructionId start = builder().MakeConvert(offset, shape.element_type());
+      id = builder().Make(Opcode::kAdd, shape, {id, builder().MakeSplat(shape, start)});
+    }
+    part = id;
+  } else if (i.opcode() == Opcode::kBroadcast) {
+    part = Clone(i, {LeafOf(i.operand(0)).id}, shape);
+  } else if (shape != i.shape() && IsSplat(i.literal())) {
+    part = builder().MakeSplat(shape, builder().MakeScalar(shape.element_type(), i.literal().data));
+  } else if (shape == i.shape()) {
+    part = Clone(i, {}, shape);
+  } else {
+    const TilingRef whole = Unsharded(to, i.shape().rank());
+    const InstructionId constant = MakePart(i, whole);
+    part = emitter_.Reshard(constant, i.shape(), whole, to);
+    free_parts_[{i.id().value, to}] = part;
   }
-  SetValue(i, {{id, i.shape(), wanted[0], true}});
+  return part;
 }
 
 // The devices have random states of their own: the first one draws, so that the values are those of one program.
@@ -137,7 +174,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     for (size_t k = 0; k < leaves.size() && k < shapes.size(); ++k) {
       leaves[k].shape = shapes[k];
       leaves[k].tiling = wanted[k];
-      leaves[k].free = false;
+      leaves[k].source = Instruction();
       const Shape have = builder().shape_of(leaves[k].id);
       const Shape local = LocalShape(&module_.context().shapes, shapes[k], *wanted[k]);
       if (have.IsArray() &&

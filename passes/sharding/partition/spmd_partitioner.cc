@@ -76,6 +76,20 @@ std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i) {
   return tilings;
 }
 
+std::optional<int64_t> ModulePartitioner::OnlyDevice(Instruction i, size_t leaf) const {
+  const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+  if (!payload) return std::nullopt;
+  const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
+  int64_t first = 0;
+  for (const Sharding::Run& run : sharding.runs) {
+    first += run.count;
+    if (sharding.is_tuple && static_cast<int64_t>(leaf) >= first) continue;
+    if (run.leaf.kind != ShardingKind::kMaximal) return std::nullopt;
+    return run.leaf.device;
+  }
+  return std::nullopt;
+}
+
 ComputationId ModulePartitioner::Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root) {
   ComputationId& target = variants_[{source.value, parameters, root}];
   if (target.valid()) return target;
@@ -164,6 +178,15 @@ void ModulePartitioner::EraseOld(const std::vector<ComputationId>& before) {
 }
 
 void ModulePartitioner::UpdateEntryLayout() {
+  // A result that has another shape than the parameter now cannot be in its place.
+  std::erase_if(module_.header().input_output_alias, [&](const InputOutputAlias& alias) {
+    const Context& context = module_.context();
+    const std::optional<Shape> output = SubshapeAt(module_.entry().root().shape(), context.list(alias.output_index));
+    if (!output || alias.parameter >= module_.entry().parameter_count()) return false;
+    const Shape parameter = module_.entry().parameter(alias.parameter).shape();
+    const std::optional<Shape> input = SubshapeAt(parameter, context.list(alias.parameter_index));
+    return input && !Compatible(*output, *input);
+  });
   if (!module_.header().entry_layout) return;
   EntryLayout& layout = *module_.header().entry_layout;
   const Computation entry = module_.entry();
@@ -172,12 +195,8 @@ void ModulePartitioner::UpdateEntryLayout() {
   for (int64_t p = 0; p < entry.parameter_count(); ++p) layout.parameters.push_back(entry.parameter(p).shape());
 }
 
-bool IsPartitioned(const Module& module) {
-  return FindFrontendAttribute(module.context(), module.header().frontend_attributes, kPartitionedAttribute).valid();
-}
-
 absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionOptions& options) {
-  if (IsPartitioned(module) || !module.entry().valid()) return PartitionCounts();
+  if (IsMarkedPartitioned(module) || !module.entry().valid()) return PartitionCounts();
   return ModulePartitioner(module, options).Run();
 }
 

@@ -20,6 +20,13 @@ namespace hlokit::spmd {
 
 struct PartitionOptions {
   int64_t partitions = 0;  // 0: as the module says
+  // Collective matmul: a dot is a loop over the parts of an operand (or result) of at least so many MiB, or if both
+  // operands together have at least so many bytes (-1: that is not asked), in at most so many iterations; not if
+  // another dot uses the operand too, unless that is not checked.
+  int64_t threshold_for_windowed_einsum_mib = 256;
+  int64_t total_bytes_windowed_einsum_threshold = -1;
+  int64_t max_windowed_einsum_iteration = 32;
+  bool skip_checking_windowed_einsum_users = false;
 };
 
 struct PartitionCounts {
@@ -28,11 +35,8 @@ struct PartitionCounts {
   int64_t rematerialized = 0;  // arrays that every device has whole between two tilings
 };
 
-// Returns true if the module has been partitioned, as its frontend attributes say.
-bool IsPartitioned(const Module& module);
-
-// Partitions the module. Does nothing if it is partitioned already. Returns an error for shardings that cannot be
-// calculated with, or that do not fit the number of partitions.
+// Partitions the module. Does nothing if it is partitioned already (unpartitioned.h). Returns an error for shardings
+// that cannot be calculated with, or that do not fit the number of partitions.
 absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionOptions& options);
 
 }  // namespace hlokit::spmd
