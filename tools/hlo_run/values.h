@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/reference/engine.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 
 namespace hlokit::run {
@@ -21,7 +21,7 @@ namespace hlokit::run {
 // Returns the arguments that the flags specify. Nullopt after an error. Synthetic arguments are subject to the limits
 // of `options` on memory and time, and to its cancellation.
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
-                                                     const Module& module, const interp::Engine& evaluator,
+                                                     const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics);
 
 // Reads expected results of `shapes`, those of each device in turn, from text or a file of arrays.
@@ -30,7 +30,9 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
                                                         cli::DiagnosticReporter* diagnostics);
 
 // Prints the results and writes their files as the flags specify. Returns false after an error.
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics);
+// `devices`: those that have results, one after another.
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t devices,
+                  cli::DiagnosticReporter* diagnostics);
 
 // Warns, at the root of the entry, if synthetic arguments led to results with NaNs or infinities.
 void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results, DiagnosticSink* sink);
