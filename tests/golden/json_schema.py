@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Validates JSON against a schema of docs/schemas: json_schema.py NAME [--lines] < FILE.
+"""Validates files of JSON against schemas of docs/schemas: json_schema.py NAME=FILE...
 
-With --lines each line is a document. Prints the number of documents; the first error of each that is not valid, and
-exit code 1.
+A file FILE.jsonl has a document in each line. Prints NAME and the number of documents, or the first error of each file
+that is not valid, and then exits with code 1.
 """
 import json
 import pathlib
@@ -12,22 +12,23 @@ import sys
 import jsonschema
 
 
-def main():
-    name, lines = sys.argv[1], "--lines" in sys.argv[2:]
+def check(name, path):
     directory = pathlib.Path(__file__).resolve().parents[2] / "docs" / "schemas"
     schema = json.loads((directory / f"{name}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    text = sys.stdin.read()
-    documents = [json.loads(part) for part in (text.splitlines() if lines else [text])]
-    failed = False
+    text = pathlib.Path(path).read_text()
+    documents = [json.loads(part) for part in (text.splitlines() if path.endswith(".jsonl") else [text])]
     for document in documents:
         for error in validator.iter_errors(document):
-            print(f"{error.json_path}: {error.message[:200]}")
-            failed = True
-            break
-    print(f"{len(documents)} valid" if documents and not failed else "not valid")
-    return 1 if failed or not documents else 0
+            print(f"{name}: not valid: {error.json_path}: {error.message[:200]}")
+            return False
+    print(f"{name}: {len(documents)} valid")
+    return bool(documents)
+
+
+def main():
+    return 0 if all([check(*argument.split("=", 1)) for argument in sys.argv[1:]]) else 1
 
 
 if __name__ == "__main__":
