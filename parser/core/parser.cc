@@ -25,6 +25,11 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
                                         std::shared_ptr<Context> context) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (!options.entry.empty() && !LooksLikeStablehlo(text)) {
+    sink->Error(DiagnosticKind::kUnexpectedToken, {},
+                StrCat("expected a StableHLO program with a function `", options.entry, "` (--entry)"));
+    return nullptr;
+  }
   if (const std::optional<ProtoForm> form = DetectProto(text)) {
     return ParseProtoModule(*source, text, *form, options, sink, std::move(context));
   }
@@ -50,7 +55,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     mlir.max_literal_bytes = options.max_literal_bytes;
     const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(source, text, mlir, sink);
     if (program == nullptr) return nullptr;
-    return stablehlo::ConvertToHlo(*program, {}, sink, std::move(context));
+    stablehlo::ConvertOptions convert;
+    convert.entry = options.entry;
+    return stablehlo::ConvertToHlo(*program, convert, sink, std::move(context));
   }
   const bool own_context = context == nullptr;
   if (own_context) context = std::make_shared<Context>();
@@ -65,7 +72,7 @@ std::unique_ptr<Module> ParseModuleAndParts(std::shared_ptr<const SourceBuffer> 
                                             std::unique_ptr<const ForeignParts>* parts) {
   parts->reset();
   const std::optional<ProtoForm> form = DetectProto(text);
-  if (!form) return ParseModulePart(std::move(source), text, options, sink);
+  if (!form || !options.entry.empty()) return ParseModulePart(std::move(source), text, options, sink);
   std::unique_ptr<const ProtoFileParts> kept;
   std::unique_ptr<Module> module = ParseProtoModule(*source, text, *form, options, sink, nullptr, &kept);
   *parts = std::move(kept);

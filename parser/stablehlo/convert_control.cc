@@ -150,7 +150,7 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
   // Any other one keeps its computation, whose parameters are the operands as they are given.
   shapes_in.clear();
   for (InstructionId id : operands(op)) shapes_in.push_back(shape_of(id));
-  const Shape whole[] = {shapes().Tuple(shapes_in), work.shape(), shapes().Scalar(ElementType::kS32)};
+  const Shape whole[] = {shapes().Tuple(shapes_in), work.shape()};
   return SetResult(
       op, b().Add(Opcode::kAsyncStart, operands(op), {Builder::Calls(Attr::kCalls, callee(0))}, shapes().Tuple(whole)));
 }

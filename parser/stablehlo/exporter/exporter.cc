@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parser/stablehlo/exporter.h"
+#include "parser/stablehlo/exporter/exporter.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/printer.h"
 #include "parser/mlir/node_parser.h"
-#include "parser/stablehlo/exporter.h"
+#include "parser/stablehlo/exporter/exporter.h"
 
 namespace hlokit::stablehlo {
 

@@ -5,7 +5,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
-#include "parser/stablehlo/exporter.h"
+#include "parser/stablehlo/exporter/exporter.h"
 
 namespace hlokit::stablehlo {
 

@@ -4,7 +4,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/sharding/replica_groups.h"
-#include "parser/stablehlo/exporter.h"
+#include "parser/stablehlo/exporter/exporter.h"
 
 namespace hlokit::stablehlo {
 

@@ -5,7 +5,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode_table.h"
-#include "parser/stablehlo/exporter.h"
+#include "parser/stablehlo/exporter/exporter.h"
 
 namespace hlokit::stablehlo {
 
@@ -68,7 +68,7 @@ absl::Status Exporter::Convert(Instruction instruction) {
   using Export = absl::Status (Exporter::*)(Instruction);
   static constexpr OpcodeRow<Export> kRows[] = {
 #define EXPORT(opcode, function) {Opcode::k##opcode, &Exporter::Export##function},
-#include "parser/stablehlo/exports.def"
+#include "parser/stablehlo/exporter/exports.def"
   };
   static constexpr auto kExports = MakeOpcodeTable<Export>(
       kRows, {.elementwise = &Exporter::ExportSimple, .other = std::nullopt, .unknown = &Exporter::ExportNothing});

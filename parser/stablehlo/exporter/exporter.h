@@ -4,8 +4,8 @@
 // A value of tuple shape is a list of values: elements are picked from it, and a `stablehlo.tuple` is made only where
 // it is used as a whole. Computations that instructions apply become regions, those that are called private functions.
 // No recursion: open regions and functions are frames.
-#ifndef HLOKIT_PARSER_STABLEHLO_EXPORTER_H_
-#define HLOKIT_PARSER_STABLEHLO_EXPORTER_H_
+#ifndef HLOKIT_PARSER_STABLEHLO_EXPORTER_EXPORTER_H_
+#define HLOKIT_PARSER_STABLEHLO_EXPORTER_EXPORTER_H_
 
 #include <memory>
 #include <optional>
@@ -205,4 +205,4 @@ class Exporter {
 
 }  // namespace hlokit::stablehlo
 
-#endif  // HLOKIT_PARSER_STABLEHLO_EXPORTER_H_
+#endif  // HLOKIT_PARSER_STABLEHLO_EXPORTER_EXPORTER_H_
