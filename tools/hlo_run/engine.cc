@@ -18,6 +18,7 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
       break;
   }
   if (engine->exact_ == nullptr && engine->reference_ == nullptr) return nullptr;
+  engine->world_ = options.world;
   return engine;
 }
 
@@ -29,11 +30,32 @@ void Engine::DivideArrays(interp::ShardedArrays parameters, interp::ShardedArray
   division_ = std::move(division);
 }
 
+DeviceRange Engine::own_devices() const {
+  if (exact_ == nullptr) return {num_devices(), 0, num_devices()};
+  return {num_devices(), exact_->first_device(), exact_->num_local_devices()};
+}
+
+std::optional<std::vector<Literal>> Engine::RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  if (exact_ == nullptr) return reference_->Run(arguments, sink);
+  std::optional<std::vector<Literal>> results = exact_->Run(arguments, sink);
+  if (!results || world_ == nullptr || !gathers_) return results;
+  const std::vector<Shape>& shapes = exact_->result_shapes();
+  const absl::Status gathered = world_->GatherValues(num_devices(), shapes.size(), shapes, &*results);
+  if (gathered.ok()) return results;
+  sink->Error(DiagnosticKind::kEvaluation, {}, std::string(gathered.message()));
+  return std::nullopt;
+}
+
 std::optional<std::vector<Literal>> Engine::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   if (!division_) return RunOnDevices(arguments, sink);
+  const std::vector<Literal> divided = division_->parameters.Divide(arguments, division_->padding);
+  const DeviceRange own = own_devices();
+  const size_t each = divided.size() / static_cast<size_t>(own.all);
   std::optional<std::vector<Literal>> parts =
-      RunOnDevices(division_->parameters.Divide(arguments, division_->padding), sink);
-  if (!parts || division_->by_device) return parts;
+      RunOnDevices(absl::MakeConstSpan(divided).subspan(static_cast<size_t>(own.first) * each,
+                                                        static_cast<size_t>(own.count) * each),
+                   sink);
+  if (!parts || division_->by_device || (world_ != nullptr && (world_->rank() != 0 || !gathers_))) return parts;
   absl::StatusOr<std::vector<Literal>> whole = division_->result.Assemble(*parts, "result");
   if (whole.ok()) return *std::move(whole);
   sink->Error(DiagnosticKind::kSharding, {}, std::string(whole.status().message()));

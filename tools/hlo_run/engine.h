@@ -20,6 +20,13 @@ namespace hlokit::run {
 
 enum class EngineKind : uint8_t { kExact, kReference };
 
+// Devices of this process, [first, first + count), of `all`.
+struct DeviceRange {
+  int64_t all = 1;
+  int64_t first = 0;
+  int64_t count = 1;
+};
+
 class Engine {
  public:
   // Returns null after an error.
@@ -41,8 +48,14 @@ class Engine {
   }
   // Devices that have arguments of their own, and those that have results.
   int64_t argument_devices() const { return division_ ? 1 : num_devices(); }
+  // Of those that have arguments, the ones whose arguments Run takes.
+  DeviceRange argument_range() const { return division_ ? DeviceRange() : own_devices(); }
   int64_t result_devices() const { return division_ && !division_->by_device ? 1 : num_devices(); }
+  // Of several processes, the first one gets the results of all devices, unless `gathers` is off; others none, or
+  // theirs.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
+  void set_gathers(bool gathers) { gathers_ = gathers; }
+  bool gathers() const { return gathers_; }
   const interp::RunStatistics& statistics() const {
     return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
   }
@@ -56,13 +69,14 @@ class Engine {
   };
 
   int64_t num_devices() const { return exact_ != nullptr ? exact_->num_devices() : reference_->num_devices(); }
-  std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-    return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
-  }
+  DeviceRange own_devices() const;
+  std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
   std::unique_ptr<interp::Evaluator> exact_;  // exactly one is set
   std::unique_ptr<reference::Evaluator> reference_;
   std::optional<Division> division_;
+  interp::World* world_ = nullptr;
+  bool gathers_ = true;
 };
 
 }  // namespace hlokit::run
