@@ -26,9 +26,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (!options.entry.empty() && !LooksLikeStablehlo(text)) {
-    sink->Error(DiagnosticKind::kUnexpectedToken, {},
-                StrCat("expected a StableHLO program with a function `", options.entry, "` (--entry)"));
-    return nullptr;
+    sink->Warning(DiagnosticKind::kUnexpectedToken, {},
+                  StrCat("no StableHLO program, whose function `", options.entry,
+                         "` would be the entry computation (--entry)"));
   }
   if (const std::optional<ProtoForm> form = DetectProto(text)) {
     return ParseProtoModule(*source, text, *form, options, sink, std::move(context));
@@ -72,7 +72,7 @@ std::unique_ptr<Module> ParseModuleAndParts(std::shared_ptr<const SourceBuffer> 
                                             std::unique_ptr<const ForeignParts>* parts) {
   parts->reset();
   const std::optional<ProtoForm> form = DetectProto(text);
-  if (!form || !options.entry.empty()) return ParseModulePart(std::move(source), text, options, sink);
+  if (!form) return ParseModulePart(std::move(source), text, options, sink);
   std::unique_ptr<const ProtoFileParts> kept;
   std::unique_ptr<Module> module = ParseProtoModule(*source, text, *form, options, sink, nullptr, &kept);
   *parts = std::move(kept);

@@ -29,7 +29,7 @@ struct ParseOptions {
   bool check_shapes_after_errors = false;
   // The text is a module quoted in the header of another.
   bool quoted_module = false;
-  // The function of a StableHLO program that becomes the entry computation; "": main. An error for other formats.
+  // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.
   std::string entry;
   // Limits. Exceeding one is a diagnostic.
   int64_t max_nesting = 1 << 20;
