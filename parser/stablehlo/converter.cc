@@ -140,10 +140,10 @@ std::unique_ptr<Module> Converter::Run() {
     ReportNoEntry(entry);
     return nullptr;
   }
-  const mlir::OperationId main = found->second;
+  entry_ = found->second;
   absl::Status status = FindMeshes();
-  if (status.ok()) status = OpenFunction(main);
-  SourceRange range = program_.range(program_.op(main));
+  if (status.ok()) status = OpenFunction(entry_);
+  SourceRange range = program_.range(program_.op(entry_));
   if (status.ok()) module_->SetEntry(frame().computation);
   while (status.ok() && !frames_.empty()) {
     const mlir::OperationId at = frame().op;
@@ -152,7 +152,7 @@ std::unique_ptr<Module> Converter::Run() {
     SetSources(range.offset);
   }
   if (status.ok()) status = ConvertHeader();
-  if (status.ok()) status = ResultAttributes(program_.op(main));
+  if (status.ok()) status = ResultAttributes(program_.op(entry_));
   if (!status.ok()) {
     sink_->Error(DiagnosticKind::kUnsupported, range, MessageOf(status));
     return nullptr;

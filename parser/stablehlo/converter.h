@@ -337,8 +337,9 @@ class Converter {
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
-  uint32_t placed_ = 0;     // the first instruction without SetSources
-  mlir::OperationId root_;  // the module of main; invalid: functions without one
+  uint32_t placed_ = 0;      // the first instruction without SetSources
+  mlir::OperationId entry_;  // the function that becomes the entry computation
+  mlir::OperationId root_;   // the module of main; invalid: functions without one
   MetadataId metadata_;
   std::pair<size_t, int64_t> place_ = {0, 1};              // an offset in the file, and its line
   absl::flat_hash_map<uint32_t, MetadataId> metadata_of_;  // by location
