@@ -228,6 +228,7 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
 }
 
 absl::Status Converter::Annotate(const Op& op, InstructionId id) {
+  SetKeptAttributes(op, id);
   KeptAttributes kept;
   const bool custom_call = nodes().str(op.name) == "stablehlo.custom_call";
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {

@@ -26,7 +26,7 @@ absl::Status Converter::ConvertHeader() {
     }
     AddModuleFrontend(kMlirModuleAttributes, TextOf(kept));
   }
-  SetEntryLayout(program_.op(entry_));
+  SetEntryLayout(program_.op(functions_.at("main")));
   return absl::OkStatus();
 }
 
@@ -77,7 +77,8 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
 void Converter::KeepFunctionAttributes(const Op& function) {
   KeptAttributes own;
   for (const mlir::Attribute& attribute : program_.attributes_of(function)) {
-    if (!attribute.inherent) Keep(nodes().str(attribute.name), attribute.value, &own);
+    if (attribute.inherent || nodes().str(attribute.name).starts_with("hlokit.")) continue;
+    Keep(nodes().str(attribute.name), attribute.value, &own);
   }
   AddModuleFrontend(kMlirFunctionAttributes, TextOf(own));
   const NodeId list = Attribute(function, "res_attrs");
@@ -259,7 +260,7 @@ absl::Status Converter::TupledArgumentAttributes(const Op& function, NodeId list
 absl::Status Converter::ArgumentAttributes(const Op& function) {
   const NodeId list = Attribute(function, "arg_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
-  const bool main = frames_.size() == 1;
+  const bool main = frame().function == main_;
   if (main && options_.use_tuple_args) return TupledArgumentAttributes(function, list);
   const NodeId type = Attribute(function, "function_type");
   const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;

@@ -173,13 +173,6 @@ void Converter::SetEntryLayout(const Op& main) {
   module_->header().entry_layout = std::move(layout);
 }
 
-bool Converter::IsOmitted(const Op& op, size_t element) const {
-  const NodeId list = Attribute(op, kOmittedElements);
-  if (!list.valid() || nodes().kind(list) != NodeKind::kDenseArray) return false;
-  const absl::Span<const int64_t> elements = nodes().ints(list);
-  return std::find(elements.begin(), elements.end(), static_cast<int64_t>(element)) != elements.end();
-}
-
 std::vector<ListId> Converter::SdyResultShardings(const Op& op, std::vector<InstructionId>* results) {
   std::vector<ListId> shardings;
   bool any = false;

@@ -96,7 +96,7 @@ absl::Status Converter::ConvertReshape(const Op& op) {
     }
     return Emit(op, Opcode::kDynamicReshape, inputs);
   }
-  return Emit(op, Opcode::kReshape, {operand(op, 0)});
+  return Emit(op, KeptOpcode(op) == Opcode::kBitcast ? Opcode::kBitcast : Opcode::kReshape, {operand(op, 0)});
 }
 
 absl::Status Converter::ConvertTranspose(const Op& op) {

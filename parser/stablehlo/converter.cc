@@ -6,6 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -95,6 +96,7 @@ void Converter::FindFunctions() {
       for (mlir::OperationId id = program_.blocks[block.value].first; id.valid(); id = program_.op(id).next) {
         if (program_.name(id) != "func.func") continue;
         functions_.emplace(std::string(StringOf(program_.op(id), "sym_name")), id);
+        if (Attribute(program_.op(id), kUncalled).valid()) uncalled_.push_back(id);
       }
     }
   };
@@ -140,19 +142,20 @@ std::unique_ptr<Module> Converter::Run() {
     ReportNoEntry(entry);
     return nullptr;
   }
-  entry_ = found->second;
+  const mlir::OperationId main = main_ = found->second;
   absl::Status status = FindMeshes();
-  if (status.ok()) status = OpenFunction(entry_);
-  SourceRange range = program_.range(program_.op(entry_));
+  if (status.ok()) status = OpenFunction(main);
+  SourceRange range = program_.range(program_.op(main));
   if (status.ok()) module_->SetEntry(frame().computation);
   while (status.ok() && !frames_.empty()) {
     const mlir::OperationId at = frame().op;
     if (at.valid()) range = program_.range(program_.op(at));
     status = Step();
     SetSources(range.offset);
+    if (status.ok() && frames_.empty()) status = OpenUncalled();
   }
   if (status.ok()) status = ConvertHeader();
-  if (status.ok()) status = ResultAttributes(program_.op(entry_));
+  if (status.ok()) status = ResultAttributes(program_.op(main));
   if (!status.ok()) {
     sink_->Error(DiagnosticKind::kUnsupported, range, MessageOf(status));
     return nullptr;
@@ -215,6 +218,15 @@ std::vector<uint32_t> Converter::ArgumentOffsets(const Op& function, size_t coun
   return offsets;
 }
 
+absl::Status Converter::OpenUncalled() {
+  while (!uncalled_.empty()) {
+    const mlir::OperationId id = uncalled_.back();
+    uncalled_.pop_back();
+    if (!computations_.contains(id.value)) return OpenFunction(id);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Converter::OpenFunction(mlir::OperationId id) {
   const Op& function = program_.op(id);
   const std::string_view name = StringOf(function, "sym_name");
@@ -236,7 +248,7 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
   module_->SetSource(frame().computation, function.offset);
   const mlir::Block& entry = program_.blocks[block.value];
   const std::vector<uint32_t> offsets = ArgumentOffsets(function, entry.argument_count);
-  const bool main = frames_.size() == 1;
+  const bool main = frame().function == main_;
   if (main && options_.use_tuple_args) {
     std::vector<Shape> elements;
     for (uint32_t i = 0; i < entry.argument_count; ++i) {
@@ -292,9 +304,10 @@ std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId
   for (mlir::RegionId id : regions) {
     const mlir::Region& region = program_.regions[id.value];
     for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
-      for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
+      const Op& op = program_.operations[i];
+      for (mlir::ValueId value : program_.operands_of(op)) {
         if (value.value >= region.value_begin && value.value < region.value_end) continue;
-        if (IsConstant(value) && !options_.as_xla) continue;
+        if (IsConstant(value) && !options_.as_xla && !Attribute(op, kOperand).valid()) continue;
         if (seen.emplace(value.value, true).second) captures.push_back(value);
       }
     }
@@ -320,6 +333,7 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
     frame().captures.push_back(CapturesOf(kind == FrameKind::kLoop ? regions : regions.subspan(index, 1)));
     // Each must be a value of this computation.
     for (mlir::ValueId value : frame().captures.back()) {
+      Materialize(value);
       if (!values_[value.value].valid()) return Error(op, "uses a value that is not defined before it");
     }
   }
@@ -368,7 +382,10 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   }
   for (size_t i = 0; i < elements.size(); ++i) {
     const size_t arguments = elements.size() - captures.size();
-    if (i < arguments && tuple && IsOmitted(op, i + arguments * (frame().is_body ? 1 : 2))) continue;
+    if (i < arguments && tuple && IsOmitted(op, i + arguments * (frame().is_body ? 1 : 2))) {
+      BindElement(program_.argument(block, i), *parameter, static_cast<int64_t>(i));
+      continue;
+    }
     const InstructionId element = tuple ? Element(*parameter, static_cast<int64_t>(i)) : *parameter;
     if (i < arguments) {
       Bind(program_.argument(block, i), element);
@@ -398,8 +415,10 @@ absl::Status Converter::CloseFrame() {
 // ---- operations ----
 
 absl::Status Converter::PrepareOperands(const Op& op) {
+  if (WholeOf(op).valid()) return absl::OkStatus();
   for (mlir::ValueId value : program_.operands_of(op)) {
     if (!value.valid()) return Error(op, "has an operand without a value");
+    Materialize(value);
     if (used_[value.value] == 2 && IsConstant(value)) continue;
     const InstructionId known = values_[value.value];
     if (known.valid() && module_->record(known).parent == frame().computation) continue;
@@ -496,7 +515,11 @@ absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
-    if (!IsOmitted(op, i)) Bind(program_.result(op, i), Element(*id, static_cast<int64_t>(i)));
+    if (IsOmitted(op, i)) {
+      BindElement(program_.result(op, i), *id, static_cast<int64_t>(i));
+    } else {
+      Bind(program_.result(op, i), Element(*id, static_cast<int64_t>(i)));
+    }
   }
   return absl::OkStatus();
 }
@@ -514,13 +537,17 @@ absl::Status Converter::EmitTuple(const Op& op, Opcode opcode, Operands operands
 }
 
 absl::Status Converter::ConvertReturn(const Op& op) {
+  if (const InstructionId whole = WholeOf(op); whole.valid()) {
+    module_->SetRoot(frame().computation, whole);
+    return absl::OkStatus();
+  }
   std::vector<InstructionId> results = operands(op);
   InstructionId root;
   if (options_.as_xla) metadata_ = MetadataId();
   if (frame().kind == FrameKind::kLoop && frame().is_body) {
     results.insert(results.end(), frame().extra_results.begin(), frame().extra_results.end());
   }
-  const bool main = frames_.size() == 1;
+  const bool main = frame().function == main_;
   std::vector<ListId> shardings;
   if (main && options_.as_xla) shardings = SdyResultShardings(op, &results);
   root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);

@@ -81,6 +81,8 @@ class Converter {
   // ---- converter.cc ----
   void FindFunctions();
   void ReportNoEntry(std::string_view entry);
+  // Opens the next function that is converted though nothing calls it. Returns an error, or OK also if there is none.
+  absl::Status OpenUncalled();
   absl::Status Step();
   // Gives instructions that have no place in the text yet that of an operation.
   void SetSources(uint32_t offset);
@@ -175,6 +177,15 @@ class Converter {
   // Returns true for an element of a value of several results that the program had no instruction for before it became
   // StableHLO. Elements of the state of a loop are numbered: its results, the arguments of its body, of its condition.
   bool IsOmitted(const Op& op, size_t element) const;
+  // Remembers a value that is an element of a tuple, for which there is no instruction yet.
+  void BindElement(mlir::ValueId value, InstructionId tuple, int64_t index) { elements_[value.value] = {tuple, index}; }
+  // Makes the instruction of such a value, in the computation of the tuple, if there is none.
+  void Materialize(mlir::ValueId value);
+  // The value whose elements are the operands of an operation that takes it as a whole; invalid if there is none.
+  InstructionId WholeOf(const Op& op);
+  // Reads the opcode and the attributes that hlokit keeps. Opcode: kUnknown if there is none.
+  Opcode KeptOpcode(const Op& op) const;
+  void SetKeptAttributes(const Op& op, InstructionId id);
   // The shardings of results of main that custom calls of @xla.sdy.FuncResultSharding have; several results with one
   // get an instruction of their own. Empty if none has one.
   std::vector<ListId> SdyResultShardings(const Op& op, std::vector<InstructionId>* results);
@@ -337,9 +348,11 @@ class Converter {
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
-  uint32_t placed_ = 0;      // the first instruction without SetSources
-  mlir::OperationId entry_;  // the function that becomes the entry computation
-  mlir::OperationId root_;   // the module of main; invalid: functions without one
+  uint32_t placed_ = 0;  // the first instruction without SetSources
+  mlir::OperationId main_;
+  std::vector<mlir::OperationId> uncalled_;  // functions that are converted though nothing calls them, the last first
+  mlir::OperationId root_;                   // the module of main; invalid: functions without one
+  absl::flat_hash_map<uint32_t, std::pair<InstructionId, int64_t>> elements_;  // of BindElement, by mlir::ValueId
   MetadataId metadata_;
   std::pair<size_t, int64_t> place_ = {0, 1};              // an offset in the file, and its line
   absl::flat_hash_map<uint32_t, MetadataId> metadata_of_;  // by location

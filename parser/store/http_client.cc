@@ -2,8 +2,10 @@
 #include "parser/store/http_client.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/credentials.h"
 #include "parser/store/shared_library.h"
 #include "parser/store/sigpipe_guard.h"
 
@@ -95,6 +97,16 @@ size_t ReceiveHeader(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
+// Returns the file of certificates of private authorities, by the variables of the clouds' tools and of curl; ""
+// without.
+std::string CertificateFile() {
+  const EnvironmentReader environment = ProcessEnvironment();
+  for (const char* const name : {"AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (std::optional<std::string> file = environment(name)) return *file;
+  }
+  return "";
+}
+
 absl::Status CurlError(CURLcode code, const char* detail) {
   const std::string message(detail[0] != '\0' ? detail : Curl().easy_strerror(code));
   switch (code) {
@@ -111,7 +123,7 @@ absl::Status CurlError(CURLcode code, const char* detail) {
 
 class CurlClient : public HttpClient {
  public:
-  explicit CurlClient(CURL* handle) : handle_(handle) {}
+  explicit CurlClient(CURL* handle) : handle_(handle), certificates_(CertificateFile()) {}
   ~CurlClient() override { Curl().easy_cleanup(handle_); }
 
   absl::StatusOr<HttpResponse> Send(const HttpRequest& request) override {
@@ -136,6 +148,7 @@ class CurlClient : public HttpClient {
     set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
     set(CURLOPT_NOSIGNAL, 1L);
+    if (!certificates_.empty()) set(CURLOPT_CAINFO, certificates_.c_str());
     set(CURLOPT_PATH_AS_IS, 1L);
     set(CURLOPT_ERRORBUFFER, static_cast<char*>(detail));
     set(CURLOPT_HTTPHEADER, headers);
@@ -174,6 +187,7 @@ class CurlClient : public HttpClient {
 
  private:
   CURL* const handle_;
+  const std::string certificates_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -166,7 +167,8 @@ class FailingServer:
 
     SECRET = "very-secret"
 
-    def __init__(self):
+    def __init__(self, certificate=None):
+        self.scheme = "https" if certificate else "http"
         self.objects, self.requests, self.fail = {}, [], lambda handler, method: False
         outer = self
 
@@ -227,11 +229,15 @@ class FailingServer:
 
         self.server = Server((HOST, 0), Handler)
         self.port = self.server.server_address[1]
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def environment(self):
         return {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": self.SECRET, "AWS_SESSION_TOKEN": "session-secret",
-                "AWS_ENDPOINT_URL": f"http://{HOST}:{self.port}"}
+                "AWS_ENDPOINT_URL": f"{self.scheme}://{HOST}:{self.port}"}
 
     def stop(self):
         self.server.shutdown()

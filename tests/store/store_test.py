@@ -128,6 +128,16 @@ def files(tools, address, env):
               f"--xplane={address}/profile", env=env)
     report = tools.run("hlo-opt", f"{address}/report/report.json", env=env, code=None)
     assert "not found" not in report.err, report.err
+    tools.run("hlo-opt", odd, "--passes=simplify", f"--dump-to={address}/passes", "-o", "/dev/null", env=env)
+    before = tools.run("hlo-opt", f"{address}/passes/module_0000.doubled.before_optimizations.txt", env=env)
+    assert before.out == tools.printed, before.out
+    tools.run("ir-dump", *MODEL, "--steps=2", f"--report={address}/traced", f"--profile={address}/traced", env=env)
+    assert "step" in tools.run("hlo-profile", "compare", f"{address}/report/report.json", f"{address}/traced/report.json",
+                               env=env, code=None).out
+    assert "add" in tools.run("hlo-inspect", "grep", "add", odd, env=env).out
+    tools.run("hlo-view", odd, "-o", f"{address}/view.html", env=env)
+    appended = tools.run("ir-dump", *MODEL, "--emit=values", f"--save-graphs={address}/graphs", env=env, code=None)
+    assert appended.code != 0 and "s3://" in appended.err.replace("gs://", "s3://").replace("az://", "s3://"), appended.err
     assert not os.path.exists(address.split("/")[0]), "a local folder with the name of a scheme"
 
 
@@ -302,6 +312,21 @@ class Suite:
         assert "pipeline is `default`" in explained.out + explained.err
         assert sum("list-type=2" in path for _, path in server.requests) >= 3
 
+    def certificates(self):
+        if not shutil.which("openssl"):
+            return
+        key, certificate = (os.path.join(self.tools.scratch, name) for name in ("key.pem", "certificate.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                        "2", "-subj", "/CN=test", "-addext", f"subjectAltName=IP:{HOST}", "-keyout", key, "-out",
+                        certificate], check=True, capture_output=True)
+        server = self.use(FailingServer((certificate, key)))
+        env = server.environment()
+        rejected = self.tools.run("hlo-opt", self.tools.module, "-o", "s3://team/x.hlo", env=env, code=1)
+        assert "certificate" in rejected.err and not server.requests, rejected.err
+        env["AWS_CA_BUNDLE"] = certificate
+        self.tools.run("hlo-opt", self.tools.module, "-o", "s3://team/x.hlo", env=env)
+        assert self.tools.run("hlo-opt", "s3://team/x.hlo", env=env).out == self.tools.printed
+
     def broken_uploads(self):
         server = self.use(FailingServer())
         address, env = "s3://team/module.hlo", server.environment()
@@ -446,7 +471,7 @@ def main():
     tools = Tools(arguments.bin)
     os.chdir(tools.scratch)
     suite = Suite(tools, servers_folder(arguments), arguments.full)
-    tests = [suite.usage, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.broken_uploads, suite.stalls]
+    tests = [suite.usage, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.certificates, suite.broken_uploads, suite.stalls]
     if shutil.which("redis-server"):
         tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_damaged, suite.redis_down,
                   suite.redis_stalls, suite.redis_cut]

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/store_url.h"
 
 namespace hlokit::cli {
 namespace {
@@ -172,6 +173,9 @@ bool ParseDumpName(std::string_view file_name, DumpFile* file) {
 absl::StatusOr<DumpListing> ListDumpFiles(const std::string& directory) {
   DumpListing listing;
   std::error_code error;
+  if (IsStoreUrl(directory)) {
+    return absl::InvalidArgumentError(StrCat(directory, ": expected a local directory; copy the files first"));
+  }
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
     if (at->is_directory(ignored)) continue;

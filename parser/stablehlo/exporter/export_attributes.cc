@@ -6,6 +6,7 @@
 #include "ir/text/attribute_text.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/printer.h"
+#include "ir/text/shape_text.h"
 #include "parser/mlir/node_parser.h"
 #include "parser/stablehlo/exporter/exporter.h"
 
@@ -65,6 +66,37 @@ void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Att
   }
 }
 
+namespace {
+
+// Returns true for a shape with another layout than the default one.
+bool HasLayout(Shape root) {
+  std::vector<Shape> pending = {root};
+  while (!pending.empty()) {
+    const Shape shape = pending.back();
+    pending.pop_back();
+    if (shape.IsTuple()) {
+      for (Shape element : shape.elements()) pending.push_back(element);
+    } else if (shape.IsArray() && shape.layout() != nullptr && !shape.layout()->is_default) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// Returns true for replica groups that are not written as lists.
+bool Exporter::HasIotaGroups(Instruction instruction) const {
+  const std::optional<uint32_t> payload = instruction.payload(Attr::kReplicaGroups);
+  if (!payload) return false;
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintAttrValue(out, module_, {Attr::kReplicaGroups, *payload});
+  }
+  return !text.starts_with("{{");
+}
+
 Exporter::Attributes Exporter::Discardable(Instruction instruction) {
   Attributes attributes;
   const Context& context = module_.context();
@@ -93,6 +125,17 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
       attributes.push_back({"mhlo.frontend_attributes", n().Make(NodeKind::kDictionary, "", names, values)});
     }
     if (!kept.empty()) AddParsed(kept, &attributes);
+  }
+  if (HasLayout(instruction.shape())) {
+    std::string text;
+    {
+      TextWriter out(&text);
+      hlokit::PrintShape(out, instruction.shape());
+    }
+    attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
+  }
+  if (instruction.has(Attr::kResultAccuracy) || HasIotaGroups(instruction)) {
+    AddKept(instruction, {Attr::kResultAccuracy, Attr::kReplicaGroups}, &attributes, false);
   }
   if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
     std::string text;

@@ -62,12 +62,14 @@ absl::Status Exporter::ExportWhile(Instruction instruction) {
   } else if (values_[init.id().value].valid()) {
     for (int64_t i = 0; i < init.shape().tuple_size(); ++i) {
       state.push_back(Emit("stablehlo.get_tuple_element", {Whole(init)}, {{"index", I32(i)}},
-                           {TypeOf(init.shape().element(i))})[0]);
+                           {TypeOf(init.shape().element(i))}, {}, {{kWhole, n().Make(NodeKind::kUnit)}})[0]);
     }
   } else {
     state = Elements(init);
   }
-  return Define(instruction, "stablehlo.while", state);
+  Attributes marks;
+  if (IsUnpacked(init.shape()) && init.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+  return Define(instruction, "stablehlo.while", state, {}, marks);
 }
 
 absl::Status Exporter::ExportConditional(Instruction instruction) {
@@ -100,7 +102,13 @@ absl::Status Exporter::ExportCall(Instruction instruction) {
   }
   const Attributes attributes = {{"callee", symbol}};
   if (instruction.opcode() != Opcode::kAsyncStart) {
-    return Define(instruction, "func.call", OperandsOf(instruction), attributes);
+    Attributes kept;
+    if (instruction.opcode() == Opcode::kFusion) {
+      AddKept(instruction, {Attr::kFusionKind, Attr::kOutputToOperandAliasing}, &kept);
+    } else {
+      AddKept(instruction, {Attr::kOutputToOperandAliasing}, &kept, false);
+    }
+    return Define(instruction, "func.call", OperandsOf(instruction), attributes, kept);
   }
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.empty()) return Unsupported(instruction, "it is never done");
@@ -124,13 +132,21 @@ absl::Status Exporter::ExportBitcast(Instruction instruction) {
     return true;
   };
   const Shape from = instruction.operand(0).shape(), to = instruction.shape();
-  if (!plain(from) || !plain(to) || from.element_count() != to.element_count()) {
-    return Unsupported(instruction, "its layouts");
+  if (plain(from) && plain(to) && from.element_count() == to.element_count() &&
+      from.element_type() == to.element_type()) {
+    Attributes kept;
+    AddKept(instruction, {}, &kept);
+    return Define(instruction, "stablehlo.reshape", OperandsOf(instruction), {}, kept);
   }
-  if (from.element_type() == to.element_type()) {
-    return Define(instruction, "stablehlo.reshape", OperandsOf(instruction));
-  }
-  return Unsupported(instruction, "its element types");
+  const auto layout = [&](Shape shape) {
+    const absl::Span<const int64_t> order = shape.IsArray() ? OrderOf(shape) : absl::Span<const int64_t>();
+    const int64_t sizes[] = {static_cast<int64_t>(order.size())};
+    const NodeId type = n().Tensor(sizes, n().Make(NodeKind::kIndexType));
+    const auto* data = reinterpret_cast<const std::byte*>(n().arena().CopyArray(order.data(), order.size()));
+    return n().MakeBlob(type, data, order.size() * sizeof(int64_t), order.size() == 1);
+  };
+  return Define(instruction, "mhlo.bitcast", OperandsOf(instruction), {},
+                {{"source_layout", layout(from)}, {"result_layout", layout(to)}});
 }
 
 absl::Status Exporter::ExportDynamicReshape(Instruction instruction) {

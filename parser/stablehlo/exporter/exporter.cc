@@ -38,6 +38,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
   while (status.ok() && !frames_.empty()) {
     if (frames_.back().next.valid()) at = module_.instruction(frames_.back().next);
     status = Step();
+    if (status.ok() && frames_.empty()) status = OpenNextFunction();
   }
   if (!status.ok()) {
     sink_->Error(DiagnosticKind::kUnsupported, at.valid() ? RangeOf(at) : SourceRange{},
@@ -50,6 +51,25 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
   Attributes name = {{"sym_name", n().String(module_.name())}};
   Emit("builtin.module", {}, name, {}, {mlir::RegionId(1)}, HeaderAttributes());
   return std::move(out_);
+}
+
+// Of the computations that nothing calls.
+absl::Status Exporter::OpenNextFunction() {
+  if (uncalled_.empty()) {
+    std::vector<uint8_t> called(module_.computation_id_bound(), 0);
+    for (Computation computation : module_.computations()) {
+      for (Instruction instruction : computation.instructions()) {
+        instruction.ForEachCallee([&](Computation c) { called[c.id().value] = 1; });
+      }
+    }
+    for (Computation computation : module_.computations()) {
+      if (!computation.is_entry() && called[computation.id().value] == 0) uncalled_.push_back(computation.id());
+    }
+  }
+  if (next_function_ == uncalled_.size()) return absl::OkStatus();
+  if (absl::Status status = OpenFunction(module_.computation(uncalled_[next_function_++])); !status.ok()) return status;
+  frames_.back().uncalled = true;
+  return absl::OkStatus();
 }
 
 bool Exporter::IsUnpacked(Shape shape) { return shape.IsTuple() && shape.tuple_size() != 1; }
@@ -130,6 +150,17 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
     // Branches use values of the computation around them.
     const Instruction operand = instruction.operand(static_cast<int64_t>(index) + 1);
     const Instruction parameter = computation.parameter(0);
+    if (!CapturesAlike(operand, computation)) {
+      values_[parameter.id().value] = Whole(operand);
+      elements_[parameter.id().value].clear();
+      parts_[parameter.id().value].clear();
+      frames_.push_back(std::move(frame));
+      const mlir::ValueId value = values_[parameter.id().value];
+      const NodeId type = out_->type(value);
+      Emit("stablehlo.tuple", {value}, {}, {n().Make(NodeKind::kTupleType, "", {}, {&type, 1})}, {},
+           {{kOperand, n().Make(NodeKind::kUnit)}});
+      return absl::OkStatus();
+    }
     values_[parameter.id().value] = values_[operand.id().value];
     elements_[parameter.id().value] = elements_[operand.id().value];
     parts_[parameter.id().value] = parts_[operand.id().value];
@@ -160,13 +191,15 @@ absl::Status Exporter::CloseFrame() {
   // The terminator.
   const Instruction root = frames_.back().computation.root();
   Values results;
+  Attributes marks;
   if (frames_.back().unpack) {
+    if (root.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
     if (Elements(root).empty() && root.shape().tuple_size() != 0) {
       // A tuple as a whole: its elements are taken out of it.
       const mlir::ValueId whole = Whole(root);
       for (int64_t i = 0; i < root.shape().tuple_size(); ++i) {
-        const Values element =
-            Emit("stablehlo.get_tuple_element", {whole}, {{"index", I32(i)}}, {TypeOf(root.shape().element(i))});
+        const Values element = Emit("stablehlo.get_tuple_element", {whole}, {{"index", I32(i)}},
+                                    {TypeOf(root.shape().element(i))}, {}, marks);
         results.push_back(element[0]);
       }
     } else {
@@ -175,7 +208,7 @@ absl::Status Exporter::CloseFrame() {
   } else {
     results.push_back(Whole(root));
   }
-  Emit(frames_.back().function ? "func.return" : "stablehlo.return", results, {}, {});
+  Emit(frames_.back().function ? "func.return" : "stablehlo.return", results, {}, {}, {}, marks);
   const Frame closed = std::move(frames_.back());
   frames_.pop_back();
   if (closed.function) {
@@ -193,6 +226,7 @@ absl::Status Exporter::CloseFrame() {
     }
     Attributes discardable;
     if (entry) AddFunctionAttributes(results.size(), &attributes, &discardable);
+    if (closed.uncalled) discardable.push_back({kUncalled, n().Make(NodeKind::kUnit)});
     frames_.push_back({});
     frames_.back().block = top_block_;
     Emit("func.func", {}, attributes, {}, {closed.region}, discardable);
@@ -363,7 +397,9 @@ Exporter::Values Exporter::Elements(Instruction tuple) {
 mlir::ValueId Exporter::Whole(Instruction operand) {
   const uint32_t id = operand.id().value;
   if (values_[id].valid()) return values_[id];
-  const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())});
+  Attributes marks;
+  if (operand.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+  const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())}, {}, marks);
   // Not kept: it may be in a region.
   return made[0];
 }
@@ -382,13 +418,16 @@ std::vector<NodeId> Exporter::ResultTypes(Instruction instruction) {
 }
 
 absl::Status Exporter::Define(Instruction instruction, std::string_view name, const Values& operands,
-                              const Attributes& attributes) {
+                              const Attributes& attributes, const Attributes& discardable) {
   const std::vector<NodeId> types = ResultTypes(instruction);
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
   }
-  const Values results = Emit(name, operands, attributes, types, frames_.back().regions, Discardable(instruction),
-                              LocationOf(instruction));
+  Attributes others = Discardable(instruction);
+  others.insert(others.end(), discardable.begin(), discardable.end());
+  AddOmitted(instruction, &others);
+  const Values results =
+      Emit(name, operands, attributes, types, frames_.back().regions, others, LocationOf(instruction));
   if (IsUnpacked(instruction.shape())) {
     elements_[instruction.id().value] = results;
     values_[instruction.id().value] = mlir::ValueId();

@@ -45,6 +45,7 @@ class Exporter {
     mlir::RegionId region;
     mlir::BlockId block;
     bool function = false;
+    bool uncalled = false;
     bool unpack = false;                  // the parameter and the result are tuples that are taken apart
     bool outside = false;                 // of a branch: the parameters are values of the frame around it
     std::vector<mlir::RegionId> regions;  // of the instruction `next` so far
@@ -53,6 +54,7 @@ class Exporter {
   // ---- exporter.cc ----
   absl::Status Step();
   absl::Status OpenFunction(Computation computation);
+  absl::Status OpenNextFunction();
   absl::Status OpenRegion(Instruction instruction, Computation computation, size_t index);
   absl::Status CloseFrame();
   absl::Status AddFunction(const Frame& frame);
@@ -82,11 +84,17 @@ class Exporter {
   std::vector<mlir::NodeId> ResultTypes(Instruction instruction);
   // Emits an operation whose results are the value of the instruction, or the elements of its tuple.
   absl::Status Define(Instruction instruction, std::string_view name, const Values& operands,
-                      const Attributes& attributes = {});
+                      const Attributes& attributes = {}, const Attributes& discardable = {});
 
   // As Define, with results of the types: the value of an asynchronous start is that of its done.
   absl::Status DefineAs(Instruction instruction, std::string_view name, const Values& operands,
                         const Attributes& attributes, const std::vector<mlir::NodeId>& types);
+  // Adds attributes of hlokit that tell reading which get-tuple-elements there are.
+  void AddOmitted(Instruction instruction, Attributes* discardable) const;
+  // Adds what HLO has beside the operation: the opcode, and attributes in HLO's text.
+  void AddKept(Instruction instruction, absl::Span<const Attr> attrs, Attributes* discardable, bool opcode = true);
+  // Returns true if reading gives the operand and the parameter of a branch that captures values as this one does.
+  static bool CapturesAlike(Instruction operand, Computation branch);
   // Gives `to` the value of `from`.
   void Forward(Instruction from, Instruction to);
 
@@ -98,11 +106,18 @@ class Exporter {
   absl::StatusOr<mlir::NodeId> GroupsOf(Instruction instruction);
   mlir::NodeId ChannelOf(Instruction instruction, int64_t type);
   std::vector<mlir::NodeId> StartedTypes(Instruction instruction);
+  // The only user of a start, if it is its done.
+  static Instruction DoneOf(Instruction start);
+  // Emits the start of an operation whose region is `region`, or a region of the operation on its arguments.
+  absl::Status DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes);
+  absl::Status EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& discardable);
   Values DataOf(Instruction data);
   std::vector<mlir::NodeId> DataTypes(Shape data);
   void BindData(Instruction instruction, Shape data, const Values& results);
   Attributes TransferAttributes(Instruction instruction, int64_t host_type);
   absl::Status ExportNothing(Instruction instruction);
+  absl::Status ExportAddDependency(Instruction instruction);
+  absl::Status ExportStochasticConvert(Instruction instruction);
   absl::Status ExportSimple(Instruction instruction);
   absl::Status ExportForwarded(Instruction instruction);
   absl::Status ExportDone(Instruction instruction);
@@ -183,6 +198,7 @@ class Exporter {
   // The value of a frontend attribute; nullopt if there is none.
   std::optional<std::string_view> FrontendAttributeOf(std::optional<uint32_t> list, std::string_view name) const;
   void AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable);
+  bool HasIotaGroups(Instruction instruction) const;
   // Shardings, frontend attributes.
   Attributes Discardable(Instruction instruction);
   // Of the parameters of a function; invalid if there are none.
@@ -200,7 +216,9 @@ class Exporter {
   std::vector<Values> parts_;           // by InstructionId, of transfers: the arrays of the first element
   std::vector<std::string> functions_;  // by ComputationId: the name, once it is made
   mlir::BlockId top_block_;
-  bool warned_ = false;  // of control dependencies
+  bool warned_ = false;                  // of control dependencies
+  std::vector<ComputationId> uncalled_;  // that nothing calls
+  size_t next_function_ = 0;             // of these
 };
 
 }  // namespace hlokit::stablehlo

@@ -29,14 +29,9 @@ std::vector<int64_t> ReducedDims(const ShardingRule& rule, const ArrayFactors& a
 }  // namespace
 
 ComputationId ComputationPartitioner::Combiner(Instruction i, ElementType type) {
-  Opcode opcode = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
-  if (RuleClassOf(i) == RuleClass::kReduce) {
-    opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
-  }
-  if (RuleClassOf(i) == RuleClass::kScatter) {
-    opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply)).value_or(opcode);
-  }
-  return state_.Reducer(opcode, type);
+  const RuleClass rule = RuleClassOf(i);
+  if (rule == RuleClass::kReduce || rule == RuleClass::kScatter) return i.computation_attr(Attr::kToApply).id();
+  return state_.Reducer(type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd, type);
 }
 
 void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,

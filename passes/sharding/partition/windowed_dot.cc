@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ir/sharding/tile_assignment.h"
+#include "ir/text/frontend_attributes.h"
 #include "passes/sharding/partition/partitioner.h"
 
 namespace hlokit::spmd {
@@ -46,6 +47,9 @@ bool ComputationPartitioner::IsWindowedSize(Shape whole, double both_bytes) cons
 std::optional<Value> ComputationPartitioner::WindowedDot(const DividedOp& divided, LocalOp* op) {
   const Instruction i = op->whole;
   if (i.opcode() != Opcode::kDot || i.operand_count() != 2 || i.has(Attr::kSparsityConfig)) return std::nullopt;
+  // The user's word against it.
+  const StringId word = FindFrontendAttribute(i, "_xla_collective_matmul");
+  if (word.valid() && module_.context().str(word) == "none") return std::nullopt;
   const double both_bytes =
       static_cast<double>(ByteSize(i.operand(0).shape())) + static_cast<double>(ByteSize(i.operand(1).shape()));
   // The larger operand that one gather along one dimension would complete.
