@@ -18,6 +18,7 @@
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
+#include "tools/hlo_run/partitioning.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
@@ -53,28 +54,35 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
   return input;
 }
 
-// Rejects a program that each partition would compute as a whole.
-bool CheckPartitioned(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics) {
+// Partitions a program with shardings for several devices, unless it is partitioned already. Returns false after an
+// error.
+bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics,
+                      std::optional<PartitionedProgram>* program) {
   if (flags.options.num_partitions <= 1) return true;
   const Instruction sharded = FirstUnpartitioned(*input.module);
   if (!sharded.valid()) return true;
+  absl::StatusOr<PartitionedProgram> partitioned = PartitionProgram(flags, *input.module);
+  if (partitioned.ok()) {
+    *program = *std::move(partitioned);
+    return true;
+  }
   DiagnosticSink sink;
   SourceRange range;
   const uint32_t offset = sharded.record().source_offset;
   if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
   sink.Error(DiagnosticKind::kSharding, range,
-             StrCat("`", sharded.name(), "` is sharded, but the program is not partitioned: each of the ",
-                    flags.options.num_partitions, " partitions would compute all of it"),
+             StrCat("the program with the sharding of `", sharded.name(),
+                    "` cannot be partitioned: ", std::string(partitioned.status().message())),
              "run it with --partitions=1; if it is partitioned, remove its shardings with "
              "hlo-opt --passes=sharding-remover");
   diagnostics->Show(sink, *input.part.source);
   return false;
 }
 
-std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const interp::EvaluatorOptions& options,
-                                cli::DiagnosticReporter* diagnostics) {
+std::unique_ptr<Engine> Prepare(const Input& input, const Module& module, EngineKind kind,
+                                const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
-  std::unique_ptr<Engine> engine = Engine::Prepare(kind, *input.module, options, &sink);
+  std::unique_ptr<Engine> engine = Engine::Prepare(kind, module, options, &sink);
   diagnostics->Show(sink, *input.part.source);
   return engine;
 }
@@ -118,16 +126,17 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
                    const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
-    for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
+    for (int64_t d = 0; d < evaluator.result_devices(); ++d) {
       shapes.insert(shapes.end(), evaluator.result_shapes().begin(), evaluator.result_shapes().end());
     }
-    reference->values = ReadExpectedResults(flags.expect, shapes, evaluator.num_devices(), *input.module, diagnostics);
+    reference->values =
+        ReadExpectedResults(flags.expect, shapes, evaluator.result_devices(), *input.module, diagnostics);
     return reference->values.has_value();
   }
   if (flags.compare.empty()) return true;
   reference->program = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
   if (!reference->program) return false;
-  reference->evaluator = Prepare(*reference->program, flags.engine, options, diagnostics);
+  reference->evaluator = Prepare(*reference->program, *reference->program->module, flags.engine, options, diagnostics);
   return reference->evaluator != nullptr &&
          CheckSameArguments(flags, evaluator.argument_shapes(), reference->evaluator->argument_shapes(), diagnostics);
 }
@@ -191,7 +200,13 @@ int Run(int argc, char** argv) {
     BisectModule(flags, *input->module, &diagnostics);
     return diagnostics.exit_code();
   }
-  if (!CheckPartitioned(flags, *input, &diagnostics)) return diagnostics.exit_code();
+  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
+  std::unique_ptr<ProtoFile> snapshot;
+  if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
+  if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
+  std::optional<PartitionedProgram> partitioned;
+  if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
+  const Module& module = partitioned ? *partitioned->module : *input->module;
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
   options.limits.begin = std::chrono::steady_clock::now();
@@ -200,18 +215,32 @@ int Run(int argc, char** argv) {
     options.progress = [&](const interp::RunProgress& p) { ShowProgress(p, &progress); };
   }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
-  const interp::EvaluatorOptions plain_options = options;
+  interp::EvaluatorOptions plain_options = options;
+  if (partitioned) plain_options.num_partitions = 1;
   if (!flags.host_io.empty()) options.host_io = &host;
-  RunObservers instruments(flags, *input->module);
+  RunObservers instruments(flags, module);
   instruments.Attach(&options);
-  const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
+  const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
+  // How a snapshot divides the arguments of a program before partitioning.
+  std::optional<interp::ShardedArrays> parts;
+  if (snapshot != nullptr && partitioned) {
+    parts = partitioned->parameters;
+  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(module).valid()) {
+    absl::StatusOr<interp::ShardedArrays> divided =
+        interp::ShardedArrays::OfParameters(module, snapshot->argument_lists());
+    if (divided.ok()) parts = *std::move(divided);
+  }
+  if (partitioned) {
+    evaluator->DivideArrays(std::move(partitioned->parameters), std::move(partitioned->result), flags.padding,
+                            flags.results_by_device);
+  }
   RecordedValues recorded;
-  const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
-  if (!has_arguments && !ReadRecordedValues(input->part, *input->module, *evaluator,
-                                            flags.input.parse.max_literal_bytes, &diagnostics, &recorded)) {
+  if (snapshot != nullptr && !ReadRecordedValues(input->part.label(), *snapshot, *input->module, *evaluator,
+                                                 parts ? &*parts : nullptr, options, &diagnostics, &recorded)) {
     return diagnostics.exit_code();
   }
+  snapshot = nullptr;
   const std::optional<std::vector<Literal>> arguments =
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
@@ -237,9 +266,14 @@ int Run(int argc, char** argv) {
       diagnostics.ShowOutputError(status);
     }
   }
-  if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
+  if (!results || !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
+    return diagnostics.exit_code();
+  }
+  const auto recordable =
+      evaluator->result_devices() == 1 ? std::optional(absl::MakeConstSpan(*results)) : std::nullopt;
   if (!flags.dump_snapshot.empty() &&
-      !WriteRunSnapshot(flags.dump_snapshot, *input->module, *arguments, *results, &diagnostics)) {
+      !WriteRunSnapshot(flags.dump_snapshot, *input->module, evaluator->argument_devices(), *arguments, recordable,
+                        &diagnostics)) {
     return diagnostics.exit_code();
   }
   DiagnosticSink sink;

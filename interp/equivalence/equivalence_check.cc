@@ -30,18 +30,6 @@ int UlpsOf(ElementType type) {
   return bits >= 32 ? 4 : bits >= 16 ? 2 : 1;
 }
 
-double EpsilonOf(ElementType type) {
-  return VisitType(type, []<typename T>(std::type_identity<T>) -> double {
-    if constexpr (AnyComplex<T>) {
-      return static_cast<double>(std::numeric_limits<typename T::value_type>::epsilon());
-    } else if constexpr (AnyFloat<T>) {
-      return static_cast<double>(std::numeric_limits<T>::epsilon());
-    } else {
-      return 0;
-    }
-  });
-}
-
 std::string FirstError(const DiagnosticSink& sink) {
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity != Severity::kError) continue;
@@ -88,7 +76,44 @@ absl::Status CheckBytes(const Evaluator& evaluator, const Limits& limits) {
   return absl::OkStatus();
 }
 
+// Divides the arguments of each replica among its partitions.
+std::vector<Literal> DivideForReplicas(const PartitionTracker::Division& division, absl::Span<const Literal> arguments,
+                                       PaddingFill fill) {
+  std::vector<Literal> parts;
+  const size_t count = division.parameters.leaves().size();
+  for (size_t begin = 0; begin + count <= arguments.size() && count > 0; begin += count) {
+    std::vector<Literal> own = division.parameters.Divide(arguments.subspan(begin, count), fill);
+    std::move(own.begin(), own.end(), std::back_inserter(parts));
+  }
+  return parts;
+}
+
+absl::StatusOr<std::vector<Literal>> AssembleOfReplicas(const PartitionTracker::Division& division,
+                                                        absl::Span<const Literal> parts, int64_t replicas) {
+  std::vector<Literal> results;
+  const size_t count = parts.size() / static_cast<size_t>(replicas);
+  for (int64_t r = 0; r < replicas; ++r) {
+    absl::StatusOr<std::vector<Literal>> own =
+        division.result.Assemble(parts.subspan(static_cast<size_t>(r) * count, count), "result");
+    if (!own.ok()) return own.status();
+    std::move(own->begin(), own->end(), std::back_inserter(results));
+  }
+  return results;
+}
+
 }  // namespace
+
+double EpsilonOf(ElementType type) {
+  return VisitType(type, []<typename T>(std::type_identity<T>) -> double {
+    if constexpr (AnyComplex<T>) {
+      return static_cast<double>(std::numeric_limits<typename T::value_type>::epsilon());
+    } else if constexpr (AnyFloat<T>) {
+      return static_cast<double>(std::numeric_limits<T>::epsilon());
+    } else {
+      return 0;
+    }
+  });
+}
 
 Tolerance Tolerance::OfPass(double declared) {
   Tolerance tolerance;
@@ -165,6 +190,7 @@ std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Li
 }
 
 absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& run,
+                                                   const PartitionTracker* partitions,
                                                    const ObservationRequest& request, ExecutionObserver* observer) {
   EvaluatorOptions options;
   options.observation = request;
@@ -174,7 +200,8 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
   options.limits.max_steps = run.max_steps;
   options.limits.max_seconds_flag = "--run-max-seconds";
   options.num_replicas = module.header().replica_count;
-  options.num_partitions = module.header().num_partitions;
+  options.num_partitions = partitions != nullptr ? partitions->PartitionsOf(module) : module.header().num_partitions;
+  const PartitionTracker::Division* const division = partitions != nullptr ? partitions->division() : nullptr;
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
@@ -193,9 +220,13 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
     const uint64_t seed = run.seed + static_cast<uint64_t>(set);
     start = std::chrono::steady_clock::now();
     std::vector<Literal> arguments;
-    for (int64_t d = 0; d < evaluator->num_devices(); ++d) {
+    const std::vector<Shape> shapes =
+        division != nullptr ? division->parameters.whole_shapes() : evaluator->argument_shapes();
+    // Each replica has the arguments of a whole program.
+    const int64_t programs = division != nullptr ? options.num_replicas : evaluator->num_devices();
+    for (int64_t d = 0; d < programs; ++d) {
       absl::StatusOr<std::vector<Literal>> own =
-          MakeFakeArguments(evaluator->argument_shapes(), seed + (static_cast<uint64_t>(d) << 48), generator);
+          MakeFakeArguments(shapes, seed + (static_cast<uint64_t>(d) << 48), generator);
       if (!own.ok()) return own.status();
       std::move(own->begin(), own->end(), std::back_inserter(arguments));
     }
@@ -203,8 +234,16 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
       for (size_t i = 0; i < arguments.size(); ++i) FillSpecial(run.seed + (uint64_t{i} << 32), &arguments[i], is_late);
     }
     if (is_late()) return late();
+    if (division != nullptr) {
+      arguments = DivideForReplicas(*division, arguments, kPaddingFills[static_cast<size_t>(set + 1) % 3]);
+    }
     std::optional<std::vector<Literal>> values = evaluator->Run(arguments, &sink);
     if (!values) return absl::FailedPreconditionError(FirstError(sink));
+    if (division != nullptr) {
+      absl::StatusOr<std::vector<Literal>> whole = AssembleOfReplicas(*division, *values, options.num_replicas);
+      if (!whole.ok()) return whole.status();
+      values = *std::move(whole);
+    }
     results.push_back(*std::move(values));
   }
   return results;
@@ -250,7 +289,7 @@ std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOp
     request.instructions[i.id().value] = true;
   }
   ValueRecorder recorder(&values);
-  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, once, request, &recorder);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, once, nullptr, request, &recorder);
   if (!results.ok()) return {};
   for (size_t id = 0; id < values.size(); ++id) {
     if (!recorder.HasSeen(id)) values[id] = Literal();
@@ -267,8 +306,10 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
   ++passes_;
   redefined_.clear();
   if (!run.info.redefines.empty()) redefined_ = DependentResults(module, run.info.redefines);
+  if (!partitions_) partitions_.emplace(module);
+  partitions_->RunBeforePass(module);
   if (evaluated_) return absl::OkStatus();
-  absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
+  absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_, &*partitions_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(
         StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
@@ -281,7 +322,8 @@ absl::Status EquivalenceCheck::RunBeforePass(const PassRun& run, const Module& m
 absl::Status EquivalenceCheck::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   if (!changed) return absl::OkStatus();
   ++compared_;
-  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_);
+  partitions_->RunAfterPass(module);
+  const absl::StatusOr<ResultSets> results = EvaluateOnFakeArguments(module, options_, &*partitions_);
   if (!results.ok()) {
     return absl::FailedPreconditionError(StrCat("cannot run the module after pass `", run.info.name, "` (run ",
                                                 run.number, "): ", std::string(results.status().message())));

@@ -13,12 +13,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/equivalence/partition_tracker.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/values/value_comparison.h"
 #include "ir/types/literal.h"
 #include "passes/core/pass_instrumentation.h"
 
 namespace hlokit::interp {
+
+// Returns the distance of 1 and the next larger value of the type, or of the parts of complex numbers; 0 for integers.
+double EpsilonOf(ElementType type);
 
 // The tolerance of a pass: bounds for each element type. Integers and pred must always be equal.
 class Tolerance {
@@ -61,9 +65,11 @@ struct EquivalenceOptions {
 // The results of a module for each set of arguments, those of one device after another.
 using ResultSets = std::vector<std::vector<Literal>>;
 
-// Runs a module on as many replicas and partitions as its header has. The observer, if any, sees the values that
-// `request` selects.
+// Runs a module on as many replicas and partitions as its header has; if `partitions` follows it, a whole program on
+// one partition, and a partitioned one with the arguments and results of the whole (padding is NaN in the first set,
+// then the largest number, then zero). The observer, if any, sees the values that `request` selects.
 absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const EquivalenceOptions& options,
+                                                   const PartitionTracker* partitions = nullptr,
                                                    const ObservationRequest& request = {},
                                                    ExecutionObserver* observer = nullptr);
 
@@ -72,8 +78,8 @@ absl::StatusOr<ResultSets> EvaluateOnFakeArguments(const Module& module, const E
 std::vector<Literal> RecordEntryValues(const Module& module, const EquivalenceOptions& options);
 
 // Evaluates the module before the first pass and after each pass that changed it, on as many replicas and partitions as
-// its header has, and compares the results. Results
-// that depend on opcodes that a pass redefines may change once, after that pass.
+// its header has, and compares the results. A program with shardings that is not partitioned runs on one partition
+// until a pass partitions it. Results that depend on opcodes that a pass redefines may change once, after that pass.
 class EquivalenceCheck : public PassInstrumentation {
  public:
   explicit EquivalenceCheck(EquivalenceOptions options) : options_(std::move(options)) {}
@@ -90,6 +96,7 @@ class EquivalenceCheck : public PassInstrumentation {
   EquivalenceOptions options_;
   double declared_ = 0;  // largest tolerance of the passes that ran
   bool evaluated_ = false;
+  std::optional<PartitionTracker> partitions_;
   std::vector<uint8_t> redefined_;  // by result: the current pass may change it
   ResultSets results_;
   int64_t passes_ = 0, compared_ = 0;  // passes that ran, and that changed the module

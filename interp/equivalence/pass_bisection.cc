@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/equivalence/partition_tracker.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "passes/instrumentation/dependent_results.h"
@@ -24,14 +25,15 @@ class PassLimit : public PassInstrumentation {
 
   // Of the last pass that runs only some applications of rules are done, unless `last_rewrites` is negative. Requires:
   // `context` is that of the pipeline.
-  PassLimit(int64_t passes, int64_t last_rewrites, PassContext* context)
-      : passes_(passes), last_rewrites_(last_rewrites) {
+  PassLimit(int64_t passes, int64_t last_rewrites, const Module& module, PassContext* context)
+      : passes_(passes), last_rewrites_(last_rewrites), partitions_(module) {
     context->rewrites = &rewrites_;
   }
 
   bool ShouldRun(const PassRun& run) override { return passes_ < 0 || run.number <= passes_; }
 
   absl::Status RunBeforePass(const PassRun& run, const Module& module) override {
+    partitions_.RunBeforePass(module);
     rewrites_.applied = 0;
     if (run.number == passes_) {
       rewrites_.limit = last_rewrites_;
@@ -45,8 +47,9 @@ class PassLimit : public PassInstrumentation {
     return absl::OkStatus();
   }
 
-  absl::Status RunAfterPass(const PassRun& run, const Module&, bool changed) override {
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override {
     if (!changed) return absl::OkStatus();
+    partitions_.RunAfterPass(module);
     declared_ = std::max(declared_, run.info.tolerance);
     changed_.push_back(
         {run.number, StrCat(run.info.name, run.pass.options().ToString()), std::string(run.place), rewrites_.applied});
@@ -57,12 +60,14 @@ class PassLimit : public PassInstrumentation {
   double declared() const { return declared_; }
   const std::vector<uint8_t>& redefined() const { return redefined_; }
   const RewriteLimit& rewrites() const { return rewrites_; }
+  const PartitionTracker& partitions() const { return partitions_; }
   // The module before the last pass that was allowed to run.
   const std::optional<Module>& before() const { return before_; }
 
  private:
   int64_t passes_, last_rewrites_;
   RewriteLimit rewrites_;
+  PartitionTracker partitions_;
   std::vector<Run> changed_;
   std::vector<uint8_t> redefined_;
   double declared_ = 0;
@@ -76,7 +81,7 @@ class Bisection {
 
   // Runs the module as it is.
   absl::Status Prepare() {
-    absl::StatusOr<ResultSets> results = Evaluate(module_, "before the passes");
+    absl::StatusOr<ResultSets> results = Evaluate(module_, PartitionTracker(module_), "before the passes");
     if (!results.ok()) {
       return absl::FailedPreconditionError(
           StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
@@ -90,7 +95,7 @@ class Bisection {
                                          std::optional<PassLimit>* limit) {
     Module module = module_.Clone();
     PipelineOptions options = options_.pipeline;
-    limit->emplace(passes, rewrites, &options.context);
+    limit->emplace(passes, rewrites, module, &options.context);
     absl::StatusOr<Pipeline> pipeline =
         Pipeline::Parse(pipeline_, options_.registry != nullptr ? *options_.registry : PassRegistry::Get());
     if (!pipeline.ok()) return pipeline.status();
@@ -98,7 +103,7 @@ class Bisection {
     const absl::StatusOr<Pipeline::Result> result = pipeline->Run(module, options, instruments);
     if (!result.ok()) return result.status();
     if ((*limit)->changed().empty()) return std::string();
-    const absl::StatusOr<ResultSets> results = Evaluate(module, what);
+    const absl::StatusOr<ResultSets> results = Evaluate(module, (*limit)->partitions(), what);
     if (!results.ok()) return StrCat("the module cannot be run: ", std::string(results.status().message()));
     const Tolerance tolerance = options_.run.tolerance.value_or(Tolerance::OfPass((*limit)->declared()));
     const std::vector<uint8_t>& redefined = (*limit)->redefined();
@@ -165,10 +170,10 @@ class Bisection {
   }
 
  private:
-  absl::StatusOr<ResultSets> Evaluate(const Module& module, std::string_view what) {
+  absl::StatusOr<ResultSets> Evaluate(const Module& module, const PartitionTracker& partitions, std::string_view what) {
     if (options_.progress) options_.progress(what);
     ++runs_;
-    return EvaluateOnFakeArguments(module, options_.run);
+    return EvaluateOnFakeArguments(module, options_.run, &partitions);
   }
 
   const Module& module_;

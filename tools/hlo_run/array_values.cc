@@ -6,6 +6,7 @@
 
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "ir/graph/context.h"
 #include "ir/text/printer.h"
 
@@ -71,6 +72,7 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
   *by_order = false;
   std::vector<size_t> arrays;
   std::optional<size_t> missing;
+  std::vector<bool> used(file.names().size(), false);
   bool any = false;
   for (int64_t d = 0; d < devices; ++d) {
     for (size_t i = 0; i < shapes.size(); ++i) {
@@ -81,14 +83,26 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
       }
       if (!found && shapes[i].IsArray() && !missing) missing = i;
       any |= found.has_value();
+      if (found) used[*found] = true;
       arrays.push_back(found.value_or(0));
     }
   }
   if (!missing) return arrays;
   if (any) {
-    return absl::InvalidArgumentError(StrCat("there is no array `", names[*missing][0], "` for ", noun, " ", *missing,
-                                             ", ", ToString(shapes[*missing], /*with_layout=*/false),
-                                             "; others are found by their names"));
+    std::string wanted, hint;
+    std::vector<std::string_view> unused;
+    for (size_t k = 0; k < file.names().size(); ++k) {
+      if (!used[k]) unused.push_back(file.names()[k]);
+    }
+    for (const std::string& name : names[*missing]) {
+      StrAppend(&wanted, wanted.empty() ? "" : " or ", "`", name, "`");
+      if (const std::string_view near = FindNearest(name, unused); hint.empty() && !near.empty()) {
+        hint = StrCat("; did you mean `", near, "`?");
+      }
+    }
+    return absl::InvalidArgumentError(StrCat("there is no array ", wanted, " for ", noun, " ", *missing, ", ",
+                                             ToString(shapes[*missing], /*with_layout=*/false),
+                                             "; others are found by their names", hint));
   }
   const auto each = static_cast<size_t>(
       std::count_if(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.IsArray(); }));

@@ -24,8 +24,11 @@ constexpr char kExamples[] =
 Snapshots:
   An HloSnapshot runs with the arguments recorded in it, and its results are
   compared with the recorded ones, within rel:0.001,abs:0.001 as XLA does, or
-  --tolerance; flags for arguments and expected results come first. Of an
-  HloUnoptimizedSnapshot --partitions=N takes the arguments of N partitions.
+  --tolerance; flags for arguments and expected results come first. An
+  HloUnoptimizedSnapshot has the arguments of each partition and no results: it
+  runs on as many partitions (replicas, if these alone communicate). A program
+  that is not partitioned yet gets what the recorded arguments are parts of; with
+  --partitions=1 it runs as a whole.
 
 Devices:
   With --replicas=R --partitions=P there are R * P devices, those of replica 0
@@ -35,6 +38,11 @@ Devices:
   .safetensors file for arrays whose names begin with `deviceN.`. Results are
   printed device by device. Files of --host-io have the number of the device in
   their names, as in infeed.3.txt.
+  A program with shardings that is not partitioned yet is partitioned by
+  sharding-propagation and spmd-partitioner. Then arguments and results are those
+  of the whole program: arguments are divided by the shardings of the parameters,
+  results put together by those of the root. --compare runs the other module on
+  one device.
 
 Examples:
   hlo-run module.hlo --args=inputs.txt      run on given arguments and print the results
@@ -52,7 +60,9 @@ Examples:
   hlo-run module.hlo --seed=1 --debug-nans  the first instruction that produces a NaN or an infinity
   hlo-run module.hlo --seed=1 --profile     where the time goes
   hlo-run sharded.hlo --partitions=4 --args=inputs.txt
-                                            a program for four devices
+                                            a program for four devices, or one with shardings for four
+  hlo-run sharded.hlo --partitions=4 --seed=1 --compare=sharded.hlo --tolerance=rel:1e-5
+                                            whether partitioning changes the results
   hlo-run module.hlo --device=v5p:4x4x4 --timing-only
                                             its time on 64 chips, what bounds it, and whether it fits
   hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
@@ -98,8 +108,8 @@ void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
                       ->type_name("FILE");
   expect->excludes(compare);
   app->add_option("--dump-snapshot", flags->dump_snapshot,
-                  "write an HloSnapshot of the run: program, arguments and results; as text if FILE ends in .pbtxt, "
-                  ".textproto or .txtpb")
+                  "write an HloSnapshot of the run: program, arguments and results; of several devices an "
+                  "HloUnoptimizedSnapshot, which has no results; as text if FILE ends in .pbtxt, .textproto or .txtpb")
       ->type_name("FILE");
   app->add_option(
          "--tolerance", *tolerance,
@@ -158,8 +168,22 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
                  "number of replicas of the program, which collectives connect", 1, kMost)
       ->capture_default_str();
   cli::AddNumber(app, "--partitions", &flags->options.num_partitions,
-                 "number of partitions of each replica, which partition-id distinguishes", 1, kMost)
+                 "number of partitions of each replica, which partition-id distinguishes; a program with shardings "
+                 "that is not partitioned yet is partitioned first",
+                 1, kMost)
       ->capture_default_str();
+  app->add_flag("--results-by-device", flags->results_by_device,
+                "of a program that is partitioned first: print the parts of each device instead of whole results");
+  app->add_option_function<std::string>(
+         "--padding",
+         [flags](const std::string& name) {
+           for (interp::PaddingFill fill : interp::kPaddingFills) {
+             if (name == ToString(fill)) flags->padding = fill;
+           }
+         },
+         "what pads uneven parts of its arguments, which must not change the results: zero, nan or largest")
+      ->check(CLI::IsMember({"zero", "nan", "largest"}))
+      ->default_str("zero");
   app->add_option("--host-io", flags->host_io,
                   "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
       ->type_name("DIR");
@@ -217,6 +241,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
   flags->simulation.names = cli::FlagNames(app);
+  flags->devices_given = app.count("--replicas") + app.count("--partitions") > 0;
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
     for (const CLI::Option* option : app.get_options()) {
@@ -237,9 +262,6 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
     flags->tolerance_given = true;
-  }
-  if (!flags->dump_snapshot.empty() && flags->options.num_replicas * flags->options.num_partitions != 1) {
-    return cli::UsageError("hlo-run", "--dump-snapshot: a snapshot is of a run on one device");
   }
   if (!flags->bisect_passes.empty()) {
     if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags->bisect_passes); !pipeline.ok()) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/observers/value_trace.h"
 #include "interp/values/value_comparison.h"
@@ -22,6 +23,10 @@ struct Flags {
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
+  bool devices_given = false;  // --replicas or --partitions
+  // Of a program that --partitions divides.
+  bool results_by_device = false;
+  interp::PaddingFill padding = interp::PaddingFill::kZero;
 
   // Arguments: at most one of these.
   std::string args;

@@ -144,7 +144,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
-  const int64_t devices = evaluator.num_devices();
+  const int64_t devices = evaluator.argument_devices();
   if (interp::ArrayFormatOf(flags.args)) {
     return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
   }
@@ -157,9 +157,9 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
   return std::nullopt;
 }
 
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics) {
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t devices,
+                  cli::DiagnosticReporter* diagnostics) {
   const int64_t partitions = flags.options.num_partitions;
-  const int64_t devices = flags.options.num_replicas * partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/properties/spmd_expectations.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "ir/core/saturating.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
+#include "ir/text/printer.h"
+#include "ir/types/shape.h"
+#include "passes/analysis/trip_count.h"
+
+namespace hlokit::properties {
+namespace {
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> Words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+int64_t NumberAfter(const std::string& text, std::string_view key) {
+  const size_t at = text.find(key);
+  return at == text.npos ? 0 : std::atoll(text.c_str() + at + key.size());
+}
+
+std::string KindOf(Instruction i) {
+  std::string kind(i.opcode_text());
+  constexpr std::string_view kStart = "-start";
+  if (kind.ends_with(kStart)) kind.resize(kind.size() - kStart.size());
+  return kind;
+}
+
+bool IsCounted(Instruction i) {
+  if (i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kConditional) return true;
+  return HasTrait(i.opcode(), kCollective) && !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync);
+}
+
+// Returns how often a run executes each computation, by id: loops with an unknown trip count once.
+std::vector<int64_t> Executions(const Module& module) {
+  std::vector<int64_t> times(module.computation_id_bound(), 0);
+  times[module.entry().id().value] = 1;
+  const std::vector<ComputationId> order = ComputationPostOrder(module);
+  for (size_t k = order.size(); k-- > 0;) {
+    const int64_t own = times[order[k].value];
+    if (own == 0) continue;
+    for (Instruction i : module.computation(order[k]).instructions()) {
+      const int64_t trips = i.opcode() == Opcode::kWhile ? TripCount(i).value_or(1) : 1;
+      i.ForEachCallee([&](Computation callee) {
+        int64_t& sum = times[callee.id().value];
+        sum = SaturatingAdd(sum, SaturatingMultiply(own, trips));
+      });
+    }
+  }
+  return times;
+}
+
+// Returns the bytes of a shape as the expectations write it: f32[8,2], or a tuple of such.
+int64_t BytesOfText(const std::string& text) {
+  int64_t bytes = 0;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == '(' || text[at] == ')' || text[at] == ',') {
+      ++at;
+      continue;
+    }
+    const size_t open = std::min(text.find('[', at), text.size());
+    const std::optional<ElementType> type = ElementTypeFromText(text.substr(at, open - at));
+    const size_t close = std::min(text.find(']', open), text.size());
+    int64_t elements = 1;
+    std::istringstream dims(text.substr(std::min(open + 1, text.size()), close - std::min(open + 1, close)));
+    for (std::string dim; std::getline(dims, dim, ',');)
+      elements = SaturatingMultiply(elements, std::atoll(dim.c_str()));
+    bytes = SaturatingAdd(bytes, SaturatingMultiply(elements, type ? BytesOf(*type) : 0));
+    at = close + 1;
+  }
+  return bytes;
+}
+
+std::string AttrText(Instruction i, Attr attr) {
+  std::string text;
+  if (const std::optional<uint32_t> payload = i.payload(attr)) {
+    TextWriter out(&text);
+    PrintAttrValue(out, i.module(), {attr, *payload});
+  }
+  return text;
+}
+
+// ---- paths ----
+
+Instruction FindByName(const Module& module, std::string_view name) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.name() == name) return i;
+    }
+  }
+  return Instruction();
+}
+
+Instruction FirstWithOpcode(const Module& module, std::string_view opcode) {
+  for (Instruction i : module.entry().instructions()) {
+    if (i.opcode_text() == opcode) return i;
+  }
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode_text() == opcode) return i;
+    }
+  }
+  return Instruction();
+}
+
+// Returns the values at a path: "first scan/0", "name sort.1/*", "root/1".
+std::vector<Instruction> Resolve(const Module& module, std::string path) {
+  constexpr std::string_view kFirst = "first ", kName = "name ", kParameters = ".to_apply.parameters";
+  const bool parameters = path.ends_with(kParameters);
+  if (parameters) path.resize(path.size() - kParameters.size());
+  std::istringstream steps(path);
+  std::string step;
+  std::getline(steps, step, '/');
+  Instruction at;
+  if (step == "root") at = module.entry().root();
+  if (step.starts_with(kFirst)) at = FirstWithOpcode(module, step.substr(kFirst.size()));
+  if (step.starts_with(kName)) at = FindByName(module, step.substr(kName.size()));
+  if (!at.valid()) return {};
+  if (parameters) {
+    std::vector<Instruction> found;
+    at.ForEachCallee([&](Computation callee) {
+      for (int64_t k = 0; k < callee.parameter_count(); ++k) found.push_back(callee.parameter(k));
+    });
+    return found;
+  }
+  while (std::getline(steps, step, '/')) {
+    if (step == "*") {
+      std::vector<Instruction> operands;
+      for (Instruction operand : at.operands()) operands.push_back(operand);
+      return operands;
+    }
+    const int64_t operand = std::atoll(step.c_str());
+    if (operand >= at.operand_count()) return {};
+    at = at.operand(operand);
+  }
+  return {at};
+}
+
+bool HoldsDim(const std::string& value, const Module& module) {
+  const size_t last = value.rfind(' ');
+  const size_t before = value.rfind(' ', last - 1);
+  if (before == value.npos) return false;
+  const int64_t size = std::atoll(value.c_str() + last), dim = std::atoll(value.c_str() + before);
+  const std::vector<Instruction> found = Resolve(module, value.substr(0, before));
+  return !found.empty() && std::all_of(found.begin(), found.end(), [&](Instruction i) {
+    return i.shape().IsArray() && dim < i.shape().rank() && i.shape().dim(dim) == size;
+  });
+}
+
+bool HoldsNot(const std::string& value, const Module& module) {
+  const size_t last = value.rfind(' ');
+  const std::vector<Instruction> found = Resolve(module, value.substr(0, last));
+  return std::none_of(found.begin(), found.end(),
+                      [&](Instruction i) { return i.opcode_text() == value.substr(last + 1); });
+}
+
+// ---- collectives ----
+
+bool HasShapes(std::vector<std::string> all, absl::Span<const std::string> wanted) {
+  for (const std::string& shape : wanted) {
+    const auto found = std::find(all.begin(), all.end(), shape);
+    if (found == all.end()) return false;
+    all.erase(found);
+  }
+  return true;
+}
+
+bool HoldsExpect(const std::vector<std::string>& words, const CollectiveUses& uses) {
+  const auto found = uses.find(words[0]);
+  const CollectiveUse use = found == uses.end() ? CollectiveUse() : found->second;
+  const int64_t count = std::atoll(words[1].c_str());
+  if (words[1].ends_with('+') ? use.count < count : use.count != count) return false;
+  return HasShapes(use.shapes, absl::MakeSpan(words).subspan(2));
+}
+
+bool HasOpcode(const Module& module, std::string_view opcode, bool entry_only) {
+  if (opcode == "while" || opcode == "conditional") return false;  // those that were made are counted
+  for (Computation c : module.computations()) {
+    if (entry_only && c.id() != module.entry().id()) continue;
+    for (Instruction i : c.instructions()) {
+      if (i.opcode_text() == opcode) return true;
+    }
+  }
+  return false;
+}
+
+bool HoldsGroups(const std::string& value, const Module& module, const CollectiveUses& uses) {
+  const size_t open = value.find(" {");
+  const std::string kind = value.substr(0, open), groups = value.substr(open + 1);
+  constexpr std::string_view kName = "name ";
+  if (kind.starts_with(kName)) {
+    const Instruction i = FindByName(module, kind.substr(kName.size()));
+    return i.valid() && AttrText(i, Attr::kReplicaGroups) == groups;
+  }
+  const auto found = uses.find(kind);
+  return found != uses.end() &&
+         std::find(found->second.groups.begin(), found->second.groups.end(), groups) != found->second.groups.end();
+}
+
+}  // namespace
+
+SpmdCase ReadSpmdCase(const std::string& base) {
+  SpmdCase read;
+  read.name = base.substr(base.rfind('/') + 1);
+  read.text = ReadWhole(base + ".hlo");
+  std::ifstream facts(base + ".facts");
+  for (std::string line; std::getline(facts, line);) {
+    const size_t colon = line.find(':');
+    if (colon == line.npos) continue;
+    const std::string key = line.substr(0, colon);
+    const std::string value = line.substr(std::min(colon + 2, line.size()));
+    if (key == "partitions") {
+      read.partitions = std::atoll(value.c_str());
+    } else if (key == "values") {
+      read.values = value == "yes";
+    } else if (key == "cost") {
+      read.flops = NumberAfter(value, "flops=");
+      read.bytes = NumberAfter(value, "bytes=");
+    } else if (key == "run") {
+      read.runs.push_back({value, {}, ""});
+    } else if (key == "error") {
+      if (read.runs.empty()) read.runs.emplace_back();
+      read.runs.back().error = value;
+    } else if (key != "source" && key != "test" && key != "tree" && key != "closed") {
+      if (read.runs.empty()) read.runs.emplace_back();
+      read.runs.back().facts.push_back(line);
+    }
+  }
+  return read;
+}
+
+CollectiveUses FindCollectives(const Module& module, bool entry_only) {
+  CollectiveUses uses;
+  const std::vector<int64_t> times = Executions(module);
+  for (Computation c : module.computations()) {
+    const int64_t executions = times[c.id().value];
+    if (executions == 0 || (entry_only && c.id() != module.entry().id())) continue;
+    for (Instruction i : c.instructions()) {
+      if (!IsCounted(i)) continue;
+      CollectiveUse& use = uses[KindOf(i)];
+      ++use.count;
+      use.shapes.push_back(ToString(i.shape(), false));
+      use.groups.push_back(AttrText(i, Attr::kReplicaGroups));
+      const Shape shape = i.opcode() == Opcode::kReduceScatter ? i.operand(0).shape() : i.shape();
+      use.bytes = SaturatingAdd(use.bytes, SaturatingMultiply(ByteSize(shape), executions));
+    }
+  }
+  return uses;
+}
+
+SpmdOutcome CheckFacts(const SpmdRun& run, const Module& whole, const Module& partitioned) {
+  SpmdOutcome outcome;
+  CollectiveUses all = FindCollectives(partitioned, false), entry = FindCollectives(partitioned, true);
+  const CollectiveUses before = FindCollectives(whole, false);
+  // Expectations are of loops and branches that were made.
+  for (const auto& [kind, use] : before) {
+    if (kind != "while" && kind != "conditional") continue;
+    all[kind].count -= use.count;
+    entry[kind].count -= std::min(entry[kind].count, use.count);
+  }
+  for (const auto& [kind, use] : all) {
+    if (kind != "while" && kind != "conditional") outcome.bytes = SaturatingAdd(outcome.bytes, use.bytes);
+  }
+  std::map<std::string, int64_t> given;  // bytes of a kind
+  for (const std::string& fact : run.facts) {
+    const size_t colon = fact.find(": ");
+    const std::string key = fact.substr(0, colon), value = fact.substr(colon + 2);
+    const std::vector<std::string> words = Words(value);
+    bool holds = true;
+    if (key == "root") {
+      holds = ToString(partitioned.entry().root().shape(), false) == value;
+    } else if (key == "expect" || key == "expect-entry") {
+      holds = HoldsExpect(words, key == "expect" ? all : entry);
+      int64_t bytes = 0;
+      for (size_t k = 2; k < words.size(); ++k) bytes = SaturatingAdd(bytes, BytesOfText(words[k]));
+      // Without `bytes:` the stated shapes are a lower bound.
+      if (words[0] != "while" && words[0] != "conditional") given.emplace(words[0], bytes);
+    } else if (key == "forbid" || key == "forbid-entry") {
+      const CollectiveUses& uses = key == "forbid" ? all : entry;
+      holds = std::none_of(words.begin(), words.end(), [&](const std::string& kind) {
+        return uses.contains(kind) ? uses.at(kind).count > 0 : HasOpcode(partitioned, kind, key == "forbid-entry");
+      });
+    } else if (key == "bytes") {
+      given[words[0]] = std::atoll(words[1].c_str());
+    } else if (key == "dim") {
+      holds = HoldsDim(value, partitioned);
+    } else if (key == "not") {
+      holds = HoldsNot(value, partitioned);
+    } else if (key == "groups") {
+      holds = HoldsGroups(value, partitioned, all);
+    } else {
+      holds = false;  // a line that this program does not know
+    }
+    if (!holds) outcome.missed.push_back(fact);
+  }
+  for (const auto& [kind, bytes] : given) outcome.expected_bytes = SaturatingAdd(outcome.expected_bytes, bytes);
+  outcome.met = outcome.missed.empty();
+  outcome.beaten = !outcome.met && outcome.bytes <= outcome.expected_bytes;
+  return outcome;
+}
+
+}  // namespace hlokit::properties
