@@ -21,6 +21,7 @@
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
+#include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/partitioning.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
@@ -197,6 +198,25 @@ std::string ChooseDevicesOfProcesses(const Module& module, int processes, bool g
                 " (--replicas times --partitions): start at most as many");
 }
 
+// --isolate: in both engines, or in the module of --compare or --isolate-passes.
+void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOptions& options,
+             const std::vector<Literal>& arguments, cli::DiagnosticReporter* diagnostics) {
+  const IsolatedModule own = {*input.module, *input.part.source};
+  if (!flags.isolate_passes.empty()) {
+    std::unique_ptr<Module> after;
+    if (!ApplyIsolatePasses(flags, *input.module, &after, diagnostics)) return;
+    IsolateInModules(flags, own, {*after, *input.part.source}, options, arguments, diagnostics);
+    return;
+  }
+  if (flags.compare.empty()) {
+    IsolateInEngines(flags, own, options, arguments, diagnostics);
+    return;
+  }
+  const std::optional<Input> other = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
+  if (!other) return;
+  IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
+}
+
 int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
@@ -258,6 +278,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (flags.progress && cli::ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { ShowProgress(p, &progress); };
   }
+  if (!flags.replay.empty()) {
+    ReplayDirectory(flags, {*input->module, *input->part.source}, options, &diagnostics);
+    return diagnostics.exit_code();
+  }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   interp::EvaluatorOptions plain_options = options;
   // The whole program runs in the first process alone.
@@ -265,6 +289,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (partitioned) plain_options.world = nullptr;
   if (!flags.host_io.empty()) options.host_io = &host;
   RunObservers instruments(flags, module);
+  if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
@@ -291,6 +316,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
+  if (flags.isolate) {
+    Isolate(flags, *input, plain_options, *arguments, &diagnostics);
+    return diagnostics.exit_code();
+  }
 
   Reference reference;
   if (flags.expect.empty() && flags.compare.empty()) {
@@ -316,6 +345,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
       diagnostics.ShowOutputError(status);
     }
   }
+  if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
   if (!results) return diagnostics.exit_code();
   if (is_first && !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
     return diagnostics.exit_code();

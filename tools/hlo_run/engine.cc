@@ -9,15 +9,8 @@ namespace hlokit::run {
 std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
                                         DiagnosticSink* sink) {
   auto engine = std::make_unique<Engine>();
-  switch (kind) {
-    case EngineKind::kExact:
-      engine->exact_ = interp::Evaluator::Prepare(module, options, sink);
-      break;
-    case EngineKind::kReference:
-      engine->reference_ = reference::Evaluator::Prepare(module, options, sink);
-      break;
-  }
-  if (engine->exact_ == nullptr && engine->reference_ == nullptr) return nullptr;
+  engine->engine_ = interp::Engine::Prepare(kind, module, options, sink);
+  if (engine->engine_ == nullptr) return nullptr;
   engine->world_ = options.world;
   return engine;
 }
@@ -31,15 +24,15 @@ void Engine::DivideArrays(interp::ShardedArrays parameters, interp::ShardedArray
 }
 
 DeviceRange Engine::own_devices() const {
-  if (exact_ == nullptr) return {num_devices(), 0, num_devices()};
-  return {num_devices(), exact_->first_device(), exact_->num_local_devices()};
+  const interp::Evaluator* const exact = engine_->exact();
+  if (exact == nullptr) return {num_devices(), 0, num_devices()};
+  return {num_devices(), exact->first_device(), exact->num_local_devices()};
 }
 
 std::optional<std::vector<Literal>> Engine::RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-  if (exact_ == nullptr) return reference_->Run(arguments, sink);
-  std::optional<std::vector<Literal>> results = exact_->Run(arguments, sink);
+  std::optional<std::vector<Literal>> results = engine_->Run(arguments, sink);
   if (!results || world_ == nullptr || !gathers_) return results;
-  const std::vector<Shape>& shapes = exact_->result_shapes();
+  const std::vector<Shape>& shapes = engine_->result_shapes();
   const absl::Status gathered = world_->GatherValues(num_devices(), shapes.size(), shapes, &*results);
   if (gathered.ok()) return results;
   sink->Error(DiagnosticKind::kEvaluation, {}, std::string(gathered.message()));
