@@ -69,7 +69,8 @@ class Session {
  private:
   bool Fail(std::string_view label, const absl::Status& status);
   void Emit(const char* name, std::string text);
-  bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
+  // `mesh`: that the program is annotated for; null: none.
+  bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh = nullptr);
   void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
   // The same for the tensors of each device.
