@@ -51,7 +51,7 @@ if(HLOKIT_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-if(HLOKIT_SANITIZE)
+if(HLOKIT_SANITIZE AND NOT HLOKIT_SANITIZE STREQUAL "none")
   add_compile_options(-fsanitize=${HLOKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HLOKIT_SANITIZE})
 endif()

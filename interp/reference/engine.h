@@ -35,6 +35,8 @@ class Engine {
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
     return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
   }
+  // Null: the plain evaluator was chosen.
+  const Evaluator* exact() const { return exact_.get(); }
   const RunStatistics& statistics() const {
     return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
   }

@@ -114,3 +114,30 @@ def test_threads():
     for t in threads:
         t.join()
     assert {type(e) for e in errors} == {hlokit.RunError, hlokit.BusyError} and len(errors) == 3
+
+
+def resident_kib():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4
+
+
+def test_no_leaks(module):
+    text = str(module)
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+
+    def use(count):
+        for _ in range(count):
+            m = hlokit.parse(text)
+            m.run("simplify")
+            m["d"].attributes, m["c"].literal, m.find(opcode="dot"), list(m.instructions())
+            try:
+                m["d"].erase()
+            except hlokit.EditError:
+                pass
+        for _ in range(count // 10):
+            module.run_on(x, y)
+
+    use(1000)
+    before = resident_kib()
+    use(9000)
+    assert resident_kib() - before < 2000  # one object a load would be 500 KiB or more, one module 20 MiB

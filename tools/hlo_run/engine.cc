@@ -10,7 +10,9 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
                                         DiagnosticSink* sink) {
   auto engine = std::make_unique<Engine>();
   engine->engine_ = interp::Engine::Prepare(kind, module, options, sink);
-  return engine->engine_ == nullptr ? nullptr : std::move(engine);
+  if (engine->engine_ == nullptr) return nullptr;
+  engine->world_ = options.world;
+  return engine;
 }
 
 void Engine::DivideArrays(interp::ShardedArrays parameters, interp::ShardedArrays result, interp::PaddingFill padding,
@@ -21,11 +23,32 @@ void Engine::DivideArrays(interp::ShardedArrays parameters, interp::ShardedArray
   division_ = std::move(division);
 }
 
+DeviceRange Engine::own_devices() const {
+  const interp::Evaluator* const exact = engine_->exact();
+  if (exact == nullptr) return {num_devices(), 0, num_devices()};
+  return {num_devices(), exact->first_device(), exact->num_local_devices()};
+}
+
+std::optional<std::vector<Literal>> Engine::RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  std::optional<std::vector<Literal>> results = engine_->Run(arguments, sink);
+  if (!results || world_ == nullptr || !gathers_) return results;
+  const std::vector<Shape>& shapes = engine_->result_shapes();
+  const absl::Status gathered = world_->GatherValues(num_devices(), shapes.size(), shapes, &*results);
+  if (gathered.ok()) return results;
+  sink->Error(DiagnosticKind::kEvaluation, {}, std::string(gathered.message()));
+  return std::nullopt;
+}
+
 std::optional<std::vector<Literal>> Engine::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-  if (!division_) return engine_->Run(arguments, sink);
+  if (!division_) return RunOnDevices(arguments, sink);
+  const std::vector<Literal> divided = division_->parameters.Divide(arguments, division_->padding);
+  const DeviceRange own = own_devices();
+  const size_t each = divided.size() / static_cast<size_t>(own.all);
   std::optional<std::vector<Literal>> parts =
-      engine_->Run(division_->parameters.Divide(arguments, division_->padding), sink);
-  if (!parts || division_->by_device) return parts;
+      RunOnDevices(absl::MakeConstSpan(divided).subspan(static_cast<size_t>(own.first) * each,
+                                                        static_cast<size_t>(own.count) * each),
+                   sink);
+  if (!parts || division_->by_device || (world_ != nullptr && (world_->rank() != 0 || !gathers_))) return parts;
   absl::StatusOr<std::vector<Literal>> whole = division_->result.Assemble(*parts, "result");
   if (whole.ok()) return *std::move(whole);
   sink->Error(DiagnosticKind::kSharding, {}, std::string(whole.status().message()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine selected by --engine: the exact one, or the plain evaluator that defines the values.
+// The engine selected by --engine, with arguments of the whole program or of each device, in one process or several.
 #ifndef HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 #define HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 
@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "interp/equivalence/sharded_arrays.h"
+#include "interp/exact/evaluator.h"
 #include "interp/reference/engine.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
@@ -17,7 +18,14 @@
 
 namespace hlokit::run {
 
-using interp::EngineKind;
+using EngineKind = interp::EngineKind;
+
+// Devices of this process, [first, first + count), of `all`.
+struct DeviceRange {
+  int64_t all = 1;
+  int64_t first = 0;
+  int64_t count = 1;
+};
 
 class Engine {
  public:
@@ -40,8 +48,14 @@ class Engine {
   }
   // Devices that have arguments of their own, and those that have results.
   int64_t argument_devices() const { return division_ ? 1 : num_devices(); }
+  // Of those that have arguments, the ones whose arguments Run takes.
+  DeviceRange argument_range() const { return division_ ? DeviceRange() : own_devices(); }
   int64_t result_devices() const { return division_ && !division_->by_device ? 1 : num_devices(); }
+  // Of several processes, the first one gets the results of all devices, unless `gathers` is off; others none, or
+  // theirs.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
+  void set_gathers(bool gathers) { gathers_ = gathers; }
+  bool gathers() const { return gathers_; }
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
 
  private:
@@ -53,9 +67,13 @@ class Engine {
   };
 
   int64_t num_devices() const { return engine_->num_devices(); }
+  DeviceRange own_devices() const;
+  std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
   std::unique_ptr<interp::Engine> engine_;
   std::optional<Division> division_;
+  interp::World* world_ = nullptr;
+  bool gathers_ = true;
 };
 
 }  // namespace hlokit::run

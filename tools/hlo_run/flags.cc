@@ -67,6 +67,8 @@ Examples:
                                             a program for four devices, or one with shardings for four
   hlo-run sharded.hlo --partitions=4 --seed=1 --compare=sharded.hlo --tolerance=rel:1e-5
                                             whether partitioning changes the results
+  mpirun -n 8 hlo-run step.hlo --mpi --replicas=8 --args=state.safetensors -o new.safetensors
+                                            eight replicas in eight processes
   hlo-run module.hlo --device=v5p:4x4x4 --timing-only
                                             its time on 64 chips, what bounds it, and whether it fits
   hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
@@ -228,6 +230,12 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
          "what pads uneven parts of its arguments, which must not change the results: zero, nan or largest")
       ->check(CLI::IsMember({"zero", "nan", "largest"}))
       ->default_str("zero");
+  app->add_flag("--mpi", flags->mpi,
+                "run as the processes of mpirun or srun, among which the devices are divided; without --replicas and "
+                "--partitions the numbers of the module, or a replica for each process");
+  cli::AddNumber(app, "--mpi-timeout", &flags->mpi_timeout, "seconds after which a silent process counts as dead", 0.1,
+                 86400.0)
+      ->capture_default_str();
   app->add_option("--host-io", flags->host_io,
                   "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
       ->type_name("DIR");

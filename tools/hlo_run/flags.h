@@ -60,6 +60,10 @@ struct Flags {
 
   std::string host_io;
 
+  // Runs as several processes.
+  bool mpi = false;
+  double mpi_timeout = 30;
+
   // Observation of the run.
   std::string trace;
   interp::ValueTraceOptions trace_options;

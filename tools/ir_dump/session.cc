@@ -16,6 +16,7 @@
 #include "tracer/autograd/node.h"
 #include "tracer/graph/scope.h"
 #include "tracer/models/inference.h"
+#include "tracer/models/model_sharding.h"
 #include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
@@ -109,7 +110,7 @@ void Session::Finish() {
   out_ << object_.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
+bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh) {
   const lazy::IrTextOptions text{match_torch_xla};
   if (emit.lazy) Emit("lazy", lazy::TensorsToString(roots, text));
   if (emit.dot) Emit("lazy-dot", lazy::TensorsDot(roots, text));
@@ -119,6 +120,7 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   if (emit.hlo || emit.optimized) {
     absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return Fail("ir-dump", module.status());
+    if (mesh != nullptr) lazy::models::SetPartitions(*mesh, module->get());
     const bool as_lowered = !tracer.options().dump_optimized;
     if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module, print));
     if (emit.optimized || !as_lowered) {
@@ -334,6 +336,14 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
   std::shared_ptr<const lazy::models::Dataset> inputs;
   if (!OpenInputs(request, *model, &inputs)) return false;
   lazy::Tensors roots;
+  const lazy::Mesh* const mesh = request.mesh ? &*request.mesh : nullptr;
+  if (mesh != nullptr) {
+    if (absl::Status s = lazy::models::ShardParameters(*mesh, registry); !s.ok()) return Fail("--mesh", s);
+    lazy::models::ShardActivations(*mesh, model.get());
+  }
+  const auto shard_batch = [&](const lazy::models::Batch& batch) {
+    return mesh != nullptr ? lazy::models::ShardBatch(*mesh, batch) : absl::OkStatus();
+  };
   if (request.step == "train") {
     const lazy::models::Replica replica = {tracer.device(), model.get(), &registry};
     lazy::models::TrainingOptions first_step = request.training;
@@ -341,7 +351,13 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
         lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
+    for (const lazy::models::Batch& batch : (*step)->batches()) {
+      if (absl::Status s = shard_batch(batch); !s.ok()) return Fail("--mesh", s);
+    }
     if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
+    if (mesh != nullptr) {  // of what they are after the update
+      if (absl::Status s = lazy::models::ShardParameters(*mesh, registry); !s.ok()) return Fail("--mesh", s);
+    }
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
@@ -356,11 +372,13 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
       roots.push_back(decoder->Prefill(tracer.FromGenerator(one, [](Literal*) {})));
       roots.push_back(decoder->token());
     } else {
-      roots.push_back(model->Logits(model->MakeBatch(tracer), false));
+      const lazy::models::Batch batch = model->MakeBatch(tracer);
+      if (absl::Status s = shard_batch(batch); !s.ok()) return Fail("--mesh", s);
+      roots.push_back(model->Logits(batch, false));
     }
   }
   if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
-  return EmitGraph(tracer, roots);
+  return EmitGraph(tracer, roots, mesh);
 }
 
 bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {

@@ -40,6 +40,24 @@ absl::StatusOr<int64_t> CheckDevices(const Module& module, int64_t known) {
   return known;
 }
 
+// Returns true if some value is not whole on every device, or some custom-call is the partitioner's to resolve.
+bool NeedsPartitioning(const Module& module) {
+  absl::flat_hash_set<uint32_t> seen;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::string_view target =
+          i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+      if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return true;
+      const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+      if (!payload || !seen.insert(*payload).second) continue;
+      for (const Sharding::Run& run : DecodeSharding(module.context(), ListId(*payload)).runs) {
+        if (run.leaf.kind != ShardingKind::kReplicated && run.leaf.kind != ShardingKind::kUnknown) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // The largest channel in use, plus one.
 int64_t FirstFreeChannel(const Module& module) {
   int64_t next = 1;
@@ -102,6 +120,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   const absl::StatusOr<int64_t> devices =
       CheckDevices(module_, options_.partitions != 0 ? options_.partitions : module_.header().num_partitions);
   if (!devices.ok()) return devices.status();
+  if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
   state_.next_channel = FirstFreeChannel(module_);
@@ -142,9 +161,8 @@ void ModulePartitioner::EraseUnused(ComputationId computation) {
   for (size_t n = all.size(); n-- > 0;) {
     const Instruction i = module_.instruction(all[n]);
     if (i.has_users() || i == root || i.opcode() == Opcode::kParameter) continue;
-    // Our own collectives have a channel; without users on any device they can go.
-    const bool collective = HasTrait(i.opcode(), kCollective) && i.metadata_id() == i.metadata_id();
-    if (!collective && (HasSideEffectNoRecurse(i) || !i.called_computations().empty())) continue;
+    // A collective without users on any device can go, although it has a channel.
+    if (!HasTrait(i.opcode(), kCollective) && (HasSideEffectNoRecurse(i) || !i.called_computations().empty())) continue;
     module_.Erase(i.id());
   }
 }
