@@ -60,7 +60,7 @@ int Measure(int argc, char** argv) {
   for (int round = 0; ok && round < rounds + 1; ++round) {
     TracerOptions options;
     options.client.evaluator.num_threads = 1;
-    options.persistent_cache.directory = directory;
+    options.persistent_cache.location = directory;
     options.warn_pending_nodes = int64_t{1} << 40;
     Tracer tracer(options);
     const DeviceGuard guard(tracer.device());
@@ -87,10 +87,7 @@ int Measure(int argc, char** argv) {
     absl::StatusOr<LaunchResult> again = Launch(device, slice, slice_options, SyncReason::kStep);
     memory.push_back(Milliseconds() - before_memory);
     const std::string text = tracer.client().Serialize(*launched->program->executable);
-    auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
-    text.copy(bytes.get(), text.size());
-    const std::string_view view(bytes.get(), text.size());
-    const auto loaded = tracer.client().DeserializeExecutable(runtime::SerializedExecutable(std::move(bytes), view));
+    const auto loaded = tracer.client().DeserializeExecutable(runtime::SerializedExecutable(text));
     const double before_prepare = Milliseconds();
     ok = loaded->Prepare().ok() && again.ok() && tracer.Wait().ok();
     prepared.push_back(Milliseconds() - before_prepare);

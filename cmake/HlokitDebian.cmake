@@ -35,6 +35,8 @@ function(hlokit_debian_packages)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME hlokit)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+  # Loaded by the first use of a remote store.
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libcurl4, libhiredis0.14")
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc, graphviz")
   set(CPACK_DEBIAN_TOOLS_DESCRIPTION
     "tools for programs in XLA's HLO text

@@ -6,6 +6,10 @@ if(HLOKIT_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# The libraries can be part of a shared one: a Python module, a plugin. Without interposition of our own symbols that
+# costs no speed.
+add_compile_options(-fPIC -fno-semantic-interposition)
+
 # GCC warns of array bounds in functions of one class template that it has merged with those of another.
 # It collects its garbage often: a heap of 1 GB, where each core has room for that, saves a fifth of the time of a large
 # translation unit.
@@ -47,7 +51,7 @@ if(HLOKIT_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-if(HLOKIT_SANITIZE)
+if(HLOKIT_SANITIZE AND NOT HLOKIT_SANITIZE STREQUAL "none")
   add_compile_options(-fsanitize=${HLOKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HLOKIT_SANITIZE})
 endif()

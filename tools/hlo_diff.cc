@@ -11,6 +11,7 @@
 
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
@@ -74,12 +75,12 @@ bool ParseIgnored(const std::vector<std::string>& names, Aspects* ignored, std::
 // Adds the time of both modules on the device to the summary. Returns false after an error, which is printed.
 bool AddSimulatedTime(const Flags& flags, const Module& a, const Module& b, cli::DiagnosticReporter* diagnostics,
                       DiffSummary* summary) {
-  const auto [machine_name, topology_text] = cli::SplitDeviceFlag(flags.device);
+  const auto [machine_name, topology_text] = tpu::SplitDeviceName(flags.device);
   const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(machine_name, diagnostics);
   if (!machine) return false;
   DiffQuantity time{StrCat("microseconds on ", flags.device), 0, 0, false};
   for (const Module* module : {&a, &b}) {
-    const absl::StatusOr<tpu::Topology> topology = cli::TopologyOfFlag(*machine, topology_text, *module, flags.device);
+    const absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, topology_text, *module, flags.device);
     if (!topology.ok()) {
       diagnostics->ShowError("--device", std::string(topology.status().message()), cli::kUsage);
       return false;

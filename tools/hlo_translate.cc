@@ -156,6 +156,8 @@ int Run(int argc, char** argv) {
   app.add_flag("--return-tuple", flags.convert.return_tuple,
                "from StableHLO: the result is a tuple, even of one value");
   app.add_flag("--tuple-args", flags.convert.use_tuple_args, "from StableHLO: the parameters are one tuple");
+  app.add_flag("--as-xla", flags.convert.as_xla,
+               "between StableHLO and HLO: write all that XLA's own translators write");
   input.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
@@ -165,12 +167,16 @@ int Run(int argc, char** argv) {
   if (parts.empty()) return diagnostics.exit_code();
   if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
   const std::string_view to = FormatOf(flags);
+  flags.convert.entry = input.parse.entry;
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
     std::string text;
     const bool from_mlir = LooksLikeStablehlo(part.text);
     const bool to_program = to == kStablehloFormat || to == kArtifactFormat;
     if (from_mlir && to_program) {
+      if (!input.parse.entry.empty()) {
+        return cli::UsageError(kTool, "--entry requires another format: StableHLO programs are written whole");
+      }
       const std::unique_ptr<mlir::Module> program = ParseProgram(part, flags, input, &diagnostics);
       if (program == nullptr) continue;
       text = WriteProgram(program.get(), flags, part, &diagnostics);
@@ -191,7 +197,8 @@ int Run(int argc, char** argv) {
       if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
       if (to_program) {
         DiagnosticSink sink;
-        const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(*module, &sink);
+        const std::unique_ptr<mlir::Module> program =
+            stablehlo::ExportToStablehlo(*module, &sink, {flags.convert.as_xla});
         diagnostics.Show(sink, *part.source);
         if (program == nullptr) continue;
         text = WriteProgram(program.get(), flags, part, &diagnostics);

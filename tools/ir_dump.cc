@@ -10,6 +10,7 @@
 
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
+#include "tools/cli/cache_flag.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/memory_flag.h"
 #include "tools/cli/number_flag.h"
@@ -128,8 +129,7 @@ int Run(int argc, char** argv) {
   app.add_flag("--json", json, "print one JSON object with a member for each of these");
   app.add_option("--compat", quirks, "torch_xla: omit op attributes from lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
-  app.add_option("--cache,--compilation-cache-dir", cache, "directory of the persistent compilation cache")
-      ->type_name("DIR");
+  cli::AddCacheFlag(&app, &cache, "persistent compilation cache");
   app.add_option("--save-graphs", save_graphs, "append every executed graph to this file")->type_name("FILE");
   app.add_flag("--debug", debug, "record scopes and source lines on nodes and HLO");
   app.add_flag("--analysis,--pt-xla-debug", analysis,
@@ -197,7 +197,7 @@ int Run(int argc, char** argv) {
     options.debug_level = 100;
     options.auto_analysis = true;
   }
-  if (!cache.empty()) options.persistent_cache.directory = cache;
+  if (!cache.empty()) options.persistent_cache.location = cache;
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
 
   cli::DiagnosticReporter diagnostics(input);
@@ -328,6 +328,7 @@ int Run(int argc, char** argv) {
     session.RunOne(op, c, !expect_path.empty());
   }
   session.Finish();
+  if (session.represented_devices() > 0) profile.replicas = session.represented_devices();
   if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowOutputError(status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules the devices of one run cooperatively on one thread, each with a virtual machine. A device runs until it
-// ends or reaches a collective; a group continues when all its devices have arrived.
+// Schedules the devices of one run, or those of this process, cooperatively on one thread, each with a virtual machine.
+// A device runs until it ends or reaches a collective; a group continues when all its devices have arrived, those in
+// other processes too.
 #ifndef HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
 #define HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
 
@@ -11,7 +12,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/distributed/world.h"
 #include "interp/exact/collective.h"
+#include "interp/exact/distributed/process_groups.h"
 #include "interp/exact/program.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/virtual_machine.h"
@@ -21,36 +24,78 @@ namespace hlokit::interp {
 
 class DeviceScheduler {
  public:
-  // `arguments`: those of each device in turn, in the form of VirtualMachine. The context has the number of devices.
+  // `arguments`: those of each device of this process in turn, in the form of VirtualMachine. The context has the
+  // number of all devices. `world`: the processes, with `groups` for the program; null if there is one.
   DeviceScheduler(RunContext& context, const Module& module, CompiledComputation* entry,
-                  absl::Span<const SlotValue> arguments, ExecutionObserver* observer);
+                  absl::Span<const SlotValue> arguments, ExecutionObserver* observer, World* world,
+                  const ProcessGroups* groups);
+  ~DeviceScheduler();
 
-  // Runs all devices to completion. Returns false after an error, which the context has.
+  // Runs the devices to completion. Returns false after an error, which the context has; the transport is then in use
+  // by operations that do not end, and must not be called again.
   bool Run();
 
+  // Number of devices of this process.
   int64_t size() const { return static_cast<int64_t>(devices_.size()); }
-  // Returns the leaves of the root. Requires: Run returned true.
-  std::vector<SlotValue>& results(int64_t device) { return devices_[static_cast<size_t>(device)]->machine.results(); }
+  // Returns the leaves of the root of one of them. Requires: Run returned true.
+  std::vector<SlotValue>& results(int64_t index) { return devices_[static_cast<size_t>(index)]->machine.results(); }
 
  private:
   struct Device {
     Device(RunContext& context, CompiledComputation* entry, absl::Span<const SlotValue> arguments)
         : machine(context, entry, arguments) {}
     VirtualMachine machine;
+    bool in_operation = false;  // at a collective that has begun
     // Count of random draws on the device; the context has that of the running device.
     uint64_t rng_counter = 0;
     std::pair<uint64_t, uint64_t> rng_state;
   };
 
-  // Runs the collective that `device` waits for if its group is complete. Returns false if not.
+  // A collective with devices of other processes, in progress.
+  struct ActiveOperation;
+  using Results = std::vector<std::vector<SlotValue>>;
+
+  bool IsLocal(int64_t device) const { return device >= first_ && device - first_ < size(); }
+  VirtualMachine& MachineOf(int64_t device) { return devices_[static_cast<size_t>(device - first_)]->machine; }
+  const VirtualMachine& MachineOf(int64_t device) const {
+    return devices_[static_cast<size_t>(device - first_)]->machine;
+  }
+  void SetCurrent(int64_t device) {
+    context_.device = {device / context_.num_partitions, device % context_.num_partitions};
+  }
+  // Runs the devices that can. Returns false after an error.
+  bool RunDevices();
+  // Runs, or begins, the collective that `device` waits for if its group is complete in this process. Returns false if
+  // not.
   bool TryRunCollective(int64_t device);
-  void ReportDeadlock();
+  // Allocates the results of the members of this process.
+  bool AllocateResults(const std::vector<int64_t>& group, const Thunk& step, Results* results);
+  bool BeginOperation(const std::vector<int64_t>& group, const Thunk& step, ProcessGroup& processes, Results results);
+  // Returns true if an operation has ended.
+  bool AdvanceOperations();
+  void FinishOperation(ActiveOperation& active);
+  void ReportMismatch(const ActiveOperation& active);
+  bool ReceiveMessages();
+  // Waits for other processes. Returns false after an error.
+  bool WaitForOthers();
+  // States of the devices of this process.
+  std::vector<DeviceState> States() const;
+  // `states`: of all devices.
+  void ReportDeadlock(absl::Span<const DeviceState> states);
+  void FailMissing(int64_t device, absl::Span<const DeviceState> missing);
   const CollectivePlan& WaitingPlan(int64_t device) const;
   std::string Name(int64_t device) const;
 
   RunContext& context_;
   const Module& module_;
+  World* const world_;
+  const ProcessGroups* const groups_;
+  int64_t first_ = 0;  // device of this process
   std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<ActiveOperation>> operations_;
+  int64_t polls_ = 0;  // without progress
+  double idle_since_ = 0;
+  bool reported_idle_ = false;
 };
 
 }  // namespace hlokit::interp

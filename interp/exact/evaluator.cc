@@ -7,6 +7,7 @@
 
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/device_scheduler.h"
+#include "interp/exact/distributed/process_groups.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/thread_pool.h"
@@ -44,6 +45,7 @@ struct Evaluator::State {
   EvaluatorOptions options;
   PreparedProgram program;
   ThreadPool threads;
+  ProcessGroups groups;
 
   State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
 };
@@ -64,6 +66,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.mixed_precision = options.mixed_precision;
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
+  prepare.among_processes = options.world != nullptr;
   if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
       options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
     sink->Error(DiagnosticKind::kUnsupported, {},
@@ -86,6 +89,14 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 }
 
 int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }
+int64_t Evaluator::first_device() const {
+  World* const world = state_->options.world;
+  return world == nullptr ? 0 : world->FirstDevice(num_devices(), world->rank());
+}
+int64_t Evaluator::num_local_devices() const {
+  World* const world = state_->options.world;
+  return world == nullptr ? num_devices() : world->FirstDevice(num_devices(), world->rank() + 1) - first_device();
+}
 
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   std::vector<const Literal*> pointers;
@@ -159,7 +170,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                                                            DiagnosticSink* sink, DonatedArguments* donation) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
-  const size_t devices = static_cast<size_t>(num_devices());
+  const size_t devices = static_cast<size_t>(num_local_devices());
   if (arguments.size() != each * devices) {
     sink->Error(
         DiagnosticKind::kEvaluation, {},
@@ -196,12 +207,18 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   if (state.options.progress) context.set_progress(&state.options.progress);
   std::optional<std::vector<Literal>> results;
   {
-    DeviceScheduler set(context, *state.module, state.program.entry, values, state.options.observer);
-    if (set.Run()) {
+    World* const world = state.options.world;
+    if (world != nullptr && !state.groups.created()) {
+      const absl::Status made = state.groups.Create(state.program, num_devices(), world);
+      if (!made.ok()) context.Fail(std::string(made.message()));
+    }
+    DeviceScheduler set(context, *state.module, state.program.entry, values, state.options.observer, world,
+                        &state.groups);
+    if (!context.failed() && set.Run()) {
       results = TakeResults(set, donation);
     } else {
       std::string message = context.error();
-      if (devices > 1) {
+      if (num_devices() > 1) {
         message = StrCat("replica ", context.device.replica, ", partition ", context.device.partition, ": ", message);
       }
       ReportAt(*state.module, context, std::move(message), sink);

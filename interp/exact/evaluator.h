@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/distributed/world.h"
 #include "interp/exact/custom_calls.h"
 #include "interp/exact/exact_fwd.h"
 #include "interp/exact/execution_observer.h"
@@ -48,6 +49,8 @@ struct EvaluatorOptions {
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   static constexpr int64_t kMaxDevices = 4096;
+  // The processes among which the devices are divided; null: this one has all. Must outlive the evaluator.
+  World* world = nullptr;
   // Host side of infeed, outfeed, send and recv; null: those are errors. Must outlive the evaluator.
   HostIo* host_io = nullptr;
   // Polled during the run, if not null: true ends the run with an error that names the position.
@@ -91,11 +94,14 @@ class Evaluator {
   const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
   const std::vector<Shape>& result_shapes() const { return result_shapes_; }
 
+  // Number of devices, and those of this process: [first_device(), first_device() + num_local_devices()).
   int64_t num_devices() const;
+  int64_t first_device() const;
+  int64_t num_local_devices() const;
 
   // Runs the module. Arguments of device 0, of device 1, ..., where device `replica * num_partitions + partition` runs
-  // one partition of one replica; results have the same order. Arguments are read in place. Returns nullopt after an
-  // error.
+  // one partition of one replica; of the devices of this process only. Results have the same order. Arguments are read
+  // in place. Returns nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
   // Runs the module with arguments that are not contiguous.
   std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,

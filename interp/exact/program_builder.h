@@ -35,6 +35,8 @@ struct PrepareOptions {
   MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
+  // The devices are divided among processes: collectives that start end at their done.
+  bool among_processes = false;
 };
 
 // The prepared form of a module.

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,11 @@ class RunContext {
   // Sets the first error, which stops the run. Kernels may run to completion after Fail; their results are dropped.
   void Fail(std::string message) {
     if (failed_.exchange(true)) return;
+    error_ = std::move(message);
+  }
+  // Sets the error, or replaces its text by one that says more.
+  void ReplaceError(std::string message) {
+    failed_.store(true);
     error_ = std::move(message);
   }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
@@ -91,8 +97,15 @@ class RunContext {
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   HostIo* host_io = nullptr;  // null: no host
+  // Sends a message to a device of another process; null if there is none.
+  std::function<bool(int64_t channel, int64_t device, const std::string& message)> send_away;
   // Messages in flight, by channel and receiving device.
   std::map<std::pair<int64_t, int64_t>, std::deque<std::string>> messages;
+  // Starts of collectives that other processes have not completed: device and start.
+  std::set<std::pair<int64_t, uint32_t>> pending_starts;
+  bool IsPending(int64_t of_device, InstructionId start) const {
+    return pending_starts.contains({of_device, start.value});
+  }
   uint64_t rng_seed = 0;
   uint64_t rng_counter = 0;                          // count of rng draws in the run
   std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // state of rng-get-and-update-state, low and high

@@ -322,6 +322,17 @@ bool VirtualMachine::Continue(Frame& frame, const Thunk& step) {
   return true;
 }
 
+void VirtualMachine::HoldOperands(std::vector<PoolBlock*>* blocks) const {
+  const Frame& frame = frames_.back();
+  for (uint32_t i = 0; i < waiting_thunk_->operand_count; ++i) {
+    const OperandRef& ref = frame.routine->operands[waiting_thunk_->operand_begin + i];
+    PoolBlock* const owner = frame.slots[ref.slot].owner;
+    if (owner == nullptr) continue;
+    ++owner->refs;
+    blocks->push_back(owner);
+  }
+}
+
 void VirtualMachine::Resume(absl::Span<const SlotValue> results) {
   Frame& frame = frames_.back();
   const Thunk& step = *waiting_thunk_;

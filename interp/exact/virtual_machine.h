@@ -35,6 +35,8 @@ class VirtualMachine {
   // Returns the collective, its operands, or its continuation. Requires: kWaiting.
   const Thunk& waiting_for() const { return *waiting_thunk_; }
   absl::Span<const std::byte* const> waiting_operands() const { return waiting_operands_; }
+  // Appends the blocks of these operands, with a reference to each.
+  void HoldOperands(std::vector<PoolBlock*>* blocks) const;
   // Returns the compiled computation of that thunk.
   const CompiledComputation& waiting_computation() const { return *frames_.back().routine; }
   // Continues after a collective. Takes over a reference to each result.

@@ -43,6 +43,17 @@ bool HasTiledShardySharding(Instruction instruction) {
 
 }  // namespace
 
+bool IsMarkedPartitioned(const Module& module) {
+  const ListId attributes = module.header().frontend_attributes;
+  const StringId key = module.context().strings.Find(kPartitionedAttribute);
+  if (!attributes.valid() || !key.valid()) return false;
+  const absl::Span<const int64_t> entries = module.context().list(attributes);  // keys and values in turn
+  for (size_t k = 0; k + 1 < entries.size(); k += 2) {
+    if (entries[k] == key.value) return true;
+  }
+  return false;
+}
+
 bool HasTiledSharding(Instruction instruction) {
   if (HasTiledShardySharding(instruction)) return true;
   const ListId id = AttrReader(instruction).list_id(Attr::kSharding);
@@ -54,6 +65,7 @@ bool HasTiledSharding(Instruction instruction) {
 
 Instruction FirstUnpartitioned(const Module& module) {
   Instruction first;
+  if (IsMarkedPartitioned(module)) return first;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (HasTrait(i.opcode(), kCollective)) return Instruction();

@@ -100,7 +100,7 @@ void AttributePrinter::PrintComputationName(AttrValue value) {
 }
 
 void AttributePrinter::PrintShape(AttrValue value) {
-  hlokit::PrintShape(out_, context_.shape(ShapeId(value.payload)), options_.include_layout_in_shapes);
+  hlokit::PrintShape(out_, context_.shape(ShapeId(value.payload)), true);  // XLA prints it with layouts always
 }
 
 void AttributePrinter::PrintLiteral(AttrValue value) {

@@ -20,7 +20,7 @@ int64_t LiteralBytes(Shape array) {
 void FreeElements::operator()(std::byte* data) const {
   if (mapped_bytes == 0) {
     std::free(data);
-  } else {
+  } else if (mapped_bytes != kBorrowed) {
     munmap(data, mapped_bytes);
   }
 }
@@ -61,6 +61,14 @@ Literal Literal::Tuple(Shape shape, std::vector<Literal> elements) {
   Literal l;
   l.shape_ = shape;
   l.elements_ = std::move(elements);
+  return l;
+}
+
+Literal Literal::Borrowed(Shape shape, std::byte* elements) {
+  Literal l;
+  l.shape_ = shape;
+  l.size_bytes_ = static_cast<size_t>(LiteralBytes(shape));
+  l.data_ = {elements, FreeElements{FreeElements::kBorrowed}};
   return l;
 }
 

@@ -26,7 +26,8 @@ namespace hlokit {
 
 // Large arrays are mapped, so that the system zeroes their pages on first use, in large pages.
 struct FreeElements {
-  size_t mapped_bytes = 0;  // 0: from malloc
+  static constexpr size_t kBorrowed = ~size_t{0};
+  size_t mapped_bytes = 0;  // 0: from malloc; kBorrowed: the caller's
   void operator()(std::byte* data) const;
 };
 
@@ -37,6 +38,8 @@ class Literal {
   // the shape's context outlives the literal, and its arrays have element counts (no unbounded dimensions).
   static Literal Zeros(Shape shape);
   static Literal Tuple(Shape shape, std::vector<Literal> elements);
+  // Returns an array with elements that the caller owns, which outlive it; a copy of it owns its own.
+  static Literal Borrowed(Shape shape, std::byte* elements);
 
   Literal(Literal&&) = default;
   Literal& operator=(Literal&&) = default;

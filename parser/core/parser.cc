@@ -25,6 +25,11 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
                                         std::shared_ptr<Context> context) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (!options.entry.empty() && !LooksLikeStablehlo(text)) {
+    sink->Warning(DiagnosticKind::kUnexpectedToken, {},
+                  StrCat("no StableHLO program, whose function `", options.entry,
+                         "` would be the entry computation (--entry)"));
+  }
   if (const std::optional<ProtoForm> form = DetectProto(text)) {
     return ParseProtoModule(*source, text, *form, options, sink, std::move(context));
   }
@@ -50,7 +55,9 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     mlir.max_literal_bytes = options.max_literal_bytes;
     const std::unique_ptr<mlir::Module> program = ParseStablehloProgram(source, text, mlir, sink);
     if (program == nullptr) return nullptr;
-    return stablehlo::ConvertToHlo(*program, {}, sink, std::move(context));
+    stablehlo::ConvertOptions convert;
+    convert.entry = options.entry;
+    return stablehlo::ConvertToHlo(*program, convert, sink, std::move(context));
   }
   const bool own_context = context == nullptr;
   if (own_context) context = std::make_shared<Context>();

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct ParseOptions {
   bool check_shapes_after_errors = false;
   // The text is a module quoted in the header of another.
   bool quoted_module = false;
+  // The function of a StableHLO program that becomes the entry computation; "": main. Others are read with a warning.
+  std::string entry;
   // Limits. Exceeding one is a diagnostic.
   int64_t max_nesting = 1 << 20;
   int64_t max_instructions = int64_t{1} << 28;

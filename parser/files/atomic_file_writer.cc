@@ -12,6 +12,8 @@
 #include <random>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/object.h"
+#include "parser/store/write_all.h"
 
 namespace hlokit {
 namespace {
@@ -48,21 +50,15 @@ std::string TemporaryName(const std::string& target) {
 
 }  // namespace
 
-int WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(n));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
 absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const std::string& path) {
   std::unique_ptr<AtomicFileWriter> file(new AtomicFileWriter);
   file->path_ = path;
+  if (IsStoreUrl(path)) {
+    absl::StatusOr<std::unique_ptr<ByteStore>> store = OpenObject(path);
+    if (!store.ok()) return store.status();
+    file->store_ = *std::move(store);
+    return file;
+  }
   struct stat info;
   const bool exists = stat(path.c_str(), &info) == 0;
   if (!exists && errno == ELOOP) return ErrnoStatus(path, errno);
@@ -85,10 +81,15 @@ absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const s
 }
 
 void AtomicFileWriter::Write(std::string_view bytes) {
-  if (error_ == 0) error_ = WriteAll(fd_, bytes);
+  if (store_ != nullptr) {
+    bytes_.append(bytes);
+  } else if (error_ == 0) {
+    error_ = WriteAll(fd_, bytes);
+  }
 }
 
 absl::Status AtomicFileWriter::Commit() {
+  if (store_ != nullptr) return store_->Put("", bytes_);
   if (error_ == 0 && temporary_.empty() && !target_.empty()) {
     temporary_ = TemporaryName(target_);
     const std::string open_file = StrCat("/proc/self/fd/", fd_);

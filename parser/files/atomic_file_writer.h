@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes files atomically: to a temporary file next to the target, renamed by Commit.
+// Writes files atomically: to a temporary file next to the target, renamed by Commit. A file in a remote store
+// (parser/store/store_url.h) is uploaded by Commit, whole.
 #ifndef HLOKIT_PARSER_FILES_ATOMIC_FILE_WRITER_H_
 #define HLOKIT_PARSER_FILES_ATOMIC_FILE_WRITER_H_
 
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "parser/store/byte_store.h"
 
 namespace hlokit {
 
@@ -16,7 +18,7 @@ namespace hlokit {
 class AtomicFileWriter {
  public:
   // Writes existing files that are not regular (a pipe, /dev/null) in place. Follows symbolic links, also to a file
-  // that does not exist yet, and keeps an existing file's permissions.
+  // that does not exist yet, and keeps an existing file's permissions. Of a remote store, finds the credentials.
   static absl::StatusOr<std::unique_ptr<AtomicFileWriter>> Open(const std::string& path);
 
   AtomicFileWriter(const AtomicFileWriter&) = delete;
@@ -31,15 +33,14 @@ class AtomicFileWriter {
  private:
   AtomicFileWriter() = default;
 
-  std::string path_;       // as given, for messages
-  std::string target_;     // with links resolved
-  std::string temporary_;  // empty: the file is written in place, or has no name yet
+  std::string path_;                  // as given, for messages
+  std::unique_ptr<ByteStore> store_;  // null: a local file
+  std::string bytes_;                 // for the store
+  std::string target_;                // with links resolved
+  std::string temporary_;             // empty: the file is written in place, or has no name yet
   int fd_ = -1;
   int error_ = 0;  // errno of the first failed write
 };
-
-// Writes all of `bytes` to a descriptor. Returns 0, or errno.
-int WriteAll(int fd, std::string_view bytes);
 
 }  // namespace hlokit
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/object.h"
 
 namespace hlokit {
 namespace {
@@ -57,6 +58,12 @@ class MemoryBytes : public ByteSource {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> ByteSource::Open(const std::string& path) {
+  if (IsStoreUrl(path)) {
+    constexpr uint64_t kMaxRemoteBytes = uint64_t{1} << 36;
+    absl::StatusOr<std::string> bytes = ReadObject(path, kMaxRemoteBytes);
+    if (!bytes.ok()) return bytes.status();
+    return OfMemory(*std::move(bytes));
+  }
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::NotFoundError(StrCat(path, ": ", strerror(errno)));
   struct stat info = {};

@@ -21,7 +21,8 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // Opens a regular file; others, which cannot be read at any position, are errors. Messages begin with the path.
+  // Opens a regular file; others, which cannot be read at any position, are errors. A file in a remote store is read
+  // whole. Messages begin with the path.
   static absl::StatusOr<std::shared_ptr<const ByteSource>> Open(const std::string& path);
   static std::shared_ptr<const ByteSource> OfMemory(std::string bytes);
 

@@ -13,6 +13,7 @@
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "ir/core/str_cat.h"
+#include "parser/store/object.h"
 
 namespace hlokit {
 namespace {
@@ -55,13 +56,11 @@ absl::StatusOr<std::string> Decompress(const std::string& compressed, uint64_t m
   return out;
 }
 
-}  // namespace
-
-absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
-                                                             FileContents contents) {
+// Reads a local file, or standard input.
+absl::StatusOr<std::string> ReadLocalFile(const std::string& path, const std::string& name, uint64_t max_bytes,
+                                          FileContents contents) {
   constexpr size_t kFirstBytes = 64, kBlock = 4096;
   const bool is_stdin = path == "-";
-  const std::string name = is_stdin ? "<stdin>" : path;
   const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return absl::NotFoundError(StrCat(path, ": ", strerror(errno)));
   std::string text;
@@ -102,6 +101,18 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& 
   if (!is_stdin) close(fd);
   if (!status.ok()) return status;
   text.resize(used);
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const SourceBuffer>> ReadFile(const std::string& path, uint64_t max_bytes,
+                                                             FileContents contents) {
+  const std::string name = path == "-" ? "<stdin>" : path;
+  absl::StatusOr<std::string> read =
+      IsStoreUrl(path) ? ReadObject(path, max_bytes) : ReadLocalFile(path, name, max_bytes, contents);
+  if (!read.ok()) return read.status();
+  std::string& text = *read;
   if (contents == FileContents::kModule && text.starts_with(kGzip)) {
     absl::StatusOr<std::string> plain = Decompress(text, max_bytes);
     if (!plain.ok())

@@ -7,6 +7,7 @@ namespace hlokit::mlir {
 OperationParser::Flow OperationParser::RunFormat() {
   const OpDefinition& definition = *op().definition;
   while (op().directive < definition.format.size()) {
+    if (op().directive == definition.tail && TakeKnownTail()) break;
     const Directive& directive = definition.format[op().directive];
     switch (directive.kind) {
       case Directive::Kind::kOptional:
@@ -233,7 +234,7 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
           list.push_back(ParseKeywordEnum("precision"));
           if (!list.back().valid()) return false;
           const std::string_view word = nodes.str(StringId(static_cast<uint32_t>(nodes.ints(list.back())[0])));
-          if (word != "DEFAULT" && word != "HIGH" && word != "HIGHEST") {
+          if (!IsPrecision(word)) {
             return ErrorCustom(
                 "failed to parse StableHLO_PrecisionAttr parameter 'value' which is to be a "
                 "`::mlir::stablehlo::Precision`");

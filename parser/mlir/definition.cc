@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parser/mlir/definition.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "ir/core/hashing.h"
@@ -155,6 +156,17 @@ void ReadFormat(std::string_view text, OpDefinition* op) {
     }
     op->format.push_back(directive);
   }
+  // Operands of operations with regions, and those in custom syntaxes, may stand anywhere.
+  if (!op->regions.empty()) return;
+  size_t tail = 0;
+  for (size_t i = 0; i < op->format.size(); ++i) {
+    if (op->format[i].kind == Kind::kOperand) tail = i + 1;
+  }
+  const bool plain =
+      std::all_of(op->format.begin(), op->format.begin() + static_cast<ptrdiff_t>(tail), [](const Directive& d) {
+        return d.kind == Kind::kOperand || d.kind == Kind::kLiteral || d.kind == Kind::kAttribute;
+      });
+  if (plain) op->tail = tail;
 }
 
 std::vector<OpDefinition> ReadTable() {

@@ -84,6 +84,9 @@ struct OpDefinition {
   bool variadic_regions = false;
   std::vector<ValueDefinition> results;
   std::vector<Directive> format;  // empty: only the generic form
+  // The directive before which all operands of the custom form stand; kNoTail: some stand elsewhere.
+  static constexpr size_t kNoTail = ~size_t{0};
+  size_t tail = kNoTail;
   CountRange operand_counts, result_counts, region_counts;
 
   const AttributeDefinition* FindAttribute(std::string_view name) const;
@@ -95,6 +98,8 @@ const OpDefinition* FindDefinition(std::string_view name);
 const std::vector<OpDefinition>& AllDefinitions();
 // Returns true for the dialects whose operations are all in the table.
 bool IsKnownDialect(std::string_view dialect);
+// Returns true for the values of #stablehlo<precision ...>.
+inline bool IsPrecision(std::string_view word) { return word == "DEFAULT" || word == "HIGH" || word == "HIGHEST"; }
 
 }  // namespace hlokit::mlir
 

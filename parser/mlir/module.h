@@ -48,6 +48,7 @@ struct Operation {
   uint32_t attribute_begin = 0, attribute_count = 0;
   uint32_t region_begin = 0, region_count = 0;
   uint32_t successor_begin = 0, successor_count = 0;
+  OperationId same_as;  // an earlier operation with equal attributes and types, and the same list of attributes
   NodeId location;      // invalid: none in the text
   uint32_t offset = 0;  // of the name in the source
   uint32_t name_size = 0;

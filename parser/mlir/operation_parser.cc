@@ -117,6 +117,7 @@ OperationParser::Flow OperationParser::Resume() {
 OperationParser::Flow OperationParser::GenericHead() {
   if (!in_.Expect('(', "before operands")) return Flow::kError;
   if (!in_.TryConsume(')') && (!ParseOperands(true) || !in_.Expect(')', "after operands"))) return Flow::kError;
+  if (TakeKnownTail()) return Flow::kDone;
   if (in_.Peek() == '[' && !ParseSuccessors()) return Flow::kError;
   if (in_.TryConsume('<')) {
     const size_t first = attributes_.size();
@@ -149,6 +150,9 @@ OperationParser::Flow OperationParser::GenericTail() {
 
 bool OperationParser::FinishOperation(bool with_location) {
   OpenOperation& current = op();
+  const OperationId id(static_cast<uint32_t>(m_.operations.size()));
+  const bool same = current.same_as.valid();
+  const bool record = !same && TailEndsHere();
   NodeId location;
   if (with_location && in_.Peek() == 'l' && in_.PeekWord() == "loc" && !ParseLocation(&location)) return false;
   const size_t operands = operands_.size() - current.operands;
@@ -167,7 +171,7 @@ bool OperationParser::FinishOperation(bool with_location) {
   made.offset = current.offset;
   made.name_size = current.name_size;
   made.location = location;
-  const OperationId id(static_cast<uint32_t>(m_.operations.size()));
+  made.same_as = current.same_as;
   made.operand_begin = static_cast<uint32_t>(m_.operands.size());
   made.operand_count = static_cast<uint32_t>(operands);
   for (size_t i = 0; i < operands; ++i) {
@@ -180,12 +184,18 @@ bool OperationParser::FinishOperation(bool with_location) {
     }
     m_.operands.push_back(use.value);
   }
-  made.attribute_begin = static_cast<uint32_t>(m_.attributes.size());
-  made.attribute_count = static_cast<uint32_t>(attributes_.size() - current.attributes);
-  const auto first = attributes_.begin() + static_cast<std::ptrdiff_t>(current.attributes);
-  std::sort(first, attributes_.end(),
-            [&](const Attribute& a, const Attribute& b) { return m_.nodes.str(a.name) < m_.nodes.str(b.name); });
-  m_.attributes.insert(m_.attributes.end(), first, attributes_.end());
+  if (same) {
+    const Operation& other = m_.op(current.same_as);
+    made.attribute_begin = other.attribute_begin;
+    made.attribute_count = other.attribute_count;
+  } else {
+    made.attribute_begin = static_cast<uint32_t>(m_.attributes.size());
+    made.attribute_count = static_cast<uint32_t>(attributes_.size() - current.attributes);
+    const auto first = attributes_.begin() + static_cast<std::ptrdiff_t>(current.attributes);
+    std::sort(first, attributes_.end(),
+              [&](const Attribute& a, const Attribute& b) { return m_.nodes.str(a.name) < m_.nodes.str(b.name); });
+    m_.attributes.insert(m_.attributes.end(), first, attributes_.end());
+  }
   made.region_begin = static_cast<uint32_t>(m_.region_lists.size());
   made.region_count = static_cast<uint32_t>(region_list_.size() - current.regions);
   for (size_t i = current.regions; i < region_list_.size(); ++i) {
@@ -196,9 +206,11 @@ bool OperationParser::FinishOperation(bool with_location) {
   made.successor_count = static_cast<uint32_t>(current.successors.size());
   m_.successors.insert(m_.successors.end(), current.successors.begin(), current.successors.end());
   made.result_begin = static_cast<uint32_t>(m_.values.size());
-  made.result_count = static_cast<uint32_t>(result_types_.size() - current.result_types);
+  made.result_count =
+      same ? m_.op(current.same_as).result_count : static_cast<uint32_t>(result_types_.size() - current.result_types);
   for (uint32_t i = 0; i < made.result_count; ++i) {
-    m_.values.push_back({result_types_[current.result_types + i], NodeId(), id, BlockId(), i});
+    const NodeId type = same ? m_.type(m_.result(m_.op(current.same_as), i)) : result_types_[current.result_types + i];
+    m_.values.push_back({type, NodeId(), id, BlockId(), i});
   }
   // Into the block.
   OpenRegion& region = regions_.back();
@@ -217,6 +229,9 @@ bool OperationParser::FinishOperation(bool with_location) {
   }
   block.last = id;
   m_.operations.push_back(made);
+  if (record && known_tails_.Find(current.tail, current.tail_kind) == nullptr) {
+    known_tails_.Set(current.tail, current.tail_kind, {id});
+  }
   // The names of results.
   uint64_t named = 0;
   for (size_t i = current.results; i < results_.size(); ++i) named += results_[i].count;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "parser/core/text_cache.h"
 #include "parser/mlir/cursor.h"
 #include "parser/mlir/module.h"
 #include "parser/mlir/node_parser.h"
@@ -55,6 +56,10 @@ class OperationParser {
     int state = 0;         // where a custom syntax goes on
     int64_t number = 0;    // for custom syntaxes
     bool has_types = false;
+    OperationId same_as;       // whose attributes and types these are
+    std::string_view tail;     // the text after the operands, to the end of the line or the location
+    uint32_t tail_kind = 0;    // in known_tails_
+    size_t tail_operands = 0;  // on the stack where the tail begins
     std::vector<BlockId> successors;
     std::vector<PendingArgument> names;  // of the arguments of all regions
   };
@@ -97,6 +102,12 @@ class OperationParser {
   Flow GenericTail();
   // Adds the operation to its block. `with_location`: a location may follow.
   bool FinishOperation(bool with_location = true);
+  // ---- operation_tail.cc ----
+  // Reads the text after the operands if it is that of an earlier operation whose operands have the same types.
+  bool TakeKnownTail();
+  // Returns true if the text after the operands ends where the cursor is, so that others may take it.
+  bool TailEndsHere();
+
   bool ParseOperand();
   // `%a, %b`: up to what is not an operand. `required`: at least one.
   bool ParseOperands(bool required);
@@ -172,6 +183,10 @@ class OperationParser {
     return in_.ErrorHere(StrCat("custom op '", m_.nodes.str(op().name), "' ", message));
   }
 
+  struct KnownTail {
+    OperationId operation;
+  };
+
   Cursor in_;
   Module& m_;
   NodeParser nodes_;
@@ -185,7 +200,8 @@ class OperationParser {
   std::vector<NodeId> operand_types_;
   std::vector<NodeId> result_types_;
   std::vector<PendingArgument> arguments_;
-  bool has_arguments_ = false;           // the pending region has a block even if empty
+  bool has_arguments_ = false;  // the pending region has a block even if empty
+  TextCache<KnownTail, 1 << 12> known_tails_;
   std::vector<StringId> names_by_row_;   // of operations, by OpDefinition::row
   std::vector<Definition> numbered_;     // of names that are numbers, as most are
   std::vector<Definition> definitions_;  // of others, by StringId

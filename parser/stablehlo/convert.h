@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// StableHLO -> HLO, as XLA's converter makes it. The entry computation is `@main`; functions that cannot be reached
-// from it are not converted. A type, attribute or operation that HLO has no place for is a diagnostic that names it.
+// StableHLO -> HLO, as XLA's converter makes it. The entry computation is `@main`, or another function that the caller
+// names; functions that cannot be reached from it are not converted. A type, attribute or operation that HLO has no place for is a diagnostic that names it.
 #ifndef HLOKIT_PARSER_STABLEHLO_CONVERT_H_
 #define HLOKIT_PARSER_STABLEHLO_CONVERT_H_
 
 #include <memory>
+#include <string>
 
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
@@ -13,8 +14,13 @@
 namespace hlokit::stablehlo {
 
 struct ConvertOptions {
+  std::string entry;            // the function that becomes the entry, with or without @; "": main
   bool return_tuple = false;    // the result is always a tuple
   bool use_tuple_args = false;  // the parameters are one tuple
+  // As XLA's own translator writes it: constants that branches and loops use from outside are passed to them,
+  // operations without a location get their place in the file, elements of results their frontend attributes, and
+  // values with the sharding of a result are instructions of their own.
+  bool as_xla = false;
 };
 
 // Returns null after errors.

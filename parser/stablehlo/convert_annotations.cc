@@ -64,6 +64,8 @@ InstructionId Converter::Element(InstructionId tuple, int64_t index) {
   const ListId sharding = ShardingOf(tuple);
   const Instruction element = module_->instruction(made);
   const bool fresh = element.opcode() == Opcode::kGetTupleElement && element.operand(0).id() == tuple;
+  const std::optional<uint32_t> frontend = module_->instruction(tuple).payload(Attr::kFrontendAttributes);
+  if (fresh && options_.as_xla && frontend) module_->SetAttr(made, Attr::kFrontendAttributes, *frontend);
   if (!fresh || !sharding.valid() || !IsTupleSharding(context(), sharding) || ShardingOf(made).valid()) return made;
   // Only of flat tuples is the i-th leaf the i-th element.
   const Shape shape = shape_of(tuple);
@@ -226,6 +228,7 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
 }
 
 absl::Status Converter::Annotate(const Op& op, InstructionId id) {
+  SetKeptAttributes(op, id);
   KeptAttributes kept;
   const bool custom_call = nodes().str(op.name) == "stablehlo.custom_call";
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
@@ -242,6 +245,8 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
       status = SetFrontend(id, attribute.value);
     } else if (name == kBackendConfig && kind == NodeKind::kString) {
       module_->SetAttr(id, Attr::kBackendConfig, context().strings.Intern(nodes().text(attribute.value)).value);
+    } else if (name.starts_with("hlokit.") || name == "xla_shape") {
+      // Taken by the conversion.
     } else if (custom_call || (name != "mhlo.attributes" && name != "mhlo.version")) {
       Keep(name, attribute.value, &kept);
     }

@@ -3,6 +3,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -30,9 +31,13 @@ absl::Status Converter::ConvertConditional(const Op& op) {
 }
 
 absl::Status Converter::ConvertWhile(const Op& op) {
-  std::vector<InstructionId> state = operands(op);
+  const InstructionId whole = frame().captures[0].empty() ? WholeOf(op) : InstructionId();
+  if (!whole.valid()) {
+    for (mlir::ValueId value : program_.operands_of(op)) Materialize(value);
+  }
+  std::vector<InstructionId> state = whole.valid() ? std::vector<InstructionId>(op.operand_count, whole) : operands(op);
   for (mlir::ValueId value : frame().captures[0]) state.push_back(values_[value.value]);
-  const InstructionId init = state.size() == 1 ? state[0] : b().MakeTuple(state);
+  const InstructionId init = whole.valid() ? whole : state.size() == 1 ? state[0] : b().MakeTuple(state);
   const Result loop = b().Add(Opcode::kWhile, {init},
                               {Builder::Calls(Attr::kCondition, callee(1)), Builder::Calls(Attr::kBody, callee(0))});
   const ListId sharding = ShardingOf(module_->computation(callee(0)).parameter(0).id());
@@ -57,6 +62,12 @@ absl::Status Converter::ConvertCall(const Op& op) {
       attrs.push_back(String(Attr::kBackendConfig, nodes().text(config)));
     }
   }
+  if (KeptOpcode(op) == Opcode::kFusion) {
+    attrs[0] = Builder::Calls(Attr::kCalls, called);
+    // Its kind is among the attributes that are read later, and required.
+    attrs.push_back({Attr::kFusionKind, 0});
+    return EmitTuple(op, Opcode::kFusion, operands(op), attrs);
+  }
   return EmitTuple(op, Opcode::kCall, operands(op), attrs);
 }
 
@@ -79,9 +90,21 @@ absl::Status Converter::ConvertComposite(const Op& op) {
       {Builder::Calls(Attr::kToApply, called), {Attr::kIsComposite, 1}, {Attr::kFrontendAttributes, list.value}});
 }
 
-absl::Status Converter::ConvertTuple(const Op& op) { return SetResult(op, b().MakeTuple(operands(op))); }
+absl::Status Converter::ConvertTuple(const Op& op) {
+  if (Attribute(op, kOperand).valid()) return absl::OkStatus();
+  const InstructionId whole = WholeOf(op);
+  if (whole.valid()) {
+    Bind(program_.result(op), whole);
+    return absl::OkStatus();
+  }
+  return SetResult(op, b().MakeTuple(operands(op)));
+}
 
 absl::Status Converter::ConvertGetTupleElement(const Op& op) {
+  if (Attribute(op, kWhole).valid()) {
+    BindElement(program_.result(op), operand(op, 0), IntOf(op, "index"));
+    return absl::OkStatus();
+  }
   return Emit(op, Opcode::kGetTupleElement, operands(op), {Int(Attr::kIndex, IntOf(op, "index"))});
 }
 
@@ -122,6 +145,19 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
   const Computation body = module_->computation(callee(0));
   const Instruction work = WorkOf(body);
   const auto count = static_cast<int64_t>(op.operand_count);
+  const Shape known = ReadShape(StringOf(op, "xla_shape"));
+  const Opcode opcode = KeptOpcode(op);
+  if (opcode == Opcode::kCopyStart) {
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(Opcode::kCopyStart, operands(op), {}, known));
+  }
+  if (opcode == Opcode::kAsyncStart) {
+    std::vector<Shape> inputs;
+    for (InstructionId id : operands(op)) inputs.push_back(shape_of(id));
+    const Shape whole[] = {shapes().Tuple(inputs), body.root().shape()};
+    return SetResult(op, b().Add(Opcode::kAsyncStart, operands(op), {Builder::Calls(Attr::kCalls, callee(0))},
+                                 known.valid() ? known : shapes().Tuple(whole)));
+  }
   if (!work.valid() || work.operand_count() != count || body.parameter_count() != count) {
     return Error(op, "has a region that is not one operation on its arguments");
   }
@@ -140,17 +176,20 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
   Attrs attrs;
   for (const AttrValue& value : work.attrs()) attrs.push_back(value);
   if (work.opcode() == Opcode::kAllReduce) {
-    return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, work.shape()));
+    const Shape shape = known.valid() ? known : work.shape();
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, shape));
   }
   if (work.opcode() == Opcode::kAllGather || work.opcode() == Opcode::kCollectivePermute) {
     const Opcode start =
         work.opcode() == Opcode::kAllGather ? Opcode::kAllGatherStart : Opcode::kCollectivePermuteStart;
-    return SetResult(op, b().Add(start, inputs, attrs, shapes().Tuple(pair)));
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(start, inputs, attrs, known.valid() ? known : shapes().Tuple(pair)));
   }
   // Any other one keeps its computation, whose parameters are the operands as they are given.
   shapes_in.clear();
   for (InstructionId id : operands(op)) shapes_in.push_back(shape_of(id));
-  const Shape whole[] = {shapes().Tuple(shapes_in), work.shape(), shapes().Scalar(ElementType::kS32)};
+  const Shape whole[] = {shapes().Tuple(shapes_in), work.shape()};
   return SetResult(
       op, b().Add(Opcode::kAsyncStart, operands(op), {Builder::Calls(Attr::kCalls, callee(0))}, shapes().Tuple(whole)));
 }
@@ -161,7 +200,8 @@ absl::Status Converter::ConvertAsyncDone(const Op& op) {
       {Opcode::kAllGatherStart, Opcode::kAllGatherDone},
       {Opcode::kAllReduceStart, Opcode::kAllReduceDone},
       {Opcode::kCollectivePermuteStart, Opcode::kCollectivePermuteDone},
-      {Opcode::kAsyncStart, Opcode::kAsyncDone}};
+      {Opcode::kAsyncStart, Opcode::kAsyncDone},
+      {Opcode::kCopyStart, Opcode::kCopyDone}};
   for (const auto& [from, to] : kDone) {
     if (start.opcode() == from) return EmitTuple(op, to, operands(op));
   }

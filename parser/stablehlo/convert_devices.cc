@@ -16,6 +16,13 @@ std::vector<InstructionId> Converter::TupledOperands(const Op& op) {
 
 absl::Status Converter::ConvertAllGather(const Op& op) {
   const int64_t dimension[] = {IntOf(op, "all_gather_dim")};
+  for (size_t i = 0; i < op.result_count; ++i) {
+    // The number of parts follows from the sizes.
+    absl::StatusOr<Shape> shape = ResultShape(op, i);
+    if (!shape.ok()) return shape.status();
+    const bool known = shape->IsArray() && dimension[0] >= 0 && dimension[0] < shape->rank();
+    if (known && shape->is_unbounded(dimension[0])) return ConvertNone(op);
+  }
   Attrs attrs = {List(Attr::kDimensions, dimension),
                  {Attr::kUseGlobalDeviceIds, IntOf(op, "use_global_device_ids") != 0}};
   if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;

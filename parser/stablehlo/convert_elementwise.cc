@@ -63,10 +63,12 @@ absl::Status Converter::ConvertConstant(const Op& op) {
   // A constant of a type that only shapes of dynamic operations have is read where it is used.
   const NodeId type = program_.type(program_.result(op));
   const bool tensor = nodes().kind(type) == NodeKind::kTensorType;
-  if (!tensor || nodes().kind(nodes().child(type, 0)) == NodeKind::kIndexType) return absl::OkStatus();
+  if (!tensor || nodes().kind(nodes().child(type, 0)) == NodeKind::kIndexType) {
+    return used_[program_.result(op).value] == 0 ? Error(op, "result #0 type is not supported") : absl::OkStatus();
+  }
   absl::StatusOr<Shape> shape = ShapeOfType(type);
   if (!shape.ok()) return shape.status();
-  return SetResult(op, MakeConstant(Attribute(op, "value"), *shape));
+  return SetResult(op, MakeConstant(Attribute(op, "value"), LaidOut(op, *shape)));
 }
 
 absl::Status Converter::ConvertConstantLike(const Op& op) {

@@ -26,11 +26,7 @@ absl::Status Converter::ConvertHeader() {
     }
     AddModuleFrontend(kMlirModuleAttributes, TextOf(kept));
   }
-  EntryLayout layout;
-  const Computation entry = module_->entry();
-  for (int64_t i = 0; i < entry.parameter_count(); ++i) layout.parameters.push_back(entry.parameter(i).shape());
-  layout.result = entry.root().shape();
-  header.entry_layout = std::move(layout);
+  SetEntryLayout(program_.op(functions_.at("main")));
   return absl::OkStatus();
 }
 
@@ -67,7 +63,11 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
       header.input_output_alias.push_back(made);
     }
     SortAliases();
-  } else {
+  } else if (kind == NodeKind::kArray && nodes().child_count(value) == 0 && key == "mhlo.cross_program_prefetches") {
+    // XLA writes these attributes for every module.
+  } else if ((key == "mhlo.is_dynamic" || key == "mhlo.use_auto_spmd_partitioning") && number.value_or(1) == 0) {
+    // Likewise.
+  } else if (!key.starts_with("mhlo.xla_entry_computation_")) {
     Keep(key, value, kept);
   }
   return absl::OkStatus();
@@ -77,7 +77,8 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
 void Converter::KeepFunctionAttributes(const Op& function) {
   KeptAttributes own;
   for (const mlir::Attribute& attribute : program_.attributes_of(function)) {
-    if (!attribute.inherent) Keep(nodes().str(attribute.name), attribute.value, &own);
+    if (attribute.inherent || nodes().str(attribute.name).starts_with("hlokit.")) continue;
+    Keep(nodes().str(attribute.name), attribute.value, &own);
   }
   AddModuleFrontend(kMlirFunctionAttributes, TextOf(own));
   const NodeId list = Attribute(function, "res_attrs");
@@ -127,7 +128,11 @@ absl::Status Converter::ResultAttributes(const Op& function) {
   }
   if (!any) return absl::OkStatus();
   const Instruction instruction = module_->instruction(root);
-  if (leaves.size() != 1 || options_.return_tuple) {
+  if (leaves.size() == 1 && options_.as_xla && !options_.return_tuple) {
+    frames_.push_back({FrameKind::kFunction, module_->entry().id(), {}, {}, {}, {}, {}, {}, true});
+    module_->SetRoot(module_->entry().id(), ShardedResult(root, leaves[0]));
+    frames_.pop_back();
+  } else if (leaves.size() != 1 || options_.return_tuple) {
     if (instruction.opcode() == Opcode::kTuple) ShardTuple(root, leaves);
   } else if (instruction.opcode() != Opcode::kParameter && !ShardingOf(root).valid()) {
     module_->SetAttr(root, Attr::kSharding, leaves[0].value);
@@ -185,10 +190,78 @@ std::string Converter::CleanName(std::string_view text) {
   return cleaned;
 }
 
+void Converter::AddAlias(int64_t parameter, absl::Span<const int64_t> index, int64_t output, size_t results) {
+  const int64_t element[] = {output};
+  InputOutputAlias alias;
+  alias.output_index = context().lists.Intern(results > 1 || options_.return_tuple ? absl::Span<const int64_t>(element)
+                                                                                   : absl::Span<const int64_t>());
+  alias.parameter = parameter;
+  alias.parameter_index = context().lists.Intern(index);
+  module_->header().input_output_alias.push_back(alias);
+}
+
+// A flag for each array of a parameter, if the attribute says them.
+std::optional<Converter::Ints> Converter::ReplicationOf(std::string_view key, NodeId value, Shape shape) const {
+  if (key == "mhlo.parameter_replication" && nodes().kind(value) == NodeKind::kArray) {
+    return nodes().Integers(value);
+  }
+  const bool same = key == "mhlo.is_same_data_across_replicas";
+  if (!same || nodes().IntegerValue(value).value_or(0) == 0 || shape.leaf_count() > kMaxLeaves) return std::nullopt;
+  return Ints(static_cast<size_t>(shape.leaf_count()), 1);
+}
+
+// Of main, whose arguments are the elements of one parameter.
+absl::Status Converter::TupledArgumentAttributes(const Op& function, NodeId list) {
+  const InstructionId parameter = module_->computation(frame().computation).parameter(0).id();
+  const Shape tuple = shape_of(parameter);
+  const NodeId type = Attribute(function, "function_type");
+  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  std::vector<ListId> leaves;
+  Ints replication;
+  bool any_replication = false, any_sharding = false;
+  for (int64_t i = 0; i < tuple.tuple_size(); ++i) {
+    const NodeId attributes =
+        static_cast<size_t>(i) < nodes().child_count(list) ? nodes().child(list, static_cast<size_t>(i)) : NodeId();
+    std::optional<Ints> flags;
+    leaves.emplace_back();
+    if (attributes.valid() && nodes().kind(attributes) == NodeKind::kDictionary) {
+      const Ints names(nodes().ints(attributes).begin(), nodes().ints(attributes).end());
+      for (size_t k = 0; k < names.size(); ++k) {
+        const std::string_view key = nodes().str(StringId(static_cast<uint32_t>(names[k])));
+        const NodeId value = nodes().child(attributes, k);
+        if (key == "mhlo.sharding" || key == "sdy.sharding") {
+          absl::StatusOr<ListId> sharding = ReadShardingText(nodes().text(value));
+          if (!sharding.ok())
+            return Error(function, StrCat("argument ", i, " ", std::string(sharding.status().message())));
+          leaves.back() = *sharding;
+          any_sharding = true;
+        } else if (key == "tf.aliasing_output" && nodes().IntegerValue(value)) {
+          const int64_t index[] = {i};
+          AddAlias(0, index, *nodes().IntegerValue(value), results);
+        } else if (key == "jax.buffer_donor" && nodes().IntegerValue(value).value_or(0) != 0) {
+          const int64_t index[] = {i};
+          module_->header().buffer_donor.push_back({0, context().lists.Intern(index)});
+        } else if (!flags) {
+          flags = ReplicationOf(key, value, tuple.element(i));
+        }
+      }
+    }
+    const int64_t arrays = std::min(tuple.element(i).leaf_count(), kMaxLeaves);
+    any_replication = any_replication || flags;
+    const Ints found = flags.value_or(Ints(static_cast<size_t>(arrays), 0));
+    replication.insert(replication.end(), found.begin(), found.end());
+  }
+  if (any_replication) module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(replication));
+  if (any_sharding) ShardTuple(parameter, leaves);
+  SortAliases();
+  return absl::OkStatus();
+}
+
 absl::Status Converter::ArgumentAttributes(const Op& function) {
   const NodeId list = Attribute(function, "arg_attrs");
-  if (!list.valid() || nodes().kind(list) != NodeKind::kArray || options_.use_tuple_args) return absl::OkStatus();
-  const bool main = frames_.size() == 1;
+  if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
+  const bool main = frame().function == main_;
+  if (main && options_.use_tuple_args) return TupledArgumentAttributes(function, list);
   const NodeId type = Attribute(function, "function_type");
   const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
   for (size_t i = 0; i < nodes().child_count(list); ++i) {
@@ -211,19 +284,13 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
       } else if (key == "mhlo.frontend_attributes" && nodes().kind(value) == NodeKind::kDictionary) {
         status = SetFrontend(parameter, value);
       } else if (main && key == "tf.aliasing_output" && nodes().IntegerValue(value)) {
-        InputOutputAlias alias;
-        const int64_t output[] = {*nodes().IntegerValue(value)};
-        alias.output_index = context().lists.Intern(
-            results > 1 || options_.return_tuple ? absl::Span<const int64_t>(output) : absl::Span<const int64_t>());
-        alias.parameter = static_cast<int64_t>(i);
-        alias.parameter_index = context().lists.Intern({});
-        module_->header().input_output_alias.push_back(alias);
+        AddAlias(static_cast<int64_t>(i), {}, *nodes().IntegerValue(value), results);
       } else if (main && key == "jax.buffer_donor" && nodes().IntegerValue(value).value_or(0) != 0) {
         module_->header().buffer_donor.push_back({static_cast<int64_t>(i), context().lists.Intern({})});
-      } else if (key == "mhlo.parameter_replication" && nodes().kind(value) == NodeKind::kArray) {
-        if (const std::optional<Ints> flags = nodes().Integers(value)) {
-          module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(*flags));
-        }
+      } else if (const std::optional<Ints> flags = ReplicationOf(key, value, shape_of(parameter))) {
+        module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(*flags));
+      } else if (key == kShape && nodes().kind(value) == NodeKind::kString) {
+        // Taken for the parameter.
       } else {
         Keep(key, value, &kept);
       }
@@ -294,6 +361,22 @@ int64_t Converter::StackFrameOf(NodeId location) {
     }
   }
   return parent;
+}
+
+MetadataId Converter::MetadataOfPlace(const Op& op) {
+  if (program_.source == nullptr || op.offset > program_.source->text().size()) return {};
+  const std::string_view text = program_.source->text();
+  // Operations come in the order of the text, but for those of functions.
+  if (op.offset < place_.first) place_ = {0, 1};
+  for (; place_.first < op.offset; ++place_.first) place_.second += text[place_.first] == '\n' ? 1 : 0;
+  const size_t newline = op.offset == 0 ? std::string_view::npos : text.rfind('\n', op.offset - 1);
+  Metadata metadata;
+  metadata.source_file = context().strings.Intern(program_.source->name());
+  metadata.source_line = place_.second;
+  metadata.source_column = static_cast<int64_t>(op.offset - (newline == std::string_view::npos ? 0 : newline + 1)) + 1;
+  metadata.source_end_line = metadata.source_line;
+  metadata.source_end_column = metadata.source_column + static_cast<int64_t>(op.name_size);
+  return context().metadata.Intern(metadata);
 }
 
 // The outermost names become the op_name, a file position without a name around it the source; frames the stack frame.

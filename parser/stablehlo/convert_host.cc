@@ -103,7 +103,9 @@ absl::Status Converter::ConvertRecv(const Op& op) {
   if (absl::Status status = AnnotateTransfer(op, *done); !status.ok()) return status;
   if (data.size() == 1) {
     Bind(program_.result(op, 0), Element(*done, 0));
-  } else if (!data.empty()) {
+  } else if (data.empty()) {
+    if (options_.as_xla) Element(*done, 0);
+  } else {
     const InstructionId tuple = Element(*done, 0);
     for (size_t i = 0; i < data.size(); ++i) {
       Bind(program_.result(op, i), Element(tuple, static_cast<int64_t>(i)));
@@ -240,6 +242,12 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
   // A pinned value, and a buffer that is released, are the operand itself.
   const bool same = target == "Pin" || target == "Unpin";
   if (same && !aliases.valid()) attrs.push_back(List(Attr::kOutputToOperandAliasing, Ints{0, 0, 0}));
+  // The value of one result may be a tuple that xla_shape says.
+  const Shape whole = op.result_count == 1 && !shape->IsTuple() ? ReadShape(StringOf(op, "xla_shape")) : Shape();
+  if (whole.valid() && whole.IsTuple() && whole.tuple_size() == 1 &&
+      whole.element(0).WithoutLayout() == shape->WithoutLayout()) {
+    return SetResults(op, b().Add(Opcode::kCustomCall, operands(op), attrs, whole), /*always_tuple=*/true);
+  }
   return SetResults(op, b().Add(Opcode::kCustomCall, operands(op), attrs, *shape));
 }
 

@@ -54,15 +54,18 @@ absl::Status Converter::ConvertBroadcastInDim(const Op& op) {
     middle[static_cast<size_t>(to)] = size;
   }
   if (!grows) return Emit(op, Opcode::kBroadcast, {input}, {List(Attr::kDimensions, *dimensions)});
-  // A dimension of size 1 that grows is no HLO broadcast: it is dropped by a reshape and comes back by a broadcast.
+  // A dimension of size 1 that grows is no HLO broadcast: it is in its place first, dropped by a reshape, and comes
+  // back by a broadcast.
+  const Result placed = b().Add(Opcode::kBroadcast, {input}, {List(Attr::kDimensions, *dimensions)},
+                                shapes().Array(in.element_type(), middle));
+  if (!placed.ok()) return SetResult(op, placed);
   Ints kept, kept_sizes;
-  for (size_t i = 0; i < dimensions->size(); ++i) {
-    const int64_t to = (*dimensions)[i];
-    if (in.dim(static_cast<int64_t>(i)) == 1 && shape->dim(to) != 1) continue;
-    kept.push_back(to);
-    kept_sizes.push_back(in.dim(static_cast<int64_t>(i)));
+  for (size_t i = 0; i < middle.size(); ++i) {
+    if (middle[i] != shape->dim(static_cast<int64_t>(i))) continue;
+    kept.push_back(static_cast<int64_t>(i));
+    kept_sizes.push_back(middle[i]);
   }
-  const Result reshaped = b().Reshape(input, kept_sizes);
+  const Result reshaped = b().Reshape(*placed, kept_sizes);
   if (!reshaped.ok()) return SetResult(op, reshaped);
   return Emit(op, Opcode::kBroadcast, {*reshaped}, {List(Attr::kDimensions, kept)});
 }
@@ -93,7 +96,7 @@ absl::Status Converter::ConvertReshape(const Op& op) {
     }
     return Emit(op, Opcode::kDynamicReshape, inputs);
   }
-  return Emit(op, Opcode::kReshape, {operand(op, 0)});
+  return Emit(op, KeptOpcode(op) == Opcode::kBitcast ? Opcode::kBitcast : Opcode::kReshape, {operand(op, 0)});
 }
 
 absl::Status Converter::ConvertTranspose(const Op& op) {
@@ -238,12 +241,17 @@ absl::Status Converter::ConvertDimensionSize(const Op& op) {
 
 absl::Status Converter::ConvertSetDimensionSize(const Op& op) {
   const int64_t dimension[] = {IntOf(op, "dimension")};
-  // A size equal to the bound makes the dimension static again: the declared shape would not agree with the rule.
   absl::StatusOr<Shape> shape = ResultShape(op);
   if (!shape.ok()) return shape.status();
-  const bool bounded = shape->has_dynamic_dims() && !shape->has_unbounded_dims();
+  // A constant size equal to the bound makes the dimension static; otherwise the rule says the shape, if the program
+  // has it static.
+  const Shape from = shape_of(operand(op, 0));
+  const std::optional<Ints> size = ConstantInts(program_.operands_of(op)[1]);
+  const bool whole = from.IsArray() && dimension[0] >= 0 && dimension[0] < from.rank() && size && size->size() == 1 &&
+                     (*size)[0] == from.dim(dimension[0]);
+  const bool known = !shape->has_unbounded_dims() && (whole || shape->has_dynamic_dims());
   return SetResult(op, b().Add(Opcode::kSetDimensionSize, operands(op), {List(Attr::kDimensions, dimension)},
-                               bounded ? *shape : Shape()));
+                               known ? *shape : Shape()));
 }
 
 absl::Status Converter::ConvertTorchIndexSelect(const Op& op) {

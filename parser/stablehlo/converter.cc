@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -88,12 +90,13 @@ absl::Status Converter::ConvertNone(const Op& op) { return Error(op, "can't be t
 
 // ---- functions ----
 
-bool Converter::FindFunctions() {
+void Converter::FindFunctions() {
   const auto collect = [&](mlir::RegionId region) {
     for (mlir::BlockId block = program_.block(region); block.valid(); block = program_.blocks[block.value].next) {
       for (mlir::OperationId id = program_.blocks[block.value].first; id.valid(); id = program_.op(id).next) {
         if (program_.name(id) != "func.func") continue;
         functions_.emplace(std::string(StringOf(program_.op(id), "sym_name")), id);
+        if (Attribute(program_.op(id), kUncalled).valid()) uncalled_.push_back(id);
       }
     }
   };
@@ -108,26 +111,38 @@ bool Converter::FindFunctions() {
       break;
     }
   }
-  return functions_.contains("main");
+}
+
+void Converter::ReportNoEntry(std::string_view entry) {
+  // In order of names.
+  std::vector<std::string> names;
+  for (const auto& [name, function] : functions_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  const SourceRange range = root_.valid() ? program_.range(program_.op(root_)) : SourceRange{};
+  if (!options_.entry.empty()) {
+    sink_->Error(DiagnosticKind::kUndefinedComputation, range, StrCat("there is no function `", entry, "`"),
+                 DidYouMean(entry, {names.begin(), names.end()}));
+    return;
+  }
+  constexpr size_t kMaxNamed = 3;
+  std::string hint;
+  for (size_t k = 0; k < std::min(names.size(), kMaxNamed); ++k) StrAppend(&hint, k == 0 ? "" : ", ", "@", names[k]);
+  if (names.size() > kMaxNamed) hint += ", ...";
+  if (names.size() == 1) hint = StrCat("there is ", hint, "; --entry=", names[0], " makes it the entry computation");
+  if (names.size() > 1) hint = StrCat("there are ", hint, "; --entry=NAME chooses the entry computation");
+  sink_->Error(DiagnosticKind::kUndefinedComputation, range, "conversion requires module with `main` function", hint);
 }
 
 std::unique_ptr<Module> Converter::Run() {
-  if (!FindFunctions()) {
-    // In order of names.
-    constexpr size_t kMaxNamed = 3;
-    std::vector<std::string> names;
-    for (const auto& [name, function] : functions_) names.push_back(name);
-    std::sort(names.begin(), names.end());
-    std::string hint;
-    for (size_t k = 0; k < std::min(names.size(), kMaxNamed); ++k) StrAppend(&hint, k == 0 ? "" : ", ", "@", names[k]);
-    if (names.size() > kMaxNamed) hint += ", ...";
-    if (!hint.empty()) hint = StrCat("there is ", hint, "; rename the function to translate to @main");
-    sink_->Error(DiagnosticKind::kUndefinedComputation,
-                 root_.valid() ? program_.range(program_.op(root_)) : SourceRange{},
-                 "conversion requires module with `main` function", hint);
+  FindFunctions();
+  std::string_view entry = options_.entry.empty() ? std::string_view("main") : options_.entry;
+  if (entry.starts_with('@')) entry.remove_prefix(1);
+  const auto found = functions_.find(std::string(entry));
+  if (found == functions_.end()) {
+    ReportNoEntry(entry);
     return nullptr;
   }
-  const mlir::OperationId main = functions_.at("main");
+  const mlir::OperationId main = main_ = found->second;
   absl::Status status = FindMeshes();
   if (status.ok()) status = OpenFunction(main);
   SourceRange range = program_.range(program_.op(main));
@@ -136,6 +151,8 @@ std::unique_ptr<Module> Converter::Run() {
     const mlir::OperationId at = frame().op;
     if (at.valid()) range = program_.range(program_.op(at));
     status = Step();
+    SetSources(range.offset);
+    if (status.ok() && frames_.empty()) status = OpenUncalled();
   }
   if (status.ok()) status = ConvertHeader();
   if (status.ok()) status = ResultAttributes(program_.op(main));
@@ -177,6 +194,39 @@ std::unique_ptr<Module> Converter::Run() {
   return std::move(module_);
 }
 
+void Converter::SetSources(uint32_t offset) {
+  for (; placed_ < module_->instruction_id_bound(); ++placed_) {
+    const InstructionId id(placed_);
+    if (module_->record(id).source_offset == InstructionRecord::kNoSourceOffset) module_->SetSource(id, offset);
+  }
+}
+
+std::vector<uint32_t> Converter::ArgumentOffsets(const Op& function, size_t count) const {
+  std::vector<uint32_t> offsets;
+  if (function.offset == SourceRange::kNoOffset || program_.source == nullptr) return offsets;
+  const std::string_view text = program_.source->text();
+  // The names of the arguments are the first that begin with `%`, in both forms of a function.
+  for (size_t at = function.offset; at < text.size() && offsets.size() < count; ++at) {
+    if (text[at] == '%') {
+      offsets.push_back(static_cast<uint32_t>(at));
+    } else if (text[at] == '"') {
+      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\';
+    } else if (text.substr(at, 2) == "//") {
+      at = std::min(text.find('\n', at), text.size());
+    }
+  }
+  return offsets;
+}
+
+absl::Status Converter::OpenUncalled() {
+  while (!uncalled_.empty()) {
+    const mlir::OperationId id = uncalled_.back();
+    uncalled_.pop_back();
+    if (!computations_.contains(id.value)) return OpenFunction(id);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Converter::OpenFunction(mlir::OperationId id) {
   const Op& function = program_.op(id);
   const std::string_view name = StringOf(function, "sym_name");
@@ -192,11 +242,17 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
                {},
                {},
                true};
+  const mlir::NodeId thread = Attribute(function, "execution_thread");
+  if (thread.valid() && nodes().kind(thread) == mlir::NodeKind::kString) {
+    module_->SetExecutionThread(opened.computation, context().strings.Intern(nodes().text(thread)));
+  }
   computations_[id.value] = opened.computation;
   open_functions_[id.value] = true;
   frames_.push_back(std::move(opened));
+  module_->SetSource(frame().computation, function.offset);
   const mlir::Block& entry = program_.blocks[block.value];
-  const bool main = name == "main" && frames_.size() == 1;
+  const std::vector<uint32_t> offsets = ArgumentOffsets(function, entry.argument_count);
+  const bool main = frame().function == main_;
   if (main && options_.use_tuple_args) {
     std::vector<Shape> elements;
     for (uint32_t i = 0; i < entry.argument_count; ++i) {
@@ -207,12 +263,13 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     const Result tuple = b().Parameter(0, shapes().Tuple(elements), "arg_tuple");
     if (!tuple.ok()) return tuple.status();
     for (uint32_t i = 0; i < entry.argument_count; ++i) Bind(program_.argument(entry, i), b().MakeElement(*tuple, i));
-    return absl::OkStatus();
+    return ArgumentAttributes(function);
   }
   for (uint32_t i = 0; i < entry.argument_count; ++i) {
     const mlir::ValueId argument = program_.argument(entry, i);
     absl::StatusOr<Shape> shape = ShapeOfType(program_.type(argument));
     if (!shape.ok()) return shape.status();
+    *shape = ShapeOfArgument(function, i, *shape);
     // The name of the argument in the location, if it has one.
     std::string parameter = StrCat("Arg_", i);
     const mlir::NodeId location = program_.values[argument.value].location;
@@ -223,6 +280,7 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
     }
     const Result made = b().Parameter(i, *shape, parameter);
     if (!made.ok()) return made.status();
+    if (i < offsets.size()) module_->SetSource(*made, offsets[i]);
     Bind(argument, *made);
   }
   return ArgumentAttributes(function);
@@ -243,16 +301,18 @@ bool Converter::IsConstant(mlir::ValueId value) const {
   return name == "stablehlo.constant" || name == "arith.constant";
 }
 
-// The values that regions use from outside, but constants, which are copied into them.
+// The values that regions use from outside, but constants, which are copied into them as XLA's compilers do first.
 std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId> regions) {
   std::vector<mlir::ValueId> captures;
   absl::flat_hash_map<uint32_t, bool> seen;
   for (mlir::RegionId id : regions) {
     const mlir::Region& region = program_.regions[id.value];
     for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
-      for (mlir::ValueId value : program_.operands_of(program_.operations[i])) {
+      const Op& op = program_.operations[i];
+      for (mlir::ValueId value : program_.operands_of(op)) {
         if (value.value >= region.value_begin && value.value < region.value_end) continue;
-        if (!IsConstant(value) && seen.emplace(value.value, true).second) captures.push_back(value);
+        if (IsConstant(value) && !options_.as_xla && !Attribute(op, kOperand).valid()) continue;
+        if (seen.emplace(value.value, true).second) captures.push_back(value);
       }
     }
   }
@@ -277,6 +337,7 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
     frame().captures.push_back(CapturesOf(kind == FrameKind::kLoop ? regions : regions.subspan(index, 1)));
     // Each must be a value of this computation.
     for (mlir::ValueId value : frame().captures.back()) {
+      Materialize(value);
       if (!values_[value.value].valid()) return Error(op, "uses a value that is not defined before it");
     }
   }
@@ -310,9 +371,10 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   // One value is the parameter itself, several are in a tuple.
   const bool tuple = elements.size() != 1;
   const Result parameter = b().Parameter(0, tuple ? shapes().Tuple(elements) : elements[0],
-                                         elements.empty() ? "arg_empty_tuple"
-                                         : tuple          ? "arg_tuple"
-                                                          : "Arg_0");
+                                         elements.empty()           ? "arg_empty_tuple"
+                                         : tuple                    ? "arg_tuple"
+                                         : kind == FrameKind::kLoop ? "Arg_"
+                                                                    : "Arg_0");
   if (!parameter.ok()) return parameter.status();
   std::vector<ListId> leaves = kind == FrameKind::kLoop ? LeavesOf(op) : std::vector<ListId>();
   if (kind == FrameKind::kBranch || !leaves.empty()) {
@@ -324,7 +386,10 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   }
   for (size_t i = 0; i < elements.size(); ++i) {
     const size_t arguments = elements.size() - captures.size();
-    if (i < arguments && used_[program_.argument(block, i).value] == 0) continue;
+    if (i < arguments && tuple && IsOmitted(op, i + arguments * (frame().is_body ? 1 : 2))) {
+      BindElement(program_.argument(block, i), *parameter, static_cast<int64_t>(i));
+      continue;
+    }
     const InstructionId element = tuple ? Element(*parameter, static_cast<int64_t>(i)) : *parameter;
     if (i < arguments) {
       Bind(program_.argument(block, i), element);
@@ -354,8 +419,10 @@ absl::Status Converter::CloseFrame() {
 // ---- operations ----
 
 absl::Status Converter::PrepareOperands(const Op& op) {
+  if (WholeOf(op).valid()) return absl::OkStatus();
   for (mlir::ValueId value : program_.operands_of(op)) {
     if (!value.valid()) return Error(op, "has an operand without a value");
+    Materialize(value);
     if (used_[value.value] == 2 && IsConstant(value)) continue;
     const InstructionId known = values_[value.value];
     if (known.valid() && module_->record(known).parent == frame().computation) continue;
@@ -401,7 +468,7 @@ absl::Status Converter::Step() {
       if (!computations_.contains(found->second.value)) return OpenFunction(found->second);
     }
   }
-  metadata_ = MetadataOf(op.location);
+  metadata_ = op.location.valid() || !options_.as_xla ? MetadataOf(op.location) : MetadataOfPlace(op);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
   frame().op = op.next;
@@ -427,7 +494,7 @@ absl::StatusOr<Shape> Converter::ResultShape(const Op& op, size_t i) {
     if (!shape.ok()) return shape;
     known = *shape;
   }
-  return known;
+  return op.result_count == 1 ? LaidOut(op, known) : known;
 }
 
 absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
@@ -438,7 +505,7 @@ absl::StatusOr<Shape> Converter::ResultsShape(const Op& op) {
     if (!shape.ok()) return shape;
     elements.push_back(*shape);
   }
-  return shapes().Tuple(elements);
+  return LaidOut(op, shapes().Tuple(elements));
 }
 
 absl::Status Converter::SetResult(const Op& op, Result id, size_t i) {
@@ -452,8 +519,11 @@ absl::Status Converter::SetResults(const Op& op, Result id, bool always_tuple) {
   if (!id.ok()) return Error(op, StrCat(kInferenceError, MessageOf(id.status())));
   if (absl::Status status = Annotate(op, *id); !status.ok()) return status;
   for (size_t i = 0; i < op.result_count; ++i) {
-    const mlir::ValueId result = program_.result(op, i);
-    if (used_[result.value] != 0) Bind(result, Element(*id, static_cast<int64_t>(i)));
+    if (IsOmitted(op, i)) {
+      BindElement(program_.result(op, i), *id, static_cast<int64_t>(i));
+    } else {
+      Bind(program_.result(op, i), Element(*id, static_cast<int64_t>(i)));
+    }
   }
   return absl::OkStatus();
 }
@@ -471,13 +541,29 @@ absl::Status Converter::EmitTuple(const Op& op, Opcode opcode, Operands operands
 }
 
 absl::Status Converter::ConvertReturn(const Op& op) {
+  if (const InstructionId whole = WholeOf(op); whole.valid()) {
+    module_->SetRoot(frame().computation, whole);
+    return absl::OkStatus();
+  }
   std::vector<InstructionId> results = operands(op);
   InstructionId root;
+  if (options_.as_xla) metadata_ = MetadataId();
   if (frame().kind == FrameKind::kLoop && frame().is_body) {
     results.insert(results.end(), frame().extra_results.begin(), frame().extra_results.end());
   }
-  const bool main = frames_.size() == 1;
+  const bool main = frame().function == main_;
+  std::vector<ListId> shardings;
+  if (main && options_.as_xla) shardings = SdyResultShardings(op, &results);
   root = results.size() == 1 && !(main && options_.return_tuple) ? results[0] : b().MakeTuple(results);
+  if (results.size() == 1 && options_.as_xla && frame().kind == FrameKind::kLoop && frame().is_body) {
+    root = ShardedResult(root, ShardingOf(module_->computation(frame().computation).parameter(0).id()));
+  }
+  if (!shardings.empty()) {
+    if (results.size() == 1 && !options_.return_tuple)
+      root = ShardedResult(root, shardings[0]);
+    else
+      ShardTuple(root, shardings);
+  }
   if (results.size() != 1 && !main && !ShardingOf(root).valid()) {
     // The state of a loop, or the results of branches, are as the operation says.
     const Computation made = module_->computation(frame().computation);

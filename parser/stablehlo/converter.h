@@ -79,8 +79,15 @@ class Converter {
   void CountUnchecked();
 
   // ---- converter.cc ----
-  bool FindFunctions();
+  void FindFunctions();
+  void ReportNoEntry(std::string_view entry);
+  // Opens the next function that is converted though nothing calls it. Returns an error, or OK also if there is none.
+  absl::Status OpenUncalled();
   absl::Status Step();
+  // Gives instructions that have no place in the text yet that of an operation.
+  void SetSources(uint32_t offset);
+  // Returns the places of the first `count` arguments of a function; fewer of programs that are no text.
+  std::vector<uint32_t> ArgumentOffsets(const Op& function, size_t count) const;
   absl::Status OpenFunction(mlir::OperationId function);
   absl::Status OpenRegion(const Op& op, size_t region);
   absl::Status CloseFrame();
@@ -108,6 +115,18 @@ class Converter {
   std::vector<InstructionId> operands(const Op& op, size_t begin = 0, size_t count = ~size_t{0}) const;
   absl::StatusOr<Shape> ShapeOfType(mlir::NodeId type);
   absl::StatusOr<Shape> ResultShape(const Op& op, size_t i = 0);
+  // ---- convert_layouts.cc ----
+  // The shape of xla_shape, or with the order of result_layout, if the operation has one of these attributes and it
+  // differs from `shape` only in layouts; `shape` otherwise.
+  Shape LaidOut(const Op& op, Shape shape);
+  // With the layouts that an attribute of the argument says.
+  Shape ShapeOfArgument(const Op& function, size_t argument, Shape shape);
+  // A shape in HLO's text; invalid if the text is none.
+  Shape ReadShape(std::string_view text);
+  // Layouts of the parameters and the result of the entry that attributes of the module or of main say.
+  void SetEntryLayout(const Op& main);
+  Shape LayoutOf(Shape shape, mlir::NodeId orders, mlir::NodeId tiles);
+  Shape LayoutOfMode(Shape shape, mlir::NodeId attributes);
   // The shape of all results: a tuple if there are several.
   absl::StatusOr<Shape> ResultsShape(const Op& op);
   absl::Status SetResult(const Op& op, Result id, size_t i = 0);
@@ -155,6 +174,23 @@ class Converter {
   // A get-tuple-element also of a `tuple`, whose operand it is.
   InstructionId PickElement(InstructionId tuple, int64_t index);
   std::vector<InstructionId> TupledOperands(const Op& op);
+  // Returns true for an element of a value of several results that the program had no instruction for before it became
+  // StableHLO. Elements of the state of a loop are numbered: its results, the arguments of its body, of its condition.
+  bool IsOmitted(const Op& op, size_t element) const;
+  // Remembers a value that is an element of a tuple, for which there is no instruction yet.
+  void BindElement(mlir::ValueId value, InstructionId tuple, int64_t index) { elements_[value.value] = {tuple, index}; }
+  // Makes the instruction of such a value, in the computation of the tuple, if there is none.
+  void Materialize(mlir::ValueId value);
+  // The value whose elements are the operands of an operation that takes it as a whole; invalid if there is none.
+  InstructionId WholeOf(const Op& op);
+  // Reads the opcode and the attributes that hlokit keeps. Opcode: kUnknown if there is none.
+  Opcode KeptOpcode(const Op& op) const;
+  void SetKeptAttributes(const Op& op, InstructionId id);
+  // The shardings of results of main that custom calls of @xla.sdy.FuncResultSharding have; several results with one
+  // get an instruction of their own. Empty if none has one.
+  std::vector<ListId> SdyResultShardings(const Op& op, std::vector<InstructionId>* results);
+  // The result of main, or of the body of a loop, with its sharding as XLA gives it one.
+  InstructionId ShardedResult(InstructionId value, ListId sharding);
   // Sets the sharding of a flat tuple, if an element has one.
   void ShardTuple(InstructionId tuple, const std::vector<ListId>& leaves);
   // The shardings of the results of an operation; empty if it has none.
@@ -185,7 +221,12 @@ class Converter {
   static std::string CleanName(std::string_view text);
   int64_t StackFrameOf(mlir::NodeId location);
   absl::Status ArgumentAttributes(const Op& function);
+  absl::Status TupledArgumentAttributes(const Op& function, mlir::NodeId list);
+  void AddAlias(int64_t parameter, absl::Span<const int64_t> index, int64_t output, size_t results);
+  std::optional<Ints> ReplicationOf(std::string_view key, mlir::NodeId value, Shape shape) const;
   MetadataId MetadataOf(mlir::NodeId location);
+  // The place in the file.
+  MetadataId MetadataOfPlace(const Op& op);
 
   // ---- converters of operations.def ----
   // Operands, results and regions are as many as the row of the operation says.
@@ -307,8 +348,13 @@ class Converter {
   absl::flat_hash_map<std::string, mlir::OperationId> functions_;
   absl::flat_hash_map<uint32_t, ComputationId> computations_;  // of functions, by operation
   absl::flat_hash_map<uint32_t, bool> open_functions_;
-  mlir::OperationId root_;  // the module of main; invalid: functions without one
+  uint32_t placed_ = 0;  // the first instruction without SetSources
+  mlir::OperationId main_;
+  std::vector<mlir::OperationId> uncalled_;  // functions that are converted though nothing calls them, the last first
+  mlir::OperationId root_;                   // the module of main; invalid: functions without one
+  absl::flat_hash_map<uint32_t, std::pair<InstructionId, int64_t>> elements_;  // of BindElement, by mlir::ValueId
   MetadataId metadata_;
+  std::pair<size_t, int64_t> place_ = {0, 1};              // an offset in the file, and its line
   absl::flat_hash_map<uint32_t, MetadataId> metadata_of_;  // by location
   absl::flat_hash_map<uint32_t, int32_t> file_names_;      // places in the table, by StringId
   absl::flat_hash_map<uint32_t, int32_t> function_names_;  // also

@@ -19,11 +19,34 @@ inline constexpr std::string_view kMlirAttributes = "mlir.attributes";
 inline constexpr std::string_view kMlirResultAttributes = "mlir.result_attributes";
 inline constexpr std::string_view kMlirFunctionAttributes = "mlir.function_attributes";
 inline constexpr std::string_view kMlirModuleAttributes = "mlir.module_attributes";
+// The discardable attributes that keep what an operation has no place for, so that reading gives the same instructions
+// again. `hlokit.omitted_elements` numbers the elements of a value that no get-tuple-element takes (see
+// Converter::IsOmitted).
+inline constexpr std::string_view kOmittedElements = "hlokit.omitted_elements";
+// The operands of a tuple, a return or a loop are all elements of one value, which it takes as a whole; also of
+// elements that only these take.
+inline constexpr std::string_view kWhole = "hlokit.whole";
+// An operation that only says which value is the operand of a branch.
+inline constexpr std::string_view kOperand = "hlokit.operand";
+// The opcode, and attributes in HLO's text, of an instruction that has another operation's place.
+inline constexpr std::string_view kOpcode = "hlokit.opcode";
+inline constexpr std::string_view kAttributes = "hlokit.attributes";
+// A function that no operation calls.
+inline constexpr std::string_view kUncalled = "hlokit.uncalled";
+// The shape of an argument in HLO's text, if its layout is not the default one.
+inline constexpr std::string_view kShape = "hlokit.shape";
 // The discardable attribute that keeps the backend_config of an operation that has none of its own.
 inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
 
+struct ExportOptions {
+  // As XLA's own translator writes it: tuples stay tuples, computations of regions are private functions too, and
+  // nothing is kept in attributes of hlokit.
+  bool as_xla = false;
+};
+
 // Returns null after errors.
-std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink);
+std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
+                                                const ExportOptions& options = {});
 
 }  // namespace hlokit::stablehlo
 

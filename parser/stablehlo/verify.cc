@@ -98,6 +98,7 @@ bool HasKind(const mlir::NodeTable& n, AttributeKind kind, NodeId value) {
       if (node != NodeKind::kArray) return false;
       for (NodeId item : n.children(value)) {
         if (n.kind(item) != NodeKind::kEnum) return false;
+        if (!mlir::IsPrecision(n.str(StringId(static_cast<uint32_t>(n.ints(item)[0]))))) return false;
       }
       return true;
     case AttributeKind::kType:
@@ -271,7 +272,9 @@ void VerifyProgram(const mlir::Module& program, DiagnosticSink* sink) {
   }
   for (const mlir::Operation& op : program.operations) {
     if (op.definition == nullptr || sink->limit_reached()) continue;
-    if (op.definition->dialect != "stablehlo" && op.definition->dialect != "chlo") continue;
+    const std::string_view dialect = op.definition->dialect;
+    const bool function = op.definition->name == "func.func" || op.definition->name == "func.return";
+    if (dialect != "stablehlo" && dialect != "chlo" && !function) continue;
     Rules rules(program, op, symbols, sink);
     if (rules.CheckTable()) rules.CheckOperation();
   }

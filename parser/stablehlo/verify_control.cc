@@ -263,8 +263,51 @@ bool Rules::CheckAsyncStart() {
       "stablehlo.reduce_scatter", "stablehlo.collective_permute", "stablehlo.collective_broadcast",
       "stablehlo.slice",          "stablehlo.dynamic_slice",      "stablehlo.dynamic_update_slice",
       "stablehlo.custom_call",    "stablehlo.collective_reduce"};
+  // An asynchronous computation of HLO may be any (export.h).
+  if (m.attribute(op, "hlokit.opcode").valid()) return true;
   if (std::find(std::begin(kAllowed), std::end(kAllowed), m.name(block->first)) == std::end(kAllowed)) {
     return fail("region must contain a collective or slice operation");
+  }
+  return true;
+}
+
+// ---- functions ----
+
+bool Rules::CheckFunction() {
+  const NodeId type = m.attribute(op, "function_type");
+  if (n.kind(type) != NodeKind::kFunctionType) return Fail("requires a function type");
+  const mlir::Block* const block = op.region_count == 0 ? nullptr : BlockOf(0);
+  if (block == nullptr) return true;  // a declaration
+  const auto inputs = static_cast<size_t>(n.ints(type)[0]);
+  if (block->argument_count != inputs) {
+    return Fail(StrCat("entry block must have ", inputs, " arguments to match function signature"));
+  }
+  for (size_t i = 0; i < inputs; ++i) {
+    const NodeId argument = m.type(m.argument(*block, i));
+    if (argument == n.child(type, i)) continue;
+    return Fail(StrCat("type of entry block argument #", i, "('", Text(argument),
+                       "') must match the type of the corresponding argument in function signature('",
+                       Text(n.child(type, i)), "')"));
+  }
+  return true;
+}
+
+bool Rules::CheckFunctionReturn() {
+  const mlir::OperationId parent = m.regions[m.blocks[op.block.value].region.value].parent;
+  if (!parent.valid() || m.name(parent) != "func.func") return Fail("expects parent op 'func.func'");
+  const NodeId type = m.attribute(m.op(parent), "function_type");
+  if (!type.valid() || n.kind(type) != NodeKind::kFunctionType) return true;  // reported there
+  const NodeId symbol = m.attribute(m.op(parent), "sym_name");
+  const std::string name = StrCat("@", symbol.valid() ? n.text(symbol) : "");
+  const auto inputs = static_cast<size_t>(n.ints(type)[0]), results = n.child_count(type) - inputs;
+  if (op.operand_count != results) {
+    return Fail(StrCat("has ", op.operand_count, " operands, but enclosing function (", name, ") returns ", results));
+  }
+  for (size_t i = 0; i < results; ++i) {
+    const NodeId result = n.child(type, inputs + i);
+    if (!m.operands_of(op)[i].valid() || operand(i) == result) continue;
+    return Fail(StrCat("type of return operand ", i, " ('", Text(operand(i)),
+                       "') doesn't match function result type ('", Text(result), "') in function ", name));
   }
   return true;
 }

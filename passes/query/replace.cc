@@ -9,14 +9,11 @@
 #include <vector>
 
 #include "ir/builder/builder.h"
-#include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/graph/side_effects.h"
-#include "parser/core/text_cursor.h"
-#include "parser/hlo/attribute_parser.h"
+#include "parser/hlo/attribute_value.h"
 #include "parser/hlo/literal_parser.h"
-#include "parser/hlo/shape_parser.h"
 #include "passes/annotations/annotations.h"
 #include "passes/query/query.h"
 
@@ -210,21 +207,9 @@ absl::StatusOr<bool> SetAttributePass::Run(Module& module) {
   const bool remove = text.empty();
   uint32_t payload = 0;
   if (!remove) {
-    DiagnosticSink sink;
-    // Strings of the value may point into its text.
-    const auto source = std::make_shared<const SourceBuffer>("value", text);
-    module.context().Keep(source);
-    TextCursor cursor(source->text(), &sink, 0);
-    constexpr int64_t kMaxNesting = 100;
-    ShapeParser shapes(&cursor, &module.context(), kMaxNesting);
-    LiteralBudget budget;
-    AttributeParser parser(&cursor, &module.context(), &shapes, &budget);
-    const bool ok = parser.Parse(*attr, &payload);
-    if (ok && !cursor.AtEnd()) {
-      sink.Error(DiagnosticKind::kUnexpectedToken, {cursor.Offset(), 0},
-                 StrCat("text after the value of `", name, "`"));
-    }
-    if (!ok || sink.has_errors()) return sink.ToStatus(*source);
+    const absl::StatusOr<uint32_t> value = ParseAttributeValue(*attr, text, &module.context());
+    if (!value.ok()) return value.status();
+    payload = *value;
   }
   Module changed = module.Clone();
   int64_t count = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/builder/builder.h"
+#include "ir/graph/entry_signature.h"
 #include "ir/graph/traversal.h"
 #include "passes/simplify/dead_code.h"
 
@@ -57,26 +58,6 @@ void RemoveUnusedArguments(Module& module) {
       module.SetOperands(i.id(), operands);
     }
   }
-}
-
-// Gives the header the shapes of the entry, and drops what it says of parameters and results that are gone.
-void RefreshHeader(Module& module) {
-  ModuleHeader& header = module.header();
-  EntryLayout layout;
-  for (int64_t k = 0; k < module.entry().parameter_count(); ++k) {
-    layout.parameters.push_back(module.entry().parameter(k).shape());
-  }
-  layout.result = module.entry().root().shape();
-  if (header.entry_layout && header.entry_layout->parameters == layout.parameters &&
-      header.entry_layout->result == layout.result) {
-    return;
-  }
-  header.entry_layout = std::move(layout);
-  header.input_output_alias.clear();
-  header.buffer_donor.clear();
-  header.alias_passthrough_params = false;
-  header.allow_spmd_sharding_propagation_to_parameters = ListId();
-  header.allow_spmd_sharding_propagation_to_output = ListId();
 }
 
 }  // namespace
@@ -133,7 +114,7 @@ void CleanUp(Module& module) {
     const Instruction parameter = module.entry().parameter(k);
     if (!parameter.has_users() && !parameter.is_root()) module.RemoveParameter(parameter.id());
   }
-  RefreshHeader(module);
+  RefreshEntrySignature(module);
 }
 
 }  // namespace hlokit::reduce

@@ -27,6 +27,7 @@ void MakeDotRule(RuleBuilder& b) {
   const DotDims dims = DotDims::Of(b.instruction());
   const Shape lhs = b.operand(0), rhs = b.operand(1);
   const bool scaled = b.instruction().opcode() == Opcode::kScaledDot;
+  if (b.instruction().has(Attr::kSparsityConfig) || !lhs.IsArray() || !rhs.IsArray()) return;
   int64_t out = 0;
   for (size_t i = 0; i < dims.lhs_batch.size() && i < dims.rhs_batch.size(); ++i) {
     const int64_t size = lhs.dim(dims.lhs_batch[i]);
@@ -134,7 +135,8 @@ bool IsConvolutionADot(Instruction convolution) {
 void MakeConvolutionRule(RuleBuilder& b) {
   const Instruction conv = b.instruction();
   const ConvolutionDims dims = ConvolutionDims::Of(conv);
-  if (!dims.ok()) return;
+  // A sparse operand is compressed along some dimension, and may be a tuple.
+  if (!dims.ok() || conv.has(Attr::kSparsityConfig) || !b.operand(0).IsArray() || !b.operand(1).IsArray()) return;
   const Shape input = b.operand(0), kernel = b.operand(1), output = b.result();
   const int64_t feature_groups = conv.int_attr(Attr::kFeatureGroupCount, 1);
   const int64_t batch_groups = conv.int_attr(Attr::kBatchGroupCount, 1);

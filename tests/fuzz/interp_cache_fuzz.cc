@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const CompilationCacheKey key = {"contents", {{"pipeline", "default"}, {"threads", "1"}}, {}};
   static const CompilationCacheKey other = {"contents", {{"pipeline", "cse"}, {"threads", "1"}}, {}};
   static Metrics metrics;
-  static PersistentCache cache({.directory = Directory().string(), .read_only = true}, &metrics);
+  static PersistentCache cache({.location = Directory().string(), .read_only = true}, &metrics);
   const std::optional<std::string_view> program = DecodeEntry(bytes, key);
   // Only what EncodeEntry wrote is accepted: a checksum that fits by chance is not to be expected.
   if (program && EncodeEntry(key, *program) != bytes) std::abort();

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +53,9 @@ std::string PipelineOf(const SpmdRun& run, int64_t partitions) {
     if (option == "propagate=true") before = "sharding-propagation{is-spmd=true,to-output=true,to-parameters=true},";
     const size_t equal = std::min(option.find('='), option.size());
     std::replace(option.begin(), option.begin() + static_cast<std::ptrdiff_t>(equal), '_', '-');
+    if (const size_t limit = option.find("INT64_MAX"); limit != option.npos) {
+      option.replace(limit, option.size(), std::to_string(std::numeric_limits<int64_t>::max()));
+    }
     if (partitioner == nullptr) continue;
     for (const OptionInfo& known : partitioner->options) {
       if (known.name == option.substr(0, equal)) StrAppend(&options, ",", option);

@@ -17,6 +17,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/core/text_writer.h"
+#include "parser/core/stablehlo_program.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
@@ -264,6 +265,9 @@ void InputOptions::AddFlags(CLI::App* app) {
       ->capture_default_str();
   app->add_flag("--allow-unknown,--allow-unregistered", parse.allow_unknown,
                 "accept unknown opcodes and attributes with a warning, and preserve them");
+  app->add_option("--entry", parse.entry,
+                  "function of a StableHLO program that becomes the entry computation, by default main")
+      ->type_name("NAME");
   app->add_option_function<std::string>(
          "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
          "format of errors and warnings on standard error: text or json")
@@ -353,9 +357,11 @@ std::string_view TokenAt(std::string_view text, uint32_t offset) {
   return text.substr(offset, end - offset);
 }
 
-// Returns the diagnostics with the names that the source text has: the parser makes names unique.
+// Returns the diagnostics with the names that the source text has: the parser makes names unique. Of StableHLO, where
+// the place of an instruction is that of the operation it comes from, names are those of the module.
 DiagnosticSink WithSourceNames(const DiagnosticSink& sink, const Module& module, const SourceBuffer& source) {
   std::map<std::string, std::string, std::less<>> source_names;  // both in backquotes
+  const bool has_names = !LooksLikeStablehlo(source.text());
   const auto add = [&](std::string_view name, uint32_t offset) {
     if (offset == InstructionRecord::kNoSourceOffset) return;
     std::string_view token = TokenAt(source.text(), offset);
@@ -363,6 +369,7 @@ DiagnosticSink WithSourceNames(const DiagnosticSink& sink, const Module& module,
     if (!token.empty() && token != name) source_names.emplace(StrCat("`", name, "`"), StrCat("`", token, "`"));
   };
   for (Computation c : module.computations()) {
+    if (!has_names) break;
     add(c.name(), c.record().source_offset);
     for (Instruction i : c.instructions()) add(i.name(), i.record().source_offset);
   }

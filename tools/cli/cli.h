@@ -70,7 +70,7 @@ struct InputOptions {
   bool json_diagnostics = false;
   bool warn_of_elided = true;  // of constants without values, "{...}"
 
-  // Adds --split-input-file, --max-input-bytes, --allow-unknown, --diagnostics=text|json.
+  // Adds --split-input-file, --max-input-bytes, --allow-unknown, --entry, --diagnostics=text|json.
   void AddFlags(CLI::App* app);
 };
 

@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "ir/core/str_cat.h"
+#include "parser/store/store_url.h"
+#include "parser/store/write_all.h"
 
 namespace hlokit::cli {
 
@@ -49,6 +51,7 @@ bool WriteOutputFile(const std::string& path, DiagnosticReporter* diagnostics,
 }
 
 bool CreateDirectories(const std::filesystem::path& directory, DiagnosticReporter* diagnostics) {
+  if (IsStoreUrl(directory.string())) return true;  // keys need no directories
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) diagnostics->ShowError(directory.string(), error.message(), kRejected);

@@ -10,10 +10,13 @@
 
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
+#include "parser/store/store_url.h"
 #include "passes/annotations/text.h"
 #include "passes/documentation/documentation.h"
 #include "passes/instrumentation/verify_each.h"
 #include "tools/cli/number_flag.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/pass_dump.h"
 #include "tools/cli/regex.h"
 
 namespace hlokit::cli {
@@ -86,6 +89,11 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_option("--crash-reproducer,--pass-pipeline-crash-reproducer", crash_reproducer_,
                   "write the module and the pass to this file if a pass fails, produces an invalid module or crashes")
       ->type_name("FILE");
+  app->add_option(
+         "--dump-to,--xla-dump-to", dump_to_,
+         "write the module before and after the pipeline, and after each pass that changes it, to this directory, "
+         "with the names of XLA's dumps, for hlo-inspect dump-dir; s3://, gs:// and az:// too (docs/cache.md)")
+      ->type_name("DIR");
   AddNumber(app, "--max-iterations", &max_rounds_, "limit on the iterations of a `*` in the pipeline", 1)
       ->capture_default_str();
 }
@@ -113,6 +121,9 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
       return UsageError(tool, StrCat("--run-tolerance: ", std::string(tolerance.status().message())));
     run_.tolerance = *tolerance;
   }
+  if (IsStoreUrl(crash_reproducer_)) {
+    return UsageError(tool, "--crash-reproducer: expected a local file, which a program that crashes can write");
+  }
   if (!time_passes_.empty()) timing_ = std::make_unique<TimePasses>();
   if (!stats_.empty()) statistics_ = std::make_unique<PassStatistics>();
   if (!crash_reproducer_.empty()) reproducer_ = std::make_unique<CrashReproducer>(crash_reproducer_);
@@ -120,12 +131,17 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
 }
 
 std::string_view PassFlags::FlagWithoutPasses() const {
-  const std::pair<std::string_view, bool> given[] = {
-      {"--time-passes", !time_passes_.empty()},     {"--stats", !stats_.empty()},
-      {"--print-before", !print_before_.empty()},   {"--print-after", !print_after_.empty()},
-      {"--print-before-all", print_before_all_},    {"--print-after-all", print_after_all_},
-      {"--print-changed", !print_changed_.empty()}, {"--bisect-limit", bisect_limit_ >= 0},
-      {"--run-before-after", run_before_after_},    {"--crash-reproducer", !crash_reproducer_.empty()}};
+  const std::pair<std::string_view, bool> given[] = {{"--time-passes", !time_passes_.empty()},
+                                                     {"--stats", !stats_.empty()},
+                                                     {"--print-before", !print_before_.empty()},
+                                                     {"--print-after", !print_after_.empty()},
+                                                     {"--print-before-all", print_before_all_},
+                                                     {"--print-after-all", print_after_all_},
+                                                     {"--print-changed", !print_changed_.empty()},
+                                                     {"--bisect-limit", bisect_limit_ >= 0},
+                                                     {"--run-before-after", run_before_after_},
+                                                     {"--crash-reproducer", !crash_reproducer_.empty()},
+                                                     {"--dump-to", !dump_to_.empty()}};
   for (const auto& [flag, is_given] : given) {
     if (is_given) return flag;
   }
@@ -164,6 +180,12 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   interp::EquivalenceCheck run(run_);
   // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
+  PassDump dump(dump_to_, dumped_modules_, module);
+  if (!dump_to_.empty()) {
+    if (!CreateDirectories(dump_to_, diagnostics)) return false;
+    ++dumped_modules_;
+    instruments.push_back(&dump);
+  }
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
   if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());
   if (printing.before || printing.after) instruments.push_back(&print);
@@ -178,6 +200,11 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   options.context = interp::EvaluatingContext();
   if (bisect_limit_ >= 0) options.context.rewrites = &rewrites;
   options.context.compile_regex = CompileRegex;
+  const auto report = [&](const absl::Status& status) {
+    if (!status.ok()) diagnostics->ShowOutputError(status);
+    return status.ok();
+  };
+  if (!dump_to_.empty() && !report(dump.Begin(module))) return false;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
@@ -194,6 +221,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_,
                       " iterations (--max-iterations)\n"));
   }
+  if (!dump_to_.empty() && !report(dump.End(module))) return false;
   WriteMetadataSources(module);
   if (run_before_after_) WriteError(StrCat(label, ": note: ", run.Summary(), "\n"));
   return true;

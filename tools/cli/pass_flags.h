@@ -53,6 +53,8 @@ class PassFlags {
   std::optional<std::string> run_tolerance_;
   interp::EquivalenceOptions run_;
   std::string crash_reproducer_;
+  std::string dump_to_;
+  int64_t dumped_modules_ = 0;
   int64_t max_rounds_ = PipelineOptions().max_iterations;
 
   std::optional<Pipeline> pipeline_;

@@ -13,6 +13,7 @@
 #include "interp/tpu/export/profile_simulation.h"
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/number_flag.h"
@@ -28,14 +29,14 @@ constexpr int64_t kPlanes = 8;  // devices with planes
 absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const ProfileFlags& flags,
                                                                         const tpu::DeviceDescription& machine,
                                                                         const runtime::Profile& profile) {
-  const std::string chips = SplitDeviceFlag(flags.device).second;
+  const std::string chips = tpu::SplitDeviceName(flags.device).second;
   tpu::ProfileSimulation::Options options;
   options.replicas = flags.replicas;
   options.times = flags.host_times == "measured" ? tpu::HostTimes::kMeasured : tpu::HostTimes::kModeled;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;
     simulation.machine = machine;
-    absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(machine, chips, module, flags.device);
+    absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(machine, chips, module, flags.device);
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
     simulation.variation = flags.performance;
@@ -109,7 +110,7 @@ bool ProfileFlags::Check(DiagnosticReporter* diagnostics) {
 std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   runtime::Profiler::SetThreadName("main");
   const std::optional<tpu::DeviceDescription> machine =
-      LoadDeviceDescription(SplitDeviceFlag(flags.device).first, diagnostics);
+      LoadDeviceDescription(tpu::SplitDeviceName(flags.device).first, diagnostics);
   if (!machine) return nullptr;
   absl::StatusOr<std::unique_ptr<runtime::ProfilerServer>> server = runtime::ProfilerServer::Start(
       flags.port, [flags, machine = *machine](const runtime::Profile& profile) -> absl::StatusOr<std::string> {
@@ -139,7 +140,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
     return;
   }
   const std::optional<tpu::DeviceDescription> machine =
-      LoadDeviceDescription(SplitDeviceFlag(flags.device).first, diagnostics);
+      LoadDeviceDescription(tpu::SplitDeviceName(flags.device).first, diagnostics);
   if (!machine) return;
   absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = SimulateProfile(flags, *machine, *profile);
   if (!simulated.ok()) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/core/json_writer.h"
@@ -14,6 +15,10 @@
 #include "ir/graph/module.h"
 #include "passes/analysis/memory.h"
 #include "tools/cli/cli.h"
+
+namespace xla {
+class BufferAssignmentProto;
+}
 
 namespace hlokit::cli {
 
@@ -25,7 +30,7 @@ struct AssignedBlock {
   std::string kind;   // "parameter 3", "constant", "result", "temporary", "thread-local"
   int64_t values = 0;
   int64_t value_bytes = 0;  // of all its values; more than `bytes` where they share memory
-  int64_t peak_bytes = -1;  // alive at once, where the trace of the heap tells
+  int64_t peak_bytes = -1;  // alive at once, where the assignment tells
 };
 
 // An assignment in figures. All bytes are without thread-local blocks, which are on stacks.
@@ -36,9 +41,9 @@ struct AssignmentSummary {
   int64_t constant_bytes = 0;
   int64_t result_bytes = 0;  // that are not parameters
   int64_t temporary_bytes = 0;
-  int64_t temporary_peak_bytes = 0;  // alive at once, by the traces of the heap
+  int64_t temporary_peak_bytes = 0;  // alive at once; -1: unknown
   // Values that only one of the two has, or with another size: name of the instruction with its index, bytes there and
-  // here (-1: none). By name.
+  // here (-1: none). The largest difference first.
   struct Difference {
     std::string value;
     int64_t assigned_bytes = -1;
@@ -46,6 +51,12 @@ struct AssignmentSummary {
   };
   std::vector<Difference> differences;
 };
+
+// Returns the figures of an assignment, without differences.
+AssignmentSummary SummarizeAssignment(const xla::BufferAssignmentProto& proto);
+// The same of the text that XLA dumps beside a module, `….-buffer-assignment.txt`, which does not tell what is alive at
+// once. Lines in other forms are left out.
+AssignmentSummary SummarizeAssignmentText(std::string_view text);
 
 // Reads the buffer assignment of an input. Returns null, with an error printed, if it has none.
 std::unique_ptr<AssignmentSummary> ReadAssignment(const InputPart& part, const Module& module,

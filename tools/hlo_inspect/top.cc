@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/module_statistics.h"
@@ -69,10 +70,10 @@ absl::StatusOr<Table> MemoryOf(const Module& module) {
 // Prints an error and returns nullopt if the module cannot be simulated.
 std::optional<Table> TimesOf(const TopFlags& flags, const InputPart& part, const Module& module,
                              DiagnosticReporter* diagnostics) {
-  const auto [name, topology_text] = SplitDeviceFlag(flags.device);
+  const auto [name, topology_text] = tpu::SplitDeviceName(flags.device);
   const std::optional<tpu::DeviceDescription> machine = LoadDeviceDescription(name, diagnostics);
   if (!machine) return std::nullopt;
-  const absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(*machine, topology_text, module, flags.device);
+  const absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, topology_text, module, flags.device);
   if (!topology.ok()) {
     diagnostics->ShowError("--device", std::string(topology.status().message()), kUsage);
     return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "ir/graph/context.h"
 #include "ir/text/printer.h"
 
@@ -71,6 +72,7 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
   *by_order = false;
   std::vector<size_t> arrays;
   std::optional<size_t> missing;
+  std::vector<bool> used(file.names().size(), false);
   bool any = false;
   for (int64_t d = 0; d < devices; ++d) {
     for (size_t i = 0; i < shapes.size(); ++i) {
@@ -81,14 +83,26 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
       }
       if (!found && shapes[i].IsArray() && !missing) missing = i;
       any |= found.has_value();
+      if (found) used[*found] = true;
       arrays.push_back(found.value_or(0));
     }
   }
   if (!missing) return arrays;
   if (any) {
-    return absl::InvalidArgumentError(StrCat("there is no array `", names[*missing][0], "` for ", noun, " ", *missing,
-                                             ", ", ToString(shapes[*missing], /*with_layout=*/false),
-                                             "; others are found by their names"));
+    std::string wanted, hint;
+    std::vector<std::string_view> unused;
+    for (size_t k = 0; k < file.names().size(); ++k) {
+      if (!used[k]) unused.push_back(file.names()[k]);
+    }
+    for (const std::string& name : names[*missing]) {
+      StrAppend(&wanted, wanted.empty() ? "" : " or ", "`", name, "`");
+      if (const std::string_view near = FindNearest(name, unused); hint.empty() && !near.empty()) {
+        hint = StrCat("; did you mean `", near, "`?");
+      }
+    }
+    return absl::InvalidArgumentError(StrCat("there is no array ", wanted, " for ", noun, " ", *missing, ", ",
+                                             ToString(shapes[*missing], /*with_layout=*/false),
+                                             "; others are found by their names", hint));
   }
   const auto each = static_cast<size_t>(
       std::count_if(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.IsArray(); }));
@@ -149,7 +163,7 @@ std::vector<LeafNames> ResultNames(size_t count) {
 }
 
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
-                                                    absl::Span<const Shape> shapes, int64_t devices,
+                                                    absl::Span<const Shape> shapes, const DeviceRange& devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics) {
   absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
   if (!file.ok()) {
@@ -157,7 +171,7 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     return std::nullopt;
   }
   bool by_order = false;
-  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun, &by_order);
+  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices.all, noun, &by_order);
   if (!arrays.ok()) {
     ShowFileError(arrays.status(), path, diagnostics);
     return std::nullopt;
@@ -173,7 +187,8 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
                                           names[0].back(), "`: they are taken in the order ", order));
   }
   std::vector<Literal> values;
-  for (size_t k = 0; k < arrays->size(); ++k) {
+  const size_t first = static_cast<size_t>(devices.first) * shapes.size();
+  for (size_t k = first; k < first + static_cast<size_t>(devices.count) * shapes.size(); ++k) {
     const size_t leaf = k % shapes.size();
     if (!shapes[leaf].IsArray()) {
       values.push_back(Literal::Zeros(shapes[leaf]));
@@ -181,8 +196,8 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     }
     // Devices share an array.
     const size_t before = k - shapes.size();
-    if (k >= shapes.size() && (*arrays)[k] == (*arrays)[before]) {
-      values.push_back(Literal(values[before]));
+    if (k >= first + shapes.size() && (*arrays)[k] == (*arrays)[before]) {
+      values.push_back(Literal(values[before - first]));
       continue;
     }
     absl::StatusOr<Literal> value = ReadFrom(*file, (*arrays)[k], shapes[leaf]);

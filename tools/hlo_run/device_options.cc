@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "passes/core/pipeline.h"
@@ -67,7 +68,7 @@ std::vector<std::string_view> ScalableParameters() {
 
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::DiagnosticReporter* diagnostics) {
-  const auto [name, topology] = cli::SplitDeviceFlag(flags.device);
+  const auto [name, topology] = tpu::SplitDeviceName(flags.device);
   std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(name, diagnostics);
   if (!machine) return std::nullopt;
   for (const std::string& scale : flags.scale) {
@@ -78,7 +79,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   options.default_trip_count = flags.default_trip_count;
   if (!flags.variation.Read(&options.variation, diagnostics)) return std::nullopt;
   options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
-  absl::StatusOr<tpu::Topology> chips = cli::TopologyOfFlag(options.machine, topology, module, flags.device);
+  absl::StatusOr<tpu::Topology> chips = tpu::TopologyFor(options.machine, topology, module, flags.device);
   if (!chips.ok()) {
     diagnostics->ShowError("--device", std::string(chips.status().message()),
                            absl::IsInvalidArgument(chips.status()) ? cli::kUsage : cli::kRejected);

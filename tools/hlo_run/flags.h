@@ -4,15 +4,16 @@
 #define HLOKIT_TOOLS_HLO_RUN_FLAGS_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
 #include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/observers/value_trace.h"
+#include "interp/reference/engine.h"
 #include "interp/values/value_comparison.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
@@ -21,8 +22,9 @@ struct Flags {
   std::string path = "-";
   bool verify = true;
   cli::InputOptions input;
-  EngineKind engine = EngineKind::kExact;
+  interp::EngineKind engine = interp::EngineKind::kExact;
   interp::EvaluatorOptions options;
+  bool devices_given = false;  // --replicas or --partitions
   // Of a program that --partitions divides.
   bool results_by_device = false;
   interp::PaddingFill padding = interp::PaddingFill::kZero;
@@ -47,11 +49,27 @@ struct Flags {
   std::string bisect_output;
   bool bisect_reduce = false;
 
+  // Search for instructions whose values differ, instead of a run.
+  bool isolate = false;
+  std::string isolate_passes;
+  std::string isolate_json;
+  bool isolate_fusions = false;
+  int64_t isolate_max_work = 1'000'000'000;
+  std::string replay;
+  int64_t max_executions = std::numeric_limits<int64_t>::max();  // of each instruction; also of dumped values
+
   std::string host_io;
+
+  // Runs as several processes.
+  bool mpi = false;
+  double mpi_timeout = 30;
 
   // Observation of the run.
   std::string trace;
   interp::ValueTraceOptions trace_options;
+  std::string dump_values;
+  std::string dump_values_match;
+  int64_t dump_values_max_bytes = int64_t{4} << 30;
   bool stop_at_nan = false;
   bool profile = false;
   std::string profile_json;

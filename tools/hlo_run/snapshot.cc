@@ -8,7 +8,6 @@
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
-#include "parser/proto/proto_file.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::run {
@@ -68,46 +67,71 @@ absl::Status WriteLeaves(Shape shape, absl::Span<const Literal>* leaves, ShapeWr
 
 }  // namespace
 
-bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const Engine& evaluator, int64_t max_bytes,
-                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
+bool OpenSnapshot(const cli::InputPart& part, cli::DiagnosticReporter* diagnostics, std::unique_ptr<ProtoFile>* file) {
   const std::optional<ProtoForm> form = DetectProto(part.text);
   if (!form || (form->message != ProtoMessage::kSnapshot && form->message != ProtoMessage::kUnoptimizedSnapshot)) {
     return true;
   }
+  DiagnosticSink sink;
+  *file = ProtoFile::Read(*part.source, part.text, *form, &sink);
+  diagnostics->Show(sink, *part.source);
+  return *file != nullptr;
+}
+
+void ChooseDevices(const ProtoFile& file, const Module& module, interp::EvaluatorOptions* options) {
+  const int64_t lists = file.argument_lists();
+  if (lists <= 1 || lists > interp::EvaluatorOptions::kMaxDevices) return;
+  bool replicas = false, partitions = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const bool collective = HasTrait(i.opcode(), kCollective);
+      partitions |= i.opcode() == Opcode::kPartitionId || (collective && i.has(Attr::kChannelId));
+      replicas |= i.opcode() == Opcode::kReplicaId || (collective && !i.has(Attr::kChannelId));
+    }
+  }
+  (replicas && !partitions ? options->num_replicas : options->num_partitions) = lists;
+}
+
+bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
+                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
+                        cli::DiagnosticReporter* diagnostics, RecordedValues* values) {
   const auto fail = [&](std::string_view message) {
-    diagnostics->ShowError(part.label(), message, cli::kRejected);
+    diagnostics->ShowError(label, message, cli::kRejected);
     return false;
   };
-  DiagnosticSink sink;
-  const std::unique_ptr<ProtoFile> file = ProtoFile::Read(*part.source, part.text, *form, &sink);
-  diagnostics->Show(sink, *part.source);
-  if (file == nullptr) return false;
-  const int64_t devices = evaluator.argument_devices();
-  const int lists = file->argument_lists();
-  if (lists != 1 && lists != devices) {
-    if (devices == 1 && module.header().num_partitions <= 1) {
-      return fail(StrCat("the snapshot has the arguments of ", lists,
-                         " partitions of a program that is not partitioned yet, and each has its part alone: specify "
-                         "whole arguments with --args, or --seed"));
-    }
+  int64_t bytes_left = options.limits.max_bytes;
+  const int64_t devices = evaluator.argument_devices(), lists = file.argument_lists();
+  const bool divided = parts != nullptr && lists == parts->partitions();
+  if (lists != 1 && lists != devices && !divided) {
     return fail(StrCat("the snapshot has the arguments of ", lists, " partitions, and there are ", devices,
-                       " devices: specify --partitions=", lists, ", or arguments"));
+                       " devices: leave out --replicas and --partitions, or specify arguments"));
+  }
+  std::vector<Shape> shapes = evaluator.argument_shapes();
+  if (divided) {
+    shapes.clear();
+    for (const interp::ShardedArrays::Leaf& leaf : parts->leaves()) shapes.push_back(leaf.part);
   }
   std::vector<Literal> arguments;
-  for (int64_t d = 0; d < devices; ++d) {
+  for (int64_t d = 0; d < (divided ? lists : devices); ++d) {
     absl::StatusOr<std::vector<Literal>> list =
-        file->ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), max_bytes);
+        file.ReadArguments(lists == 1 ? 0 : static_cast<int>(d), &module.context(), bytes_left);
     if (!list.ok()) return fail(std::string(list.status().message()));
     std::vector<Literal> leaves;
     for (Literal& value : *list) AppendLeaves(std::move(value), &leaves);
-    if (const std::string fault = Fault(leaves, evaluator.argument_shapes(), "argument"); !fault.empty()) {
-      return fail(fault);
+    if (const std::string fault = Fault(leaves, shapes, "argument"); !fault.empty()) return fail(fault);
+    for (Literal& leaf : leaves) {
+      bytes_left -= static_cast<int64_t>(leaf.size_bytes());
+      arguments.push_back(std::move(leaf));
     }
-    for (Literal& leaf : leaves) arguments.push_back(std::move(leaf));
+  }
+  if (divided) {
+    absl::StatusOr<std::vector<Literal>> wholes = parts->Assemble(arguments, "argument");
+    if (!wholes.ok()) return fail(std::string(wholes.status().message()));
+    arguments = *std::move(wholes);
   }
   values->arguments = std::move(arguments);
-  if (!file->has_result() || devices != 1) return true;
-  absl::StatusOr<Literal> result = file->ReadResult(&module.context(), max_bytes);
+  if (!file.has_result() || devices != 1 || evaluator.result_devices() != 1) return true;
+  absl::StatusOr<Literal> result = file.ReadResult(&module.context(), bytes_left);
   if (!result.ok()) return fail(StrCat("result: ", std::string(result.status().message())));
   std::vector<Literal> leaves;
   AppendLeaves(*std::move(result), &leaves);
@@ -116,23 +140,40 @@ bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const 
   return true;
 }
 
-bool WriteRunSnapshot(const std::string& path, const Module& module, absl::Span<const Literal> arguments,
-                      absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics) {
-  const auto write = [&]() -> absl::StatusOr<std::string> {
-    xla::HloSnapshot snapshot;
-    absl::Status status = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module());
-    if (!status.ok()) return status;
-    ShapeWriter shapes;
-    const Computation entry = module.entry();
+bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
+                      absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
+                      cli::DiagnosticReporter* diagnostics) {
+  const ModuleFormat* format = ModuleFormatOfPath(path);
+  const bool text = format != nullptr && format->name == "textproto";
+  ShapeWriter shapes;
+  const Computation entry = module.entry();
+  // Takes the leaves of one device from the front of `arguments`.
+  const auto write_arguments = [&](auto add) -> absl::Status {
     for (int64_t k = 0; k < entry.parameter_count(); ++k) {
-      status = WriteLeaves(entry.parameter(k).shape(), &arguments, &shapes, snapshot.add_arguments());
+      absl::Status status = WriteLeaves(entry.parameter(k).shape(), &arguments, &shapes, add());
       if (!status.ok()) return status;
     }
-    status = WriteLeaves(entry.root().shape(), &results, &shapes, snapshot.mutable_result());
-    if (!status.ok()) return status;
+    return absl::OkStatus();
+  };
+  const auto write = [&]() -> absl::StatusOr<std::string> {
+    if (devices > 1) {
+      xla::HloUnoptimizedSnapshot snapshot;
+      if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo_module()); !s.ok()) return s;
+      for (int64_t d = 0; d < devices; ++d) {
+        xla::HloInputs* inputs = snapshot.add_partitions();
+        if (absl::Status s = write_arguments([&] { return inputs->add_arguments(); }); !s.ok()) return s;
+      }
+      return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kWithArguments);
+    }
+    xla::HloSnapshot snapshot;
+    if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module()); !s.ok()) return s;
+    if (absl::Status s = write_arguments([&] { return snapshot.add_arguments(); }); !s.ok()) return s;
+    if (results) {
+      absl::Span<const Literal> leaves = *results;
+      absl::Status s = WriteLeaves(entry.root().shape(), &leaves, &shapes, snapshot.mutable_result());
+      if (!s.ok()) return s;
+    }
     snapshot.set_execution_platform("hlokit");
-    const ModuleFormat* format = ModuleFormatOfPath(path);
-    const bool text = format != nullptr && format->name == "textproto";
     return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kBinary);
   };
   const absl::StatusOr<std::string> bytes = write();

@@ -3,13 +3,18 @@
 #ifndef HLOKIT_TOOLS_HLO_RUN_SNAPSHOT_H_
 #define HLOKIT_TOOLS_HLO_RUN_SNAPSHOT_H_
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/equivalence/sharded_arrays.h"
+#include "interp/exact/evaluator.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
+#include "parser/proto/proto_file.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/engine.h"
 
@@ -21,15 +26,27 @@ struct RecordedValues {
   std::optional<std::vector<Literal>> result;
 };
 
-// Reads the values of an input that is an HloSnapshot or HloUnoptimizedSnapshot; none of others. One list of arguments
-// is that of every device. Returns false after an error.
-bool ReadRecordedValues(const cli::InputPart& part, const Module& module, const Engine& evaluator, int64_t max_bytes,
+// Opens an input that is an HloSnapshot or HloUnoptimizedSnapshot; `*file` stays null for others. Returns false after
+// an error.
+bool OpenSnapshot(const cli::InputPart& part, cli::DiagnosticReporter* diagnostics, std::unique_ptr<ProtoFile>* file);
+
+// Sets the devices of a run of a snapshot that has the arguments of several: as many partitions, or replicas if all
+// communication is among these.
+void ChooseDevices(const ProtoFile& file, const Module& module, interp::EvaluatorOptions* options);
+
+// Reads the values of a snapshot, of the input `label`. One list of arguments is that of every device. `parts`: how the
+// lists divide the parameters of a program before partitioning, which get whole arguments; may be null. Returns false
+// after an error.
+bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const Module& module, const Engine& evaluator,
+                        const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
                         cli::DiagnosticReporter* diagnostics, RecordedValues* values);
 
-// Writes an HloSnapshot of a run on one device: text format if the file's name ends so, else bytes. Returns false after
-// an error.
-bool WriteRunSnapshot(const std::string& path, const Module& module, absl::Span<const Literal> arguments,
-                      absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics);
+// Writes a snapshot of a run: of one device an HloSnapshot, with the results if there are any; of several an
+// HloUnoptimizedSnapshot with the arguments of each, which has no place for results. Text format if the file's name
+// ends so, else bytes. Returns false after an error.
+bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
+                      absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
+                      cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -9,6 +9,7 @@
 
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
@@ -61,7 +62,7 @@ std::unique_ptr<Module> Prepare(const std::string& what, const std::string& valu
   if (what == "device") {
     flags->device = value;
   } else if (what == "chips") {
-    flags->device = StrCat(cli::SplitDeviceFlag(flags->device).first, ":", value);
+    flags->device = StrCat(tpu::SplitDeviceName(flags->device).first, ":", value);
   } else if (what == "dtype") {
     return OfType(std::move(module), value, diagnostics);
   } else if (what == "batch" || what == "seq") {

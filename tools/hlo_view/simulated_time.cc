@@ -5,6 +5,7 @@
 
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/compile.h"
+#include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/graph_page.h"
@@ -13,10 +14,10 @@ namespace hlokit::view {
 
 bool CompileAndTime(const std::string& device, Module* module, std::vector<double>* seconds,
                     cli::DiagnosticReporter* diagnostics) {
-  const auto [machine_name, topology_text] = cli::SplitDeviceFlag(device);
+  const auto [machine_name, topology_text] = tpu::SplitDeviceName(device);
   const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(machine_name, diagnostics);
   if (!machine) return false;
-  const absl::StatusOr<tpu::Topology> topology = cli::TopologyOfFlag(*machine, topology_text, *module, device);
+  const absl::StatusOr<tpu::Topology> topology = tpu::TopologyFor(*machine, topology_text, *module, device);
   if (!topology.ok()) {
     diagnostics->ShowError("--device", std::string(topology.status().message()), cli::kUsage);
     return false;

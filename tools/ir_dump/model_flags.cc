@@ -56,12 +56,14 @@ void ModelFlags::AddTo(CLI::App* app) {
   cli::AddNumber(app, "--accumulate", &request.training.accumulate,
                  "batches whose gradients are averaged for an update", 1, 1 << 20);
   cli::AddNumber(app, "--warmup", &request.training.warmup, "updates in which the learning rate rises from 0", 0);
-  devices_ = cli::AddNumber(app, "--devices,--num-devices", &request.devices,
-                            "number of devices in this process: they train a model, each on a shard of the batch with "
-                            "gradients summed over them, or each runs the script; at most 1024 run, and all of the "
-                            "largest slice of any TPU are emitted",
-                            1, 18432)
-                 ->capture_default_str();
+  devices_ =
+      cli::AddNumber(app, "--devices,--num-devices", &request.devices,
+                     "number of devices in this process: they train a model, each on a shard of the batch with "
+                     "gradients summed over them, or each runs the script; at most 1024 run; of more, up to the "
+                     "largest slice of any TPU, graphs are emitted, and reports, which execute nothing, trace one "
+                     "for all",
+                     1, 18432)
+          ->capture_default_str();
   app->add_option("--mesh", mesh_,
                   "annotate the step that --emit=hlo prints with the usual shardings over a mesh of devices, AXIS:SIZE "
                   "separated by commas: data (the batch), fsdp (the batch, and parameters), model (layers of "

@@ -78,6 +78,24 @@ bool Session::Fail(std::string_view label, const absl::Status& status) {
   return false;
 }
 
+absl::Status Session::Represent(bool reads_values, lazy::TracerOptions* tracing) {
+  const int64_t devices = tracing->client.num_devices;
+  if (devices <= kMaxRunDevices) return absl::OkStatus();
+  if (reads_values || !tracing->client.defer_executions) {
+    return absl::InvalidArgumentError(
+        StrCat("--devices: at most ", kMaxRunDevices, " devices run in one process; for ", devices,
+               " choose output that executes nothing: --report, --profile, --emit=graphs, or of a model "
+               "--emit=params, lazy or hlo"));
+  }
+  diagnostics_.ShowWarning("--devices",
+                           StrCat("one device is traced for all ", devices, ", of which at most ", kMaxRunDevices,
+                                  " run in one process: values that the program reads are not those of all devices"));
+  represented_devices_ = devices;
+  tracing->replicas = devices;
+  tracing->client.num_devices = 1;
+  return absl::OkStatus();
+}
+
 void Session::Emit(const char* name, std::string text) {
   if (!json) {
     out_ << text;
@@ -213,10 +231,7 @@ bool Session::RunScriptFile(const SourceBuffer& source, const std::vector<std::s
   if (logging.client.num_devices <= 1 && script->devices() > 0) {
     logging.client.num_devices = static_cast<int>(script->devices());
   }
-  if (logging.client.num_devices > kMaxRunDevices) {
-    return Fail(source.name(), absl::InvalidArgumentError(
-                                   StrCat("--devices: at most ", kMaxRunDevices, " devices run in one process")));
-  }
+  if (absl::Status s = Represent(emit.values, &logging); !s.ok()) return Fail(source.name(), s);
   lazy::Tracer tracer(logging);
   const lazy::DeviceGuard guard(tracer.device());
   lazy::ProgramOptions program;
@@ -278,11 +293,6 @@ bool Session::RunModel(const ModelRequest& request) {
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
       request.training.save_checkpoint.empty()) {
     return true;
-  }
-  if (request.devices > kMaxRunDevices) {
-    return Fail(config->name, absl::InvalidArgumentError(StrCat(
-                                  "--devices: at most ", kMaxRunDevices, " devices run in one process; for ",
-                                  request.devices, " choose --emit that does not run the model: params, lazy, hlo")));
   }
   return RunModelSteps(request, *config);
 }
@@ -372,12 +382,17 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
 }
 
 bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {
-  lazy::Tracer tracer(options);
+  const bool reads_values = !options.client.defer_executions || emit.values || request.compare ||
+                            !request.save.empty() || !request.training.save_checkpoint.empty();
+  lazy::TracerOptions tracing = options;
+  if (absl::Status s = Represent(reads_values, &tracing); !s.ok()) return Fail(config.name, s);
+  const int64_t devices = represented_devices_ > 0 ? 1 : request.devices;
+  lazy::Tracer tracer(tracing);
   const lazy::DeviceGuard guard(tracer.device());
   std::vector<std::unique_ptr<lazy::nn::ParameterRegistry>> registries;
   std::vector<std::unique_ptr<lazy::models::Model>> models;
   std::vector<lazy::models::Replica> replicas;
-  for (int64_t d = 0; d < request.devices; ++d) {
+  for (int64_t d = 0; d < devices; ++d) {
     lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
     const lazy::DeviceGuard on(device);
     registries.push_back(std::make_unique<lazy::nn::ParameterRegistry>(&tracer, config.type, request.initializer));
@@ -389,9 +404,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     replicas.push_back({device, models.back().get(), registries.back().get(), d * config.batch});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
-  const bool reads_values = !options.client.defer_executions || emit.values || request.compare ||
-                            !request.save.empty() || !request.training.save_checkpoint.empty();
-  const int64_t bytes = SaturatingMultiply(registry.ByteSize(), request.devices);
+  const int64_t bytes = SaturatingMultiply(registry.ByteSize(), devices);
   if (const int64_t limit = options.client.evaluator.limits.max_bytes; reads_values && bytes > limit) {
     return Fail(config.name,
                 absl::ResourceExhaustedError(

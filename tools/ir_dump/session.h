@@ -63,11 +63,17 @@ class Session {
   bool RunGraphs(std::shared_ptr<const SourceBuffer> source, size_t number, const SourceBuffer* arguments);
   // Runs one call and prints the selected output.
   bool RunOne(const std::string& label, const lazy::OpTestCase& c, bool check);
+  // The devices that a run was traced for on one of them, since they are too many to run and nothing was executed; 0
+  // for other runs.
+  int64_t represented_devices() const { return represented_devices_; }
   // Writes the JSON object.
   void Finish();
 
  private:
   bool Fail(std::string_view label, const absl::Status& status);
+  // Reduces the devices of `*tracing` to one that represents all of them if they are too many to run. Returns an error
+  // if they have to run, since `reads_values` or executions are not deferred.
+  absl::Status Represent(bool reads_values, lazy::TracerOptions* tracing);
   void Emit(const char* name, std::string text);
   // `mesh`: that the program is annotated for; null: none.
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh = nullptr);
@@ -86,6 +92,7 @@ class Session {
 
   cli::DiagnosticReporter& diagnostics_;
   TextWriter& out_;
+  int64_t represented_devices_ = 0;
   nlohmann::ordered_json object_ = nlohmann::ordered_json::object();
 };
 

@@ -15,6 +15,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "parser/store/store_url.h"
 #include "tracer/observe/save_graphs.h"
 
 namespace hlokit::lazy {
@@ -53,6 +54,16 @@ struct Text {
   std::string_view suffix;
   absl::Status Read(std::string_view, std::string_view v, std::string* to) const {
     if (!v.empty() || suffix.empty()) *to = StrCat(v, suffix);
+    return absl::OkStatus();
+  }
+};
+// A directory, or the address of a remote store.
+struct StoreLocation {
+  absl::Status Read(std::string_view name, std::string_view v, std::string* to) const {
+    if (const absl::StatusOr<StoreUrl> url = ParseStoreUrl(v); !url.ok()) {
+      return absl::InvalidArgumentError(StrCat(name, ": ", std::string(url.status().message())));
+    }
+    *to = v;
     return absl::OkStatus();
   }
 };

@@ -181,13 +181,6 @@ struct Found {
   ExecutionRecord::ProgramOrigin how;
 };
 
-runtime::SerializedExecutable Stored(const std::string& program) {
-  auto bytes = std::make_unique<char[]>(program.size());
-  std::copy(program.begin(), program.end(), bytes.get());
-  const std::string_view text(bytes.get(), program.size());
-  return {std::move(bytes), text};
-}
-
 // Sets what a program keeps of its graph.
 void Describe(DeviceState& device, const PendingSubgraph& slice, CompiledGraph* compiled) {
   compiled->nodes = static_cast<int64_t>(slice.order.size());
@@ -236,7 +229,8 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& sli
     runtime::host_work.lowered += static_cast<uint32_t>(slice.order.size());
     {
       const runtime::TraceMe compile("PjRtComputationClient::Compile");
-      compiled.executable = tracer.client().DeserializeExecutable(Stored(claim->program()->text));
+      compiled.executable =
+          tracer.client().DeserializeExecutable(runtime::SerializedExecutable(claim->program()->text));
       compiled.executable->set_lowered(claim->program()->lowered);
       runtime::Profiler::RecordCompilation(compiled.executable);
     }

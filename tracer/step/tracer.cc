@@ -41,7 +41,7 @@ Tracer::Tracer(const TracerOptions& options)
     : options_(options), metrics_(options.metrics), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
   runtime::Profiler::SetSourceProvider(&CurrentSourceLine);
   client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
-  if (!options_.persistent_cache.directory.empty()) {
+  if (!options_.persistent_cache.location.empty()) {
     persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
   }
   shared_programs_ = std::make_unique<SharedPrograms>(static_cast<size_t>(options_.cache_entries));

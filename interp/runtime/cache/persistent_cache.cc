@@ -6,22 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "ir/core/str_cat.h"
-#include "parser/files/atomic_file_writer.h"
+#include "parser/store/guarded_store.h"
 
 namespace hlokit::runtime {
 namespace {
@@ -81,51 +78,29 @@ std::string DigestsOfSettings(const CompilationCacheKey& key) {
   return digests;
 }
 
-// Contents of a file.
-struct FileBytes {
-  std::unique_ptr<char[]> bytes;
-  size_t size = 0;
-  std::string_view view() const { return {bytes.get(), size}; }
-};
-
-std::string ErrorMessage(int error) { return std::system_category().message(error); }
-
-// Returns a random name, so that two writers never share a temporary file.
-std::string TemporaryEntryName() {
-  static std::atomic<uint64_t> serial{0};
-  thread_local std::random_device random;
-  return StrCat("tmp-", getpid(), "-", static_cast<uint64_t>(random()), "-", serial.fetch_add(1));
+// Returns the key of an entry in the store.
+std::string KeyPrefixOf(const Digest& contents) {
+  const std::string digits = ToString(contents);
+  return StrCat(digits.substr(0, 2), "/", digits, "-");
+}
+std::string StoreKeyOf(const CompilationCacheKey& key) {
+  return StrCat(KeyPrefixOf(DigestOf(key.contents)), ToString(DigestOf(SettingsToString(key))).substr(0, 16));
 }
 
-// Reads the file, at most `most` bytes of it; nullopt with errno on failure. Reads a copy: truncation of a mapped file
-// by another process would raise SIGBUS.
-std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MAX) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  struct stat info;
-  FileBytes file;
-  size_t size = 0;
-  bool ok = fstat(fd, &info) == 0;
-  if (ok && !S_ISREG(info.st_mode)) {
-    errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-    ok = false;
+std::string_view CounterOf(StoreKind kind) {
+  switch (kind) {
+    case StoreKind::kFolder:
+      return "";
+    case StoreKind::kRedis:
+      return "PersistentCacheRedis";
+    case StoreKind::kS3:
+      return "PersistentCacheS3";
+    case StoreKind::kGcs:
+      return "PersistentCacheGcs";
+    case StoreKind::kAzure:
+      return "PersistentCacheAzure";
   }
-  if (ok) {
-    size = std::min(static_cast<size_t>(info.st_size), most);
-    file.bytes = std::make_unique_for_overwrite<char[]>(size);
-  }
-  while (ok && file.size < size) {
-    const ssize_t n = read(fd, file.bytes.get() + file.size, size - file.size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) ok = false;
-    if (n == 0) break;
-    if (n > 0) file.size += static_cast<size_t>(n);
-  }
-  const int error = errno;
-  close(fd);
-  errno = error;
-  if (!ok) return std::nullopt;
-  return file;
+  return "";
 }
 
 }  // namespace
@@ -189,10 +164,25 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Compil
 
 PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
     : options_(options), metrics_(metrics) {
-  if (options_.read_only) return;
-  std::error_code error;
-  fs::create_directories(options_.directory, error);
-  if (error) Warn(StrCat("cannot create directory ", options_.directory, ": ", error.message()));
+  const absl::StatusOr<StoreUrl> url = ParseStoreUrl(options_.location);
+  if (!url.ok()) {
+    WarnOf(url.status());
+    return;
+  }
+  remote_counter_ = CounterOf(url->kind);
+  if (url->kind == StoreKind::kFolder) {
+    auto folder = std::make_unique<FolderStore>(*url);
+    folder_ = folder.get();
+    store_ = std::move(folder);
+    if (!options_.read_only) WarnOf(folder_->Create());
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<ByteStore>> store = ByteStore::Open(*url, StoreOptions::ForCache());
+  if (!store.ok()) {
+    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message())));
+    return;
+  }
+  store_ = std::make_unique<GuardedStore>(*std::move(store));
 }
 
 std::string PersistentCache::warning() const {
@@ -207,59 +197,74 @@ void PersistentCache::Warn(std::string text) {
   std::fprintf(stderr, "%s\n", warning_.c_str());
 }
 
-std::string PersistentCache::DirectoryOf(const Digest& contents) const {
-  return StrCat(options_.directory, "/", ToString(contents).substr(0, 2));
+void PersistentCache::WarnOf(const absl::Status& status) {
+  if (!status.ok() && !absl::IsCancelled(status)) Warn(std::string(status.message()));
+}
+
+void PersistentCache::CountRemote(std::string_view event) {
+  if (!remote_counter_.empty()) metrics_->Add(StrCat(remote_counter_, event));
 }
 
 std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
-  const Digest contents = DigestOf(key.contents);
-  return StrCat(DirectoryOf(contents), "/", ToString(contents), "-",
-                ToString(DigestOf(SettingsToString(key))).substr(0, 16));
+  return store_ == nullptr ? "" : store_->AddressOf(StoreKeyOf(key));
 }
 
 std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheKey& key) {
   TimedSection timed(metrics_, "PersistentCacheLoad");
-  const std::string path = PathOf(key);
-  std::optional<FileBytes> entry = ReadFile(path);
-  if (!entry) {
-    if (errno != ENOENT && errno != ENOTDIR) Warn(StrCat("cannot read ", path, ": ", ErrorMessage(errno)));
+  if (store_ == nullptr) {
+    CountRemote("Skipped");
     metrics_->Add("PersistentCacheMiss");
     return std::nullopt;
   }
-  const std::optional<std::string_view> program = DecodeEntry(entry->view(), key);
+  const std::string name = StoreKeyOf(key);
+  absl::StatusOr<std::string> entry = store_->Get(name, static_cast<uint64_t>(options_.max_bytes));
+  if (!entry.ok()) {
+    const bool missing = absl::IsNotFound(entry.status());
+    CountRemote(missing ? "Miss" : absl::IsCancelled(entry.status()) ? "Skipped" : "Error");
+    if (!missing) WarnOf(entry.status());
+    metrics_->Add("PersistentCacheMiss");
+    return std::nullopt;
+  }
+  const std::optional<std::string_view> program = DecodeEntry(*entry, key);
   if (!program) {
     metrics_->Add("PersistentCacheDeserializeFailure");
     metrics_->Add("PersistentCacheMiss");
-    Warn(StrCat(path, " is corrupt or not a cache entry"));
-    if (!options_.read_only) unlink(path.c_str());
+    CountRemote("Miss");
+    Warn(StrCat(store_->AddressOf(name), " is corrupt or not a cache entry"));
+    if (!options_.read_only) (void)store_->Remove(name);
     return std::nullopt;
   }
   metrics_->Add("PersistentCacheHit");
-  if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // updates the eviction order
-  return SerializedExecutable(std::move(entry->bytes), *program);
+  CountRemote("Hit");
+  if (folder_ != nullptr && !options_.read_only) {
+    utimensat(AT_FDCWD, folder_->PathOf(name).c_str(), nullptr, 0);  // updates the eviction order
+  }
+  const size_t begin = static_cast<size_t>(program->data() - entry->data()), size = program->size();
+  return SerializedExecutable(*std::move(entry), begin, size);
 }
 
 namespace {
 
 // Graph and settings of an entry.
 struct EntryMetadata {
-  FileBytes file;
+  std::unique_ptr<const std::string> bytes;
   EntryHeader header;
   std::string_view digests, settings, form;
 };
 
 // Reads the metadata of an entry whose header is `wanted`; nullopt if unreadable.
-std::optional<EntryMetadata> ReadEntryMetadata(const fs::path& path,
+std::optional<EntryMetadata> ReadEntryMetadata(ByteStore* store, const std::string& key,
                                                absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   constexpr size_t kMaxHeaderBytes = 1 << 16;
-  std::optional<FileBytes> file = ReadFile(path, sizeof(EntryHeader));
+  absl::StatusOr<std::string> bytes = store->Get(key, sizeof(EntryHeader), /*first_bytes=*/true);
   EntryMetadata head;
-  if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
-  std::memcpy(&head.header, file->bytes.get(), sizeof(EntryHeader));
+  if (!bytes.ok() || bytes->size() < sizeof(EntryHeader)) return std::nullopt;
+  std::memcpy(&head.header, bytes->data(), sizeof(EntryHeader));
   if (head.header.format != kFormat || !wanted(head.header)) return std::nullopt;
-  file = ReadFile(path, sizeof(EntryHeader) + kMaxHeaderBytes);
-  if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
-  std::string_view rest = file->view().substr(sizeof(EntryHeader));
+  bytes = store->Get(key, sizeof(EntryHeader) + kMaxHeaderBytes, /*first_bytes=*/true);
+  if (!bytes.ok() || bytes->size() < sizeof(EntryHeader)) return std::nullopt;
+  head.bytes = std::make_unique<const std::string>(*std::move(bytes));
+  std::string_view rest = std::string_view(*head.bytes).substr(sizeof(EntryHeader));
   const auto take = [&](uint64_t size, std::string_view* to) {
     if (size > rest.size()) return false;
     *to = rest.substr(0, size);
@@ -270,7 +275,6 @@ std::optional<EntryMetadata> ReadEntryMetadata(const fs::path& path,
       !take(head.header.settings_size, &head.settings) || !take(head.header.form_size, &head.form)) {
     return std::nullopt;
   }
-  head.file = *std::move(file);
   return head;
 }
 
@@ -309,12 +313,11 @@ std::vector<std::string> Differences(const CompilationCacheKey& key, const Entry
 }
 
 // Returns the smallest set of differences over the entries; the first among equals.
-std::string FewestDifferences(const CompilationCacheKey& key, std::vector<fs::path> paths,
+std::string FewestDifferences(const CompilationCacheKey& key, ByteStore* store, const std::vector<std::string>& names,
                               absl::FunctionRef<bool(const EntryHeader&)> wanted) {
-  std::sort(paths.begin(), paths.end());
   std::vector<std::string> fewest;
-  for (const fs::path& path : paths) {
-    const std::optional<EntryMetadata> head = ReadEntryMetadata(path, wanted);
+  for (const std::string& name : names) {
+    const std::optional<EntryMetadata> head = ReadEntryMetadata(store, name, wanted);
     if (!head) continue;
     std::vector<std::string> differences = Differences(key, *head);
     if (differences.empty() || (!fewest.empty() && differences.size() >= fewest.size())) continue;
@@ -328,49 +331,30 @@ std::string FewestDifferences(const CompilationCacheKey& key, std::vector<fs::pa
 }  // namespace
 
 std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
+  // Each entry is a request.
+  const size_t max_keys = folder_ != nullptr ? SIZE_MAX : 1000;
+  if (store_ == nullptr) return "";
   const Digest contents = DigestOf(key.contents);
-  const std::string prefix = StrCat(ToString(contents), "-");
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (fs::directory_iterator it(DirectoryOf(contents), error), end; !error && it != end; it.increment(error)) {
-    if (it->path().filename().string().starts_with(prefix)) paths.push_back(it->path());
-  }
+  absl::StatusOr<std::vector<std::string>> names = store_->List(KeyPrefixOf(contents), max_keys);
+  if (!names.ok()) return "";
   const auto same_contents = [&](const EntryHeader& h) { return h.contents == contents; };
-  if (std::string found = FewestDifferences(key, std::move(paths), same_contents); !found.empty()) return found;
+  if (std::string found = FewestDifferences(key, store_.get(), *names, same_contents); !found.empty()) return found;
   if (key.components.canonical_digest == Digest()) return "";
-  paths.clear();
-  for (fs::recursive_directory_iterator it(options_.directory, error), end; !error && it != end; it.increment(error)) {
-    if (it.depth() == 1 && !it->path().filename().string().starts_with("tmp-")) paths.push_back(it->path());
-  }
-  return FewestDifferences(key, std::move(paths),
+  names = store_->List("", max_keys);
+  if (!names.ok()) return "";
+  std::erase_if(*names, [](const std::string& name) { return name.find('/') == std::string::npos; });
+  return FewestDifferences(key, store_.get(), *names,
                            [&](const EntryHeader& h) { return h.canonical_digest == key.components.canonical_digest; });
 }
 
 void PersistentCache::Put(const CompilationCacheKey& key, std::string_view program) {
-  if (options_.read_only) return;
-  const std::string path = PathOf(key);
-  const std::string directory = path.substr(0, path.rfind('/'));
-  if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
-    return Warn(StrCat("cannot create directory ", directory, ": ", ErrorMessage(errno)));
-  }
-  const std::string temporary = StrCat(directory, "/", TemporaryEntryName());
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorMessage(errno)));
+  if (options_.read_only || store_ == nullptr) return;
   const std::string entry = EncodeEntry(key, program);
-  int error = WriteAll(fd, entry);
-  bool ok = error == 0;
-  if (close(fd) != 0 && ok) {
-    ok = false;
-    error = errno;
+  if (const absl::Status status = store_->Put(StoreKeyOf(key), entry); !status.ok()) {
+    CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
+    return WarnOf(status);
   }
-  if (ok && rename(temporary.c_str(), path.c_str()) != 0) {
-    ok = false;
-    error = errno;
-  }
-  if (!ok) {
-    unlink(temporary.c_str());
-    return Warn(StrCat("cannot write ", path, ": ", ErrorMessage(error)));
-  }
+  if (folder_ == nullptr) return;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     written_ += static_cast<int64_t>(entry.size());
@@ -382,7 +366,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
 
 void PersistentCache::Evict() {
   // One process evicts at a time; concurrent evictions would remove too much.
-  const std::string lock = StrCat(options_.directory, "/evicting");
+  const std::string lock = StrCat(options_.location, "/evicting");
   int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
     struct stat info;
@@ -401,14 +385,14 @@ void PersistentCache::Evict() {
   int64_t total = 0;
   const fs::file_time_type now = fs::file_time_type::clock::now();
   std::error_code error;
-  for (fs::recursive_directory_iterator it(options_.directory, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(options_.location, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;  // files may vanish at any time
     if (!it->is_regular_file(ignored) || it->path() == lock) continue;
     const fs::file_time_type time = it->last_write_time(ignored);
     const auto size = it->file_size(ignored);
     if (ignored) continue;
     // Temporary file of a writer that died.
-    if (it->path().filename().string().starts_with("tmp-")) {
+    if (it->path().filename().string().starts_with(FolderStore::kTemporaryPrefix)) {
       if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
       continue;
     }

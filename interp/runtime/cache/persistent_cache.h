@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent compilation cache: a directory of compiled programs shared by processes.
+// Persistent compilation cache: compiled programs in a directory or a remote store, shared by processes.
 //
-// An entry is one file: a header (magic, format, lengths, digests of the contents and of the canonical graph), a digest
-// of each setting, the settings, the components of the graph's key, the contents that were compiled, the program, and a
-// checksum of everything. The file name consists of the digests of contents and settings, so that entries of one graph
-// under several settings sort together and a miss can name the setting that differs; the components name options that
-// changed the graph itself. A wrong magic, format, length or checksum, and contents or settings that differ from the
-// key, count as misses. A writer fills a private temporary file and renames it, so that readers never see a partial
-// entry. No lock is needed for correctness; one lock guards eviction and is broken after ten seconds without refresh.
+// An entry is one file, or value of the store: a header (magic, format, lengths, digests of the contents and of the
+// canonical graph), a digest of each setting, the settings, the components of the graph's key, the contents that were
+// compiled, the program, and a checksum of everything. The key consists of the digests of contents and settings, so
+// that entries of one graph under several settings sort together and a miss can name the setting that differs; the
+// components name options that changed the graph itself. A wrong magic, format, length or checksum, and contents or
+// settings that differ from the key, count as misses. Stores write entries whole (parser/store/byte_store.h), so that
+// readers never see a partial one. No lock is needed for correctness; in a directory one lock guards eviction and is
+// broken after ten seconds without refresh. What a remote store evicts is its server's policy.
 //
-// I/O errors (permission denied, no space left, directory removed) count as misses; the first one is reported as a
-// warning.
+// I/O errors (permission denied, no space left, directory removed, server down) count as misses; the first one is
+// reported as a warning. A server that fails is left out for a while.
 #ifndef HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
 #define HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -25,13 +27,15 @@
 
 #include "interp/runtime/observe/metrics.h"
 #include "ir/digest/digest.h"
+#include "parser/store/byte_store.h"
+#include "parser/store/folder_store.h"
 
 namespace hlokit::runtime {
 
 struct PersistentCacheOptions {
-  std::string directory;
+  std::string location;  // directory, or address of a store (parser/store/store_url.h)
   bool read_only = false;
-  int64_t max_bytes = int64_t{4} << 30;  // total size; the oldest entries are evicted first
+  int64_t max_bytes = int64_t{4} << 30;  // total size of a directory; the oldest entries are evicted first
 };
 
 // Components of the key of a graph: a part that no option changes, and the effect of each option.
@@ -61,18 +65,21 @@ std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCache
 class SerializedExecutable {
  public:
   SerializedExecutable() = default;
-  SerializedExecutable(std::unique_ptr<char[]> bytes, std::string_view text) : bytes_(std::move(bytes)), text_(text) {}
-  std::string_view text() const { return text_; }
+  explicit SerializedExecutable(std::string text) : bytes_(std::move(text)), size_(bytes_.size()) {}
+  SerializedExecutable(std::string entry, size_t begin, size_t size)
+      : bytes_(std::move(entry)), begin_(begin), size_(size) {}
+  std::string_view text() const { return std::string_view(bytes_).substr(begin_, size_); }
 
  private:
-  std::unique_ptr<char[]> bytes_;
-  std::string_view text_;
+  std::string bytes_;
+  size_t begin_ = 0, size_ = 0;
 };
 
 class PersistentCache {
  public:
   // Counts PersistentCacheHit, PersistentCacheMiss and PersistentCacheDeserializeFailure in `metrics`, and times Get as
-  // PersistentCacheLoad.
+  // PersistentCacheLoad. Of a remote store also counts PersistentCacheRedisHit, Miss, Error (failed operations) and
+  // Skipped (operations left out after one), or with S3, Gcs or Azure instead of Redis.
   PersistentCache(const PersistentCacheOptions& options, Metrics* metrics);
 
   // Returns the program stored under exactly this key.
@@ -86,15 +93,21 @@ class PersistentCache {
   // Returns the first error; empty if there was none.
   std::string warning() const;
 
+  // Returns the path or address of an entry.
   std::string PathOf(const CompilationCacheKey& key) const;
 
  private:
-  std::string DirectoryOf(const Digest& contents) const;
   void Warn(std::string text);
+  void WarnOf(const absl::Status& status);
+  // Counts an event of a remote store.
+  void CountRemote(std::string_view event);
   void Evict();
 
   const PersistentCacheOptions options_;
   Metrics* metrics_;
+  std::unique_ptr<ByteStore> store_;  // null: none could be opened
+  FolderStore* folder_ = nullptr;     // it, if it is a directory
+  std::string remote_counter_;        // begin of the names of its counters; empty: a directory
   mutable std::mutex mutex_;
   std::string warning_;
   int64_t written_ = 0;  // bytes since the last eviction

@@ -13,6 +13,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/text_writer.h"
 #include "parser/files/atomic_file_writer.h"
+#include "parser/store/store_url.h"
 
 namespace hlokit::runtime {
 
@@ -63,7 +64,7 @@ absl::Status WriteProfileDirectory(const std::filesystem::path& directory, const
   const absl::StatusOr<std::string> trace = CompressedTrace(xspace, kMaxTraceEvents);
   if (!trace.ok()) return trace.status();
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  if (!IsStoreUrl(directory.string())) std::filesystem::create_directories(directory, error);
   if (error) {
     const std::string message = StrCat(directory.string(), ": ", error.message());
     return absl::PermissionDeniedError(message);

@@ -19,6 +19,7 @@
 #include "interp/runtime/observe/profile_directory.h"
 #include "interp/runtime/observe/profiler_service.grpc.pb.h"
 #include "ir/core/str_cat.h"
+#include "parser/store/store_url.h"
 
 namespace hlokit::runtime {
 
@@ -118,6 +119,10 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     if (!IsPlainName(host) || (save && !IsPlainName(request->session_id()))) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                           "session_id and host_name must be plain names of a directory and a file");
+    }
+    // Who sends a request must not use the credentials of this process.
+    if (IsStoreUrl(request->repository_root())) {
+      return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "repository_root must be a local directory");
     }
     ProfilerOptions options;
     if (request->max_events() > 0) options.max_events = std::min<uint64_t>(options.max_events, request->max_events());

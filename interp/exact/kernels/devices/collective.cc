@@ -41,9 +41,21 @@ void CopyBlocks(int64_t rows, int64_t bytes, const std::byte* from, int64_t from
   }
 }
 
+// Calls `piece` for each row of CopyBlocks.
+void ForEachBlock(int64_t rows, int64_t bytes, CollectivePiece piece, int64_t from_index, int64_t from_blocks,
+                  int64_t to_index, int64_t to_blocks, absl::FunctionRef<void(const CollectivePiece&)> call) {
+  piece.bytes = bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    piece.from = (row * from_blocks + from_index) * bytes;
+    piece.to = (row * to_blocks + to_index) * bytes;
+    call(piece);
+  }
+}
+
 struct AllGatherPlan : CollectivePlan {
   std::vector<Blocks> parts;  // each operand, in one device
 
+  // All results are equal: rows are gathered once.
   void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
     const int64_t n = static_cast<int64_t>(members.size());
     for (size_t k = 0; k < parts.size(); ++k) {
@@ -56,22 +68,28 @@ struct AllGatherPlan : CollectivePlan {
       }
     }
   }
+
+  void ForEachPiece(absl::Span<const CollectiveMember> members, int64_t from, int64_t,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
+    for (size_t k = 0; k < parts.size(); ++k) {
+      ForEachBlock(parts[k].outer, parts[k].bytes, {k, 0, k, 0, 0}, 0, 1, from, static_cast<int64_t>(members.size()),
+                   piece);
+    }
+  }
 };
 
 struct AllToAllPlan : CollectivePlan {
   bool tuple = false;
   Blocks block;  // a chunk of each operand (array), or an operand (tuple)
 
-  void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
+  void ForEachPiece(absl::Span<const CollectiveMember> members, int64_t from, int64_t to,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
     const int64_t n = static_cast<int64_t>(members.size());
-    for (int64_t to = 0; to < n; ++to) {
-      for (int64_t from = 0; from < n; ++from) {
-        if (tuple) {
-          CopyBlocks(block.outer, block.bytes, members[from].operands[to], 0, 1, members[to].results[from], 0, 1);
-        } else {
-          CopyBlocks(block.outer, block.bytes, members[from].operands[0], to, n, members[to].results[0], from, n);
-        }
-      }
+    if (tuple) {
+      ForEachBlock(block.outer, block.bytes, {static_cast<size_t>(to), 0, static_cast<size_t>(from), 0, 0}, 0, 1, 0, 1,
+                   piece);
+    } else {
+      ForEachBlock(block.outer, block.bytes, {}, to, n, from, n, piece);
     }
   }
 };
@@ -81,21 +99,28 @@ struct BroadcastPlan : CollectivePlan {
   std::vector<bool> absent;    // by device: in none of the groups, gets zeros
   bool dynamic_root = false;   // the last operand: a position in the group for each of the others
 
-  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+  int64_t Root(absl::Span<const CollectiveMember> members, size_t k) const {
+    return dynamic_root ? reinterpret_cast<const int32_t*>(members[0].operands[bytes.size()])[k] : 0;
+  }
+  bool Check(absl::Span<const CollectiveMember> members, RunContext& context) const override {
     for (size_t k = 0; k < bytes.size(); ++k) {
-      int64_t root = 0;
-      if (dynamic_root) root = reinterpret_cast<const int32_t*>(members[0].operands[bytes.size()])[k];
-      if (root < 0 || root >= static_cast<int64_t>(members.size())) {
-        context.Fail(StrCat("the root of operand ", k, " is ", root, "; the group has ", members.size(), " devices"));
-        return;
-      }
-      for (const CollectiveMember& m : members) {
-        if (absent[static_cast<size_t>(m.device)]) {
-          std::memset(m.results[k], 0, static_cast<size_t>(bytes[k]));
-        } else {
-          std::memcpy(m.results[k], members[static_cast<size_t>(root)].operands[k], static_cast<size_t>(bytes[k]));
-        }
-      }
+      const int64_t root = Root(members, k);
+      if (root >= 0 && root < static_cast<int64_t>(members.size())) continue;
+      context.Fail(StrCat("the root of operand ", k, " is ", root, "; the group has ", members.size(), " devices"));
+      return false;
+    }
+    return true;
+  }
+  void FillResults(const CollectiveMember& m) const override {
+    for (size_t k = 0; k < bytes.size() && absent[static_cast<size_t>(m.device)]; ++k) {
+      std::memset(m.results[k], 0, static_cast<size_t>(bytes[k]));
+    }
+  }
+  void ForEachPiece(absl::Span<const CollectiveMember> members, int64_t from, int64_t to,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
+    if (absent[static_cast<size_t>(members[static_cast<size_t>(to)].device)]) return;
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      if (Root(members, k) == from) piece({k, 0, k, 0, bytes[k]});
     }
   }
 };
@@ -113,12 +138,9 @@ struct RaggedAllToAllPlan : CollectivePlan {
     return LoadIndex(offset_type, m.operands[operand] + i * BytesOf(offset_type));
   }
 
-  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+  bool Check(absl::Span<const CollectiveMember> members, RunContext& context) const override {
     const int64_t n = static_cast<int64_t>(members.size());
     const int64_t per_peer = offsets / n;
-    for (const CollectiveMember& m : members) {
-      std::memcpy(m.results[0], m.operands[1], static_cast<size_t>(output_rows * row_bytes));
-    }
     for (int64_t s = 0; s < n; ++s) {
       for (int64_t t = 0; t < n; ++t) {
         for (int64_t u = 0; u < per_peer; ++u) {
@@ -130,17 +152,27 @@ struct RaggedAllToAllPlan : CollectivePlan {
           const auto name = [&](int64_t member) { return DeviceName(members[member].device, context); };
           if (size != expected) {
             context.Fail(StrCat(name(s), " sends ", size, " rows to ", name(t), ", which expects ", expected));
-            return;
+            return false;
           }
           if (size < 0 || from < 0 || from > input_rows - size || to < 0 || to > output_rows - size) {
             context.Fail(StrCat(name(s), " sends ", size, " rows from ", from, " to ", to, " of ", name(t),
                                 "; the input has ", input_rows, ", the output ", output_rows));
-            return;
+            return false;
           }
-          std::memcpy(members[t].results[0] + to * row_bytes, members[s].operands[0] + from * row_bytes,
-                      static_cast<size_t>(size * row_bytes));
         }
       }
+    }
+    return true;
+  }
+  void FillResults(const CollectiveMember& m) const override {
+    std::memcpy(m.results[0], m.operands[1], static_cast<size_t>(output_rows * row_bytes));
+  }
+  void ForEachPiece(absl::Span<const CollectiveMember> members, int64_t from, int64_t to,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
+    const int64_t per_peer = offsets / static_cast<int64_t>(members.size());
+    for (int64_t at = to * per_peer; at < (to + 1) * per_peer; ++at) {
+      const CollectiveMember& sender = members[static_cast<size_t>(from)];
+      piece({0, At(sender, 2, at) * row_bytes, 0, At(sender, 4, at) * row_bytes, At(sender, 3, at) * row_bytes});
     }
   }
 };
@@ -175,6 +207,14 @@ void SetStartResults(CompiledComputationBuilder& b, absl::Span<const View> opera
   }
   b.SetResults(views);
 }
+
+// Waits for the operation that the device's start began, among processes.
+struct CollectiveDonePlan : CollectivePlan {
+  bool Ready(int64_t device, const RunContext& context) const override { return !context.IsPending(device, start); }
+  std::string WaitsFor() const override { return "the end of a collective"; }
+
+  InstructionId start;
+};
 
 }  // namespace
 
@@ -229,6 +269,27 @@ bool GroupsHaveSize(CompiledComputationBuilder& b, const CollectivePlan& plan, i
   return true;
 }
 
+// Emits the wait of a done, which keeps the results of the start alive. One process has results at the start.
+void EmitCollectiveDone(CompiledComputationBuilder& b) {
+  const PrepareOptions& options = b.program().options();
+  if (!options.among_processes) return;
+  auto plan = std::make_unique<CollectiveDonePlan>();
+  plan->start = b.instruction().operand(0).id();
+  SetGroupsOfOne(options.num_replicas * options.num_partitions, plan.get());
+  std::vector<View> started;
+  for (const View& v : b.leaves(b.instruction().operand(0))) {
+    if (v.shape.IsArray()) started.push_back(v);
+  }
+  b.EmitCollective(std::move(plan), started, {});
+}
+
+void SetGroupsOfOne(int64_t devices, CollectivePlan* plan) {
+  for (int64_t d = 0; d < devices; ++d) {
+    plan->groups.push_back({d});
+    plan->group_of.push_back(d);
+  }
+}
+
 void PrepareReplicaId(CompiledComputationBuilder& b) { b.Emit(RunReplicaId, nullptr, {}); }
 void PreparePartitionId(CompiledComputationBuilder& b) { b.Emit(RunPartitionId, nullptr, {}); }
 
@@ -257,6 +318,8 @@ void PrepareAllGather(CompiledComputationBuilder& b) {
     if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *plan, size)) return;
     plan->parts.push_back(BlocksOf(part, dims[0]));
   }
+  plan->starts = starts && b.program().options().among_processes;
+  plan->same_for_all = true;
   const ViewList gathered = b.EmitCollective(std::move(plan), views, results);
   if (starts) {
     SetStartResults(b, views, gathered);
@@ -306,6 +369,10 @@ void PrepareCollectiveBroadcast(CompiledComputationBuilder& b) {
     return;
   }
   for (Shape s : results) plan->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
+  if (plan->dynamic_root) {
+    plan->shared_operands = {{results.size(), static_cast<int64_t>(results.size() * sizeof(int32_t))}};
+  }
+  plan->same_for_all = true;
   b.SetResults(b.EmitCollective(std::move(plan), views, results));
 }
 
@@ -340,6 +407,7 @@ void PrepareRaggedAllToAll(CompiledComputationBuilder& b) {
     return;
   }
   if (!GroupsHaveSize(b, *plan, size)) return;
+  for (size_t k = 2; k < 6; ++k) plan->shared_operands.push_back({k, plan->offsets * BytesOf(plan->offset_type)});
   const Shape result = views[1].shape;
   b.SetResults(b.EmitCollective(std::move(plan), views, {&result, 1}));
 }
@@ -351,7 +419,13 @@ void PrepareCollectiveDone(CompiledComputationBuilder& b) {
     b.Fail("expected a collective start operand");
     return;
   }
+  EmitCollectiveDone(b);
   b.AliasResult(start, 1);
+}
+
+void PrepareAllReduceDone(CompiledComputationBuilder& b) {
+  EmitCollectiveDone(b);
+  PrepareFirstOperand(b);
 }
 
 void SetPermuteResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {

@@ -20,6 +20,9 @@ bool InitGroups(CompiledComputationBuilder& builder, CollectivePlan* plan, std::
 // Returns true if all groups have this size, which the shapes require; otherwise emits a trap.
 bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectivePlan& plan, int64_t size);
 
+// Makes each device a group.
+void SetGroupsOfOne(int64_t devices, CollectivePlan* plan);
+
 // Returns "replica 0, partition 1".
 std::string DeviceName(int64_t device, const RunContext& context);
 

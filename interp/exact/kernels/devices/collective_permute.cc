@@ -13,7 +13,6 @@
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
-#include "interp/exact/strided_copy.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -25,15 +24,14 @@ struct Pair {
 };
 
 struct PermutePlan : CollectivePlan {
-  std::vector<Pair> pairs;
   std::vector<int64_t> bytes;  // of each operand
 
-  void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
-    for (size_t k = 0; k < bytes.size(); ++k) {
-      const size_t size = static_cast<size_t>(bytes[k]);
-      for (const CollectiveMember& m : members) std::memset(m.results[k], 0, size);
-      for (const Pair& p : pairs) std::memcpy(members[p.target].results[k], members[p.source].operands[k], size);
-    }
+  void FillResults(const CollectiveMember& m) const override {
+    for (size_t k = 0; k < bytes.size(); ++k) std::memset(m.results[k], 0, static_cast<size_t>(bytes[k]));
+  }
+  void ForEachPiece(absl::Span<const CollectiveMember>, int64_t, int64_t,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
+    for (size_t k = 0; k < bytes.size(); ++k) piece({k, 0, k, 0, bytes[k]});
   }
 };
 
@@ -47,6 +45,7 @@ struct PermuteSlice {
 
 struct PermuteInPlacePlan : CollectivePlan {
   std::vector<Pair> pairs;
+  std::vector<std::vector<size_t>> pairs_of_source;
   std::vector<int64_t> slice_of_pair;  // slice number of a buffer; -1: all slices
   std::vector<Shape> inputs;           // leaves 0, 1, ... of the operands; the outputs follow
   std::vector<Shape> outputs;
@@ -66,33 +65,76 @@ struct PermuteInPlacePlan : CollectivePlan {
     return true;
   }
 
-  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
-    for (size_t k = 0; k < outputs.size(); ++k) {
-      const size_t bytes = static_cast<size_t>(outputs[k].element_count() * BytesOf(outputs[k].element_type()));
-      for (const CollectiveMember& m : members) std::memcpy(m.results[k], m.operands[inputs.size() + k], bytes);
+  // Calls `call` with each slice that pair `p` moves.
+  void ForEachSlice(size_t p, absl::FunctionRef<bool(const PermuteSlice&)> call) const {
+    for (size_t i = 0; i < slices.size(); ++i) {
+      if (slice_of_pair[p] >= 0 && slice_number[i] != slice_of_pair[p]) continue;
+      if (!call(slices[i])) return;
     }
-    for (size_t p = 0; p < pairs.size(); ++p) {
+  }
+
+  bool Check(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    for (size_t p = 0; p < pairs.size() && !context.failed(); ++p) {
       const CollectiveMember& source = members[pairs[p].source];
       const CollectiveMember& target = members[pairs[p].target];
-      for (size_t i = 0; i < slices.size(); ++i) {
-        if (slice_of_pair[p] >= 0 && slice_number[i] != slice_of_pair[p]) continue;
-        const PermuteSlice& slice = slices[i];
-        const Shape input = inputs[slice.buffer];
-        const Shape output = outputs[slice.buffer];
+      ForEachSlice(p, [&](const PermuteSlice& slice) {
         int64_t from, to;
-        if (!Offset(source, slice, slice.from, input, &from) || !Offset(target, slice, slice.to, output, &to)) {
-          context.Fail(StrCat("the slice that ", DeviceName(source.device, context), " sends to ",
-                              DeviceName(target.device, context), " does not lie inside the buffers"));
-          return;
+        if (Offset(source, slice, slice.from, inputs[slice.buffer], &from) &&
+            Offset(target, slice, slice.to, outputs[slice.buffer], &to)) {
+          return true;
         }
-        StridedCopy(slice.sizes, DenseStrides(output.dims()), DenseStrides(input.dims()), BytesOf(input.element_type()))
-            .RunSerial(target.results[slice.buffer] + to, source.operands[slice.buffer] + from);
+        context.Fail(StrCat("the slice that ", DeviceName(source.device, context), " sends to ",
+                            DeviceName(target.device, context), " does not lie inside the buffers"));
+        return false;
+      });
+    }
+    return !context.failed();
+  }
+  void FillResults(const CollectiveMember& m) const override {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const size_t bytes = static_cast<size_t>(outputs[k].element_count() * BytesOf(outputs[k].element_type()));
+      std::memcpy(m.results[k], m.operands[inputs.size() + k], bytes);
+    }
+  }
+  void ForEachPiece(absl::Span<const CollectiveMember> members, int64_t from, int64_t to,
+                    absl::FunctionRef<void(const CollectivePiece&)> piece) const override {
+    for (size_t p : pairs_of_source[static_cast<size_t>(from)]) {
+      if (pairs[p].target != to) continue;
+      ForEachSlice(p, [&](const PermuteSlice& slice) {
+        int64_t begin = 0, end = 0;
+        Offset(members[static_cast<size_t>(from)], slice, slice.from, inputs[slice.buffer], &begin);
+        Offset(members[static_cast<size_t>(to)], slice, slice.to, outputs[slice.buffer], &end);
+        ForEachRow(slice, begin, end, piece);
+        return true;
+      });
+    }
+  }
+
+ private:
+  // Calls `piece` for each row of the last dimension of a slice.
+  void ForEachRow(const PermuteSlice& slice, int64_t from, int64_t to,
+                  absl::FunctionRef<void(const CollectivePiece&)> piece) const {
+    const Shape input = inputs[slice.buffer], output = outputs[slice.buffer];
+    const Dims input_strides = DenseStrides(input.dims()), output_strides = DenseStrides(output.dims());
+    const int64_t bytes = BytesOf(input.element_type());
+    const size_t rank = slice.sizes.size();
+    const int64_t row = (rank == 0 ? 1 : slice.sizes[rank - 1]) * bytes;
+    int64_t rows = 1;
+    for (size_t d = 0; d + 1 < rank; ++d) rows *= slice.sizes[d];
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t rest = r, input_at = from, output_at = to;
+      for (size_t d = rank > 0 ? rank - 1 : 0; d-- > 0;) {
+        const int64_t at = rest % slice.sizes[d];
+        rest /= slice.sizes[d];
+        input_at += at * input_strides[d] * bytes;
+        output_at += at * output_strides[d] * bytes;
       }
+      piece({slice.buffer, input_at, slice.buffer, output_at, row});
     }
   }
 };
 
-// Fills groups and pairs. Returns false after an error.
+// Fills groups, neighbors and pairs. Returns false after an error.
 bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
   const PrepareOptions& options = b.program().options();
   const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(b.instruction());
@@ -102,6 +144,7 @@ bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<
     for (int64_t d : plan->groups[g]) plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
   }
   const int64_t limit = static_cast<int64_t>(plan->groups[0].size());
+  plan->neighbors.resize(plan->groups[0].size());
   const absl::Span<const int64_t> list = b.instruction().list_attr(Attr::kSourceTargetPairs);
   for (size_t n = 0; n + 2 < list.size(); n += 3) {
     for (int64_t id : {list[n + 1], list[n + 2]}) {
@@ -112,6 +155,8 @@ bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<
       return false;
     }
     pairs->push_back({list[n + 1], list[n + 2]});
+    std::vector<int64_t>& targets = plan->neighbors[static_cast<size_t>(list[n + 1])];
+    if (std::find(targets.begin(), targets.end(), list[n + 2]) == targets.end()) targets.push_back(list[n + 2]);
   }
   return true;
 }
@@ -178,6 +223,10 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     b.FailMismatch("buffers of one type and integer offsets for each dimension of slice_sizes");
     return;
   }
+  plan->pairs_of_source.resize(plan->neighbors.size());
+  for (size_t p = 0; p < plan->pairs.size(); ++p) {
+    plan->pairs_of_source[static_cast<size_t>(plan->pairs[p].source)].push_back(p);
+  }
   // A device that is a source once per slice sends one slice with each pair; otherwise its only pair sends all.
   for (size_t p = 0; p < plan->pairs.size(); ++p) {
     int64_t before = 0, all = 0;
@@ -188,8 +237,12 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
     }
     plan->slice_of_pair.push_back(all > 1 ? before : -1);
   }
+  for (size_t k = from; k < views.size(); ++k) {
+    plan->shared_operands.push_back({k, views[k].count() * BytesOf(views[k].type())});
+  }
   const std::vector<Shape> results = plan->outputs;
   const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
+  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
   const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, shown, moved);
 }
@@ -202,7 +255,8 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     return;
   }
   auto plan = std::make_unique<PermutePlan>();
-  if (!InitPairs(b, plan.get(), &plan->pairs)) return;
+  std::vector<Pair> pairs;
+  if (!InitPairs(b, plan.get(), &pairs)) return;
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   std::vector<Shape> results;
@@ -210,6 +264,7 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     results.push_back(v.shape);
     plan->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
   }
+  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
   const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, views, moved);
 }

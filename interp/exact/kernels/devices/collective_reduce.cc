@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in order, element by element.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -18,28 +19,24 @@
 namespace hlokit::interp {
 namespace {
 
-struct ReducePart {
-  int64_t count = 0;  // elements of an operand
-  int64_t bytes = 0;  // of an element
-  int64_t outer = 1;  // reduce-scatter: dimensions before the scattered one
-};
-
 struct CollectiveReducePlan : CollectivePlan {
-  const ScalarFunction* function = nullptr;
-  bool scatters = false;
-  std::vector<ReducePart> parts;  // for each operand
+  CollectiveReduction reduce;
+
+  const CollectiveReduction* reduction() const override { return &reduce; }
 
   void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
     const int64_t n = static_cast<int64_t>(members.size());
-    for (size_t k = 0; k < parts.size() && !context.failed(); ++k) {
-      const ReducePart& part = parts[k];
+    std::vector<const std::byte*> inputs(members.size());
+    for (size_t k = 0; k < reduce.parts.size() && !context.failed(); ++k) {
+      const CollectiveReduction::Part& part = reduce.parts[k];
       const size_t bytes = static_cast<size_t>(part.count * part.bytes);
-      const Scratch scratch(context, scatters ? part.count * part.bytes : 0);
-      std::byte* total = scatters ? scratch.data() : members[0].results[k];
+      const Scratch scratch(context, reduce.scatters ? part.count * part.bytes : 0);
+      std::byte* total = reduce.scatters ? scratch.data() : members[0].results[k];
       if (total == nullptr) return;
-      Reduce(members, k, total, context);
+      for (size_t m = 0; m < members.size(); ++m) inputs[m] = members[m].operands[k];
+      reduce.Reduce(inputs, part.count, total, context);
       for (int64_t m = 0; m < n; ++m) {
-        if (!scatters) {
+        if (!reduce.scatters) {
           if (m > 0) std::memcpy(members[m].results[k], total, bytes);
           continue;
         }
@@ -51,35 +48,15 @@ struct CollectiveReducePlan : CollectivePlan {
       }
     }
   }
-
- private:
-  void Reduce(absl::Span<const CollectiveMember> members, size_t k, std::byte* total, RunContext& context) const {
-    const ReducePart& part = parts[k];
-    const auto run = [&](int64_t begin, int64_t end) {
-      constexpr int64_t kStrides[] = {1, 1};
-      const int64_t at = begin * part.bytes;
-      std::byte* results[] = {total + at};
-      std::memcpy(results[0], members[0].operands[k] + at, static_cast<size_t>((end - begin) * part.bytes));
-      ScalarFunction::BlockScratch scratch(*function, end - begin);
-      for (size_t m = 1; m < members.size(); ++m) {
-        const std::byte* parameters[] = {results[0], members[m].operands[k] + at};
-        function->Run(parameters, kStrides, results, end - begin, scratch, context);
-      }
-    };
-    if (function->parallel()) {
-      context.ParallelFor(part.count, function->cost() * static_cast<double>(members.size()), run);
-    } else {
-      run(0, part.count);
-    }
-  }
 };
 
 void Prepare(CompiledComputationBuilder& b, bool scatters) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<CollectiveReducePlan>();
-  plan->scatters = scatters;
-  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
-  const ScalarFunction* function = plan->function;
+  CollectiveReduction& reduce = plan->reduce;
+  reduce.scatters = scatters;
+  reduce.function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  const ScalarFunction* function = reduce.function;
   if (function == nullptr || function->parameter_count() != 2 || function->result_count() != 1 ||
       function->parameter_type(0) != function->result_type(0) ||
       function->parameter_type(1) != function->result_type(0)) {
@@ -88,6 +65,7 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
   }
   if (!InitGroups(b, plan.get(), nullptr)) return;
   const ElementType type = function->result_type(0);
+  reduce.type = type;
   std::vector<Shape> declared;
   AppendLeaves(b.shape(), &declared);
   if (static_cast<int64_t>(declared.size()) != instruction.operand_count()) {
@@ -107,7 +85,7 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
     }
     views.push_back(b.MakeDense(view));
     results.push_back(b.program_shapes().Array(type, declared[k].dims()));
-    ReducePart part;
+    CollectiveReduction::Part part;
     part.count = view.count();
     part.bytes = BytesOf(type);
     if (scatters) {
@@ -122,8 +100,11 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
       for (int64_t d = 0; d < dims[0]; ++d) part.outer *= view.shape.dim(d);
       if (part.count == 0) part.outer = 1;
     }
-    plan->parts.push_back(part);
+    reduce.parts.push_back(part);
   }
+  // A start that converts its results has them before its done.
+  plan->starts = instruction.opcode() == Opcode::kAllReduceStart && b.program().options().among_processes &&
+                 std::all_of(declared.begin(), declared.end(), [&](Shape s) { return s.element_type() == type; });
   ViewList reduced = b.EmitCollective(std::move(plan), views, results);
   for (size_t k = 0; k < reduced.size(); ++k) {
     if (reduced[k].type() == declared[k].element_type()) continue;
@@ -136,6 +117,27 @@ void Prepare(CompiledComputationBuilder& b, bool scatters) {
 }
 
 }  // namespace
+
+void CollectiveReduction::Reduce(absl::Span<const std::byte* const> inputs, int64_t count, std::byte* total,
+                                 RunContext& context) const {
+  const int64_t bytes = BytesOf(type);
+  const auto run = [&](int64_t begin, int64_t end) {
+    constexpr int64_t kStrides[] = {1, 1};
+    const int64_t at = begin * bytes;
+    std::byte* results[] = {total + at};
+    if (total != inputs[0]) std::memcpy(results[0], inputs[0] + at, static_cast<size_t>((end - begin) * bytes));
+    ScalarFunction::BlockScratch scratch(*function, end - begin);
+    for (size_t m = 1; m < inputs.size(); ++m) {
+      const std::byte* parameters[] = {results[0], inputs[m] + at};
+      function->Run(parameters, kStrides, results, end - begin, scratch, context);
+    }
+  };
+  if (function->parallel()) {
+    context.ParallelFor(count, function->cost() * static_cast<double>(inputs.size()), run);
+  } else {
+    run(0, count);
+  }
+}
 
 void PrepareAllReduce(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/false); }
 void PrepareReduceScatter(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/true); }

@@ -15,6 +15,7 @@
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/host_io.h"
 #include "interp/exact/kernels.h"
+#include "interp/exact/kernels/devices/collective_groups.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
@@ -132,7 +133,8 @@ void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::b
     return;
   }
   for (const auto& [source, target] : p.endpoint.pairs) {
-    if (source == device) context.messages[{p.endpoint.channel, target}].push_back(message);
+    if (source != device || (context.send_away && context.send_away(p.endpoint.channel, target, message))) continue;
+    context.messages[{p.endpoint.channel, target}].push_back(message);
   }
 }
 
@@ -251,11 +253,9 @@ void PrepareRecvDone(CompiledComputationBuilder& b) {
   }
   auto plan = std::make_unique<ReceivePlan>();
   const PrepareOptions& options = b.program().options();
-  for (int64_t d = 0; d < options.num_replicas * options.num_partitions; ++d) {
-    plan->groups.push_back({d});
-    plan->group_of.push_back(d);
-  }
+  SetGroupsOfOne(options.num_replicas * options.num_partitions, plan.get());
   plan->leaves = leaves;
+  plan->receives = true;
   plan->endpoint = std::move(*endpoint);
   SetWithToken(b, b.EmitCollective(std::move(plan), {}, leaves));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/captured_stderr.h"
 #include "tests/unit/files.h"
@@ -24,10 +25,10 @@ std::unique_ptr<Module> ModuleOf(int64_t replicas) {
 }
 
 TEST(DeviceFlagTest, ChipsFollowTheLastColon) {
-  EXPECT_EQ(SplitDeviceFlag("v5p:4x4x4"), Parts("v5p", "4x4x4"));
-  EXPECT_EQ(SplitDeviceFlag("v6e"), Parts("v6e", ""));
-  EXPECT_EQ(SplitDeviceFlag("v6e:"), Parts("v6e", ""));
-  EXPECT_EQ(SplitDeviceFlag("a:b/mine.tpu:16"), Parts("a:b/mine.tpu", "16"));
+  EXPECT_EQ(tpu::SplitDeviceName("v5p:4x4x4"), Parts("v5p", "4x4x4"));
+  EXPECT_EQ(tpu::SplitDeviceName("v6e"), Parts("v6e", ""));
+  EXPECT_EQ(tpu::SplitDeviceName("v6e:"), Parts("v6e", ""));
+  EXPECT_EQ(tpu::SplitDeviceName("a:b/mine.tpu:16"), Parts("a:b/mine.tpu", "16"));
 }
 
 TEST(DeviceFlagTest, BuiltinDescription) {
@@ -90,7 +91,7 @@ TEST(DeviceFlagTest, SummaryIsThatOfAChip) {
 TEST(DeviceFlagTest, WithoutChipsAsManyAsTheModuleRequires) {
   const std::unique_ptr<Module> module = ModuleOf(16);
   const auto chips_of = [&](const char* device) {
-    return ToString(*TopologyOfFlag(*tpu::BuiltinDeviceDescription(device), "", *module, device));
+    return ToString(*tpu::TopologyFor(*tpu::BuiltinDeviceDescription(device), "", *module, device));
   };
   EXPECT_EQ(chips_of("v5e"), "4x4");
   EXPECT_EQ(chips_of("v5p"), "2x2x4");
@@ -100,7 +101,7 @@ TEST(DeviceFlagTest, WithoutChipsAsManyAsTheModuleRequires) {
 
 TEST(DeviceFlagTest, OddDevicesRoundUpToChips) {
   const std::unique_ptr<Module> module = ModuleOf(3);
-  const absl::StatusOr<tpu::Topology> chips = TopologyOfFlag(*tpu::BuiltinDeviceDescription("v3"), "", *module, "v3");
+  const absl::StatusOr<tpu::Topology> chips = tpu::TopologyFor(*tpu::BuiltinDeviceDescription("v3"), "", *module, "v3");
   ASSERT_TRUE(chips.ok());
   EXPECT_EQ(chips->Chips(), 2);
 }
@@ -108,25 +109,26 @@ TEST(DeviceFlagTest, OddDevicesRoundUpToChips) {
 TEST(DeviceFlagTest, GivenChips) {
   const std::unique_ptr<Module> module = ModuleOf(4);
   const tpu::DeviceDescription machine = *tpu::BuiltinDeviceDescription("v5e");
-  EXPECT_EQ(ToString(*TopologyOfFlag(machine, "2x2", *module, "v5e:2x2")), "2x2");
-  EXPECT_EQ(ToString(*TopologyOfFlag(machine, "8", *module, "v5e:8")), "2x4");
-  EXPECT_EQ(TopologyOfFlag(machine, "2*2x4", *module, "v5e")->Chips(), 16);
+  EXPECT_EQ(ToString(*tpu::TopologyFor(machine, "2x2", *module, "v5e:2x2")), "2x2");
+  EXPECT_EQ(ToString(*tpu::TopologyFor(machine, "8", *module, "v5e:8")), "2x4");
+  EXPECT_EQ(tpu::TopologyFor(machine, "2*2x4", *module, "v5e")->Chips(), 16);
 }
 
 TEST(DeviceFlagTest, TooFewChips) {
   const std::unique_ptr<Module> module = ModuleOf(8);
-  const absl::Status status = TopologyOfFlag(*tpu::BuiltinDeviceDescription("v5e"), "2x2", *module, "v5e:2x2").status();
+  const absl::Status status =
+      tpu::TopologyFor(*tpu::BuiltinDeviceDescription("v5e"), "2x2", *module, "v5e:2x2").status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_EQ(status.message(), "the module requires 8 devices, but v5e:2x2 has 4");
   // On v3 the same chips have as many devices as required.
-  EXPECT_TRUE(TopologyOfFlag(*tpu::BuiltinDeviceDescription("v3"), "2x2", *module, "v3:2x2").ok());
+  EXPECT_TRUE(tpu::TopologyFor(*tpu::BuiltinDeviceDescription("v3"), "2x2", *module, "v3:2x2").ok());
 }
 
 TEST(DeviceFlagTest, MalformedChips) {
   const std::unique_ptr<Module> module = ModuleOf(1);
   const tpu::DeviceDescription machine = *tpu::BuiltinDeviceDescription("v5e");
   for (const char* text : {"2x", "x2", "2y2", "0x4", "-4", "2x2x2", "512", "99999999999999999999", "0*4"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(TopologyOfFlag(machine, text, *module, "v5e").status())) << text;
+    EXPECT_TRUE(absl::IsInvalidArgument(tpu::TopologyFor(machine, text, *module, "v5e").status())) << text;
   }
 }
 

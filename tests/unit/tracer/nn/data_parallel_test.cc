@@ -111,7 +111,7 @@ TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {
 TEST(CollectiveTest, ProgramsWithCollectivesAreKeptInTheFolder) {
   TracerOptions options = Devices(2);
   const TemporaryFolder directory;
-  options.persistent_cache.directory = directory.path().string();
+  options.persistent_cache.location = directory.path().string();
   for (const int hits : {0, 1}) {  // the second device has the program of the first
     Tracer tracer(options);
     std::vector<Tensor> sums;

@@ -22,7 +22,7 @@ TEST(EnvironmentTest, SetsWhatItKnows) {
   EXPECT_EQ(options.client.num_devices, 4);
   EXPECT_EQ(options.cache_entries, 7);
   EXPECT_TRUE(options.step_log);
-  EXPECT_EQ(options.persistent_cache.directory, "/tmp/x");
+  EXPECT_EQ(options.persistent_cache.location, "/tmp/x");
 }
 
 TEST(EnvironmentTest, AnalysesAreOfOneProcessAndTheLevelWins) {

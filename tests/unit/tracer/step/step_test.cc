@@ -176,7 +176,7 @@ TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
   for (int session = 0; session < 2; ++session) {
     TracerOptions options;
     options.client.evaluator.num_threads = 1;
-    options.persistent_cache.directory = directory.path().string();
+    options.persistent_cache.location = directory.path().string();
     Tracer tracer(options);
     const DeviceGuard guard(tracer.device());
     const Tensor y = Sum(Full({3}, 0.5, ElementType::kF32) + Scalar(2.5));

@@ -178,17 +178,14 @@ TEST_F(ClientTest, AStoredProgramIsTheSameProgram) {
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok());
   const std::string text = client.Serialize(**executable);
-  auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
-  std::memcpy(bytes.get(), text.data(), text.size());
-  const std::string_view view(bytes.get(), text.size());
-  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(std::move(bytes), view));
+  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(text));
   EXPECT_EQ(First(Run(0, loaded, Pair(0, 5, 0))), 10);
   EXPECT_EQ(client.Serialize(*loaded), text);
   EXPECT_EQ(metrics.metric("CompileTime")->total_samples, 1);
 }
 
 TEST_F(ClientTest, AStoredProgramThatIsNoneFailsWhenItRuns) {
-  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(nullptr, "not HLO"));
+  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable("not HLO"));
   EXPECT_FALSE(loaded->Prepare().ok());
   EXPECT_FALSE(client.TransferFromDevice(Run(0, loaded, Pair(0, 5, 0))).ok());
 }

@@ -96,11 +96,14 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
 class ProfilerServerRequestTest : public ProfilerServerTest {
  protected:
   grpc::Status Ask(const std::string& session, const std::string& host) {
+    return Ask(session, host, (directory_ / "plugins" / "profile").string());
+  }
+  grpc::Status Ask(const std::string& session, const std::string& host, const std::string& repository) {
     const auto stub =
         tensorflow::ProfilerService::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
     tensorflow::ProfileRequest request;
     request.set_duration_ms(100);
-    request.set_repository_root((directory_ / "plugins" / "profile").string());
+    request.set_repository_root(repository);
     request.set_session_id(session);
     request.set_host_name(host);
     grpc::ClientContext context;
@@ -135,6 +138,14 @@ TEST_F(ProfilerServerRequestTest, StaysInItsRepository) {
     EXPECT_EQ(Ask(session, host).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << session << " " << host;
   }
   EXPECT_FALSE(fs::exists(directory_));
+}
+
+// Its credentials are not those of whoever sends a request.
+TEST_F(ProfilerServerRequestTest, WritesToNoRemoteStore) {
+  const Worker worker;
+  const grpc::Status status = Ask("run", "host", "s3://bucket/profiles");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("local directory"), std::string::npos) << status.error_message();
 }
 
 TEST_F(ProfilerServerRequestTest, SaysWhyItCannotWrite) {

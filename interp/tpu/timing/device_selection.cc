@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/timing/device_selection.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+// Returns the built-in description of the same generation with the nearest name, or "".
+std::string_view NearestDevice(std::string_view name) {
+  constexpr size_t kGeneration = 2;  // characters: "v5"
+  std::vector<std::string_view> same;
+  for (std::string_view known : BuiltinDeviceDescriptions()) {
+    if (known.substr(0, kGeneration) == name.substr(0, kGeneration)) same.push_back(known);
+  }
+  return FindNearest(name, same);
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name) {
+  if (std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name)) return *std::move(machine);
+  std::string message = StrCat("unknown target `", name, "`");
+  if (const std::string_view near = NearestDevice(name); !near.empty()) {
+    StrAppend(&message, "; did you mean `", near, "`?");
+  }
+  StrAppend(&message, "; expected one of");
+  for (std::string_view known : BuiltinDeviceDescriptions()) StrAppend(&message, " ", known);
+  return absl::NotFoundError(message);
+}
+
+std::pair<std::string, std::string> SplitDeviceName(std::string_view device) {
+  const size_t colon = device.rfind(':');
+  if (colon == std::string_view::npos) return {std::string(device), ""};
+  return {std::string(device.substr(0, colon)), std::string(device.substr(colon + 1))};
+}
+
+absl::StatusOr<Topology> TopologyFor(const DeviceDescription& machine, std::string_view text, const Module& module,
+                                     std::string_view device) {
+  const int64_t devices = DevicesOf(module);
+  const int64_t per_chip = machine.devices_per_chip();
+  if (text.empty()) return TopologyFor(machine, (devices + per_chip - 1) / per_chip);
+  absl::StatusOr<Topology> parsed = ParseTopology(machine, text);
+  if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
+  if (parsed->Chips() * per_chip < devices) {
+    return absl::FailedPreconditionError(StrCat("the module requires ", devices, " devices, but ", device, " has ",
+                                                parsed->Chips() * per_chip));
+  }
+  return parsed;
+}
+
+absl::StatusOr<SimulationOptions> OptionsForDevice(std::string_view device, const Module& module) {
+  const auto [name, topology_text] = SplitDeviceName(device);
+  absl::StatusOr<DeviceDescription> machine = NamedDevice(name);
+  if (!machine.ok()) return machine.status();
+  absl::StatusOr<Topology> topology = TopologyFor(*machine, topology_text, module, device);
+  if (!topology.ok()) return topology.status();
+  SimulationOptions options;
+  options.machine = *std::move(machine);
+  options.topology = *std::move(topology);
+  return options;
+}
+
+}  // namespace hlokit::tpu

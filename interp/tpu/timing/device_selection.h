@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated devices by name: "v5p", "v5p:4x4x4".
+#ifndef HLOKIT_INTERP_TPU_TIMING_DEVICE_SELECTION_H_
+#define HLOKIT_INTERP_TPU_TIMING_DEVICE_SELECTION_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/graph/module.h"
+#include "passes/target/device_description.h"
+#include "passes/target/topology.h"
+
+namespace hlokit::tpu {
+
+// Returns a built-in description. The error names those that exist, and the nearest one.
+absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name);
+
+// Splits "v5p:4x4x4" into "v5p" and "4x4x4".
+std::pair<std::string, std::string> SplitDeviceName(std::string_view device);
+
+// Returns the topology in `text`; empty: as many chips as the module requires. Returns an error for an invalid topology
+// (invalid argument), or fewer devices than the module requires (failed precondition). `device`: the word for the
+// device in messages.
+absl::StatusOr<Topology> TopologyFor(const DeviceDescription& machine, std::string_view text, const Module& module,
+                                     std::string_view device);
+
+// Returns options for the module on a device such as "v5p:4x4x4", with default values for all else.
+absl::StatusOr<SimulationOptions> OptionsForDevice(std::string_view device, const Module& module);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_TIMING_DEVICE_SELECTION_H_

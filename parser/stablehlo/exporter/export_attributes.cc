@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds operations: shardings, frontend attributes, locations, attributes of arguments and of the module.
+#include <algorithm>
+
+#include "ir/core/str_cat.h"
+#include "ir/text/attribute_text.h"
+#include "ir/text/frontend_attributes.h"
+#include "ir/text/printer.h"
+#include "ir/text/shape_text.h"
+#include "parser/mlir/node_parser.h"
+#include "parser/stablehlo/exporter/exporter.h"
+
+namespace hlokit::stablehlo {
+
+using mlir::NodeId;
+using mlir::NodeKind;
+
+absl::Span<const int64_t> Exporter::OrderOf(Shape shape) { return shape.layout()->minor_to_major; }
+
+// ---- attributes of MLIR, kept as text ----
+
+NodeId Exporter::ParseAttribute(std::string_view text, NodeKind kind) {
+  const std::string stored(text);
+  DiagnosticSink sink;
+  mlir::Cursor in(stored, &sink);
+  mlir::NodeLimits limits;
+  limits.max_nesting = 1 << 10;
+  limits.max_literal_bytes = int64_t{1} << 20;
+  const NodeId value = mlir::NodeParser(&in, &n(), limits).ParseAttribute();
+  return value.valid() && in.AtEnd() && n().kind(value) == kind ? value : NodeId();
+}
+
+bool Exporter::AddParsed(std::string_view text, Attributes* attributes) {
+  const NodeId dictionary = ParseAttribute(text, NodeKind::kDictionary);
+  if (!dictionary.valid()) return false;
+  for (size_t i = 0; i < n().child_count(dictionary); ++i) {
+    const std::string_view name = n().str(StringId(static_cast<uint32_t>(n().ints(dictionary)[i])));
+    const auto same = [&](const NamedAttribute& other) { return other.name == name; };
+    if (std::any_of(attributes->begin(), attributes->end(), same)) continue;
+    attributes->push_back({name, n().child(dictionary, i)});
+  }
+  return true;
+}
+
+std::optional<std::string_view> Exporter::FrontendAttributeOf(std::optional<uint32_t> list,
+                                                              std::string_view name) const {
+  if (!list || !ListId(*list).valid()) return std::nullopt;
+  const Context& context = module_.context();
+  for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
+    if (context.str(entry.first) == name) return context.str(entry.second);
+  }
+  return std::nullopt;
+}
+
+// Of main.
+void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable) {
+  const uint32_t list = module_.header().frontend_attributes.value;
+  if (const auto text = FrontendAttributeOf(list, kMlirFunctionAttributes)) AddParsed(*text, discardable);
+  const Instruction root = module_.entry().root();
+  if (options_.as_xla && root.has(Attr::kSharding) && !root.shape().IsTuple()) {
+    for (const NamedAttribute& attribute : Discardable(root)) {
+      if (attribute.name != "mhlo.sharding") continue;
+      const NodeId one = Dictionary({attribute});
+      attributes->push_back({"res_attrs", n().Make(NodeKind::kArray, "", {}, {&one, 1})});
+    }
+    return;
+  }
+  if (const auto text = FrontendAttributeOf(list, kMlirResultAttributes)) {
+    const NodeId array = ParseAttribute(*text, NodeKind::kArray);
+    if (!array.valid() || n().child_count(array) != results) return;
+    for (NodeId each : n().children(array)) {
+      if (n().kind(each) != NodeKind::kDictionary) return;
+    }
+    attributes->push_back({"res_attrs", array});
+  }
+}
+
+namespace {
+
+// Returns true for a shape with another layout than the default one.
+bool HasLayout(Shape root) {
+  std::vector<Shape> pending = {root};
+  while (!pending.empty()) {
+    const Shape shape = pending.back();
+    pending.pop_back();
+    if (shape.IsTuple()) {
+      for (Shape element : shape.elements()) pending.push_back(element);
+    } else if (shape.IsArray() && shape.layout() != nullptr && !shape.layout()->is_default) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// Returns true for replica groups that are not written as lists.
+bool Exporter::HasIotaGroups(Instruction instruction) const {
+  const std::optional<uint32_t> payload = instruction.payload(Attr::kReplicaGroups);
+  if (!payload) return false;
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintAttrValue(out, module_, {Attr::kReplicaGroups, *payload});
+  }
+  return !text.starts_with("{{");
+}
+
+Exporter::Attributes Exporter::Discardable(Instruction instruction) {
+  Attributes attributes;
+  const Context& context = module_.context();
+  if (instruction.opcode() != Opcode::kCustomCall && instruction.has(Attr::kBackendConfig)) {
+    attributes.push_back({kBackendConfig, n().String(instruction.string_attr(Attr::kBackendConfig))});
+  }
+  if (const std::optional<uint32_t> list = instruction.payload(Attr::kFrontendAttributes)) {
+    Ints names;
+    std::vector<NodeId> values;
+    const Opcode opcode = instruction.opcode();
+    const bool transfer = opcode == Opcode::kSend || opcode == Opcode::kRecv;
+    const bool composite = instruction.bool_attr(Attr::kIsComposite);
+    std::string_view kept;
+    for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
+      if (transfer && context.str(entry.first) == kSourceTargetPairs) continue;  // the operation's own
+      if (composite && context.str(entry.first).starts_with("composite.")) continue;
+      if (context.str(entry.first) == kMlirAttributes) {
+        kept = context.str(entry.second);
+        if (ParseAttribute(kept, NodeKind::kDictionary).valid()) continue;
+        kept = {};
+      }
+      names.push_back(n().strings().Intern(context.str(entry.first)).value);
+      values.push_back(n().String(context.str(entry.second)));
+    }
+    if (!names.empty()) {
+      attributes.push_back({"mhlo.frontend_attributes", n().Make(NodeKind::kDictionary, "", names, values)});
+    }
+    if (!kept.empty()) AddParsed(kept, &attributes);
+  }
+  const bool sends = instruction.opcode() == Opcode::kSend;
+  const bool as_xla = options_.as_xla && instruction.opcode() != Opcode::kParameter;
+  if (as_xla && (instruction.shape().IsToken() || sends)) {
+    attributes.push_back({"xla_shape", n().String("token[]")});
+  } else if (HasLayout(instruction.shape()) || (as_xla && instruction.shape().IsTuple() && !IsSplit(instruction))) {
+    std::string text;
+    {
+      TextWriter out(&text);
+      hlokit::PrintShape(out, instruction.shape());
+    }
+    attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
+  }
+  if (instruction.has(Attr::kResultAccuracy) || HasIotaGroups(instruction)) {
+    AddKept(instruction, {Attr::kResultAccuracy, Attr::kReplicaGroups}, &attributes, false);
+  }
+  if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
+    std::string text;
+    {
+      TextWriter out(&text);
+      PrintAttrValue(out, module_, {Attr::kSharding, *sharding});
+    }
+    attributes.push_back({"mhlo.sharding", n().String(text)});
+  }
+  return attributes;
+}
+
+NodeId Exporter::Dictionary(const Attributes& attributes) {
+  Attributes sorted = attributes;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const NamedAttribute& a, const NamedAttribute& b) { return a.name < b.name; });
+  Ints names;
+  std::vector<NodeId> values;
+  for (const NamedAttribute& attribute : sorted) {
+    names.push_back(n().strings().Intern(attribute.name).value);
+    values.push_back(attribute.value);
+  }
+  return n().Make(NodeKind::kDictionary, "", names, values);
+}
+
+namespace {
+
+// Aliases that an attribute of an argument can say: of a whole parameter with a whole result.
+bool IsPlain(const Context& context, const InputOutputAlias& alias, bool several_results) {
+  return !alias.must_alias && context.list(alias.parameter_index).empty() &&
+         context.list(alias.output_index).size() == (several_results ? 1u : 0u);
+}
+
+}  // namespace
+
+NodeId Exporter::ArgumentAttributes(Computation computation) {
+  const Context& context = module_.context();
+  const ModuleHeader& header = module_.header();
+  const bool entry = computation.is_entry(), several = IsUnpacked(computation.root().shape());
+  std::vector<NodeId> all;
+  bool any = false;
+  for (int64_t i = 0; i < computation.parameter_count(); ++i) {
+    const Instruction parameter = computation.parameter(i);
+    Attributes attributes = Discardable(parameter);
+    const absl::Span<const int64_t> replicated = parameter.list_attr(Attr::kParameterReplication);
+    if (!replicated.empty()) {
+      std::vector<NodeId> flags;
+      for (int64_t flag : replicated) flags.push_back(n().Bool(flag != 0));
+      attributes.push_back({"mhlo.parameter_replication", n().Make(NodeKind::kArray, "", {}, flags)});
+    }
+    for (const InputOutputAlias& alias : header.input_output_alias) {
+      if (!entry || alias.parameter != i || !IsPlain(context, alias, several)) continue;
+      attributes.push_back({"tf.aliasing_output", I32(several ? context.list(alias.output_index)[0] : 0)});
+      break;
+    }
+    for (const BufferDonor& donor : header.buffer_donor) {
+      if (!entry || donor.parameter != i || !context.list(donor.parameter_index).empty()) continue;
+      attributes.push_back({"jax.buffer_donor", n().Bool(true)});
+      break;
+    }
+    any = any || !attributes.empty();
+    all.push_back(Dictionary(attributes));
+  }
+  return any ? n().Make(NodeKind::kArray, "", {}, all) : NodeId();
+}
+
+Exporter::Attributes Exporter::HeaderAttributes() {
+  const Context& context = module_.context();
+  const ModuleHeader& header = module_.header();
+  Attributes attributes;
+  if (header.num_partitions != 1 || header.replica_count != 1) {
+    attributes = {{"mhlo.num_partitions", I32(header.num_partitions)},
+                  {"mhlo.num_replicas", I32(header.replica_count)}};
+  }
+  if (header.frontend_attributes.valid()) {
+    Ints names;
+    std::vector<NodeId> values;
+    std::string_view kept;
+    for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, header.frontend_attributes)) {
+      const std::string_view key = context.str(entry.first);
+      if (key == kMlirResultAttributes || key == kMlirFunctionAttributes) continue;
+      if (key == kMlirModuleAttributes) {
+        kept = context.str(entry.second);
+        continue;
+      }
+      names.push_back(n().strings().Intern(context.str(entry.first)).value);
+      values.push_back(n().String(context.str(entry.second)));
+    }
+    if (!names.empty()) {
+      attributes.push_back({"mhlo.frontend_attributes", n().Make(NodeKind::kDictionary, "", names, values)});
+    }
+    if (!kept.empty()) AddParsed(kept, &attributes);
+  }
+  const bool several = IsUnpacked(module_.entry().root().shape());
+  std::vector<NodeId> aliases;
+  for (const InputOutputAlias& alias : header.input_output_alias) {
+    if (IsPlain(context, alias, several)) continue;
+    const NodeId inner = Dictionary({{"kind", n().String(alias.must_alias ? "must_alias" : "may_alias")},
+                                     {"parameter_index", Dims(context.list(alias.parameter_index))},
+                                     {"parameter_number", I64(alias.parameter)}});
+    aliases.push_back(Dictionary({{"alias", inner}, {"output_index", Dims(context.list(alias.output_index))}}));
+  }
+  if (options_.as_xla) {
+    attributes.push_back({"mhlo.cross_program_prefetches", n().Make(NodeKind::kArray, "", {}, {})});
+    attributes.push_back({"mhlo.is_dynamic", n().Bool(false)});
+    attributes.push_back({"mhlo.use_auto_spmd_partitioning", n().Bool(false)});
+  }
+  if (!aliases.empty() || options_.as_xla)
+    attributes.push_back({"mhlo.input_output_alias", n().Make(NodeKind::kArray, "", {}, aliases)});
+  return attributes;
+}
+
+// type:(op_name(frames, or a file position))
+NodeId Exporter::LocationOf(Instruction instruction) {
+  if (!instruction.record().metadata.valid()) return {};
+  const Context& context = module_.context();
+  const Metadata metadata = context.metadata[instruction.record().metadata];
+  const StackFrames& tables = module_.header().stack_frames;
+  const auto file = [&](std::string_view name, int64_t line, int64_t column, int64_t end_line, int64_t end_column) {
+    const int64_t position[] = {line, column, end_line == 0 ? line : end_line, end_column == 0 ? column : end_column};
+    return n().Make(NodeKind::kFileLocation, name, position, {});
+  };
+  // The frame and its callers, the innermost first.
+  std::vector<NodeId> frames;
+  constexpr size_t kMaxFrames = 256;
+  for (int64_t id = metadata.stack_frame_id;
+       id > 0 && id <= static_cast<int64_t>(tables.stack_frames.size()) && frames.size() < kMaxFrames;) {
+    const StackFrame& frame = tables.stack_frames[static_cast<size_t>(id - 1)];
+    const int64_t parent = int64_t{frame.parent_frame_id} - 1;
+    id = parent < id ? parent : 0;
+    if (frame.file_location_id < 1 || frame.file_location_id > static_cast<int32_t>(tables.file_locations.size()))
+      break;
+    const FileLocation& place = tables.file_locations[static_cast<size_t>(frame.file_location_id - 1)];
+    const auto text = [&](const std::vector<StringId>& names, int32_t i) {
+      return i >= 1 && i <= static_cast<int32_t>(names.size()) ? context.str(names[static_cast<size_t>(i - 1)])
+                                                               : std::string_view();
+    };
+    const NodeId position =
+        file(text(tables.file_names, place.file_name_id), place.line, place.column, place.end_line, place.end_column);
+    const std::string_view function = text(tables.function_names, place.function_name_id);
+    frames.push_back(function.empty() ? position : n().Make(NodeKind::kNameLocation, function, {}, {&position, 1}));
+  }
+  NodeId location;
+  for (size_t i = frames.size(); i-- > 0;) {
+    const NodeId pair[] = {frames[i], location};
+    location = location.valid() ? n().Make(NodeKind::kCallSiteLocation, "", {}, pair) : frames[i];
+  }
+  if (!location.valid() && metadata.source_file.valid()) {
+    location = file(context.str(metadata.source_file), metadata.source_line, metadata.source_column,
+                    metadata.source_end_line, metadata.source_end_column);
+  }
+  const auto named = [&](std::string_view name) {
+    location = n().Make(NodeKind::kNameLocation, name, {},
+                        location.valid() ? absl::Span<const NodeId>(&location, 1) : absl::Span<const NodeId>());
+  };
+  if (metadata.op_name.valid()) named(context.str(metadata.op_name));
+  if (metadata.op_type.valid()) named(StrCat(context.str(metadata.op_type), ":"));
+  return location;
+}
+
+}  // namespace hlokit::stablehlo

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/store/redis_store.h"
+
+#include <sys/time.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "ir/core/str_cat.h"
+#include "parser/store/credentials.h"
+#include "parser/store/retry.h"
+#include "parser/store/shared_library.h"
+#include "parser/store/sigpipe_guard.h"
+
+#if HLOKIT_REDIS_STORE
+#include <hiredis/hiredis.h>
+#endif
+
+namespace hlokit {
+
+#if HLOKIT_REDIS_STORE
+namespace {
+
+struct RedisLibrary {
+  SharedLibrary library;
+  decltype(redisConnectWithTimeout)* connect = nullptr;
+  decltype(redisSetTimeout)* set_timeout = nullptr;
+  decltype(redisCommandArgv)* command = nullptr;
+  decltype(freeReplyObject)* free_reply = nullptr;
+  decltype(redisFree)* free_context = nullptr;
+
+  RedisLibrary() {
+    if (!library.Load(HLOKIT_LIBHIREDIS, "libhiredis0.14").ok()) return;
+    library.Resolve("redisConnectWithTimeout", &connect);
+    library.Resolve("redisSetTimeout", &set_timeout);
+    library.Resolve("redisCommandArgv", &command);
+    library.Resolve("freeReplyObject", &free_reply);
+    library.Resolve("redisFree", &free_context);
+  }
+};
+
+const RedisLibrary& Redis() {
+  static const RedisLibrary& redis = *new RedisLibrary();
+  return redis;
+}
+
+struct ReplyDeleter {
+  void operator()(redisReply* reply) const { Redis().free_reply(reply); }
+};
+using Reply = std::unique_ptr<redisReply, ReplyDeleter>;
+
+timeval TimevalOf(int64_t ms) { return {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000}; }
+
+std::string TextOf(const redisReply& reply) { return reply.str == nullptr ? "" : std::string(reply.str, reply.len); }
+
+// Escapes characters that a pattern gives a meaning.
+std::string GlobEscaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
+
+class RedisStore : public ByteStore {
+ public:
+  RedisStore(const StoreUrl& url, const StoreOptions& options) : ByteStore(url), options_(options) {
+    password_ = url.password.empty() ? ProcessEnvironment()("REDISCLI_AUTH").value_or("") : url.password;
+  }
+  ~RedisStore() override { Disconnect(); }
+
+  absl::StatusOr<std::string> Get(std::string_view key, uint64_t max_bytes, bool first_bytes) override {
+    const std::string full = FullKey(key);
+    const absl::Status too_long =
+        absl::ResourceExhaustedError(StrCat(AddressOf(key), ": more than ", max_bytes, " bytes"));
+    if (first_bytes) {
+      const absl::StatusOr<Reply> reply =
+          Call(key, {"GETRANGE", full, "0", StrCat(max_bytes == 0 ? 0 : max_bytes - 1)});
+      if (!reply.ok()) return reply.status();
+      // A key that does not exist is an empty string here.
+      return TextOf(**reply);
+    }
+    const absl::StatusOr<Reply> reply = Call(key, {"GET", full});
+    if (!reply.ok()) return reply.status();
+    if ((*reply)->type == REDIS_REPLY_NIL) return absl::NotFoundError(StrCat(AddressOf(key), ": no such key"));
+    if (static_cast<uint64_t>((*reply)->len) > max_bytes) return too_long;
+    return TextOf(**reply);
+  }
+
+  absl::Status Put(std::string_view key, std::string_view bytes) override {
+    constexpr uint64_t kMaxValueBytes = uint64_t{512} << 20;  // of Redis
+    if (bytes.size() > kMaxValueBytes) {
+      return absl::ResourceExhaustedError(StrCat(AddressOf(key), ": more than ", kMaxValueBytes, " bytes to write"));
+    }
+    return Call(key, {"SET", FullKey(key), bytes}).status();
+  }
+
+  absl::StatusOr<bool> Exists(std::string_view key) override {
+    const absl::StatusOr<Reply> reply = Call(key, {"EXISTS", FullKey(key)});
+    if (!reply.ok()) return reply.status();
+    return (*reply)->integer > 0;
+  }
+
+  absl::StatusOr<std::vector<std::string>> List(std::string_view prefix, size_t max_keys) override {
+    const std::string root = url().path.empty() ? "" : StrCat(url().path, "/");
+    const std::string pattern = StrCat(GlobEscaped(StrCat(root, prefix)), "*");
+    std::set<std::string> keys;  // a scan may return one several times
+    std::string cursor = "0";
+    do {
+      const absl::StatusOr<Reply> reply = Call(prefix, {"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+      if (!reply.ok()) return reply.status();
+      const redisReply& scan = **reply;
+      if (scan.type != REDIS_REPLY_ARRAY || scan.elements != 2) {
+        return absl::FailedPreconditionError(StrCat(AddressOf(prefix), ": unexpected reply to SCAN"));
+      }
+      cursor = TextOf(*scan.element[0]);
+      const redisReply& found = *scan.element[1];
+      for (size_t i = 0; found.type == REDIS_REPLY_ARRAY && i < found.elements; ++i) {
+        keys.insert(TextOf(*found.element[i]).substr(root.size()));
+      }
+    } while (cursor != "0" && keys.size() < max_keys);
+    std::vector<std::string> list(keys.begin(), keys.end());
+    if (list.size() > max_keys) list.resize(max_keys);
+    return list;
+  }
+
+  absl::Status Remove(std::string_view key) override { return Call(key, {"DEL", FullKey(key)}).status(); }
+
+ private:
+  absl::StatusOr<Reply> Call(std::string_view key, const std::vector<std::string_view>& arguments) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const SigpipeGuard guard;
+    Reply reply;
+    absl::Status status = WithRetries(options_, [&](int64_t left_ms) {
+      absl::Status connected = Connect(left_ms);
+      if (!connected.ok()) return Attempt{connected};
+      return Attempt{Command(arguments, &reply)};
+    });
+    if (status.ok()) return reply;
+    return absl::Status(status.code(), StrCat(AddressOf(key), ": ", std::string(status.message())));
+  }
+
+  void Disconnect() {
+    if (context_ != nullptr) Redis().free_context(context_);
+    context_ = nullptr;
+  }
+
+  // Connects and logs in if there is no connection. `left_ms`: until the deadline, 0 without one.
+  absl::Status Connect(int64_t left_ms) {
+    const auto within = [&](int64_t ms) { return TimevalOf(left_ms > 0 ? std::min(ms, left_ms) : ms); };
+    if (context_ == nullptr) {
+      context_ = Redis().connect(url().host.c_str(), url().port, within(options_.connect_timeout_ms));
+      if (context_ == nullptr) return absl::UnavailableError("no memory for a connection");
+      if (context_->err != 0) return Lost("cannot connect");
+      if (!password_.empty()) {
+        std::vector<std::string_view> login = {"AUTH"};
+        if (!url().user.empty()) login.push_back(url().user);
+        login.push_back(password_);
+        Redis().set_timeout(context_, within(options_.stall_timeout_ms));
+        if (absl::Status s = Command(login, nullptr); !s.ok()) {
+          Disconnect();
+          if (absl::IsUnavailable(s)) return s;
+          return absl::PermissionDeniedError(
+              "the server rejects user or password");  // not the reply, which may quote them
+        }
+      }
+      if (url().database != 0) {
+        Redis().set_timeout(context_, within(options_.stall_timeout_ms));
+        if (absl::Status s = Command({"SELECT", StrCat(url().database)}, nullptr); !s.ok()) {
+          Disconnect();
+          return s;
+        }
+      }
+    }
+    Redis().set_timeout(context_, within(options_.stall_timeout_ms));
+    return absl::OkStatus();
+  }
+
+  // Closes a connection with an error.
+  absl::Status Lost(std::string_view what) {
+    // EAGAIN is how a timeout appears.
+    const bool timeout = context_->err == REDIS_ERR_IO && errno == EAGAIN;
+    const std::string message = StrCat(what, ": ", timeout ? "timeout" : std::string_view(context_->errstr));
+    const bool protocol = context_->err == REDIS_ERR_PROTOCOL;
+    Disconnect();
+    if (protocol) return absl::FailedPreconditionError(message);  // no Redis server
+    return absl::UnavailableError(message);
+  }
+
+  absl::Status Command(const std::vector<std::string_view>& arguments, Reply* result) {
+    std::vector<const char*> data;
+    std::vector<size_t> sizes;
+    for (const std::string_view argument : arguments) {
+      data.push_back(argument.data());
+      sizes.push_back(argument.size());
+    }
+    Reply reply(
+        static_cast<redisReply*>(Redis().command(context_, static_cast<int>(data.size()), data.data(), sizes.data())));
+    if (reply == nullptr) return Lost("connection lost");
+    if (reply->type == REDIS_REPLY_ERROR) {
+      const std::string text = TextOf(*reply);
+      for (const std::string_view busy : {"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}) {
+        if (text.starts_with(busy)) return absl::UnavailableError(text);
+      }
+      for (const std::string_view denied : {"NOAUTH", "WRONGPASS", "NOPERM"}) {
+        if (text.starts_with(denied)) return absl::PermissionDeniedError(text);
+      }
+      return absl::FailedPreconditionError(text);
+    }
+    if (result != nullptr) *result = std::move(reply);
+    return absl::OkStatus();
+  }
+
+  const StoreOptions options_;
+  std::string password_;
+  std::mutex mutex_;
+  redisContext* context_ = nullptr;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ByteStore>> OpenRedisStore(const StoreUrl& url, const StoreOptions& options) {
+  if (absl::Status s = Redis().library.status(); !s.ok()) return s;
+  return std::make_unique<RedisStore>(url, options);
+}
+
+#else
+
+absl::StatusOr<std::unique_ptr<ByteStore>> OpenRedisStore(const StoreUrl&, const StoreOptions&) {
+  return absl::UnimplementedError("this build has no redis: hiredis was missing (tools/install-deps build)");
+}
+
+#endif
+
+}  // namespace hlokit

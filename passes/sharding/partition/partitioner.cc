@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/sharding/partition/partitioner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/traversal.h"
+#include "ir/ops/opcode_table.h"
+#include "ir/sharding/tile_assignment.h"
+#include "ir/sharding/tiling_arithmetic.h"
+#include "ir/text/frontend_attributes.h"
+
+namespace hlokit::spmd {
+namespace {
+
+constexpr OpcodeRow<PartitionHandler> kHandlerRows[] = {
+#define OPCODE_PARTITION_HANDLER(name, handler) {Opcode::k##name, PartitionHandler::k##handler},
+#include "passes/sharding/partition/opcode_partition_handlers.def"
+};
+constexpr auto kHandlers = MakeOpcodeTable<PartitionHandler>(
+    kHandlerRows,
+    {.elementwise = PartitionHandler::kByRule, .other = std::nullopt, .unknown = PartitionHandler::kWhole});
+
+}  // namespace
+
+std::optional<Opcode> BinaryOpcodeOf(Computation computation) {
+  if (!computation.valid() || computation.parameter_count() != 2 || computation.instruction_count() != 3) {
+    return std::nullopt;
+  }
+  const Instruction root = computation.root();
+  if (root.operand_count() != 2 || !HasTrait(root.opcode(), kElementwise)) return std::nullopt;
+  const Instruction a = computation.parameter(0), b = computation.parameter(1);
+  const bool in_order = root.operand(0) == a && root.operand(1) == b;
+  const bool reversed = root.operand(0) == b && root.operand(1) == a;
+  if (!in_order && !reversed) return std::nullopt;
+  return root.opcode();
+}
+
+absl::Status ComputationPartitioner::Error(Instruction i, std::string_view text) const {
+  return absl::InvalidArgumentError(StrCat(i.name(), ": ", text));
+}
+
+absl::Status ComputationPartitioner::Run() {
+  const Computation source = module_.computation(job_.source);
+  std::vector<InstructionId> order = PostOrder(source);
+  // Parameters first, by number, whether used or not.
+  std::vector<InstructionId> parameters;
+  for (int64_t p = 0; p < source.parameter_count(); ++p) parameters.push_back(Parameter(source.parameter(p)));
+  module_.SetParameters(job_.target, std::move(parameters));
+  for (InstructionId id : order) {
+    const Instruction i = module_.instruction(id);
+    const MetadataId previous = builder().SetMetadata(i.metadata_id());
+    if (absl::Status status = Dispatch(i); !status.ok()) return status;
+    builder().SetMetadata(previous);
+  }
+  // The root.
+  const Instruction root = source.root();
+  const Value& value = ValueOf(root);
+  InstructionId id;
+  if (root.shape().IsTuple()) {
+    std::vector<InstructionId> leaves;
+    for (size_t k = 0; k < value.size(); ++k) leaves.push_back(Reshard(value[k], job_.root[k]));
+    id = Pack(root.shape(), leaves);
+  } else {
+    id = Reshard(value[0], job_.root[0]);
+  }
+  if (source.is_entry()) {
+    // The layout of the whole result; a name and a sharding of its own.
+    const Shape wanted = LocalShapeOf(root.shape(), job_.root);
+    if (wanted.IsArray()) id = builder().MakeCopy(id, wanted);
+    if (module_.instruction(id).opcode() == Opcode::kParameter) {
+      id = builder().Make(Opcode::kCopy, builder().shape_of(id), {id});
+    }
+    if (const std::optional<uint32_t> sharding = root.payload(Attr::kSharding)) {
+      module_.SetAttr(id, Attr::kSharding, *sharding);
+    }
+    owner_.TakeName(id, root);
+  }
+  module_.SetRoot(job_.target, id);
+  return absl::OkStatus();
+}
+
+absl::Status ComputationPartitioner::Dispatch(Instruction i) {
+  switch (kHandlers[static_cast<size_t>(i.opcode())]) {
+    case PartitionHandler::kByRule:
+      return ByRule(i);
+    case PartitionHandler::kWhole:
+      Whole(i);
+      break;
+    case PartitionHandler::kUnchanged:
+      Unchanged(i);
+      break;
+    case PartitionHandler::kForwarding:
+      SetValue(i, ValueOf(i.operand(0)));
+      break;
+    case PartitionHandler::kCopy:
+      // A copy may convert.
+      if (i.shape().IsArray() && i.shape().element_type() != i.operand(0).shape().element_type()) return ByRule(i);
+      FinishCopy(i);
+      break;
+    case PartitionHandler::kBarrier:
+      Barrier(i);
+      break;
+    case PartitionHandler::kCall:
+      Call(i);
+      break;
+    case PartitionHandler::kConditional:
+      Conditional(i);
+      break;
+    case PartitionHandler::kConstant:
+      Constant(i);
+      break;
+    case PartitionHandler::kCustomCall:
+      return CustomCall(i);
+    case PartitionHandler::kGetTupleElement:
+      GetTupleElement(i);
+      break;
+    case PartitionHandler::kInfeed:
+      Infeed(i);
+      break;
+    case PartitionHandler::kIota:
+      Iota(i);
+      break;
+    case PartitionHandler::kOutfeed:
+      Outfeed(i);
+      break;
+    case PartitionHandler::kParameter:
+      break;  // made already
+    case PartitionHandler::kRng:
+      Rng(i);
+      break;
+    case PartitionHandler::kTuple:
+      Tuple(i);
+      break;
+    case PartitionHandler::kWhile:
+      While(i);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+LeafTilings ComputationPartitioner::WantedTilings(Instruction i) {
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) return *std::move(given);
+  // Code for one device begets such code.
+  TilingRef context = state_.tilings.Replicated();
+  for (const Instruction operand : OperandsOf(i)) {
+    for (const Leaf& leaf : ValueOf(operand)) {
+      if (leaf.tiling->kind == ShardingKind::kManual) context = leaf.tiling;
+      if (leaf.tiling->tiled() && !leaf.tiling->manual.empty() && !context->tiled() &&
+          context->kind != ShardingKind::kManual) {
+        context = leaf.tiling;
+      }
+    }
+  }
+  LeafTilings tilings;
+  for (Shape leaf : Leaves(i.shape())) tilings.push_back(Unsharded(context, leaf.rank()));
+  return tilings;
+}
+
+TilingRef ComputationPartitioner::Unsharded(TilingRef context, int64_t rank) {
+  if (context->kind == ShardingKind::kManual) return context;
+  if (!context->tiled() || context->manual.empty()) return state_.tilings.Replicated();
+  Tiling tiling = *context;
+  tiling.unreduced.clear();
+  tiling.dims.assign(ToSize(rank), {});
+  return state_.tilings.Intern(std::move(tiling));
+}
+
+bool ComputationPartitioner::IsManual(const LeafTilings& tilings) const {
+  return std::any_of(tilings.begin(), tilings.end(), [](TilingRef t) { return t->kind == ShardingKind::kManual; });
+}
+
+bool ComputationPartitioner::HasDynamicShape(Instruction i) const {
+  if (i.shape().has_dynamic_dims()) return true;
+  for (const Instruction operand : OperandsOf(i)) {
+    if (operand.shape().has_dynamic_dims()) return true;
+  }
+  return false;
+}
+
+void ComputationPartitioner::Finish(Instruction i, Value leaves) {
+  const LeafTilings wanted = WantedTilings(i);
+  for (size_t k = 0; k < leaves.size() && k < wanted.size(); ++k) {
+    if (leaves[k].tiling == wanted[k]) continue;
+    leaves[k].id = Reshard(leaves[k], wanted[k]);
+    leaves[k].tiling = wanted[k];
+  }
+  SetValue(i, std::move(leaves));
+}
+
+void ComputationPartitioner::FinishCopy(Instruction i) {
+  Value leaves = ValueOf(i.operand(0));
+  const LeafTilings wanted = WantedTilings(i);
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    Leaf& leaf = leaves[k];
+    const InstructionId part = Reshard(leaf, wanted[k]);
+    // A copy stands for it where nothing else has its name and its metadata.
+    leaf.id = part == leaf.id && leaf.shape.IsArray() ? builder().MakeLike(Opcode::kCopy, {part}) : part;
+    if (leaves.size() == 1) owner_.TakeName(leaf.id, i);
+    leaf.tiling = wanted[k];
+    leaf.source = Instruction();
+  }
+  SetValue(i, std::move(leaves));
+}
+
+InstructionId ComputationPartitioner::Clone(Instruction i, absl::Span<const InstructionId> operands, Shape shape) {
+  const InstructionId id = builder().MakeClone(i.id(), operands);
+  module_.SetShape(id, shape);
+  module_.RemoveAttr(id, Attr::kSharding);
+  module_.RemoveAttr(id, Attr::kControlPredecessors);
+  if (i.has(Attr::kFrontendAttributes)) {
+    // Shardings as Shardy writes them are of the whole.
+    ListId rest = AttrReader(i).list_id(Attr::kFrontendAttributes);
+    for (const std::string_view key : {"xla.sdy.sharding", "xla.sdy.sharding_rule"}) {
+      rest = WithoutFrontendAttribute(&module_.context(), rest, key);
+    }
+    if (module_.context().list(rest).empty()) {
+      module_.RemoveAttr(id, Attr::kFrontendAttributes);
+    } else {
+      module_.SetAttr(id, Attr::kFrontendAttributes, rest.value);
+    }
+  }
+  owner_.TakeName(id, i);
+  return id;
+}
+
+Value ComputationPartitioner::Unpack(InstructionId value, Shape whole, const LeafTilings& tilings) {
+  const std::vector<Shape> shapes = Leaves(whole);
+  Value leaves;
+  std::vector<InstructionId> stack = {value};
+  while (!stack.empty()) {
+    const InstructionId id = stack.back();
+    stack.pop_back();
+    const Shape shape = builder().shape_of(id);
+    if (!shape.IsTuple()) {
+      const size_t k = leaves.size();
+      leaves.push_back({id, shapes[k], tilings[k]});
+      continue;
+    }
+    for (int64_t e = shape.tuple_size(); e-- > 0;) stack.push_back(builder().MakeElement(id, e));
+  }
+  return leaves;
+}
+
+InstructionId ComputationPartitioner::Pack(Shape whole, absl::Span<const InstructionId> leaves) {
+  if (!whole.IsTuple()) return leaves[0];
+  struct Frame {
+    Shape shape;
+    std::vector<InstructionId> elements;
+  };
+  std::vector<Frame> stack = {{whole, {}}};
+  size_t next = 0;
+  while (true) {
+    Frame& top = stack.back();
+    const auto at = static_cast<int64_t>(top.elements.size());
+    if (at == top.shape.tuple_size()) {
+      const InstructionId tuple = builder().MakeTuple(top.elements);
+      stack.pop_back();
+      if (stack.empty()) return tuple;
+      stack.back().elements.push_back(tuple);
+    } else if (top.shape.element(at).IsTuple()) {
+      const Shape element = top.shape.element(at);
+      stack.push_back({element, {}});
+    } else {
+      top.elements.push_back(leaves[next++]);
+    }
+  }
+}
+
+Shape ComputationPartitioner::LocalShapeOf(Shape whole, const LeafTilings& tilings) {
+  ShapeTable& shapes = module_.context().shapes;
+  if (!whole.IsTuple()) return LocalShape(&shapes, whole, *tilings[0]);
+  struct Frame {
+    Shape shape;
+    std::vector<Shape> elements;
+  };
+  std::vector<Frame> stack = {{whole, {}}};
+  size_t next = 0;
+  while (true) {
+    Frame& top = stack.back();
+    const auto at = static_cast<int64_t>(top.elements.size());
+    if (at == top.shape.tuple_size()) {
+      const Shape tuple = shapes.Tuple(top.elements);
+      stack.pop_back();
+      if (stack.empty()) return tuple;
+      stack.back().elements.push_back(tuple);
+    } else if (top.shape.element(at).IsTuple()) {
+      const Shape element = top.shape.element(at);
+      stack.push_back({element, {}});
+    } else {
+      top.elements.push_back(LocalShape(&shapes, top.shape.element(at), *tilings[next++]));
+    }
+  }
+}
+
+InstructionId ComputationPartitioner::PackResharded(const Value& value, Shape whole, const LeafTilings& tilings) {
+  std::vector<InstructionId> leaves;
+  for (size_t k = 0; k < value.size(); ++k) leaves.push_back(Reshard(value[k], tilings[k]));
+  return Pack(whole, leaves);
+}
+
+void ComputationPartitioner::Whole(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) {
+    const Value& value = ValueOf(operand);
+    LeafTilings whole;
+    for (const Leaf& leaf : value) whole.push_back(Unsharded(context, leaf.shape.rank()));
+    operands.push_back(PackResharded(value, operand.shape(), whole));
+  }
+  const InstructionId id = Clone(i, operands, i.shape());
+  LeafTilings whole;
+  for (Shape leaf : Leaves(i.shape())) whole.push_back(Unsharded(context, leaf.rank()));
+  Finish(i, Unpack(id, i.shape(), whole));
+}
+
+void ComputationPartitioner::Unchanged(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  const bool manual = IsManual(wanted);
+  const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) {
+    if (const auto found = in_progress_.find(operand.id().value); found != in_progress_.end()) {
+      operands.push_back(found->second);
+      continue;
+    }
+    const Value& value = ValueOf(operand);
+    LeafTilings tilings;
+    for (const Leaf& leaf : value) tilings.push_back(manual ? leaf.tiling : Unsharded(context, leaf.shape.rank()));
+    operands.push_back(PackResharded(value, operand.shape(), tilings));
+  }
+  const InstructionId id = Clone(i, operands, i.shape());
+  LeafTilings tilings;
+  const std::vector<Shape> shapes = Leaves(i.shape());
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    tilings.push_back(manual ? wanted[k] : Unsharded(context, shapes[k].rank()));
+  }
+  if (HasTrait(i.opcode(), kStartsAsync) || HasTrait(i.opcode(), kUpdatesAsync)) {
+    in_progress_[i.id().value] = id;
+    Value leaves;
+    for (size_t k = 0; k < shapes.size(); ++k) leaves.push_back({id, shapes[k], tilings[k]});
+    SetValue(i, std::move(leaves));
+    return;
+  }
+  Finish(i, Unpack(id, i.shape(), tilings));
+}
+
+}  // namespace hlokit::spmd

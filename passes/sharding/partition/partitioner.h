@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Partitions one computation after the other: each is written anew for one device, operands first, and the old ones are
+// erased at the end. A value is known by the leaves of its shape; tuples are made only where an instruction needs one.
+// Internal to this room.
+//
+//   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
+//   by_rule.cc         operations that are divided along the factors of their sharding rule
+//   indexed.cc         gather, scatter and dynamic slices
+//   windows.cc         windows along divided dimensions
+//   windowed_dot.cc    dots as loops over parts that travel
+//   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
+//   control_flow.cc    loops, conditionals, calls, tuples
+//   sources.cc         parameters, constants, iotas, random numbers, infeed and outfeed, custom-calls
+#ifndef HLOKIT_PASSES_SHARDING_PARTITION_PARTITIONER_H_
+#define HLOKIT_PASSES_SHARDING_PARTITION_PARTITIONER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/graph/module.h"
+#include "passes/sharding/partition/emitter.h"
+#include "passes/sharding/partition/factor_choice.h"
+#include "passes/sharding/partition/spmd_partitioner.h"
+#include "passes/sharding/sharding_rule.h"
+
+namespace hlokit::spmd {
+
+// The rows of opcode_partition_handlers.def.
+enum class PartitionHandler : uint8_t {
+  kByRule,      // along the factors of the sharding rule
+  kWhole,       // all operands on every device, the result cut
+  kUnchanged,   // of code for one device: operands and result as they are
+  kForwarding,  // the first operand
+  kBarrier,     // all leaves of the operand
+  kCall,
+  kConditional,
+  kConstant,
+  kCopy,
+  kCustomCall,
+  kGetTupleElement,
+  kInfeed,
+  kIota,
+  kOutfeed,
+  kParameter,
+  kRng,
+  kTuple,
+  kWhile,
+};
+
+// One leaf of a value: an array, of which `id` is the part of this device; or a token.
+struct Leaf {
+  InstructionId id;
+  Shape shape;  // whole
+  TilingRef tiling = nullptr;
+  Instruction source = Instruction();  // a constant or iota, of which any device can make any part; invalid: none
+};
+using Value = absl::InlinedVector<Leaf, 1>;
+using LeafTilings = std::vector<TilingRef>;
+
+// A computation to be written for one device.
+struct ComputationJob {
+  ComputationId source, target;
+  std::vector<LeafTilings> parameters;  // by parameter
+  LeafTilings root;
+};
+
+class ModulePartitioner {
+ public:
+  ModulePartitioner(Module& module, const PartitionOptions& options)
+      : module_(module), options_(options), state_(&module) {}
+
+  absl::StatusOr<PartitionCounts> Run();
+
+  ModuleState& state() { return state_; }
+  Module& module() { return module_; }
+  const PartitionOptions& options() const { return options_; }
+  PartitionCounts& counts() { return counts_; }
+
+  // Returns the computation that `source` becomes for parameters and root of these tilings. It is written later.
+  ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
+  // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
+  std::optional<LeafTilings> GivenTilings(Instruction i);
+  // Returns the device that alone has a leaf; nullopt if several have.
+  std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
+  // Gives the new instruction the name of the old one, when that is gone.
+  void TakeName(InstructionId to, Instruction from) { names_.emplace_back(to, module_.record(from.id()).name); }
+
+ private:
+  void EraseOld(const std::vector<ComputationId>& before);
+  void UpdateEntryLayout();
+  void EraseUnused(ComputationId computation);
+
+  Module& module_;
+  const PartitionOptions& options_;
+  ModuleState state_;
+  PartitionCounts counts_;
+  std::deque<ComputationJob> jobs_;
+  std::map<std::tuple<uint32_t, std::vector<LeafTilings>, LeafTilings>, ComputationId> variants_;
+  std::map<std::pair<uint32_t, uint32_t>, LeafTilings> given_;  // by sharding and shape
+  std::vector<std::pair<InstructionId, StringId>> names_;
+};
+
+class ComputationPartitioner {
+ public:
+  ComputationPartitioner(ModulePartitioner* owner, const ComputationJob& job)
+      : owner_(*owner), module_(owner->module()), state_(owner->state()), job_(job), emitter_(&state_, job.target) {}
+
+  absl::Status Run();
+
+ private:
+  Builder& builder() { return emitter_.builder(); }
+
+  // ---- partitioner.cc ----
+  absl::Status Dispatch(Instruction i);
+  const Value& ValueOf(Instruction i) const { return values_.at(i.id().value); }
+  const Leaf& LeafOf(Instruction i) const { return ValueOf(i)[0]; }
+  // Returns the tilings that the value of `i` must have: those of its sharding; without one, replicated among the
+  // devices that have the same code.
+  LeafTilings WantedTilings(Instruction i);
+  // Returns the tiling of an array that all devices of the same manual subgroup as `context` have whole.
+  TilingRef Unsharded(TilingRef context, int64_t rank);
+  InstructionId Reshard(const Leaf& leaf, TilingRef to) {
+    if (leaf.source.valid() && to != leaf.tiling && IsMade(*leaf.tiling) && IsMade(*to)) {
+      return MakePart(leaf.source, to);
+    }
+    return emitter_.Reshard(leaf.id, leaf.shape, leaf.tiling, to);
+  }
+  // Returns true for tilings of which a device makes its part of a constant by itself.
+  static bool IsMade(const Tiling& tiling) {
+    return tiling.replicated_everywhere() || (tiling.tiled() && tiling.unreduced.empty());
+  }
+  // Returns true for instructions of which MakePart makes any part.
+  bool IsFree(Instruction i) const;
+  InstructionId MakePart(Instruction i, TilingRef to);
+  // Brings leaves to the tilings that `i` must have, and makes them its value.
+  void Finish(Instruction i, Value leaves);
+  // The value of the operand, with the tilings of `i`.
+  void FinishCopy(Instruction i);
+  // Sets the value without bringing it to other tilings.
+  void SetValue(Instruction i, Value leaves) { values_[i.id().value] = std::move(leaves); }
+  // Adds a copy of `i` with other operands and another shape, without what only the whole program has.
+  InstructionId Clone(Instruction i, absl::Span<const InstructionId> operands, Shape shape);
+  // Returns the leaves of a tuple, or the array itself. `tilings` and `shapes`: by leaf.
+  Value Unpack(InstructionId value, Shape whole, const LeafTilings& tilings);
+  InstructionId Pack(Shape whole, absl::Span<const InstructionId> leaves);
+  // Returns `whole` with leaves of the sizes of parts.
+  Shape LocalShapeOf(Shape whole, const LeafTilings& tilings);
+  // Returns the operand's leaves, under these tilings, as one instruction.
+  InstructionId PackResharded(const Value& value, Shape whole, const LeafTilings& tilings);
+  bool IsManual(const LeafTilings& tilings) const;
+  bool HasDynamicShape(Instruction i) const;
+  absl::Status Error(Instruction i, std::string_view text) const;
+
+  void Whole(Instruction i);
+  void Unchanged(Instruction i);
+
+  // ---- by_rule.cc ----
+  // An operation whose operands have been brought to the tilings of a choice.
+  struct LocalOp {
+    Instruction whole;
+    const ShardingRule* rule;
+    const FactorChoice* choice;
+    std::vector<InstructionId> operands;
+    LeafTilings results;  // before partial results are combined
+    const std::vector<DividedOp::Window>* windows;
+    const std::vector<Instruction>* sources;
+  };
+  struct RuleHandler {
+    void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
+    Value (ComputationPartitioner::*emit)(const LocalOp&);
+  };
+  static RuleHandler HandlerOf(RuleClass rule);
+  absl::Status ByRule(Instruction i);
+  void DivideContraction(Instruction i, DividedOp* op);
+  void DivideReduce(Instruction i, DividedOp* op);
+  Value EmitClone(const LocalOp& op);
+  // Returns true for an operation on partial results whose result is wanted as partial results.
+  bool KeepsUnreduced(Instruction i, const DividedOp& op) const;
+
+  // ---- indexed.cc ----
+  void DivideDynamicSlice(Instruction i, DividedOp* op);
+  void DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
+  void DivideGather(Instruction i, DividedOp* op);
+  void DivideScatter(Instruction i, DividedOp* op);
+  Value EmitDynamicSlice(const LocalOp& op);
+  Value EmitDynamicUpdateSlice(const LocalOp& op);
+  Value EmitGather(const LocalOp& op);
+  Value EmitScatter(const LocalOp& op);
+  // Returns the axes of a dimension of an operand under the choice.
+  const AxisList& AxesOf(const LocalOp& op, int64_t operand, int64_t dim) const;
+  // Returns the index at which a slice of `size` begins, as in the whole array, relative to a part of it that has
+  // `local` elements; from -size to `local`.
+  InstructionId LocalStart(const LocalOp& op, InstructionId start, int64_t operand, int64_t dim, int64_t size);
+  // Returns the indices with the offsets of this device's parts subtracted from components; `offsets`: by component, an
+  // s32 or none.
+  InstructionId SubtractOffsets(InstructionId indices, int64_t index_vector_dim,
+                                const std::vector<InstructionId>& offsets);
+
+  // ---- windows.cc ----
+  void DivideSlice(Instruction i, DividedOp* op);
+  void DividePad(Instruction i, DividedOp* op);
+  void DivideReduceWindow(Instruction i, DividedOp* op);
+  void DivideConvolution(Instruction i, DividedOp* op);
+  void DivideReverse(Instruction i, DividedOp* op);
+  void DivideConcatenate(Instruction i, DividedOp* op);
+  Value EmitSlice(const LocalOp& op);
+  Value EmitPad(const LocalOp& op);
+  Value EmitReduceWindow(const LocalOp& op);
+  Value EmitConvolution(const LocalOp& op);
+  Value EmitReverse(const LocalOp& op);
+  Value EmitConcatenate(const LocalOp& op);
+  // Makes the dimension of an operand divisible, with a window.
+  static void AddWindow(DividedOp* op, int64_t operand, int64_t dim, const HaloWindow& window);
+  // Returns the positions of the dilated input that this device's results need; `fill`, a scalar, where there is no
+  // element. Invalid: what is there does not matter.
+  InstructionId Assemble(InstructionId part, int64_t dim, const HaloWindow& window, const Tiling& frame,
+                         const AxisList& axes, InstructionId fill);
+  // Assembles an operand along all its divided dimensions.
+  InstructionId AssembleOperand(const LocalOp& op, int64_t operand, InstructionId fill);
+  bool IsWindowed(const LocalOp& op, int64_t operand, int64_t dim) const;
+
+  // ---- windowed_dot.cc ----
+  // A dot in steps over the tiles of `axes`: of a dimension of an operand, or of the result.
+  struct DotLoop {
+    int64_t operand = 0;  // that is gathered, or sliced for the result
+    int64_t dim = 0;      // of the gathered operand, or of the scattered result
+    AxisList axes;
+    Tiling frame;
+    int64_t tiles = 1;
+    bool scattered = false;
+  };
+  // Returns the result as a loop, if the dot is large enough to be one.
+  std::optional<Value> WindowedDot(const DividedOp& divided, LocalOp* op);
+  Value GatheredDot(const DotLoop& loop, LocalOp* op);
+  std::optional<Value> ScatteredDot(const DotLoop& loop, LocalOp* op);
+  bool IsWindowedSize(Shape whole, double both_bytes) const;
+  bool HasOtherUser(Instruction operand, Instruction user) const;
+  // Returns the while over the steps. `step` takes and returns the state, of which the last is the number of the step.
+  using DotState = std::vector<InstructionId>;
+  InstructionId RunLoop(const DotLoop& loop, absl::Span<const InstructionId> state,
+                        const std::function<DotState(Emitter*, DotState)>& step);
+  // Returns the array of the next device, or the same one if the condition does not hold.
+  InstructionId PassOn(Emitter* e, const DotLoop& loop, InstructionId array, InstructionId condition);
+  InstructionId SliceTile(Emitter* e, InstructionId array, int64_t dim, InstructionId start, int64_t size);
+  InstructionId LocalDot(Emitter* e, Instruction whole, InstructionId lhs, InstructionId rhs,
+                         absl::Span<const int64_t> sizes);
+
+  // ---- local_op.cc ----
+  // Masks what is behind the end of operands where that would reach a result.
+  void MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
+                    std::vector<InstructionId>* operands);
+  void LocalizeAttributes(Instruction i, const FactorChoice& choice, InstructionId local);
+  // Returns the computation that combines partial results.
+  ComputationId Combiner(Instruction i, ElementType type);
+
+  // ---- control_flow.cc ----
+  void Tuple(Instruction i);
+  void GetTupleElement(Instruction i);
+  void Barrier(Instruction i);
+  void While(Instruction i);
+  void Conditional(Instruction i);
+  void Call(Instruction i);
+
+  // ---- sources.cc ----
+  InstructionId Parameter(Instruction i);
+  // Returns the array of one device, on all of them.
+  InstructionId FromDevice(const Leaf& leaf, int64_t device);
+  void Constant(Instruction i);
+  void Iota(Instruction i);
+  void Rng(Instruction i);
+  void Infeed(Instruction i);
+  void Outfeed(Instruction i);
+  absl::Status CustomCall(Instruction i);
+
+  ModulePartitioner& owner_;
+  Module& module_;
+  ModuleState& state_;
+  const ComputationJob& job_;
+  Emitter emitter_;
+  absl::flat_hash_map<uint32_t, Value> values_;  // by instruction of the source
+  std::map<std::pair<uint32_t, TilingRef>, InstructionId> free_parts_;
+  AxisList scattered_rest_;  // of the last dot whose result was scattered in a loop: axes that are still partial
+  // Tuples of operations in progress, which only their next operation may use.
+  absl::flat_hash_map<uint32_t, InstructionId> in_progress_;
+};
+
+// Returns the operands as a list, which stays while the module gets more instructions.
+inline absl::InlinedVector<Instruction, 4> OperandsOf(Instruction i) {
+  absl::InlinedVector<Instruction, 4> operands;
+  for (int64_t k = 0; k < i.operand_count(); ++k) operands.push_back(i.operand(k));
+  return operands;
+}
+
+// Returns the binary operation of a computation that does nothing else; nullopt for others.
+std::optional<Opcode> BinaryOpcodeOf(Computation computation);
+
+}  // namespace hlokit::spmd
+
+#endif  // HLOKIT_PASSES_SHARDING_PARTITION_PARTITIONER_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits the steps of reshard plans.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ir/sharding/tile_assignment.h"
+#include "passes/sharding/partition/emitter.h"
+#include "passes/sharding/partition/factor_choice.h"
+
+namespace hlokit::spmd {
+namespace {
+
+Opcode OpcodeOf(ReductionOp reduction, ElementType type) {
+  switch (reduction) {
+    case ReductionOp::kSum:
+      return type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+    case ReductionOp::kMax:
+      return Opcode::kMaximum;
+    case ReductionOp::kMin:
+      return Opcode::kMinimum;
+  }
+  return Opcode::kAdd;
+}
+
+}  // namespace
+
+InstructionId Emitter::EmitSlice(InstructionId part, Shape whole, const Tiling& before, const ReshardStep& step) {
+  const std::vector<int64_t> sizes = LocalSizes(whole.dims(), step.after);
+  std::vector<int64_t> padded = LocalSizes(whole.dims(), before);
+  std::vector<InstructionId> starts(sizes.size(), Constant(0));
+  for (const AxesMove& move : step.moves) {
+    const size_t d = ToSize(move.to);
+    padded[d] = std::max(padded[d], sizes[d] * SizeOf(move.axes));
+    starts[d] = Times(TileNumber(step.after, move.axes), sizes[d]);
+  }
+  return DynamicSlice(PadTo(part, padded), starts, sizes);
+}
+
+InstructionId Emitter::EmitGather(InstructionId part, Shape whole, const ReshardStep& step) {
+  const std::vector<int64_t> local = ToVector(builder_.shape_of(part).dims());
+  const std::vector<int64_t> sizes = LocalSizes(whole.dims(), step.after);
+  const auto rank = static_cast<int64_t>(local.size());
+  if (step.moves.size() == 1) {
+    return SliceTo(AllGather(part, step.after, step.moves[0].axes, step.moves[0].from), sizes);
+  }
+  // All dimensions at once: the parts are gathered along a new dimension, which then becomes those of the tiles.
+  AxisList axes;
+  std::vector<int64_t> split;  // the tiles, then the part
+  for (const AxesMove& move : step.moves) {
+    axes.insert(axes.end(), move.axes.begin(), move.axes.end());
+    split.push_back(SizeOf(move.axes));
+  }
+  std::vector<int64_t> single = local;
+  single.insert(single.begin(), 1);
+  InstructionId gathered = AllGather(Reshape(part, single), step.after, axes, 0);
+  split.insert(split.end(), local.begin(), local.end());
+  gathered = Reshape(gathered, split);
+  const auto count = static_cast<int64_t>(step.moves.size());
+  std::vector<int64_t> perm, joined;
+  for (int64_t d = 0; d < rank; ++d) {
+    joined.push_back(local[ToSize(d)]);
+    for (int64_t m = 0; m < count; ++m) {
+      if (step.moves[ToSize(m)].from != d) continue;
+      perm.push_back(m);
+      joined.back() *= split[ToSize(m)];
+    }
+    perm.push_back(count + d);
+  }
+  return SliceTo(Reshape(Transpose(gathered, perm), joined), sizes);
+}
+
+// The target dimensions are split into one block for each device of the group, which an all-to-all exchanges; the
+// blocks that arrive are the tiles of the source dimensions.
+InstructionId Emitter::EmitAllToAll(InstructionId part, Shape whole, const ReshardStep& step) {
+  const std::vector<int64_t> sizes = LocalSizes(whole.dims(), step.after);
+  std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims());
+  const auto rank = static_cast<int64_t>(padded.size());
+  for (const AxesMove& move : step.moves) padded[ToSize(move.to)] = sizes[ToSize(move.to)] * SizeOf(move.axes);
+  part = PadTo(part, padded);
+
+  const auto move_to = [&](int64_t d) {
+    for (size_t m = 0; m < step.moves.size(); ++m) {
+      if (step.moves[m].to == d) return static_cast<int64_t>(m);
+    }
+    return int64_t{-1};
+  };
+  // Blocks first.
+  const auto count = static_cast<int64_t>(step.moves.size());
+  std::vector<int64_t> split, position_of_block(ToSize(count)), position_of_dim(ToSize(rank));
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t m = move_to(d);
+    if (m >= 0) {
+      position_of_block[ToSize(m)] = static_cast<int64_t>(split.size());
+      split.push_back(SizeOf(step.moves[ToSize(m)].axes));
+    }
+    position_of_dim[ToSize(d)] = static_cast<int64_t>(split.size());
+    split.push_back(m >= 0 ? sizes[ToSize(d)] : padded[ToSize(d)]);
+  }
+  std::vector<int64_t> perm = position_of_block;
+  perm.insert(perm.end(), position_of_dim.begin(), position_of_dim.end());
+  InstructionId blocks = Transpose(Reshape(part, split), perm);
+  const std::vector<int64_t> block_dims = ToVector(builder_.shape_of(blocks).dims());
+  AxisList axes;
+  for (const AxesMove& move : step.moves) axes.insert(axes.end(), move.axes.begin(), move.axes.end());
+  std::vector<int64_t> flat(block_dims.begin() + count, block_dims.end());
+  flat.insert(flat.begin(), SizeOf(axes));
+  blocks = AllToAll(Reshape(blocks, flat), step.after, axes, 0);
+  blocks = Reshape(blocks, block_dims);
+  // Each block in front of the dimension that it came from.
+  std::vector<int64_t> back, joined;
+  for (int64_t d = 0; d < rank; ++d) {
+    joined.push_back(block_dims[ToSize(count + d)]);
+    for (int64_t m = 0; m < count; ++m) {
+      if (step.moves[ToSize(m)].from != d) continue;
+      back.push_back(m);
+      joined.back() *= block_dims[ToSize(m)];
+    }
+    back.push_back(count + d);
+  }
+  return SliceTo(Reshape(Transpose(blocks, back), joined), sizes);
+}
+
+// Each device gets its new part from one that has it: itself, if it has; otherwise the devices with equal parts serve
+// those that want them in turn.
+InstructionId Emitter::EmitPermute(InstructionId part, const Tiling& before, const ReshardStep& step) {
+  const Tiling& after = step.after;
+  const auto tile_of = [](const Tiling& tiling, int64_t position) {
+    std::vector<int64_t> tile;
+    for (const AxisList& axes : tiling.dims) tile.push_back(hlokit::TileNumber(axes, position));
+    tile.push_back(hlokit::TileNumber(tiling.manual, position));
+    return tile;
+  };
+  std::map<std::vector<int64_t>, std::vector<int64_t>> owners;  // by tile, devices
+  std::map<int64_t, std::vector<int64_t>> tile_before;
+  for (int64_t p = 0; p < before.device_count; ++p) {
+    std::vector<int64_t> tile = tile_of(before, p);
+    owners[tile].push_back(before.DeviceAt(p));
+    tile_before[before.DeviceAt(p)] = std::move(tile);
+  }
+  std::map<int64_t, std::vector<int64_t>> wanted;
+  for (int64_t p = 0; p < after.device_count; ++p) wanted[after.DeviceAt(p)] = tile_of(after, p);
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  // A source sends to one target: devices that keep their part are their own sources.
+  std::map<std::vector<int64_t>, std::vector<int64_t>> free_owners;
+  for (auto& [tile, devices] : owners) {
+    for (int64_t device : devices) {
+      const auto want = wanted.find(device);
+      if (want != wanted.end() && want->second == tile) {
+        pairs.emplace_back(device, device);
+      } else {
+        free_owners[tile].push_back(device);
+      }
+    }
+  }
+  std::map<std::vector<int64_t>, size_t> next;
+  for (const auto& [device, tile] : wanted) {
+    if (tile_before[device] == tile) continue;
+    const std::vector<int64_t>& sources = free_owners[tile];
+    size_t& at = next[tile];
+    if (at < sources.size()) pairs.emplace_back(sources[at++], device);
+  }
+  std::sort(pairs.begin(), pairs.end());
+  return Permute(part, pairs);
+}
+
+InstructionId Emitter::ReduceUnreduced(InstructionId part, Shape whole, TilingRef* tiling) {
+  const Tiling& from = **tiling;
+  Tiling frame = from;
+  AxisList axes = from.unreduced;
+  if (from.kind == ShardingKind::kUnreduced) {
+    frame = Tiling();
+    frame.device_count = state_.partitions;
+    if (state_.partitions > 1) axes = {{1, state_.partitions}};
+  }
+  const ComputationId reducer = state_.Reducer(OpcodeOf(from.reduction, whole.element_type()), whole.element_type());
+  const InstructionId reduced = AllReduce(part, frame, axes, reducer);
+  Tiling after = from;
+  if (from.kind == ShardingKind::kUnreduced) after = Tiling();
+  after.unreduced.clear();
+  *tiling = state_.tilings.Intern(std::move(after));
+  return reduced;
+}
+
+// The first device of each group keeps the value, the others have the identity. Minimum and maximum need none.
+InstructionId Emitter::MakeUnreduced(InstructionId part, TilingRef to) {
+  if (to->reduction != ReductionOp::kSum) return part;
+  Tiling frame = *to;
+  AxisList axes = to->unreduced;
+  if (to->kind == ShardingKind::kUnreduced) {
+    frame = Tiling();
+    frame.device_count = state_.partitions;
+    if (state_.partitions > 1) axes = {{1, state_.partitions}};
+  }
+  if (axes.empty()) return part;
+  const Shape shape = builder_.shape_of(part);
+  const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(frame, axes), Constant(0));
+  return Select(Splat(shape, first), part, Splat(shape, Scalar(shape.element_type(), 0)));
+}
+
+InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, TilingRef to) {
+  if (from == to || !whole.IsArray() || from->kind == ShardingKind::kManual || to->kind == ShardingKind::kManual) {
+    return part;
+  }
+  const auto key = std::make_tuple(part.value, from, to);
+  const auto found = reshards_.find(key);
+  if (found != reshards_.end()) return found->second;
+
+  const auto is_unreduced = [](TilingRef t) { return t->kind == ShardingKind::kUnreduced || !t->unreduced.empty(); };
+  InstructionId value = part;
+  TilingRef target = to;
+  if (is_unreduced(to)) {
+    Tiling reduced = to->kind == ShardingKind::kUnreduced ? Tiling() : *to;
+    reduced.unreduced.clear();
+    target = state_.tilings.Intern(std::move(reduced));
+  }
+  if (is_unreduced(from)) value = ReduceUnreduced(value, whole, &from);
+  const ReshardPlan& plan = state_.PlanFor(whole, from, target);
+  // Steps may add plans, so the plan is read by index from its own copy.
+  const std::vector<ReshardStep> steps = plan.steps;
+  const Tiling* before = from;
+  for (const ReshardStep& step : steps) {
+    switch (step.kind) {
+      case MoveKind::kSlice:
+        value = EmitSlice(value, whole, *before, step);
+        break;
+      case MoveKind::kAllGather:
+        value = EmitGather(value, whole, step);
+        break;
+      case MoveKind::kAllToAll:
+        value = EmitAllToAll(value, whole, step);
+        break;
+      case MoveKind::kPermute:
+        value = EmitPermute(value, *before, step);
+        break;
+    }
+    before = &step.after;
+  }
+  if (target != to) value = MakeUnreduced(value, to);
+  reshards_[key] = value;
+  return value;
+}
+
+InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,
+                                         std::vector<AxisList> dims, const AxisList& partial, ComputationId reducer,
+                                         TilingRef to) {
+  const Combination combination = PlanCombination(whole, frame, dims, partial, *to);
+  for (const Combination::Scatter& scatter : combination.scatters) {
+    AppendAxes(&dims[ToSize(scatter.dim)], scatter.axes);
+    std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims());
+    const int64_t size = CeilOfRatio(whole.dim(scatter.dim), SizeOf(dims[ToSize(scatter.dim)]));
+    padded[ToSize(scatter.dim)] = size * SizeOf(scatter.axes);
+    part = ReduceScatter(PadTo(part, padded), frame, scatter.axes, scatter.dim, reducer);
+  }
+  part = AllReduce(part, frame, combination.rest, reducer);
+  return Reshard(part, whole, state_.tilings.Intern(WithDims(frame, combination.dims)), to);
+}
+
+}  // namespace hlokit::spmd

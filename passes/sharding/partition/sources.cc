@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that come from nowhere in the computation: parameters, constants, iotas, random numbers, transfers; and
+// custom-calls.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ir/graph/attribute_views.h"
+#include "ir/sharding/tile_assignment.h"
+#include "passes/sharding/partition/partitioner.h"
+
+namespace hlokit::spmd {
+namespace {
+
+// Returns true if all elements are equal.
+bool IsSplat(const LiteralRecord& literal) {
+  const int64_t count = literal.shape.element_count();
+  if (literal.elided || count < 1) return false;
+  const size_t size = literal.size_bytes / static_cast<size_t>(count);
+  return std::memcmp(literal.data, literal.data + size, literal.size_bytes - size) == 0;
+}
+
+}  // namespace
+
+InstructionId ComputationPartitioner::Parameter(Instruction i) {
+  const LeafTilings& tilings = job_.parameters[ToSize(i.parameter_number())];
+  const MetadataId previous = builder().SetMetadata(i.metadata_id());
+  const InstructionId id = Clone(i, {}, LocalShapeOf(i.shape(), tilings));
+  const bool entry = module_.computation(job_.source).is_entry();
+  if (const std::optional<uint32_t> sharding = i.payload(Attr::kSharding); entry && sharding) {
+    module_.SetAttr(id, Attr::kSharding, *sharding);
+  }
+  builder().SetMetadata(previous);
+  Value leaves = Unpack(id, i.shape(), tilings);
+  if (entry) {
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      if (const std::optional<int64_t> device = owner_.OnlyDevice(i, k)) leaves[k].id = FromDevice(leaves[k], *device);
+    }
+  }
+  SetValue(i, std::move(leaves));
+  return id;
+}
+
+// What the other devices have does not count.
+InstructionId ComputationPartitioner::FromDevice(const Leaf& leaf, int64_t device) {
+  if (!leaf.shape.IsArray() || state_.partitions == 1) return leaf.id;
+  Tiling frame;
+  frame.kind = ShardingKind::kTiled;
+  frame.device_count = state_.partitions;
+  const ElementType type = leaf.shape.element_type();
+  const Shape shape = builder().shape_of(leaf.id);
+  const InstructionId is_owner =
+      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(device));
+  const InstructionId zero = emitter_.Splat(shape, emitter_.Scalar(type, 0));
+  const InstructionId part = emitter_.Select(emitter_.Splat(shape, is_owner), leaf.id, zero);
+  const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+  return emitter_.AllReduce(part, frame, {{1, state_.partitions}}, state_.Reducer(sum, type));
+}
+
+void ComputationPartitioner::Constant(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  if (!i.shape().IsArray()) {
+    Whole(i);  // a tuple
+    return;
+  }
+  SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
+}
+
+void ComputationPartitioner::Iota(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
+}
+
+bool ComputationPartitioner::IsFree(Instruction i) const {
+  if (i.shape().has_dynamic_dims() || !i.shape().IsArray()) return false;
+  if (i.opcode() == Opcode::kConstant || i.opcode() == Opcode::kIota) return true;
+  return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar() &&
+         LeafOf(i.operand(0)).tiling->replicated_everywhere();
+}
+
+InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {
+  InstructionId& part = free_parts_[{i.id().value, to}];
+  if (part.valid()) return part;
+  const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *to);
+  const MetadataScope scope(&builder(), i.metadata_id());
+  if (i.opcode() == Opcode::kIota) {
+    InstructionId id = Clone(i, {}, shape);
+    const int64_t dim = i.int_attr(Attr::kIotaDimension);
+    if (to->tiled() && !to->dims[ToSize(dim)].empty()) {
+      // The part begins at a multiple of its size.
+      const InstructionId tile = emitter_.TileNumber(*to, to->dims[ToSize(dim)]);
+      const InstructionId offset = emitter_.Times(tile, shape.dim(dim));
+      const InstructionId start = builder().MakeConvert(offset, shape.element_type());
+      id = builder().Make(Opcode::kAdd, shape, {id, builder().MakeSplat(shape, start)});
+    }
+    part = id;
+  } else if (i.opcode() == Opcode::kBroadcast) {
+    part = Clone(i, {LeafOf(i.operand(0)).id}, shape);
+  } else if (shape != i.shape() && IsSplat(i.literal())) {
+    part = builder().MakeSplat(shape, builder().MakeScalar(shape.element_type(), i.literal().data));
+  } else if (shape == i.shape()) {
+    part = Clone(i, {}, shape);
+  } else {
+    const TilingRef whole = Unsharded(to, i.shape().rank());
+    const InstructionId constant = MakePart(i, whole);
+    part = emitter_.Reshard(constant, i.shape(), whole, to);
+    free_parts_[{i.id().value, to}] = part;
+  }
+  return part;
+}
+
+// The devices have random states of their own: the first one draws, so that the values are those of one program.
+void ComputationPartitioner::Rng(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  if (IsManual(wanted) || !i.shape().IsArray()) {
+    Unchanged(i);
+    return;
+  }
+  const TilingRef whole = Unsharded(wanted[0], i.shape().rank());
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) operands.push_back(Reshard(LeafOf(operand), Unsharded(whole, 0)));
+  InstructionId id = Clone(i, operands, i.shape());
+  Tiling frame = whole->tiled() ? *whole : Tiling();
+  if (!whole->tiled()) {
+    frame.kind = ShardingKind::kTiled;
+    frame.device_count = state_.partitions;
+  }
+  const AxisList others = Complement({&frame.manual}, frame.device_count).value_or(AxisList());
+  if (SizeOf(others) > 1) {
+    const ElementType type = i.shape().element_type();
+    const InstructionId first =
+        builder().MakeCompare(ComparisonDirection::kEq, emitter_.TileNumber(frame, others), emitter_.Constant(0));
+    const InstructionId zero = emitter_.Splat(i.shape(), emitter_.Scalar(type, 0));
+    id = emitter_.Select(emitter_.Splat(i.shape(), first), id, zero);
+    const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+    id = emitter_.AllReduce(id, frame, others, state_.Reducer(sum, type));
+  }
+  Finish(i, {{id, i.shape(), whole}});
+}
+
+void ComputationPartitioner::Infeed(Instruction i) {
+  const LeafTilings wanted = WantedTilings(i);
+  LeafTilings tilings = wanted;
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) operands.push_back(LeafOf(operand).id);
+  const InstructionId id = Clone(i, operands, LocalShapeOf(i.shape(), tilings));
+  SetValue(i, Unpack(id, i.shape(), tilings));
+}
+
+void ComputationPartitioner::Outfeed(Instruction i) {
+  const Value& value = ValueOf(i.operand(0));
+  LeafTilings tilings;
+  for (const Leaf& leaf : value) tilings.push_back(leaf.tiling);
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
+    if (given->size() == tilings.size()) tilings = *std::move(given);
+  }
+  std::vector<InstructionId> operands = {PackResharded(value, i.operand(0).shape(), tilings)};
+  for (int64_t k = 1; k < i.operand_count(); ++k) operands.push_back(LeafOf(i.operand(k)).id);
+  const InstructionId id = Clone(i, operands, i.shape());
+  if (i.has(Attr::kOutfeedShape)) module_.SetAttr(id, Attr::kOutfeedShape, builder().shape_of(operands[0]).id().value);
+  SetValue(i, {{id, i.shape(), state_.tilings.Replicated()}});
+}
+
+absl::Status ComputationPartitioner::CustomCall(Instruction i) {
+  const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+  if (i.operand_count() == 1 && (target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo")) {
+    FinishCopy(i);
+    return absl::OkStatus();
+  }
+  if (i.operand_count() == 1 && (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")) {
+    // The part of a device is the same on both sides.
+    const LeafTilings wanted = WantedTilings(i);
+    Value leaves = ValueOf(i.operand(0));
+    const std::vector<Shape> shapes = Leaves(i.shape());
+    const auto fits = [&](size_t k) {
+      const Shape have = builder().shape_of(leaves[k].id);
+      return !have.IsArray() || Compatible(have, LocalShape(&module_.context().shapes, shapes[k], *wanted[k]));
+    };
+    for (size_t k = 0; k < leaves.size() && k < shapes.size(); ++k) {
+      // A value that the manual code has whole, whatever the sharding before says.
+      if (!fits(k)) leaves[k].id = Reshard(leaves[k], Unsharded(leaves[k].tiling, leaves[k].shape.rank()));
+      leaves[k].shape = shapes[k];
+      leaves[k].tiling = wanted[k];
+      leaves[k].source = Instruction();
+      if (!fits(k)) {
+        return Error(i, "the part of a device has another shape on the other side of the conversion");
+      }
+      if (shapes[k].IsArray()) leaves[k].id = builder().MakeLike(Opcode::kCopy, {leaves[k].id});
+    }
+    SetValue(i, std::move(leaves));
+    return absl::OkStatus();
+  }
+  if (RuleClassOf(i) == RuleClass::kCustomCall) {
+    if (IsManual(WantedTilings(i))) {
+      Unchanged(i);
+    } else {
+      Whole(i);
+    }
+    return absl::OkStatus();
+  }
+  return ByRule(i);
+}
+
+}  // namespace hlokit::spmd

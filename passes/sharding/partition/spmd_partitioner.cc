@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/sharding/partition/spmd_partitioner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
+#include "ir/sharding/sharding.h"
+#include "ir/sharding/tile_assignment.h"
+#include "ir/sharding/unpartitioned.h"
+#include "ir/text/frontend_attributes.h"
+#include "passes/sharding/partition/partitioner.h"
+
+namespace hlokit::spmd {
+namespace {
+
+// Returns the number of devices that the shardings name, at least `known`; an error if they differ.
+absl::StatusOr<int64_t> CheckDevices(const Module& module, int64_t known) {
+  absl::flat_hash_set<uint32_t> seen;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+      if (!payload || !seen.insert(*payload).second) continue;
+      const Sharding sharding = DecodeSharding(module.context(), ListId(*payload));
+      for (const Sharding::Run& run : sharding.runs) {
+        const int64_t devices = run.leaf.device_count();
+        if (devices == 0 || run.leaf.kind == ShardingKind::kMaximal) continue;
+        if (known == 1) known = devices;
+        if (devices != known) {
+          return absl::InvalidArgumentError(
+              StrCat(i.name(), ": the sharding is for ", devices, " devices, not for ", known));
+        }
+      }
+    }
+  }
+  return known;
+}
+
+// Returns true if some value is not whole on every device, or some custom-call is the partitioner's to resolve.
+bool NeedsPartitioning(const Module& module) {
+  absl::flat_hash_set<uint32_t> seen;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::string_view target =
+          i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+      if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return true;
+      const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+      if (!payload || !seen.insert(*payload).second) continue;
+      for (const Sharding::Run& run : DecodeSharding(module.context(), ListId(*payload)).runs) {
+        if (run.leaf.kind != ShardingKind::kReplicated && run.leaf.kind != ShardingKind::kUnknown) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The largest channel in use, plus one.
+int64_t FirstFreeChannel(const Module& module) {
+  int64_t next = 1;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) next = std::max(next, i.int_attr(Attr::kChannelId) + 1);
+  }
+  return next;
+}
+
+}  // namespace
+
+std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i) {
+  const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+  if (!payload) return std::nullopt;
+  LeafTilings& tilings = given_[{*payload, i.shape().id().value}];
+  if (!tilings.empty()) return tilings;
+  const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
+  const std::vector<Shape> leaves = Leaves(i.shape());
+  size_t run = 0;
+  int64_t used = 0;
+  for (Shape shape : leaves) {
+    while (sharding.is_tuple && run < sharding.runs.size() && used == sharding.runs[run].count) {
+      ++run;
+      used = 0;
+    }
+    std::optional<Tiling> tiling;
+    if (run < sharding.runs.size()) tiling = TilingOf(sharding.runs[run].leaf, shape.rank());
+    ++used;
+    // What cannot be read as axes was rejected before.
+    tilings.push_back(state_.tilings.Intern(tiling ? *std::move(tiling) : Tiling()));
+    if (tilings.back()->tiled() && tilings.back()->rank() != shape.rank()) tilings.back() = state_.tilings.Replicated();
+  }
+  if (leaves.empty()) return LeafTilings();
+  return tilings;
+}
+
+std::optional<int64_t> ModulePartitioner::OnlyDevice(Instruction i, size_t leaf) const {
+  const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+  if (!payload) return std::nullopt;
+  const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
+  int64_t first = 0;
+  for (const Sharding::Run& run : sharding.runs) {
+    first += run.count;
+    if (sharding.is_tuple && static_cast<int64_t>(leaf) >= first) continue;
+    if (run.leaf.kind != ShardingKind::kMaximal) return std::nullopt;
+    return run.leaf.device;
+  }
+  return std::nullopt;
+}
+
+ComputationId ModulePartitioner::Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root) {
+  ComputationId& target = variants_[{source.value, parameters, root}];
+  if (target.valid()) return target;
+  target = module_.AddComputation(module_.UniqueComputationName(module_.computation(source).name()));
+  jobs_.push_back({source, target, std::move(parameters), std::move(root)});
+  return target;
+}
+
+absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
+  const absl::StatusOr<int64_t> devices =
+      CheckDevices(module_, options_.partitions != 0 ? options_.partitions : module_.header().num_partitions);
+  if (!devices.ok()) return devices.status();
+  if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
+  state_.partitions = *devices;
+  state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
+  state_.next_channel = FirstFreeChannel(module_);
+
+  const Computation entry = module_.entry();
+  const std::vector<ComputationId> before = ReachableComputations(module_, {entry.id()});
+  const auto tilings_of = [&](Instruction i) {
+    if (std::optional<LeafTilings> given = GivenTilings(i)) return *std::move(given);
+    return LeafTilings(Leaves(i.shape()).size(), state_.tilings.Replicated());
+  };
+  std::vector<LeafTilings> parameters;
+  for (int64_t p = 0; p < entry.parameter_count(); ++p) parameters.push_back(tilings_of(entry.parameter(p)));
+  const ComputationId target = Variant(entry.id(), std::move(parameters), tilings_of(entry.root()));
+  while (!jobs_.empty()) {
+    const ComputationJob job = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (absl::Status status = ComputationPartitioner(this, job).Run(); !status.ok()) return status;
+    EraseUnused(job.target);
+    ++counts_.computations;
+  }
+  module_.SetEntry(target);
+  EraseOld(before);
+  UpdateEntryLayout();
+  module_.header().num_partitions = state_.partitions;
+  module_.header().frontend_attributes =
+      WithFrontendAttribute(&module_.context(), module_.header().frontend_attributes, kPartitionedAttribute, "true");
+  counts_.collectives = 0;
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) counts_.collectives += HasTrait(i.opcode(), kCollective) ? 1 : 0;
+  }
+  return counts_;
+}
+
+void ModulePartitioner::EraseUnused(ComputationId computation) {
+  std::vector<InstructionId> all;
+  for (Instruction i : module_.computation(computation).instructions()) all.push_back(i.id());
+  const Instruction root = module_.computation(computation).root();
+  for (size_t n = all.size(); n-- > 0;) {
+    const Instruction i = module_.instruction(all[n]);
+    if (i.has_users() || i == root || i.opcode() == Opcode::kParameter) continue;
+    // A collective without users on any device can go, although it has a channel.
+    if (!HasTrait(i.opcode(), kCollective) && (HasSideEffectNoRecurse(i) || !i.called_computations().empty())) continue;
+    module_.Erase(i.id());
+  }
+}
+
+// Erases the computations that only the whole program had, and gives their names to those that replace them.
+void ModulePartitioner::EraseOld(const std::vector<ComputationId>& before) {
+  absl::flat_hash_set<uint32_t> reachable;
+  for (ComputationId c : ReachableComputations(module_, {module_.entry().id()})) reachable.insert(c.value);
+  std::vector<std::pair<ComputationId, StringId>> names;
+  for (const auto& [key, target] : variants_) {
+    const ComputationId source(std::get<0>(key));
+    if (!reachable.contains(source.value)) names.emplace_back(target, module_.record(source).name);
+  }
+  for (size_t n = before.size(); n-- > 0;) {  // callers first
+    if (!reachable.contains(before[n].value)) module_.EraseComputation(before[n]);
+  }
+  absl::flat_hash_set<uint32_t> taken;
+  for (const auto& [target, name] : names) {
+    if (taken.insert(name.value).second) module_.SetName(target, name);
+  }
+  absl::flat_hash_set<uint32_t> used;
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) used.insert(module_.record(i.id()).name.value);
+  }
+  // The last instruction that stands for an old one is its value; others are steps on the way.
+  for (size_t n = names_.size(); n-- > 0;) {
+    const auto& [id, name] = names_[n];
+    if (!module_.record(id).parent.valid() || !used.insert(name.value).second) continue;
+    module_.SetName(id, name);
+  }
+}
+
+void ModulePartitioner::UpdateEntryLayout() {
+  // A result that has another shape than the parameter now cannot be in its place.
+  std::erase_if(module_.header().input_output_alias, [&](const InputOutputAlias& alias) {
+    const Context& context = module_.context();
+    const std::optional<Shape> output = SubshapeAt(module_.entry().root().shape(), context.list(alias.output_index));
+    if (!output || alias.parameter >= module_.entry().parameter_count()) return false;
+    const Shape parameter = module_.entry().parameter(alias.parameter).shape();
+    const std::optional<Shape> input = SubshapeAt(parameter, context.list(alias.parameter_index));
+    return input && !Compatible(*output, *input);
+  });
+  if (!module_.header().entry_layout) return;
+  EntryLayout& layout = *module_.header().entry_layout;
+  const Computation entry = module_.entry();
+  layout.result = entry.root().shape();
+  layout.parameters.clear();
+  for (int64_t p = 0; p < entry.parameter_count(); ++p) layout.parameters.push_back(entry.parameter(p).shape());
+}
+
+absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionOptions& options) {
+  if (IsMarkedPartitioned(module) || !module.entry().valid()) return PartitionCounts();
+  return ModulePartitioner(module, options).Run();
+}
+
+}  // namespace hlokit::spmd

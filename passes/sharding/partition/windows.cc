@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations with windows along tiled dimensions: slice, pad, reduce-window, convolution, reverse, and concatenate,
+// whose operands are windows of the result. Each device assembles the input of its own results from neighbors, and runs
+// the operation without padding.
+#include <algorithm>
+#include <utility>
+
+#include "ir/graph/attribute_views.h"
+#include "ir/sharding/tile_assignment.h"
+#include "passes/sharding/contraction_dims.h"
+#include "passes/sharding/partition/identity.h"
+#include "passes/sharding/partition/partitioner.h"
+
+namespace hlokit::spmd {
+namespace {
+
+HaloWindow WindowOf(const WindowDim& w, int64_t input, int64_t output) {
+  HaloWindow window;
+  window.input = input;
+  window.output = window.end = output;
+  window.stride = w.stride;
+  window.low = w.padding_low;
+  window.base_dilation = w.base_dilation;
+  window.size = (w.size - 1) * w.window_dilation + 1;
+  return window;
+}
+
+}  // namespace
+
+void ComputationPartitioner::AddWindow(DividedOp* op, int64_t operand, int64_t dim, const HaloWindow& window) {
+  const size_t f = ToSize(op->rule->operands[ToSize(operand)][ToSize(dim)][0]);
+  if (window.input == 0 || window.output == 0) {
+    op->divisible[f] = false;
+    return;
+  }
+  op->divisible[f] = true;
+  op->windows.push_back({operand, dim, f, window});
+}
+
+void ComputationPartitioner::DivideSlice(Instruction i, DividedOp* op) {
+  const SliceView slice = SliceView::Of(i);
+  for (int64_t d = 0; d < i.shape().rank(); ++d) {
+    const int64_t input = i.operand(0).shape().dim(d), output = i.shape().dim(d);
+    if (slice.start(d) == 0 && slice.stride(d) == 1 && input == output) continue;
+    HaloWindow window;
+    window.input = input;
+    window.output = window.end = output;
+    window.stride = slice.stride(d);
+    window.low = -slice.start(d);
+    AddWindow(op, 0, d, window);
+  }
+}
+
+void ComputationPartitioner::DividePad(Instruction i, DividedOp* op) {
+  const PaddingView padding = PaddingView::Of(i);
+  for (int64_t d = 0; d < i.shape().rank(); ++d) {
+    if (padding.low(d) == 0 && padding.high(d) == 0 && padding.interior(d) == 0) continue;
+    HaloWindow window;
+    window.input = i.operand(0).shape().dim(d);
+    window.output = window.end = i.shape().dim(d);
+    window.low = padding.low(d);
+    window.base_dilation = padding.interior(d) + 1;
+    AddWindow(op, 0, d, window);
+  }
+}
+
+void ComputationPartitioner::DivideReduceWindow(Instruction i, DividedOp* op) {
+  const WindowView window = WindowView::Of(i);
+  const Shape input = i.operand(0).shape(), output = Leaves(i.shape())[0];
+  // The initial value counts once, so what does not exist needs an identity.
+  const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
+  if (i.operand_count() != 2 || !opcode || !HasIdentity(*opcode, input.element_type())) return;
+  for (int64_t d = 0; d < output.rank() && d < window.rank(); ++d) {
+    if (op->rule->factors[ToSize(op->rule->operands[0][ToSize(d)][0])].kind != FactorKind::kWindow) continue;
+    AddWindow(op, 0, d, WindowOf(window[d], input.dim(d), output.dim(d)));
+  }
+}
+
+void ComputationPartitioner::DivideConvolution(Instruction i, DividedOp* op) {
+  DivideContraction(i, op);
+  if (!op->rule->known || i.has(Attr::kSparsityConfig)) return;
+  const ConvolutionDims dims = ConvolutionDims::Of(i);
+  const WindowView window = WindowView::Of(i);
+  for (int64_t s = 0; s < dims.spatial_rank() && s < window.rank(); ++s) {
+    if (sharding::SpatialKindOf(i, s) != sharding::ConvolutionSpatialKind::kWindow) continue;
+    const int64_t d = dims.input_spatial[ToSize(s)];
+    AddWindow(op, 0, d,
+              WindowOf(window[s], i.operand(0).shape().dim(d), i.shape().dim(dims.output_spatial[ToSize(s)])));
+  }
+}
+
+void ComputationPartitioner::DivideReverse(Instruction i, DividedOp* op) {
+  for (int64_t d : i.list_attr(Attr::kDimensions)) {
+    // After the parts have changed places, what was behind the end is before the beginning.
+    HaloWindow window;
+    window.input = window.output = window.end = i.shape().dim(d);
+    window.low = kReversed;
+    AddWindow(op, 0, d, window);
+  }
+}
+
+void ComputationPartitioner::DivideConcatenate(Instruction i, DividedOp* op) {
+  const int64_t dim = i.list_attr(Attr::kDimensions)[0];
+  int64_t offset = 0;
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    const Instruction operand = i.operand(k);
+    HaloWindow window;
+    window.input = operand.shape().dim(dim);
+    window.output = i.shape().dim(dim);
+    window.low = window.begin = offset;
+    window.end = offset + window.input;
+    offset = window.end;
+    if (operand.opcode() == Opcode::kSlice && operand.operand(0).shape().IsArray()) {
+      // Of slices only what is needed is fetched, from where it is.
+      const SliceView slice = SliceView::Of(operand);
+      bool along = slice.stride(dim) == 1;
+      for (int64_t d = 0; d < slice.rank(); ++d) {
+        along = along && (d == dim || operand.shape().dim(d) == operand.operand(0).shape().dim(d));
+      }
+      if (along) {
+        op->sources[ToSize(k)] = operand.operand(0);
+        window.low -= slice.start(dim);
+        window.input = operand.operand(0).shape().dim(dim);
+      }
+    }
+    AddWindow(op, k, dim, window);
+    if (!op->divisible[ToSize(op->rule->operands[ToSize(k)][ToSize(dim)][0])]) {
+      // An empty operand: all as they are.
+      op->windows.clear();
+      for (int64_t n = 0; n < i.operand_count(); ++n) op->sources[ToSize(n)] = i.operand(n);
+      return;
+    }
+  }
+}
+
+InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, const HaloWindow& window,
+                                               const Tiling& frame, const AxisList& axes, InstructionId fill) {
+  const int64_t tiles = SizeOf(axes);
+  const HaloPlan plan = PlanHalo(window, tiles);
+  const auto along = [&](InstructionId array, int64_t begin, int64_t end) {
+    std::vector<int64_t> limits = ToVector(builder().shape_of(array).dims()), starts(limits.size(), 0);
+    starts[ToSize(dim)] = begin;
+    limits[ToSize(dim)] = end;
+    return emitter_.Slice(array, starts, limits);
+  };
+  std::vector<InstructionId> pieces;
+  int64_t at = plan.fetch_begin;
+  const auto skip_to = [&](int64_t position) {
+    // Elements in between that no device needs.
+    if (position > at) {
+      std::vector<int64_t> gap = ToVector(builder().shape_of(part).dims());
+      gap[ToSize(dim)] = position - at;
+      const ElementType type = builder().shape_of(part).element_type();
+      pieces.push_back(emitter_.Splat(builder().shapes().Array(type, gap), emitter_.Scalar(type, 0)));
+    }
+    at = position;
+  };
+  for (const HaloPlan::Piece& piece : plan.pieces) {
+    skip_to(piece.hop * plan.input_part + piece.begin);
+    at += piece.end - piece.begin;
+    const InstructionId own = along(part, piece.begin, piece.end);
+    pieces.push_back(piece.hop == 0 ? own : emitter_.Shift(own, frame, axes, -piece.hop, piece.needed));
+  }
+  skip_to(plan.fetch_end);
+  InstructionId array = emitter_.Concatenate(pieces, dim);
+  const ElementType type = builder().shape_of(array).element_type();
+  if (!fill.valid()) fill = emitter_.Scalar(type, 0);
+  const auto pad = [&](InstructionId value, int64_t low, int64_t high) {
+    const auto rank = static_cast<size_t>(builder().shape_of(value).rank());
+    std::vector<int64_t> lows(rank, 0), highs(rank, 0);
+    lows[ToSize(dim)] = low;
+    highs[ToSize(dim)] = high;
+    return emitter_.Pad(value, fill, lows, highs);
+  };
+  array = pad(array, plan.fetch_begin - plan.begin, plan.end - plan.fetch_end);
+
+  const InstructionId tile = emitter_.TileNumber(frame, axes);
+  const int64_t step = plan.output_part * window.stride;
+  // first(i), rounded down.
+  InstructionId first;
+  const auto first_element = [&] {
+    if (first.valid()) return first;
+    if (window.base_dilation == 1) {
+      first = emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(-window.low));
+      return first;
+    }
+    const int64_t lift = window.low > 0 ? CeilOfRatio(window.low, window.base_dilation) : 0;
+    const InstructionId lifted =
+        emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(lift * window.base_dilation - window.low));
+    const InstructionId ratio = emitter_.Divide(lifted, window.base_dilation);
+    first = emitter_.Plus(ratio, emitter_.Constant(-lift));
+    return first;
+  };
+  const auto slice_at = [&](InstructionId value, InstructionId start, int64_t size) {
+    std::vector<int64_t> sizes = ToVector(builder().shape_of(value).dims());
+    sizes[ToSize(dim)] = size;
+    std::vector<InstructionId> starts(sizes.size(), emitter_.Constant(0));
+    starts[ToSize(dim)] = start;
+    return emitter_.DynamicSlice(value, starts, sizes);
+  };
+  // A device whose results count.
+  const int64_t some = plan.output_part == 0 ? 0 : window.begin / plan.output_part;
+  if (plan.same_start) {
+    const int64_t start = plan.First(window, some) - some * plan.input_part - plan.begin;
+    array = along(array, start, start + plan.width);
+  } else {
+    const InstructionId own = emitter_.Times(tile, -plan.input_part);
+    const InstructionId start = emitter_.Plus(emitter_.Plus(first_element(), own), emitter_.Constant(-plan.begin));
+    array = slice_at(array, start, plan.width);
+  }
+  if (plan.outside) {
+    // What does not exist has the padding value.
+    const Shape shape = builder().shape_of(array);
+    const InstructionId index = emitter_.Iota(shape.dims(), dim);
+    const InstructionId position = emitter_.Plus(index, emitter_.Splat(shape, first_element()));
+    const auto bound = [&](ComparisonDirection direction, int64_t value) {
+      return builder().MakeCompare(direction, position, emitter_.Splat(shape, emitter_.Constant(value)));
+    };
+    const InstructionId from = bound(ComparisonDirection::kGe, 0), to = bound(ComparisonDirection::kLt, window.input);
+    const InstructionId inside = builder().Make(Opcode::kAnd, builder().shape_of(from), {from, to});
+    array = emitter_.Select(inside, array, emitter_.Splat(shape, fill));
+  }
+  if (window.base_dilation == 1) return array;
+  // The positions of the dilated input.
+  const Shape shape = builder().shape_of(array);
+  std::vector<int64_t> padding(ToSize(shape.rank() * 3), 0), sizes = ToVector(shape.dims());
+  padding[ToSize(dim * 3 + 2)] = window.base_dilation - 1;
+  const int64_t spread = (sizes[ToSize(dim)] - 1) * window.base_dilation + 1;
+  const int64_t wanted = plan.dilated_width + window.base_dilation - 1;
+  padding[ToSize(dim * 3 + 1)] = std::max<int64_t>(wanted - spread, 0);
+  sizes[ToSize(dim)] = std::max(spread, wanted);
+  array = builder().Make(Opcode::kPad, builder().shapes().Array(type, sizes), {array, fill},
+                         {builder().List(Attr::kPadding, padding)});
+  if (plan.same_hole) {
+    const int64_t hole = plan.Hole(window, some);
+    return along(array, hole, hole + plan.dilated_width);
+  }
+  const InstructionId before = emitter_.Times(first_element(), -window.base_dilation);
+  const InstructionId hole =
+      emitter_.Plus(emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(-window.low)), before);
+  return slice_at(array, hole, plan.dilated_width);
+}
+
+InstructionId ComputationPartitioner::AssembleOperand(const LocalOp& op, int64_t operand, InstructionId fill) {
+  InstructionId array = op.operands[ToSize(operand)];
+  for (const DividedOp::Window& w : *op.windows) {
+    const AxisList& axes = op.choice->axes[w.factor];
+    if (w.operand == operand && !axes.empty()) array = Assemble(array, w.dim, w.window, op.choice->frame, axes, fill);
+  }
+  return array;
+}
+
+bool ComputationPartitioner::IsWindowed(const LocalOp& op, int64_t operand, int64_t dim) const {
+  return std::any_of(op.windows->begin(), op.windows->end(), [&](const DividedOp::Window& w) {
+    return w.operand == operand && w.dim == dim && !op.choice->axes[w.factor].empty();
+  });
+}
+
+Value ComputationPartitioner::EmitSlice(const LocalOp& op) {
+  const Instruction i = op.whole;
+  const InstructionId array = AssembleOperand(op, 0, InstructionId());
+  const Shape result = LocalShapeOf(i.shape(), op.results);
+  std::vector<int64_t> ranges = ToVector(i.list_attr(Attr::kSlice));
+  for (int64_t d = 0; d < result.rank(); ++d) {
+    int64_t* range = ranges.data() + d * 3;
+    if (IsWindowed(op, 0, d)) {
+      range[0] = 0;
+      range[1] = builder().shape_of(array).dim(d);
+    } else if (op.whole.shape().dim(d) != result.dim(d)) {
+      range[0] = 0;
+      range[1] = result.dim(d);
+    }
+  }
+  const InstructionId id = Clone(i, {array}, result);
+  module_.SetAttr(id, Attr::kSlice, module_.ListPayload(ranges));
+  return {{id, i.shape(), op.results[0]}};
+}
+
+Value ComputationPartitioner::EmitPad(const LocalOp& op) {
+  const Instruction i = op.whole;
+  const InstructionId array = AssembleOperand(op, 0, op.operands[1]);
+  std::vector<int64_t> padding = ToVector(i.list_attr(Attr::kPadding));
+  for (int64_t d = 0; d < i.shape().rank(); ++d) {
+    if (IsWindowed(op, 0, d)) std::fill_n(padding.begin() + d * 3, 3, 0);
+  }
+  const InstructionId id = Clone(i, {array, op.operands[1]}, LocalShapeOf(i.shape(), op.results));
+  module_.SetAttr(id, Attr::kPadding, module_.ListPayload(padding));
+  return {{id, i.shape(), op.results[0]}};
+}
+
+Value ComputationPartitioner::EmitReduceWindow(const LocalOp& op) {
+  const Instruction i = op.whole;
+  std::vector<InstructionId> operands = op.operands;
+  if (!op.windows->empty()) {
+    const Opcode opcode = *BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
+    operands[0] = AssembleOperand(op, 0, MakeIdentity(&emitter_, opcode, i.operand(0).shape().element_type()));
+  }
+  std::vector<int64_t> window = ToVector(i.list_attr(Attr::kWindow));
+  for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
+    if (!IsWindowed(op, 0, d)) continue;
+    int64_t* w = window.data() + d * WindowView::kFields;
+    w[2] = w[3] = 0;
+    w[4] = 1;
+  }
+  const InstructionId id = Clone(i, operands, LocalShapeOf(i.shape(), op.results));
+  module_.SetAttr(id, Attr::kWindow, module_.ListPayload(window));
+  return Unpack(id, i.shape(), op.results);
+}
+
+Value ComputationPartitioner::EmitConvolution(const LocalOp& op) {
+  const Instruction i = op.whole;
+  LocalOp local = op;
+  MaskOperands(i, *op.rule, *op.choice, &local.operands);
+  local.operands[0] = AssembleOperand(local, 0, InstructionId());
+  const InstructionId id = Clone(i, local.operands, LocalShapeOf(i.shape(), op.results));
+  LocalizeAttributes(i, *op.choice, id);
+  const ConvolutionDims dims = ConvolutionDims::Of(i);
+  std::vector<int64_t> window = ToVector(module_.instruction(id).list_attr(Attr::kWindow));
+  for (int64_t s = 0; s < dims.spatial_rank() && !window.empty(); ++s) {
+    if (!IsWindowed(op, 0, dims.input_spatial[ToSize(s)])) continue;
+    int64_t* w = window.data() + s * WindowView::kFields;
+    w[2] = w[3] = 0;
+    w[4] = 1;
+  }
+  if (!window.empty()) module_.SetAttr(id, Attr::kWindow, module_.ListPayload(window));
+  return {{id, i.shape(), op.results[0]}};
+}
+
+Value ComputationPartitioner::EmitReverse(const LocalOp& op) {
+  const Instruction i = op.whole;
+  InstructionId array = op.operands[0];
+  for (const DividedOp::Window& w : *op.windows) {
+    const AxisList& axes = op.choice->axes[w.factor];
+    if (!axes.empty()) array = emitter_.ReverseTiles(array, op.choice->frame, axes);
+  }
+  array = Clone(i, {array}, LocalShapeOf(i.shape(), op.results));
+  for (const DividedOp::Window& w : *op.windows) {
+    const AxisList& axes = op.choice->axes[w.factor];
+    if (axes.empty()) continue;
+    HaloWindow window = w.window;
+    window.input = CeilOfRatio(window.output, SizeOf(axes)) * SizeOf(axes);
+    window.low = window.output - window.input;
+    if (window.low != 0) array = Assemble(array, w.dim, window, op.choice->frame, axes, InstructionId());
+  }
+  return {{array, i.shape(), op.results[0]}};
+}
+
+Value ComputationPartitioner::EmitConcatenate(const LocalOp& op) {
+  const Instruction i = op.whole;
+  const int64_t dim = i.list_attr(Attr::kDimensions)[0];
+  const Shape result = LocalShapeOf(i.shape(), op.results);
+  if (op.windows->empty() || !IsWindowed(op, 0, dim)) {
+    std::vector<InstructionId> operands = op.operands;
+    for (int64_t k = 0; k < i.operand_count(); ++k) {
+      // A slice that was looked through.
+      if ((*op.sources)[ToSize(k)] == i.operand(k)) continue;
+      const SliceView slice = SliceView::Of(i.operand(k));
+      const int64_t start = slice.start(dim), limit = slice.limit(dim);
+      std::vector<int64_t> limits = ToVector(builder().shape_of(operands[ToSize(k)]).dims()), starts(limits.size(), 0);
+      starts[ToSize(dim)] = start;
+      limits[ToSize(dim)] = limit;
+      operands[ToSize(k)] = emitter_.Slice(operands[ToSize(k)], starts, limits);
+    }
+    return {{Clone(i, operands, result), i.shape(), op.results[0]}};
+  }
+  // By position, from the operand that has it.
+  InstructionId joined;
+  const AxisList& axes = op.choice->axes[(*op.windows)[0].factor];
+  const InstructionId tile = emitter_.TileNumber(op.choice->frame, axes);
+  const InstructionId first = emitter_.Times(tile, result.dim(dim));
+  const InstructionId index = emitter_.Iota(result.dims(), dim);
+  const InstructionId position = emitter_.Plus(index, emitter_.Splat(result, first));
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    HaloWindow window = (*op.windows)[ToSize(k)].window;
+    const InstructionId part = Assemble(op.operands[ToSize(k)], dim, window, op.choice->frame, axes, InstructionId());
+    if (!joined.valid()) {
+      joined = part;
+      continue;
+    }
+    const InstructionId begin = emitter_.Splat(result, emitter_.Constant(window.begin));
+    joined = emitter_.Select(builder().MakeCompare(ComparisonDirection::kGe, position, begin), part, joined);
+  }
+  return {{joined, i.shape(), op.results[0]}};
+}
+
+}  // namespace hlokit::spmd

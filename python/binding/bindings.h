@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the extension module, in the order in which they are registered.
+#ifndef HLOKIT_PYTHON_BINDING_BINDINGS_H_
+#define HLOKIT_PYTHON_BINDING_BINDINGS_H_
+
+#include <pybind11/pybind11.h>
+
+namespace hlokit::python {
+
+void BindShape(pybind11::module_& m);
+void BindModule(pybind11::module_& m);
+void BindComputation(pybind11::module_& m);
+void BindInstruction(pybind11::module_& m);
+void BindQuery(pybind11::module_& m);
+void BindBuilder(pybind11::module_& m);
+void BindPasses(pybind11::module_& m);
+void BindAnalyses(pybind11::module_& m);
+void BindExecutable(pybind11::module_& m);
+
+}  // namespace hlokit::python
+
+#endif  // HLOKIT_PYTHON_BINDING_BINDINGS_H_

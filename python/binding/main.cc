@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module hlokit._hlokit.
+#include <pybind11/pybind11.h>
+
+#include "python/binding/bindings.h"
+
+PYBIND11_MODULE(_hlokit, m) {
+  m.doc() = "HLO modules in Python; hlokit/__init__.py is the public interface.";
+  hlokit::python::BindShape(m);
+  hlokit::python::BindInstruction(m);
+  hlokit::python::BindComputation(m);
+  hlokit::python::BindModule(m);
+  hlokit::python::BindQuery(m);
+  hlokit::python::BindBuilder(m);
+  hlokit::python::BindPasses(m);
+  hlokit::python::BindAnalyses(m);
+  hlokit::python::BindExecutable(m);
+}

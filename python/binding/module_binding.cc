@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// hlokit.Module and hlokit.Computation; parse, load and save.
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/graph/entry_signature.h"
+#include "ir/graph/traversal.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/bytecode/writer.h"
+#include "parser/core/module_formats.h"
+#include "parser/core/parser.h"
+#include "parser/files/atomic_file_writer.h"
+#include "parser/files/read_file.h"
+#include "parser/mlir/printer.h"
+#include "parser/stablehlo/export.h"
+#include "python/binding/bindings.h"
+#include "python/binding/values.h"
+
+namespace hlokit::python {
+
+namespace py = pybind11;
+
+namespace {
+
+constexpr uint64_t kMaxFileBytes = uint64_t{1} << 32;
+
+void Verify(const Module& module, const SourceBuffer* source) {
+  DiagnosticSink sink;
+  VerifyModule(module, {}, &sink);
+  if (!sink.has_errors()) return;
+  const SourceBuffer none("<module>", "");
+  Throw("VerifyError", sink, source == nullptr ? none : *source);
+}
+
+ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown) {
+  DiagnosticSink sink;
+  std::unique_ptr<Module> module;
+  bool valid = true;
+  {
+    const py::gil_scoped_release release;
+    ParseOptions options;
+    options.allow_unknown = allow_unknown;
+    options.check_shapes_after_errors = true;
+    module = ParseModule(source, options, &sink);
+    if (module != nullptr && verify) {
+      VerifyModule(*module, {}, &sink);
+      valid = !sink.has_errors();
+    }
+  }
+  if (module == nullptr) Throw("ParseError", sink, *source);
+  if (!valid) Throw("VerifyError", sink, *source);
+  return std::make_shared<ModuleState>(std::move(module), std::move(source));
+}
+
+ModulePtr ParseText(const py::object& text, const std::string& name, bool verify, bool allow_unknown) {
+  std::string bytes;
+  if (py::isinstance<py::bytes>(text)) {
+    bytes = text.cast<std::string>();
+  } else if (py::isinstance<py::str>(text)) {
+    bytes = text.attr("encode")("utf-8", "surrogateescape").cast<std::string>();
+  } else {
+    throw py::type_error("expected str or bytes");
+  }
+  return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown);
+}
+
+ModulePtr Load(const py::object& path, bool verify, bool allow_unknown) {
+  const std::string name = py::module_::import("os").attr("fspath")(path).cast<std::string>();
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source;
+  {
+    const py::gil_scoped_release release;
+    source = ReadFile(name, kMaxFileBytes);
+  }
+  if (!source.ok()) {
+    const std::string message(source.status().message());
+    PyErr_SetString(absl::IsNotFound(source.status()) ? PyExc_FileNotFoundError : PyExc_OSError, message.c_str());
+    throw py::error_already_set();
+  }
+  return Parse(*std::move(source), verify, allow_unknown);
+}
+
+// Returns the options of the form: "default", "short", "canonical", "lossless", with toggles by name.
+PrintOptions FormOf(const std::string& form) {
+  if (form == "default") return PrintOptions::Default();
+  if (form == "short") return PrintOptions::ShortParsable();
+  if (form == "canonical") return PrintOptions::Canonical();
+  if (form == "lossless") return PrintOptions::Lossless();
+  throw py::value_error(StrCat("form: \"", form, "\" is none of default, short, canonical and lossless"));
+}
+
+std::string TextOf(const ModulePtr& state, const std::string& form, std::optional<bool> metadata,
+                   std::optional<bool> large_constants, std::optional<bool> layouts) {
+  PrintOptions options = FormOf(form);
+  if (metadata) options.print_metadata = *metadata;
+  if (large_constants) options.print_large_constants = *large_constants;
+  if (layouts) options.include_layout_in_shapes = *layouts;
+  return ToString(state->read(), options);
+}
+
+constexpr std::string_view kStablehlo = "stablehlo", kArtifact = "artifact";
+
+// Returns the name of the format that the suffix says, "hlo" for others.
+std::string FormatOf(std::string_view path) {
+  if (path.ends_with(".mlir")) return std::string(kStablehlo);
+  if (path.ends_with(".mlir.bc")) return std::string(kArtifact);
+  const ModuleFormat* format = ModuleFormatOfPath(path);
+  return format == nullptr ? "hlo" : std::string(format->name);
+}
+
+std::string Written(const ModulePtr& state, const std::string& format) {
+  const Module& module = state->read();
+  if (const ModuleFormat* known = FindModuleFormat(format)) {
+    return ValueOrThrow(known->write(module, nullptr), "HloError");
+  }
+  if (format != kStablehlo && format != kArtifact) {
+    std::string names;
+    for (const ModuleFormat& known : ModuleFormats()) StrAppend(&names, known.name, ", ");
+    throw py::value_error(StrCat("format: \"", format, "\" is none of ", names, kStablehlo, " and ", kArtifact));
+  }
+  DiagnosticSink sink;
+  const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(module, &sink);
+  std::optional<std::string> written;
+  if (program != nullptr) {
+    written = format == kArtifact ? bytecode::WriteArtifact(program.get(), &sink) : mlir::PrintMlir(*program, {});
+  }
+  const SourceBuffer none("<module>", "");
+  if (!written || sink.has_errors()) Throw("HloError", sink, state->source() == nullptr ? none : *state->source());
+  return *std::move(written);
+}
+
+void Save(const ModulePtr& state, const py::object& path, const std::optional<std::string>& format) {
+  const std::string name = py::module_::import("os").attr("fspath")(path).cast<std::string>();
+  const std::string bytes = Written(state, format.value_or(FormatOf(name)));
+  absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(name);
+  absl::Status status = file.status();
+  if (file.ok()) {
+    (*file)->Write(bytes);
+    status = (*file)->Commit();
+  }
+  if (!status.ok()) {
+    PyErr_SetString(PyExc_OSError, std::string(status.message()).c_str());
+    throw py::error_already_set();
+  }
+}
+
+ModulePtr Clone(const ModulePtr& state) {
+  return std::make_shared<ModuleState>(std::make_unique<Module>(state->read().Clone()), state->source(), state->use());
+}
+
+// The instructions of a computation at the time of iter(); those erased meanwhile are left out.
+class InstructionIterator {
+ public:
+  InstructionIterator(ModulePtr state, std::vector<InstructionId> ids)
+      : state_(std::move(state)), ids_(std::move(ids)) {}
+  // Returns nullopt at the end.
+  std::optional<InstructionHandle> Next() {
+    const Module& module = state_->read();
+    while (next_ < ids_.size()) {
+      const InstructionId id = ids_[next_++];
+      if (module.record(id).parent.valid()) return InstructionHandle{state_, id};
+    }
+    return std::nullopt;
+  }
+  size_t left() const { return ids_.size() - next_; }
+
+ private:
+  ModulePtr state_;
+  std::vector<InstructionId> ids_;
+  size_t next_ = 0;
+};
+
+// `next()` as the slot of the type: a loop calls it without the dispatch of methods, which takes longer than the work.
+PyObject* NextSlot(PyObject* self) {
+  auto* const iterator =
+      static_cast<InstructionIterator*>(reinterpret_cast<py::detail::instance*>(self)->simple_value_holder[0]);
+  try {
+    std::optional<InstructionHandle> next = iterator->Next();
+    return next ? py::cast(*std::move(next)).release().ptr() : nullptr;
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+std::vector<InstructionId> IdsOf(Computation c) {
+  std::vector<InstructionId> ids;
+  ids.reserve(static_cast<size_t>(c.instruction_count()));
+  for (const Instruction i : c.instructions()) ids.push_back(i.id());
+  return ids;
+}
+
+InstructionIterator AllInstructions(const ModulePtr& state) {
+  const Module& module = state->read();
+  std::vector<InstructionId> ids;
+  ids.reserve(module.instruction_count());
+  for (const Computation c : module.computations()) {
+    for (const Instruction i : c.instructions()) ids.push_back(i.id());
+  }
+  return {state, std::move(ids)};
+}
+
+// Returns operands before users, or users before operands.
+py::list Ordered(const ComputationHandle& h, bool users_first) {
+  const std::vector<InstructionId> order = PostOrder(h.get());
+  py::list result(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    result[i] = py::cast(InstructionHandle{h.state, order[users_first ? order.size() - 1 - i : i]});
+  }
+  return result;
+}
+
+InstructionHandle Named(const ComputationHandle& h, std::string_view name) {
+  for (const Instruction i : h.get().instructions()) {
+    if (i.name() == name) return Handle(h.state, i);
+  }
+  throw py::key_error(StrCat("`", h.get().name(), "` has no instruction `", name, "`"));
+}
+
+// Returns the instruction or the computation with the name; `%` before it may be there.
+py::object Named(const ModulePtr& state, std::string name) {
+  if (name.starts_with('%')) name.erase(0, 1);
+  const Module& module = state->read();
+  for (const Computation c : module.computations()) {
+    for (const Instruction i : c.instructions()) {
+      if (i.name() == name) return py::cast(Handle(state, i));
+    }
+  }
+  for (const Computation c : module.computations()) {
+    if (c.name() == name) return py::cast(Handle(state, c));
+  }
+  throw py::key_error(StrCat("the module has no instruction or computation `", name, "`"));
+}
+
+}  // namespace
+
+void BindComputation(py::module_& m) {
+  auto iterator = py::class_<InstructionIterator>(m, "_InstructionIterator", py::is_final());
+  iterator.def("__iter__", [](InstructionIterator& it) -> InstructionIterator& { return it; })
+      .def("__next__",
+           [](InstructionIterator& it) {
+             std::optional<InstructionHandle> next = it.Next();
+             if (!next) throw py::stop_iteration();
+             return *std::move(next);
+           })
+      .def("__length_hint__", &InstructionIterator::left);
+  reinterpret_cast<PyTypeObject*>(iterator.ptr())->tp_iternext = NextSlot;
+
+  py::class_<ComputationHandle>(m, "Computation", R"(A computation of a module: a graph of instructions with a root.
+
+Iterating gives its instructions in the order of the text as it is when the iteration begins; instructions that are
+erased meanwhile are left out, and those that are added do not come.)")
+      .def_property_readonly("name", [](const ComputationHandle& h) { return ToStr(h.get().name()); })
+      .def_property_readonly("root", [](const ComputationHandle& h) { return Handle(h.state, h.get().root()); })
+      .def_property_readonly(
+          "instructions",
+          [](const ComputationHandle& h) {
+            const std::vector<InstructionId> ids = IdsOf(h.get());
+            py::list result(ids.size());
+            for (size_t i = 0; i < ids.size(); ++i) result[i] = py::cast(InstructionHandle{h.state, ids[i]});
+            return result;
+          },
+          "Its instructions, in the order of the text.")
+      .def_property_readonly("parameters",
+                             [](const ComputationHandle& h) {
+                               const Computation c = h.get();
+                               py::list result;
+                               for (int64_t i = 0; i < c.parameter_count(); ++i) {
+                                 result.append(py::cast(Handle(h.state, c.parameter(i))));
+                               }
+                               return result;
+                             })
+      .def_property_readonly("is_entry", [](const ComputationHandle& h) { return h.get().is_entry(); })
+      .def_property_readonly("execution_thread",
+                             [](const ComputationHandle& h) { return ToStr(h.get().execution_thread()); })
+      .def_property_readonly("module",
+                             [](const ComputationHandle& h) {
+                               h.get();
+                               return h.state;
+                             })
+      .def(
+          "post_order", [](const ComputationHandle& h) { return Ordered(h, false); },
+          "Its instructions, operands before users.")
+      .def(
+          "pre_order", [](const ComputationHandle& h) { return Ordered(h, true); },
+          "Its instructions, users before operands.")
+      .def(
+          "set_root",
+          [](const ComputationHandle& h, const InstructionHandle& root) {
+            Module& module = h.state->edit();
+            const InstructionId id = IdIn(h.state, root);
+            const Computation c = h.get();
+            if (root.get().parent() != c) Throw("EditError", "the root is an instruction of the computation");
+            if (!Compatible(root.get().shape(), c.root().shape()) && !c.is_entry()) {
+              Throw("EditError",
+                    StrCat("`", root.get().name(), "` has another shape than the root, which callers use"));
+            }
+            module.SetRoot(c.id(), id);
+          },
+          py::arg("root"))
+      .def(
+          "__getitem__", [](const ComputationHandle& h, const std::string& name) { return Named(h, name); },
+          py::arg("name"))
+      .def("__len__", [](const ComputationHandle& h) { return h.get().instruction_count(); })
+      .def("__iter__", [](const ComputationHandle& h) { return InstructionIterator(h.state, IdsOf(h.get())); })
+      .def("__str__", [](const ComputationHandle& h) { return ToStr(ToString(h.get())); })
+      .def("__repr__",
+           [](const ComputationHandle& h) {
+             const Computation c = h.get();
+             return ToStr(StrCat("<Computation ", c.name(), ": ", c.instruction_count(), " instructions>"));
+           })
+      .def("__eq__",
+           [](const ComputationHandle& a, const py::object& b) {
+             return py::isinstance<ComputationHandle>(b) && a == b.cast<const ComputationHandle&>();
+           })
+      .def("__hash__",
+           [](const ComputationHandle& h) { return std::hash<const void*>()(h.state.get()) * 37 + h.id.value; });
+}
+
+void BindModule(py::module_& m) {
+  py::class_<ModuleState, ModulePtr>(m, "Module", R"(An HLO module.
+
+m.entry, m.computations and m["name"] give computations and instructions; str(m) is its HLO text.)")
+      .def_property_readonly("name", [](const ModuleState& s) { return ToStr(s.read().name()); })
+      .def_property_readonly("entry", [](const ModulePtr& s) { return Handle(s, s->read().entry()); })
+      .def_property_readonly(
+          "computations",
+          [](const ModulePtr& s) {
+            py::list result;
+            for (const Computation c : s->read().computations()) result.append(py::cast(Handle(s, c)));
+            return result;
+          },
+          "The computations, in the order of the text.")
+      .def("instructions", &AllInstructions,
+           "An iterator over the instructions of all computations, in the order of the text.")
+      .def_property_readonly("instruction_count", [](const ModuleState& s) { return s.read().instruction_count(); })
+      .def_property_readonly("num_partitions", [](const ModuleState& s) { return s.read().header().num_partitions; })
+      .def_property_readonly("num_replicas", [](const ModuleState& s) { return s.read().header().replica_count; })
+      .def("text", &TextOf, py::arg("form") = "default", py::kw_only(), py::arg("metadata") = py::none(),
+           py::arg("large_constants") = py::none(), py::arg("layouts") = py::none(),
+           "HLO text: form \"default\" as XLA prints, \"short\", \"canonical\", or \"lossless\", which parses to the "
+           "same "
+           "module.")
+      .def(
+          "to_format", [](const ModulePtr& s, const std::string& format) { return py::bytes(Written(s, format)); },
+          py::arg("format"),
+          "The module in a format that tools write: \"hlo\", \"stablehlo\", \"proto\", \"json\", ...")
+      .def("save", &Save, py::arg("path"), py::arg("format") = py::none(),
+           "Writes a file, whole or not at all, in the format of its suffix.")
+      .def(
+          "verify", [](const ModuleState& s) { Verify(s.read(), s.source().get()); },
+          "Raises VerifyError with all violations of HLO's rules.")
+      .def(
+          "fingerprint", [](const ModuleState& s) { return ToString(Fingerprint(s.read())); },
+          "A digest that names, metadata and the order of the text have no influence on, as hexadecimal digits.")
+      .def("clone", &Clone, "A copy.")
+      .def(
+          "__getitem__", [](const ModulePtr& s, const std::string& name) { return Named(s, name); }, py::arg("name"))
+      .def("__copy__", &Clone)
+      .def("__deepcopy__", [](const ModulePtr& s, const py::dict&) { return Clone(s); })
+      .def("__str__", [](const ModuleState& s) { return ToStr(ToString(s.read())); })
+      .def("__repr__", [](const ModuleState& s) {
+        const Module& module = s.read();
+        return ToStr(StrCat("<Module ", module.name(), ": ", module.computation_count(), " computations, ",
+                            module.instruction_count(), " instructions>"));
+      });
+
+  m.def("parse", &ParseText, py::arg("text"), py::arg("name") = "<string>", py::kw_only(), py::arg("verify") = true,
+        py::arg("allow_unknown") = false,
+        R"(Parses a module: HLO text, StableHLO, JSON, or one of XLA's protocol buffers.
+
+Raises ParseError, or VerifyError unless verify is False; both have .diagnostics.)");
+  m.def("load", &Load, py::arg("path"), py::kw_only(), py::arg("verify") = true, py::arg("allow_unknown") = false,
+        "Reads a file in any format that parse takes; compressed ones too.");
+}
+
+}  // namespace hlokit::python

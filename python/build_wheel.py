@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a wheel with CMake: a build backend (PEP 517) without dependencies.
+
+The folder of the build is kept, build/wheel, so that a second build compiles what changed.
+"""
+
+import base64
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+BUILD = SOURCE / "build" / "wheel"
+
+
+def _project(field: str) -> str:
+    text = (SOURCE / "pyproject.toml").read_text()
+    return re.search(rf'^{field} = "([^"]*)"', text, re.M).group(1)
+
+
+def _metadata() -> str:
+    lines = ["Metadata-Version: 2.1", f"Name: {_project('name')}", f"Version: {_project('version')}"]
+    lines += [f"Summary: {_project('description')}", f"Requires-Python: {_project('requires-python')}", "Requires-Dist: numpy"]
+    return "\n".join(lines) + "\n"
+
+
+def _tag() -> str:
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    return f"{python}-{python}-{platform}"
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    options = ["-G", "Ninja", f"-DPython3_EXECUTABLE={sys.executable}", "-DHLOKIT_PYTHON=ON"]
+    options += ["-DHLOKIT_TESTS=OFF", "-DHLOKIT_BENCH=OFF"]
+    subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD, *options], check=True)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "hlokit_python", "--parallel", str(os.cpu_count())], check=True)
+    files = {}
+    for path in sorted((BUILD / "python" / "hlokit").iterdir()):
+        if path.is_file():
+            files[f"hlokit/{path.name}"] = path.read_bytes()
+    name = f"{_project('name')}-{_project('version')}"
+    info = f"{name}.dist-info"
+    files[f"{info}/METADATA"] = _metadata().encode()
+    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hlokit\nRoot-Is-Purelib: false\nTag: {_tag()}\n".encode()
+    files[f"{info}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
+    record = []
+    for path, contents in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(contents).digest()).rstrip(b"=").decode()
+        record.append(f"{path},sha256={digest},{len(contents)}\n")
+    files[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
+    wheel = f"{name}-{_tag()}.whl"
+    temporary = pathlib.Path(wheel_directory) / (wheel + ".part")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, contents in files.items():
+            archive.writestr(zipfile.ZipInfo(path), contents, compress_type=zipfile.ZIP_DEFLATED)
+    temporary.replace(pathlib.Path(wheel_directory) / wheel)
+    return wheel
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Editing, building, passes."""
+
+import numpy as np
+import pytest
+
+import hlokit
+
+
+def test_replace_and_erase(module):
+    z, x = module["z"], module["x"]
+    with pytest.raises(hlokit.EditError, match="has users"):
+        z.erase()
+    z.replace_all_uses_with(x)
+    assert module["d"].operands[0] == x and z.users == []
+    z.erase()
+    assert z.is_dead and repr(z) == "<erased Instruction>"
+    for use in (lambda: z.name, lambda: z.users, lambda: z.erase(), lambda: z.replace_all_uses_with(x)):
+        with pytest.raises(hlokit.DeadHandleError):
+            use()
+    module.verify()
+    assert module.run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [12, 12]
+
+
+def test_bad_edits_change_nothing(module):
+    text = str(module)
+    for edit in (
+        lambda: module["z"].replace_all_uses_with(module["d"]),
+        lambda: module["d"].replace_operand(0, module["y"]),
+        lambda: module["z"].replace_operand(0, module["d"]),
+        lambda: module["d"].set_attribute("lhs_contracting_dims", (0,)),
+        lambda: module["d"].set_attribute("lhs_contractin_dims", (1,)),
+        lambda: module["r"].erase(),
+        lambda: module["d"].clone([module["x"]]),
+        lambda: module["z"].replace_all_uses_with(module["s"]),
+    ):
+        with pytest.raises(hlokit.EditError):
+            edit()
+        assert str(module) == text
+    with pytest.raises(ValueError):
+        module["z"].replace_all_uses_with(hlokit.parse(text)["x"])
+
+
+def test_set_attribute(module):
+    d = module["d"]
+    d.set_attribute("frontend_attributes", {"key": 'a "b"'})
+    assert d.attributes["frontend_attributes"] == {"key": 'a "b"'}
+    d.set_attribute("sharding", "{replicated}")
+    assert d.attributes["sharding"].kind == "replicated"
+    d.set_attribute("sharding", None)
+    assert "sharding" not in d.attributes
+    module["r"].set_attribute("to_apply", module["add"])
+    d.set_metadata(op_name="here/there", source_line=3)
+    assert (d.metadata.op_name, d.metadata.source_line) == ("here/there", 3)
+    module.verify()
+
+
+def test_every_attribute_value_can_be_set(module):
+    text = str(module)
+    for i in list(module.instructions()):
+        for name, value in i.attributes.items():
+            i.set_attribute(name, value)
+    assert str(module) == text
+
+
+def test_iteration_while_editing(module):
+    seen = []
+    for i in module.entry:
+        seen.append(i.name)
+        if i.name == "x":
+            module["z"].replace_all_uses_with(module["x"])
+            module["z"].erase()
+    assert "z" not in seen and "d" in seen
+
+
+def test_builder():
+    m = hlokit.module("built")
+    b = hlokit.Builder(m.entry)
+    x = b.parameter("f32[4,8]", "x")
+    w = b.parameter("f32[8,2]")
+    y = b.dot(x, w, lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+    c = b.constant(0.5)
+    half = b.broadcast(c, shape="f32[4,2]", dimensions=())
+    b.set_root(b.tanh(b.multiply(y, half), name="out"))
+    m.verify()
+    assert m.entry.root.name == "out" and m.entry.root.shape.dims == (4, 2)
+    value = m.run_on(np.ones((4, 8), np.float32), np.full((8, 2), 0.25, np.float32))
+    np.testing.assert_allclose(value, np.tanh(1.0), rtol=1e-6)
+    with pytest.raises(hlokit.EditError):
+        b.add("add", x, w)
+    with pytest.raises(hlokit.EditError, match="did you mean"):
+        b.add("tanhh", x)
+    count = m.instruction_count
+    before = hlokit.Builder(m.entry.root)
+    before.negate(y)
+    assert m.instruction_count == count + 1
+
+
+def test_reducer():
+    m = hlokit.module()
+    add = m.add_computation("add")
+    b = hlokit.Builder(add)
+    b.set_root(b.add("add", b.parameter("f32[]"), b.parameter("f32[]")))
+    e = hlokit.Builder(m.entry)
+    e.set_root(e.reduce(e.parameter("f32[3,4]"), e.constant(0.0), dimensions=(1,), to_apply=add))
+    m.verify()
+    assert m.run_on(np.ones((3, 4), np.float32)).tolist() == [4, 4, 4]
+
+
+def test_passes(module):
+    assert module.run("simplify") is False
+    hlokit.Builder(module["z"]).negate(module["x"])
+    stats = module.run("simplify", stats=True)
+    assert any(s.changed for s in stats) and all(s.seconds >= 0 for s in stats)
+    with pytest.raises(hlokit.PassError, match="did you mean"):
+        module.run("simplfy")
+    assert "simplify" in hlokit.passes()
+
+
+def test_python_passes(module):
+    @hlokit.rewrite("multiply(%a, broadcast(%c))")
+    def double_is_a_sum(match):
+        b = hlokit.Builder(match.root)
+        return b.add("add", match["a"], match["a"])
+
+    @hlokit.module_pass(name="test-erase-dead")
+    def erase_dead(m):
+        dead = [i for i in m.entry.pre_order() if not i.users and not i.is_root and i.opcode != "parameter"]
+        for i in dead:
+            i.erase()
+        return bool(dead)
+
+    stats = module.run("dce,double-is-a-sum,test-erase-dead,simplify", stats=True, verify_each=True)
+    names = [s.name for s in stats]
+    assert names.index("double-is-a-sum") < names.index("test-erase-dead")
+    assert module.find(opcode="multiply") == [] and module.find(opcode="broadcast") == []
+    assert module.run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [24, 24]
+
+    @hlokit.module_pass
+    def fails_on_purpose(m):
+        m["r"].rename("changed")
+        raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError):
+        module.run("fails-on-purpose")
+    assert module["r"].name == "r"
+    with pytest.raises(ValueError):
+        hlokit.module_pass(lambda m: False, name="dce")
