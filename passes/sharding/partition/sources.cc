@@ -190,7 +190,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (RuleClassOf(i) == RuleClass::kCustomCall) {
+  if (RuleClassOf(i) == RuleClass::kCustomCall && !RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
     } else {
