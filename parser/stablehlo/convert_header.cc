@@ -26,7 +26,7 @@ absl::Status Converter::ConvertHeader() {
     }
     AddModuleFrontend(kMlirModuleAttributes, TextOf(kept));
   }
-  SetEntryLayout(program_.op(functions_.at("main")));
+  SetEntryLayout(program_.op(main_));
   return absl::OkStatus();
 }
 

@@ -445,7 +445,7 @@ absl::Status Converter::Step() {
   const Op& op = program_.op(frame().op);
   if (absl::Status status = CheckCounts(op); !status.ok()) return status;
   if (IsConvertible(op) && frame().computations.size() < op.region_count &&
-      nodes().str(op.name) != "stablehlo.composite") {
+      nodes().str(op.name) != "stablehlo.composite" && !IsInlined(nodes().str(op.name))) {
     if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");
     return OpenRegion(op, frame().computations.size());
   }
@@ -470,8 +470,9 @@ absl::Status Converter::Step() {
   }
   metadata_ = op.location.valid() || !options_.as_xla ? MetadataOf(op.location) : MetadataOfPlace(op);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
+  const mlir::OperationId at = frame().op;
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
-  frame().op = op.next;
+  if (frame().op == at) frame().op = op.next;
   frame().computations.clear();
   return absl::OkStatus();
 }

@@ -65,7 +65,8 @@ class Converter {
     std::vector<std::vector<mlir::ValueId>> captures;            // by regions of `op`; one list for a whole loop
     std::vector<InstructionId> extra_results;                    // of a loop: values from outside
     std::vector<std::pair<mlir::ValueId, InstructionId>> saved;  // values to restore at the end
-    bool is_body = true;                                         // of a loop: returns the state
+    bool is_body = true;                          // of a loop: returns the state
+    std::vector<mlir::OperationId> inlined = {};  // operations whose regions are being converted in place
   };
 
   // ---- check.cc ----
@@ -236,6 +237,13 @@ class Converter {
   absl::Status ConvertNothing(const Op& op);
   absl::Status ConvertShardingConstraint(const Op& op);
   absl::Status ConvertReturn(const Op& op);
+  // ---- convert_sdy.cc ----
+  // Operations whose regions become part of the computation.
+  static bool IsInlined(std::string_view name);
+  absl::StatusOr<std::vector<std::string>> ShardingsOf(const Op& op, std::string_view name, bool manual);
+  absl::Status ConvertInlined(const Op& op);
+  absl::Status ConvertInlinedReturn(const Op& op);
+  absl::Status ConvertResharding(const Op& op);
   absl::Status ConvertCall(const Op& op);
   absl::Status ConvertComposite(const Op& op);
   absl::Status ConvertConstant(const Op& op);
