@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hlo-run: runs a module.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "interp/distributed/mpi_session.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/host_io.h"
 #include "interp/values/value_comparison.h"
@@ -15,9 +17,11 @@
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/mpi_flag.h"
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
+#include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/partitioning.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
@@ -162,10 +166,69 @@ void Check(const Flags& flags, const std::vector<Literal>& results, const std::v
                          cli::kRejected);
 }
 
-int Run(int argc, char** argv) {
+// Returns what the flags ask for that processes cannot do together; empty if nothing.
+std::string UnsupportedWithMpi(const Flags& flags) {
+  if (flags.path == "-" || flags.args == "-" || flags.expect == "-" || flags.compare == "-") {
+    return "--mpi: standard input goes to one process only: name a file";
+  }
+  if (flags.engine == EngineKind::kReference) return "--mpi requires --engine=exact";
+  if (!flags.host_io.empty()) return "--mpi cannot be used with --host-io";
+  if (!flags.dump_snapshot.empty()) return "--mpi cannot be used with --dump-snapshot";
+  if (!flags.bisect_passes.empty()) return "--mpi cannot be used with --bisect-passes";
+  if (flags.isolate || !flags.replay.empty()) return "--mpi cannot be used with --isolate and --replay";
+  if (!flags.simulation.device.empty() && flags.simulation.sweep.empty()) {
+    return "--mpi simulates no device, but spreads a --sweep";
+  }
+  return "";
+}
+
+// Takes the devices of the module, or a replica for each process, unless flags set them. Returns an error if there are
+// fewer devices than processes.
+std::string ChooseDevicesOfProcesses(const Module& module, int processes, bool given,
+                                     interp::EvaluatorOptions* options) {
+  if (!given) {
+    options->num_partitions = std::max<int64_t>(module.header().num_partitions, 1);
+    options->num_replicas = std::max<int64_t>(module.header().replica_count, 1);
+    if (options->num_replicas == 1 && options->num_partitions < processes && processes % options->num_partitions == 0) {
+      options->num_replicas = processes / options->num_partitions;
+    }
+  }
+  const int64_t devices = options->num_replicas * options->num_partitions;
+  if (devices >= processes) return "";
+  return StrCat("--mpi: ", processes, " processes for ", devices, devices == 1 ? " device" : " devices",
+                " (--replicas times --partitions): start at most as many");
+}
+
+// --isolate: in both engines, or in the module of --compare or --isolate-passes.
+void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOptions& options,
+             const std::vector<Literal>& arguments, cli::DiagnosticReporter* diagnostics) {
+  const IsolatedModule own = {*input.module, *input.part.source};
+  if (options.num_replicas * options.num_partitions != 1 && !(flags.isolate_passes.empty() && flags.compare.empty())) {
+    diagnostics->ShowError("--isolate", "values of two modules are compared on one device", cli::kUsage);
+    return;
+  }
+  if (!flags.isolate_passes.empty()) {
+    std::unique_ptr<Module> after;
+    if (!ApplyIsolatePasses(flags, *input.module, &after, diagnostics)) return;
+    IsolateInModules(flags, own, {*after, *input.part.source}, options, arguments, diagnostics);
+    return;
+  }
+  if (flags.compare.empty()) {
+    IsolateInEngines(flags, own, options, arguments, diagnostics);
+    return;
+  }
+  const std::optional<Input> other = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
+  if (!other) return;
+  IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
+}
+
+int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
   cli::DiagnosticReporter diagnostics(flags.input);
+  if (session != nullptr) {
+    if (const std::string why = UnsupportedWithMpi(flags); !why.empty()) return cli::UsageError("hlo-run", why);
+  }
   if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
     return ShowDevices(flags.simulation, &diagnostics);
   }
@@ -204,6 +267,12 @@ int Run(int argc, char** argv) {
   std::unique_ptr<ProtoFile> snapshot;
   if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
   if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
+  if (session != nullptr) {
+    const std::string why =
+        ChooseDevicesOfProcesses(*input->module, session->size(), flags.devices_given, &flags.options);
+    if (!why.empty()) return cli::UsageError("hlo-run", why);
+    flags.options.world = session;
+  }
   std::optional<PartitionedProgram> partitioned;
   if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
   const Module& module = partitioned ? *partitioned->module : *input->module;
@@ -214,11 +283,18 @@ int Run(int argc, char** argv) {
   if (flags.progress && cli::ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { ShowProgress(p, &progress); };
   }
+  if (!flags.replay.empty()) {
+    ReplayDirectory(flags, {*input->module, *input->part.source}, options, &diagnostics);
+    return diagnostics.exit_code();
+  }
   interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   interp::EvaluatorOptions plain_options = options;
+  // The whole program runs in the first process alone.
   if (partitioned) plain_options.num_partitions = 1;
+  if (partitioned) plain_options.world = nullptr;
   if (!flags.host_io.empty()) options.host_io = &host;
   RunObservers instruments(flags, module);
+  if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
@@ -245,6 +321,10 @@ int Run(int argc, char** argv) {
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
   if (!arguments) return diagnostics.exit_code();
+  if (flags.isolate) {
+    Isolate(flags, *input, plain_options, *arguments, &diagnostics);
+    return diagnostics.exit_code();
+  }
 
   Reference reference;
   if (flags.expect.empty() && flags.compare.empty()) {
@@ -257,6 +337,10 @@ int Run(int argc, char** argv) {
     return diagnostics.exit_code();
   }
 
+  const bool is_first = session == nullptr || session->rank() == 0;
+  if (session != nullptr) session->EndSetup();
+  evaluator->set_gathers(flags.print_results || !flags.results_npy.empty() || reference.values ||
+                         reference.evaluator != nullptr);
   const std::optional<std::vector<Literal>> results =
       RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
   // Reports the profile of a failed run too.
@@ -266,7 +350,16 @@ int Run(int argc, char** argv) {
       diagnostics.ShowOutputError(status);
     }
   }
-  if (!results || !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
+  if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
+  if (!results) return diagnostics.exit_code();
+  if (is_first && !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
+    return diagnostics.exit_code();
+  }
+  if (session != nullptr && (!is_first || !evaluator->gathers())) {
+    // Other processes take part in the program to compare with.
+    if (reference.evaluator != nullptr && plain_options.world != nullptr) {
+      RunOnce(*reference.program, reference.evaluator.get(), *arguments, &progress, &diagnostics);
+    }
     return diagnostics.exit_code();
   }
   const auto recordable =
@@ -284,6 +377,16 @@ int Run(int argc, char** argv) {
   }
   if (reference.values) Check(flags, *results, *reference.values, &diagnostics);
   return diagnostics.exit_code();
+}
+
+// The session begins before the flags are parsed: errors in them, too, are printed once.
+int Run(int argc, char** argv) {
+  interp::MpiSessionOptions options;
+  options.tool = "hlo-run";
+  if (!cli::WantsMpi(argc, argv, &options.timeout_seconds)) return RunProcess(argc, argv, nullptr);
+  absl::StatusOr<std::unique_ptr<interp::MpiSession>> started = interp::MpiSession::Start(options);
+  if (!started.ok()) return cli::UsageError("hlo-run", StrCat("--mpi: ", std::string(started.status().message())));
+  return (*started)->End(RunProcess(argc, argv, started->get()));
 }
 
 }  // namespace

@@ -197,7 +197,8 @@ int Run(int argc, char** argv) {
       if (module == nullptr || (flags.verify && !diagnostics.Verify(part, *module))) continue;
       if (to_program) {
         DiagnosticSink sink;
-        const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(*module, &sink);
+        const std::unique_ptr<mlir::Module> program =
+            stablehlo::ExportToStablehlo(*module, &sink, {flags.convert.as_xla});
         diagnostics.Show(sink, *part.source);
         if (program == nullptr) continue;
         text = WriteProgram(program.get(), flags, part, &diagnostics);

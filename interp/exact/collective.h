@@ -16,8 +16,8 @@
 
 namespace hlokit::interp {
 
-// One device of a group, which others name by its position in the group: its operands and result buffers. Of a device of another process, only the operands that the
-// plan's `shared_operands` name; the rest is null.
+// One device of a group, which others name by its position in the group: its operands and result buffers. Of a device
+// of another process, only the operands that the plan's `shared_operands` name; the rest is null.
 struct CollectiveMember {
   int64_t device = 0;
   const std::byte* const* operands = nullptr;

@@ -21,10 +21,10 @@ struct DeviceScheduler::ActiveOperation {
   const Thunk* step;
   const std::vector<int64_t>* group;
   const ProcessGroup* processes;
-  Results results;                       // of the members of this process; taken over by their machines unless it starts
-  std::vector<std::byte*> result_data;   // of all members of this process
+  Results results;                      // of the members of this process; taken over by their machines unless it starts
+  std::vector<std::byte*> result_data;  // of all members of this process
   std::vector<const std::byte*> operand_data;
-  std::vector<PoolBlock*> held;          // operands and results of a start, until its end
+  std::vector<PoolBlock*> held;  // operands and results of a start, until its end
   std::unique_ptr<CollectiveOperation> operation;
 };
 
@@ -190,7 +190,8 @@ bool DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
   // Pointers of all members of this process, those of each contiguous.
   int64_t result_bytes = 0;
   for (uint32_t i = 0; i < step.result_count; ++i) {
-    const CompiledComputation& routine = MachineOf(group[processes.members_of[processes.self][0]]).waiting_computation();
+    const CompiledComputation& routine =
+        MachineOf(group[processes.members_of[processes.self][0]]).waiting_computation();
     result_bytes += routine.slots[step.result_begin + i].bytes;
   }
   const size_t local = processes.members_of[processes.self].size();
@@ -351,8 +352,10 @@ void DeviceScheduler::ReportDeadlock(absl::Span<const DeviceState> states) {
     }
     std::vector<DeviceState> missing;
     for (int64_t other : plan.groups[static_cast<size_t>(plan.group_of[static_cast<size_t>(d)])]) {
-      const auto at = std::find_if(states.begin(), states.end(), [&](const DeviceState& s) { return s.device == other; });
-      if (at == states.end() || at->instruction == static_cast<int64_t>(machine.waiting_for().instruction.value)) continue;
+      const auto at =
+          std::find_if(states.begin(), states.end(), [&](const DeviceState& s) { return s.device == other; });
+      if (at == states.end() || at->instruction == static_cast<int64_t>(machine.waiting_for().instruction.value))
+        continue;
       missing.push_back(*at);
     }
     FailMissing(d, missing);

@@ -24,8 +24,8 @@ namespace hlokit::interp {
 
 class DeviceScheduler {
  public:
-  // `arguments`: those of each device of this process in turn, in the form of VirtualMachine. The context has the number
-  // of all devices. `world`: the processes, with `groups` for the program; null if there is one.
+  // `arguments`: those of each device of this process in turn, in the form of VirtualMachine. The context has the
+  // number of all devices. `world`: the processes, with `groups` for the program; null if there is one.
   DeviceScheduler(RunContext& context, const Module& module, CompiledComputation* entry,
                   absl::Span<const SlotValue> arguments, ExecutionObserver* observer, World* world,
                   const ProcessGroups* groups);

@@ -100,8 +100,8 @@ class Evaluator {
   int64_t num_local_devices() const;
 
   // Runs the module. Arguments of device 0, of device 1, ..., where device `replica * num_partitions + partition` runs
-  // one partition of one replica; of the devices of this process only. Results have the same order. Arguments are read in place. Returns nullopt after an
-  // error.
+  // one partition of one replica; of the devices of this process only. Results have the same order. Arguments are read
+  // in place. Returns nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
   // Runs the module with arguments that are not contiguous.
   std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,

@@ -114,6 +114,7 @@ inline constexpr Control AsyncDone = Control::kAsync;
 SlotValue Parameter(Op& op);  // never called: parameters are set before the first instruction
 SlotValue Constant(Op& op);
 SlotValue FirstOperand(Op& op);
+SlotValue AllReduceDone(Op& op);
 SlotValue Token(Op& op);
 SlotValue Tuple(Op& op);
 SlotValue GetTupleElement(Op& op);

@@ -67,6 +67,7 @@ SlotValue Constant(Op& op) { return op.run.program.constants.at(op.instruction.i
 
 // `add-dependency`, `all-reduce-done`, `copy`, `domain`, `opt-barrier`
 SlotValue FirstOperand(Op& op) { return op.operands[0]; }
+SlotValue AllReduceDone(Op& op) { return op.operands[0]; }
 
 // `after-all`
 SlotValue Token(Op& op) { return {op.run.Allocate(op.run.program.module->context().shapes.Token())}; }

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <vector>
 
+#include "ir/graph/module.h"
+#include "ir/graph/traversal.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
@@ -53,8 +56,9 @@ bool HasDefinedValues(Opcode opcode, absl::Span<const Literal> operands) {
   return finite;
 }
 
-ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result) {
-  const EngineUlps& row = kEngineUlpsOf[static_cast<size_t>(opcode)];
+namespace {
+
+ErrorSpec ToleranceOfRow(const EngineUlps& row, absl::Span<const Literal> operands, const Literal& result) {
   ErrorSpec tolerance;
   if (row.ulps == 0 || !result.shape().IsArray()) return tolerance;
   const ElementType type = result.shape().element_type();
@@ -66,6 +70,30 @@ ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, con
     if (largest > 0) tolerance.absolute = row.ulps * std::ldexp(1.0, std::ilogb(largest) - SignificandBits(type) + 1);
   }
   return tolerance;
+}
+
+}  // namespace
+
+ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result) {
+  return ToleranceOfRow(kEngineUlpsOf[static_cast<size_t>(opcode)], operands, result);
+}
+
+ErrorSpec EngineTolerance(Instruction instruction, absl::Span<const Literal> operands, const Literal& result) {
+  const auto row_of = [](Instruction i) { return kEngineUlpsOf[static_cast<size_t>(i.opcode())]; };
+  if (!HasTrait(instruction.opcode(), kControlFlow)) return ToleranceOfRow(row_of(instruction), operands, result);
+  std::vector<ComputationId> callees;
+  instruction.ForEachCallee([&](Computation callee) { callees.push_back(callee.id()); });
+  EngineUlps sum{instruction.opcode(), 0};
+  int rounding = 0;
+  for (const ComputationId id : ReachableComputations(instruction.module(), callees)) {
+    for (const Instruction i : instruction.module().computation(id).instructions()) {
+      sum.ulps += row_of(i).ulps;
+      sum.of_largest |= row_of(i).of_largest;
+      rounding += row_of(i).ulps > 0 ? 1 : 0;
+    }
+  }
+  sum.of_largest |= rounding > 1;
+  return ToleranceOfRow(sum, operands, result);
 }
 
 }  // namespace hlokit::interp

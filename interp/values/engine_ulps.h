@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "interp/values/value_comparison.h"
+#include "ir/graph/module_fwd.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"
 
@@ -53,6 +54,9 @@ bool HasDefinedValues(Opcode opcode, absl::Span<const Literal> operands);
 
 // Returns the tolerance for one result leaf of an instruction with these operand leaves.
 ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result);
+// The same for an instruction. One that runs a computation, as a fusion does, may have the rounding errors of all
+// instructions in it, in units of the largest magnitude if there are several.
+ErrorSpec EngineTolerance(Instruction instruction, absl::Span<const Literal> operands, const Literal& result);
 
 }  // namespace hlokit::interp
 

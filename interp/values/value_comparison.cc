@@ -245,6 +245,12 @@ absl::StatusOr<ValueDifference> CompareValuesByType(absl::Span<const Literal> ac
   if (worst.different == 0) return difference;
   difference.leaf = worst.leaf;
   difference.element = worst.element;
+  const Shape shape = actual[worst.leaf].shape();
+  difference.actual = ElementToString(shape, actual[worst.leaf].data(), worst.element);
+  difference.expected = ElementToString(shape, expected[worst.leaf].data(), worst.element);
+  difference.ulp = worst.distance.ulp;
+  difference.relative = worst.distance.rel;
+  difference.absolute = worst.distance.abs;
   difference.description = Describe(actual[worst.leaf], expected[worst.leaf], worst);
   return difference;
 }

@@ -36,6 +36,9 @@ struct ValueDifference {
   int64_t elements = 0;   // compared elements, in all leaves
   size_t leaf = 0;        // position of the largest difference,
   int64_t element = 0;    // row-major
+  // Of that element, if it does not match: both as text, and its distance by each measure, infinite if there is none.
+  std::string actual, expected;
+  double ulp = 0, relative = 0, absolute = 0;
   // Of all elements, largest distances that are finite.
   double max_ulp = 0;
   double max_absolute = 0;

@@ -145,6 +145,19 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
   const Computation body = module_->computation(callee(0));
   const Instruction work = WorkOf(body);
   const auto count = static_cast<int64_t>(op.operand_count);
+  const Shape known = ReadShape(StringOf(op, "xla_shape"));
+  const Opcode opcode = KeptOpcode(op);
+  if (opcode == Opcode::kCopyStart) {
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(Opcode::kCopyStart, operands(op), {}, known));
+  }
+  if (opcode == Opcode::kAsyncStart) {
+    std::vector<Shape> inputs;
+    for (InstructionId id : operands(op)) inputs.push_back(shape_of(id));
+    const Shape whole[] = {shapes().Tuple(inputs), body.root().shape()};
+    return SetResult(op, b().Add(Opcode::kAsyncStart, operands(op), {Builder::Calls(Attr::kCalls, callee(0))},
+                                 known.valid() ? known : shapes().Tuple(whole)));
+  }
   if (!work.valid() || work.operand_count() != count || body.parameter_count() != count) {
     return Error(op, "has a region that is not one operation on its arguments");
   }
@@ -163,12 +176,15 @@ absl::Status Converter::ConvertAsyncStart(const Op& op) {
   Attrs attrs;
   for (const AttrValue& value : work.attrs()) attrs.push_back(value);
   if (work.opcode() == Opcode::kAllReduce) {
-    return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, work.shape()));
+    const Shape shape = known.valid() ? known : work.shape();
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(Opcode::kAllReduceStart, inputs, attrs, shape));
   }
   if (work.opcode() == Opcode::kAllGather || work.opcode() == Opcode::kCollectivePermute) {
     const Opcode start =
         work.opcode() == Opcode::kAllGather ? Opcode::kAllGatherStart : Opcode::kCollectivePermuteStart;
-    return SetResult(op, b().Add(start, inputs, attrs, shapes().Tuple(pair)));
+    module_->EraseComputation(callee(0));
+    return SetResult(op, b().Add(start, inputs, attrs, known.valid() ? known : shapes().Tuple(pair)));
   }
   // Any other one keeps its computation, whose parameters are the operands as they are given.
   shapes_in.clear();
@@ -184,7 +200,8 @@ absl::Status Converter::ConvertAsyncDone(const Op& op) {
       {Opcode::kAllGatherStart, Opcode::kAllGatherDone},
       {Opcode::kAllReduceStart, Opcode::kAllReduceDone},
       {Opcode::kCollectivePermuteStart, Opcode::kCollectivePermuteDone},
-      {Opcode::kAsyncStart, Opcode::kAsyncDone}};
+      {Opcode::kAsyncStart, Opcode::kAsyncDone},
+      {Opcode::kCopyStart, Opcode::kCopyDone}};
   for (const auto& [from, to] : kDone) {
     if (start.opcode() == from) return EmitTuple(op, to, operands(op));
   }

@@ -63,9 +63,10 @@ Opcode Converter::KeptOpcode(const Op& op) const {
 void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
   const NodeId dictionary = Attribute(op, kAttributes);
   if (!dictionary.valid() || nodes().kind(dictionary) != NodeKind::kDictionary) return;
-  static constexpr Attr kReadable[] = {Attr::kFusionKind,     Attr::kOutputToOperandAliasing,
-                                       Attr::kResultAccuracy, Attr::kReplicaGroups,
-                                       Attr::kCompareType,    Attr::kSourceTargetPairs};
+  static constexpr Attr kReadable[] = {Attr::kFusionKind,           Attr::kOutputToOperandAliasing,
+                                       Attr::kResultAccuracy,       Attr::kReplicaGroups,
+                                       Attr::kCompareType,          Attr::kSourceTargetPairs,
+                                       Attr::kAsyncExecutionThread, Attr::kCrossProgramPrefetchIndex};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));
     if (!value.valid() || nodes().kind(value) != NodeKind::kString) continue;
@@ -79,7 +80,13 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
     LiteralBudget budget;
     AttributeParser parser(&in, &context(), &shape_parser, &budget);
     uint32_t payload = 0;
-    if (parser.Parse(attr, &payload) && in.AtEnd()) module_->SetAttr(id, attr, payload);
+    if (!parser.Parse(attr, &payload) || !in.AtEnd()) continue;
+    module_->SetAttr(id, attr, payload);
+    // The thread is also that of the computation.
+    const Computation called = module_->instruction(id).computation_attr(Attr::kCalls);
+    if (attr == Attr::kAsyncExecutionThread && called.valid()) {
+      module_->SetExecutionThread(called.id(), StringId(payload));
+    }
   }
 }
 

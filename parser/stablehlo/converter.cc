@@ -243,6 +243,10 @@ absl::Status Converter::OpenFunction(mlir::OperationId id) {
                {},
                {},
                true};
+  const mlir::NodeId thread = Attribute(function, "execution_thread");
+  if (thread.valid() && nodes().kind(thread) == mlir::NodeKind::kString) {
+    module_->SetExecutionThread(opened.computation, context().strings.Intern(nodes().text(thread)));
+  }
   computations_[id.value] = opened.computation;
   open_functions_[id.value] = true;
   frames_.push_back(std::move(opened));

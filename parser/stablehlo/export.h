@@ -38,8 +38,15 @@ inline constexpr std::string_view kShape = "hlokit.shape";
 // The discardable attribute that keeps the backend_config of an operation that has none of its own.
 inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
 
+struct ExportOptions {
+  // As XLA's own translator writes it: tuples stay tuples, computations of regions are private functions too, and
+  // nothing is kept in attributes of hlokit.
+  bool as_xla = false;
+};
+
 // Returns null after errors.
-std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink);
+std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
+                                                const ExportOptions& options = {});
 
 }  // namespace hlokit::stablehlo
 

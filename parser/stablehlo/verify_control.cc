@@ -263,6 +263,8 @@ bool Rules::CheckAsyncStart() {
       "stablehlo.reduce_scatter", "stablehlo.collective_permute", "stablehlo.collective_broadcast",
       "stablehlo.slice",          "stablehlo.dynamic_slice",      "stablehlo.dynamic_update_slice",
       "stablehlo.custom_call",    "stablehlo.collective_reduce"};
+  // An asynchronous computation of HLO may be any (export.h).
+  if (m.attribute(op, "hlokit.opcode").valid()) return true;
   if (std::find(std::begin(kAllowed), std::end(kAllowed), m.name(block->first)) == std::end(kAllowed)) {
     return fail("region must contain a collective or slice operation");
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 
@@ -55,6 +56,99 @@ void EraseUnreachable(Module* module) {
     if (!reached[id->value]) module->EraseComputation(*id);
   }
 }
+
+// Copies instructions and their callees into another module of the same context.
+class PartCopier {
+ public:
+  PartCopier(const Module& from, const std::function<bool(Instruction)>& is_input)
+      : from_(from), is_input_(is_input), to_(from.shared_context()) {}
+
+  Part Copy(Instruction result) {
+    const std::vector<Instruction> order = Reached(result);
+    std::vector<ComputationId> callees;
+    for (const Instruction i : order) {
+      if (inputs_.contains(i.id().value)) continue;
+      i.ForEachCallee([&](Computation callee) { callees.push_back(callee.id()); });
+    }
+    for (const ComputationId id : ReachableComputations(from_, callees)) CopyComputation(from_.computation(id));
+    const ComputationId entry = to_.AddComputation(from_.record(result.parent().id()).name);
+    std::vector<Instruction> inputs;
+    std::vector<InstructionId> parameters;
+    for (const Instruction i : order) {
+      if (!inputs_.contains(i.id().value)) {
+        CopyInstruction(i, entry);
+        continue;
+      }
+      const auto number = static_cast<uint32_t>(inputs.size());
+      parameters.push_back(to_.AddInstruction(entry, Opcode::kParameter, i.shape(), i.record().name, {}, {}, number));
+      copies_[i.id().value] = parameters.back();
+      inputs.push_back(i);
+    }
+    to_.SetParameters(entry, std::move(parameters));
+    to_.SetRoot(entry, copies_.at(result.id().value));
+    to_.SetEntry(entry);
+    return {std::move(to_), std::move(inputs)};
+  }
+
+ private:
+  // Returns the instructions from the inputs to the result, operands first.
+  std::vector<Instruction> Reached(Instruction result) {
+    struct Visit {
+      Instruction instruction;
+      int64_t next;
+    };
+    std::vector<Instruction> order;
+    absl::flat_hash_set<uint32_t> seen = {result.id().value};
+    std::vector<Visit> stack = {{result, 0}};
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      const Instruction at = top.instruction;
+      const bool is_input = at.opcode() == Opcode::kParameter || (at != result && is_input_(at));
+      if (is_input) inputs_.insert(at.id().value);
+      if (is_input || top.next == at.operand_count()) {
+        order.push_back(at);
+        stack.pop_back();
+        continue;
+      }
+      const Instruction operand = at.operand(top.next++);
+      if (seen.insert(operand.id().value).second) stack.push_back({operand, 0});
+    }
+    return order;
+  }
+
+  void CopyComputation(Computation computation) {
+    if (computations_.contains(computation.id().value)) return;
+    const ComputationId copy = to_.AddComputation(from_.record(computation.id()).name);
+    computations_[computation.id().value] = copy;
+    for (InstructionId id : PostOrder(computation)) CopyInstruction(from_.instruction(id), copy);
+    std::vector<InstructionId> parameters;
+    for (int64_t i = 0; i < computation.parameter_count(); ++i) {
+      parameters.push_back(copies_.at(computation.parameter(i).id().value));
+    }
+    to_.SetParameters(copy, std::move(parameters));
+    to_.SetRoot(copy, copies_.at(computation.root().id().value));
+  }
+
+  void CopyInstruction(Instruction i, ComputationId parent) {
+    std::vector<InstructionId> operands;
+    for (const Instruction operand : i.operands()) operands.push_back(copies_.at(operand.id().value));
+    std::vector<AttrValue> attrs;
+    for (const AttrValue& value : i.attrs()) {
+      if (value.attr != Attr::kControlPredecessors) attrs.push_back(value);
+    }
+    const InstructionRecord& r = i.record();
+    const InstructionId copy = to_.AddInstruction(parent, r.opcode, i.shape(), r.name, operands, attrs, r.payload);
+    to_.ReplaceCallees(copy, [&](ComputationId callee) { return computations_.at(callee.value); });
+    copies_[i.id().value] = copy;
+  }
+
+  const Module& from_;
+  const std::function<bool(Instruction)>& is_input_;
+  Module to_;
+  absl::flat_hash_set<uint32_t> inputs_;                       // by instruction id
+  absl::flat_hash_map<uint32_t, ComputationId> computations_;  // copies
+  absl::flat_hash_map<uint32_t, InstructionId> copies_;
+};
 
 }  // namespace
 
@@ -143,6 +237,10 @@ absl::StatusOr<Module> Extract(const Module& given, absl::Span<const Instruction
   header.entry_layout = std::move(layout);
   module.header() = std::move(header);
   return module;
+}
+
+Part ExtractPart(Instruction result, const std::function<bool(Instruction)>& is_input) {
+  return PartCopier(result.module(), is_input).Copy(result);
 }
 
 }  // namespace hlokit::query

@@ -4,6 +4,7 @@
 #define HLOKIT_PASSES_QUERY_EXTRACT_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,16 @@ struct ExtractOptions {
 // parameter is a module that does not verify.
 absl::StatusOr<Module> Extract(const Module& module, absl::Span<const Instruction> results,
                                const ExtractOptions& options);
+
+// A module that computes one instruction from some of its transitive operands, for evaluation: without a header, with
+// the context of the module it is from. Control edges are dropped.
+struct Part {
+  Module module;
+  std::vector<Instruction> inputs;  // instructions of the given module whose values are the parameters, by number
+};
+// Returns the part of `result`, which is never an input itself, from those instructions for which `is_input` holds, and
+// parameters. Takes time and memory in proportion to the part and the computations that it calls.
+Part ExtractPart(Instruction result, const std::function<bool(Instruction)>& is_input);
 
 }  // namespace hlokit::query
 

@@ -93,9 +93,8 @@ class SpmdPartitioner : public Pass {
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
-    Count("computations partitioned", counts->computations);
+    if (counts->computations == 0) return false;
     if (counts->collectives > 0) Count("collectives", counts->collectives);
-    if (counts->rematerialized > 0) Count("arrays gathered between two tilings", counts->rematerialized);
     return true;
   }
 };

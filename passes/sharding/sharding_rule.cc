@@ -297,6 +297,40 @@ void MakeFftRule(RuleBuilder& b) {
   MakeBatchRule(b, static_cast<int64_t>(b.instruction().list_attr(Attr::kFftLength).size()));
 }
 
+// The custom-call of [b,m,k] and [b,n,k] (or without a batch), with scales for blocks of k. Returns false for others.
+bool MakeBlockScaledDotRule(RuleBuilder& b) {
+  if (b.instruction().string_attr(Attr::kCustomCallTarget) != "__op$block_scaled_dot" || b.operand_count() != 4 ||
+      b.result_count() != 1) {
+    return false;
+  }
+  const int64_t rank = b.result().rank();
+  for (int64_t i = 0; i < 4; ++i) {
+    if (b.operand(i).rank() != rank) return false;
+  }
+  if (rank != 2 && rank != 3) return false;
+  if (rank == 3) {
+    const int32_t batch = b.Add(b.result().dim(0));
+    for (int64_t i = 0; i < 4; ++i) b.Operand(i, 0, batch);
+    b.Result(0, 0, batch);
+  }
+  for (int64_t side = 0; side < 2; ++side) {
+    const int32_t free = b.Add(b.operand(side).dim(rank - 2));
+    b.Operand(side, rank - 2, free);
+    b.Operand(side + 2, rank - 2, free);
+    b.Result(0, rank - 2 + side, free);
+  }
+  // Blocks are the major part of the contracted dimension.
+  const int64_t size = b.operand(0).dim(rank - 1), blocks = b.operand(2).dim(rank - 1);
+  if (blocks < 1 || size % blocks != 0 || b.operand(3).dim(rank - 1) != blocks || b.operand(1).dim(rank - 1) != size) {
+    return true;
+  }
+  const int32_t block = b.Add(blocks, FactorKind::kReduced);
+  const int32_t within = b.Add(size / blocks, FactorKind::kWhole);
+  for (int64_t i = 0; i < 4; ++i) b.Operand(i, rank - 1, block);
+  for (int64_t i = 0; i < 2; ++i) b.Operand(i, rank - 1, within);
+  return true;
+}
+
 ShardingRule MakeRule(RuleClass rule_class, RuleBuilder& b) {
   switch (rule_class) {
     case RuleClass::kElementwise:
@@ -334,7 +368,7 @@ ShardingRule MakeRule(RuleClass rule_class, RuleBuilder& b) {
       sharding::MakeConvolutionRule(b);
       return b.Finish();
     case RuleClass::kCustomCall:
-      b.MarkUnknown();
+      if (!MakeBlockScaledDotRule(b)) b.MarkUnknown();
       return b.Finish();
     case RuleClass::kDot:
       sharding::MakeDotRule(b);

@@ -83,13 +83,15 @@ class Runner:
         return "" if self.hash("-", out) == self.hash(f"{stem}.hlo") else "another graph"
 
     def to_stablehlo(self, stem, row):
-        code, out, errors = call(self.translate, "--to=stablehlo", f"{stem}.hlo")
+        code, out, errors = call(self.translate, "--to=stablehlo", "--as-xla", f"{stem}.hlo")
         first = (errors.strip().splitlines() or ["?"])[0].split("error: ")[-1][:160]
         if code != 0:
             return f"rejected: {first}"
         if row["state"] == "checks":
             return self.check(out, f"{stem}.check")
-        _, want, _ = call(self.translate, "--to=stablehlo", "--no-verify", f"{stem}.mlir")
+        readable, want, _ = call(self.translate, "--to=stablehlo", "--no-verify", f"{stem}.mlir")
+        if readable != 0:  # some texts are incomplete: what is known of them is in the lines
+            return self.check(out, f"{stem}.check")
         return "" if out == want else "another text"
 
 

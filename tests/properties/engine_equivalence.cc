@@ -16,7 +16,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -27,13 +26,13 @@
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
+#include "interp/isolation/instruction_runner.h"
 #include "interp/reference/evaluator.h"
 #include "interp/values/arguments.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "ir/graph/attribute_views.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "tests/properties/hlo_files.h"
@@ -75,40 +74,6 @@ std::optional<std::string> ArgumentText(const std::string& module_path) {
   return arguments;
 }
 
-double Count(Shape shape) {
-  double count = 0;
-  for (Shape leaf : Leaves(shape)) {
-    if (leaf.IsArray()) count += static_cast<double>(std::max<int64_t>(leaf.element_count(), 0));
-  }
-  return count;
-}
-
-// Returns the elements that the reference visits in one execution of an instruction.
-double WorkOf(Instruction i) {
-  double work = Count(i.shape());
-  for (Instruction operand : i.operands()) {
-    if (operand.shape().IsArray()) work += Count(operand.shape());
-  }
-  double each = 1;  // per element of the result
-  const WindowView window = WindowView::Of(i);
-  for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
-  const bool is_dot =
-      i.opcode() == Opcode::kDot || i.opcode() == Opcode::kRaggedDot || i.opcode() == Opcode::kScaledDot;
-  if (is_dot) {
-    for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
-  } else if (i.opcode() == Opcode::kConvolution) {
-    each *= static_cast<double>(i.operand(1).shape().IsArray() ? Count(i.operand(1).shape()) : 1);
-  } else if (i.opcode() == Opcode::kFft) {
-    for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
-  } else if (i.opcode() == Opcode::kSort || i.opcode() == Opcode::kTopK) {
-    each *= 16;
-  } else if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) {
-    each *= static_cast<double>(i.operand(0).shape().dim(i.operand(0).shape().rank() - 1));
-  }
-  const double call = i.computation_attr(Attr::kToApply).valid() ? 20 : 1;
-  return (work + Count(i.shape()) * each) * call;
-}
-
 class LocalCheck : public interp::ExecutionObserver {
  public:
   LocalCheck(const Module& module, reference::Evaluator* plain) : module_(module), plain_(*plain) {
@@ -125,9 +90,11 @@ class LocalCheck : public interp::ExecutionObserver {
     const Instruction at = module_.instruction(id);
     if (!reference::Evaluator::CanEvaluateOne(at)) return absl::OkStatus();
     std::vector<Literal> given;
-    for (Instruction operand : at.operands()) AppendLiterals(operand.shape(), operands.subspan(given.size()), &given);
-    std::vector<Literal> actual;
-    AppendLiterals(at.shape(), values, &actual);
+    for (Instruction operand : at.operands()) {
+      std::vector<Literal> leaves = interp::LeavesOf(operand.shape(), operands.subspan(given.size()));
+      std::move(leaves.begin(), leaves.end(), std::back_inserter(given));
+    }
+    const std::vector<Literal> actual = interp::LeavesOf(at.shape(), values);
     const absl::StatusOr<std::vector<Literal>> expected = plain_.EvaluateOne(at, given);
     if (!expected.ok()) return Differs(at, std::string(expected.status().message()));
     if (expected->size() != actual.size()) return Differs(at, "another number of leaves");
@@ -145,16 +112,6 @@ class LocalCheck : public interp::ExecutionObserver {
   }
 
  private:
-  static void AppendLiterals(Shape shape, absl::Span<const std::byte* const> data, std::vector<Literal>* literals) {
-    size_t next = 0;
-    for (Shape leaf : Leaves(shape)) {
-      while (leaf.IsBuffer()) leaf = leaf.element(0);
-      Literal literal = Literal::Zeros(leaf);
-      if (literal.size_bytes() != 0) std::memcpy(literal.data(), data[next], literal.size_bytes());
-      ++next;
-      literals->push_back(std::move(literal));
-    }
-  }
   absl::Status Differs(Instruction at, std::string why) {
     difference_ = StrCat(at.name(), " (", at.opcode_text(), "): ", why);
     return absl::CancelledError("differs");
@@ -222,7 +179,8 @@ class EquivalenceTest {
     if (module == nullptr || sink.has_errors()) return Skip(name, "is rejected", &tally->unread);
     double work = 0;
     for (Computation computation : module->computations()) {
-      for (Instruction i : computation.instructions()) work += WorkOf(i);
+      for (Instruction i : computation.instructions())
+        work += HasTrait(i.opcode(), kControlFlow) ? 0 : interp::WorkOf(i);
     }
     if (work > static_cast<double>(max_work_)) return Skip(name, "is too large", &tally->too_large);
 

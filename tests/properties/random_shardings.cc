@@ -74,7 +74,8 @@ void RandomShardings::AddTo(Instruction instruction, Module* module) {
     if (!leaf.IsArray()) return;
     sharding.runs.push_back({LeafOf(RandomTiling(leaf.dims())), 1});
   }
-  if (leaves.empty()) return;
+  // An empty tuple within a tuple counts as a leaf of the sharding.
+  if (leaves.empty() || static_cast<int64_t>(leaves.size()) != shape.leaf_count()) return;
   module->SetAttr(instruction.id(), Attr::kSharding, EncodeSharding(&module->context(), sharding).value);
 }
 

@@ -31,6 +31,7 @@
 
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
@@ -68,8 +69,11 @@ class Checks {
     if (!problem.empty()) return;
     // Edits change values and sizes as the user says, which a second run cannot repeat.
     const bool edits = run.info.name == "replace" || run.info.name == "resize";
+    const bool partitioned = IsMarkedPartitioned(after) && !IsMarkedPartitioned(before);
     const ValueComparison values =
-        edits ? ValueComparison{ValueComparison::Outcome::kNotRun, "edits of the user"} : Values(run, before, after);
+        edits         ? ValueComparison{ValueComparison::Outcome::kNotRun, "edits of the user"}
+        : partitioned ? ValueComparison{ValueComparison::Outcome::kNotRun, "the program of one device of many"}
+                      : Values(run, before, after);
     const bool equal = values.outcome == ValueComparison::Outcome::kEqual;
     if (values.outcome == ValueComparison::Outcome::kNotRun) {
       ++not_run_[values.what];

@@ -64,18 +64,6 @@ Instruction FindNamed(const Module& module, const InputPart& part, std::string_v
   return found;
 }
 
-TextLines::TextLines(std::string_view text) {
-  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    newlines_.push_back(static_cast<uint32_t>(at));
-  }
-}
-
-int64_t TextLines::Of(Instruction instruction) const {
-  const uint32_t offset = instruction.record().source_offset;
-  if (offset == InstructionRecord::kNoSourceOffset) return 0;
-  return std::lower_bound(newlines_.begin(), newlines_.end(), offset) - newlines_.begin() + 1;
-}
-
 std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction) {
   constexpr size_t kMaxSize = 300;
   PrintOptions options;

@@ -13,6 +13,7 @@
 #include "ir/core/json_writer.h"
 #include "ir/graph/module.h"
 #include "passes/query/query.h"
+#include "tools/cli/text_lines.h"
 #include "tools/hlo_inspect/command.h"
 
 namespace hlokit::cli {
@@ -29,17 +30,6 @@ void AddQueryFlags(CLI::App* command, std::string* pattern, std::string* where);
 // none.
 Instruction FindNamed(const Module& module, const InputPart& part, std::string_view name,
                       DiagnosticReporter* diagnostics);
-
-// Lines of a text by offset.
-class TextLines {
- public:
-  explicit TextLines(std::string_view text);
-  // Returns the line of the instruction, from 1; 0 if it is in no text.
-  int64_t Of(Instruction instruction) const;
-
- private:
-  std::vector<uint32_t> newlines_;
-};
 
 // Returns "file.hlo:12: %x = ...": the instruction with its place, shortened in the middle if it is long.
 std::string LineOf(const InputPart& part, const TextLines& lines, Instruction instruction);

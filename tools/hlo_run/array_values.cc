@@ -163,7 +163,7 @@ std::vector<LeafNames> ResultNames(size_t count) {
 }
 
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
-                                                    absl::Span<const Shape> shapes, int64_t devices,
+                                                    absl::Span<const Shape> shapes, const DeviceRange& devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics) {
   absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
   if (!file.ok()) {
@@ -171,7 +171,7 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     return std::nullopt;
   }
   bool by_order = false;
-  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun, &by_order);
+  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices.all, noun, &by_order);
   if (!arrays.ok()) {
     ShowFileError(arrays.status(), path, diagnostics);
     return std::nullopt;
@@ -187,7 +187,8 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
                                           names[0].back(), "`: they are taken in the order ", order));
   }
   std::vector<Literal> values;
-  for (size_t k = 0; k < arrays->size(); ++k) {
+  const size_t first = static_cast<size_t>(devices.first) * shapes.size();
+  for (size_t k = first; k < first + static_cast<size_t>(devices.count) * shapes.size(); ++k) {
     const size_t leaf = k % shapes.size();
     if (!shapes[leaf].IsArray()) {
       values.push_back(Literal::Zeros(shapes[leaf]));
@@ -195,8 +196,8 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     }
     // Devices share an array.
     const size_t before = k - shapes.size();
-    if (k >= shapes.size() && (*arrays)[k] == (*arrays)[before]) {
-      values.push_back(Literal(values[before]));
+    if (k >= first + shapes.size() && (*arrays)[k] == (*arrays)[before]) {
+      values.push_back(Literal(values[before - first]));
       continue;
     }
     absl::StatusOr<Literal> value = ReadFrom(*file, (*arrays)[k], shapes[leaf]);

@@ -13,6 +13,7 @@
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/engine.h"
 
 namespace hlokit::run {
 
@@ -24,13 +25,13 @@ std::vector<LeafNames> ArgumentNames(const Module& module);
 // Returns resultN for each of `count` leaves.
 std::vector<LeafNames> ResultNames(size_t count);
 
-// Reads one array for each of the shapes, those of each device in turn. If a name is in the file, arrays are found by
-// their names, with `deviceN.` before them or for all devices; otherwise the file has an array for each leaf, in order,
-// of one device or of all, which is warned of unless the names are numbered, and an error where the file has no order
-// and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a value in errors. Returns nullopt
-// after an error, which is printed.
+// Reads one array for each of the shapes, those of each device of the range in turn. If a name is in the file, arrays
+// are found by their names, with `deviceN.` before them or for all devices; otherwise the file has an array for each
+// leaf, in order, of one device or of all, which is warned of unless the names are numbered, and an error where the
+// file has no order and two leaves have equal shapes. Reads no other arrays. `noun`: the word for a value in errors.
+// Returns nullopt after an error, which is printed.
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
-                                                    absl::Span<const Shape> shapes, int64_t devices,
+                                                    absl::Span<const Shape> shapes, const DeviceRange& devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics);
 // Reads the array of a .npy file. Returns nullopt after an error, which is printed.
 std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics);

@@ -9,15 +9,9 @@ namespace hlokit::run {
 std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
                                         DiagnosticSink* sink) {
   auto engine = std::make_unique<Engine>();
-  switch (kind) {
-    case EngineKind::kExact:
-      engine->exact_ = interp::Evaluator::Prepare(module, options, sink);
-      break;
-    case EngineKind::kReference:
-      engine->reference_ = reference::Evaluator::Prepare(module, options, sink);
-      break;
-  }
-  if (engine->exact_ == nullptr && engine->reference_ == nullptr) return nullptr;
+  engine->engine_ = interp::Engine::Prepare(kind, module, options, sink);
+  if (engine->engine_ == nullptr) return nullptr;
+  engine->world_ = options.world;
   return engine;
 }
 
@@ -29,11 +23,32 @@ void Engine::DivideArrays(interp::ShardedArrays parameters, interp::ShardedArray
   division_ = std::move(division);
 }
 
+DeviceRange Engine::own_devices() const {
+  const interp::Evaluator* const exact = engine_->exact();
+  if (exact == nullptr) return {num_devices(), 0, num_devices()};
+  return {num_devices(), exact->first_device(), exact->num_local_devices()};
+}
+
+std::optional<std::vector<Literal>> Engine::RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  std::optional<std::vector<Literal>> results = engine_->Run(arguments, sink);
+  if (!results || world_ == nullptr || !gathers_) return results;
+  const std::vector<Shape>& shapes = engine_->result_shapes();
+  const absl::Status gathered = world_->GatherValues(num_devices(), shapes.size(), shapes, &*results);
+  if (gathered.ok()) return results;
+  sink->Error(DiagnosticKind::kEvaluation, {}, std::string(gathered.message()));
+  return std::nullopt;
+}
+
 std::optional<std::vector<Literal>> Engine::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   if (!division_) return RunOnDevices(arguments, sink);
+  const std::vector<Literal> divided = division_->parameters.Divide(arguments, division_->padding);
+  const DeviceRange own = own_devices();
+  const size_t each = divided.size() / static_cast<size_t>(own.all);
   std::optional<std::vector<Literal>> parts =
-      RunOnDevices(division_->parameters.Divide(arguments, division_->padding), sink);
-  if (!parts || division_->by_device) return parts;
+      RunOnDevices(absl::MakeConstSpan(divided).subspan(static_cast<size_t>(own.first) * each,
+                                                        static_cast<size_t>(own.count) * each),
+                   sink);
+  if (!parts || division_->by_device || (world_ != nullptr && (world_->rank() != 0 || !gathers_))) return parts;
   absl::StatusOr<std::vector<Literal>> whole = division_->result.Assemble(*parts, "result");
   if (whole.ok()) return *std::move(whole);
   sink->Error(DiagnosticKind::kSharding, {}, std::string(whole.status().message()));

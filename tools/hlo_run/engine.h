@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine selected by --engine: the exact one, or the plain evaluator that defines the values.
+// The engine selected by --engine, with arguments of the whole program or of each device, in one process or several.
 #ifndef HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 #define HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
 
@@ -11,14 +11,21 @@
 #include "absl/types/span.h"
 #include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
-#include "interp/reference/evaluator.h"
+#include "interp/reference/engine.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::run {
 
-enum class EngineKind : uint8_t { kExact, kReference };
+using EngineKind = interp::EngineKind;
+
+// Devices of this process, [first, first + count), of `all`.
+struct DeviceRange {
+  int64_t all = 1;
+  int64_t first = 0;
+  int64_t count = 1;
+};
 
 class Engine {
  public:
@@ -33,19 +40,23 @@ class Engine {
 
   const std::vector<Shape>& argument_shapes() const {
     if (division_) return division_->argument_shapes;
-    return exact_ != nullptr ? exact_->argument_shapes() : reference_->argument_shapes();
+    return engine_->argument_shapes();
   }
   const std::vector<Shape>& result_shapes() const {
     if (division_ && !division_->by_device) return division_->result_shapes;
-    return exact_ != nullptr ? exact_->result_shapes() : reference_->result_shapes();
+    return engine_->result_shapes();
   }
   // Devices that have arguments of their own, and those that have results.
   int64_t argument_devices() const { return division_ ? 1 : num_devices(); }
+  // Of those that have arguments, the ones whose arguments Run takes.
+  DeviceRange argument_range() const { return division_ ? DeviceRange() : own_devices(); }
   int64_t result_devices() const { return division_ && !division_->by_device ? 1 : num_devices(); }
+  // Of several processes, the first one gets the results of all devices, unless `gathers` is off; others none, or
+  // theirs.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
-  const interp::RunStatistics& statistics() const {
-    return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
-  }
+  void set_gathers(bool gathers) { gathers_ = gathers; }
+  bool gathers() const { return gathers_; }
+  const interp::RunStatistics& statistics() const { return engine_->statistics(); }
 
  private:
   struct Division {
@@ -55,14 +66,14 @@ class Engine {
     std::vector<Shape> argument_shapes, result_shapes;  // of the whole program
   };
 
-  int64_t num_devices() const { return exact_ != nullptr ? exact_->num_devices() : reference_->num_devices(); }
-  std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
-    return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
-  }
+  int64_t num_devices() const { return engine_->num_devices(); }
+  DeviceRange own_devices() const;
+  std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
-  std::unique_ptr<interp::Evaluator> exact_;  // exactly one is set
-  std::unique_ptr<reference::Evaluator> reference_;
+  std::unique_ptr<interp::Engine> engine_;
   std::optional<Division> division_;
+  interp::World* world_ = nullptr;
+  bool gathers_ = true;
 };
 
 }  // namespace hlokit::run

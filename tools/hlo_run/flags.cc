@@ -59,10 +59,16 @@ Examples:
                                             values of all instructions whose names begin with dot
   hlo-run module.hlo --seed=1 --debug-nans  the first instruction that produces a NaN or an infinity
   hlo-run module.hlo --seed=1 --profile     where the time goes
+  hlo-run before.hlo --seed=1 --isolate --compare=after.hlo
+                                            the instructions of after.hlo that compute other values
+  hlo-run module.hlo --seed=1 --dump-values=values
+                                            the values of all instructions, as .npy files
   hlo-run sharded.hlo --partitions=4 --args=inputs.txt
                                             a program for four devices, or one with shardings for four
   hlo-run sharded.hlo --partitions=4 --seed=1 --compare=sharded.hlo --tolerance=rel:1e-5
                                             whether partitioning changes the results
+  mpirun -n 8 hlo-run step.hlo --mpi --replicas=8 --args=state.safetensors -o new.safetensors
+                                            eight replicas in eight processes
   hlo-run module.hlo --device=v5p:4x4x4 --timing-only
                                             its time on 64 chips, what bounds it, and whether it fits
   hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
@@ -141,6 +147,33 @@ void AddBisectionFlags(CLI::App* app, Flags* flags) {
   app->add_flag("--reduce", flags->bisect_reduce, "reduce that module, as hlo-reduce does")->needs(output);
 }
 
+void AddIsolationFlags(CLI::App* app, Flags* flags) {
+  CLI::Option* const isolate = app->add_flag(
+      "--isolate", flags->isolate,
+      "run each instruction by itself, on the values that its operands have in a run, in the other engine, or in the "
+      "module of --compare or after --isolate-passes; list those whose values differ, worst first, and exit");
+  app->add_option("--isolate-passes", flags->isolate_passes, "with --isolate: the module after these passes")
+      ->type_name("PIPELINE")
+      ->needs(isolate);
+  CLI::Option* const replay =
+      app->add_option("--replay", flags->replay,
+                      "run each instruction on the values in this directory of --dump-values, of this module or of "
+                      "another version of it; list those whose values differ, worst first, and exit")
+          ->type_name("DIR");
+  replay->excludes(isolate);
+  app->add_option("--isolate-json", flags->isolate_json, "write the list of --isolate or --replay as JSON too")
+      ->type_name("FILE");
+  app->add_flag("--isolate-fusions", flags->isolate_fusions,
+                "run fusions as a whole instead of the instructions in them");
+  cli::AddNumber(app, "--isolate-max-work", &flags->isolate_max_work,
+                 "limit on the elements that one execution of an instruction visits; others are not run", 0)
+      ->capture_default_str();
+  cli::AddNumber(app, "--max-executions", &flags->max_executions,
+                 "limit on the executions of each instruction, in loops, that --isolate and --replay run and "
+                 "--dump-values writes: the first ones",
+                 1);
+}
+
 void AddObserverFlags(CLI::App* app, Flags* flags) {
   app->add_option("--print-values", flags->trace,
                   "print, on standard error, the values of instructions whose names match this regular expression; "
@@ -153,6 +186,19 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
   cli::AddNumber(app, "--print-values-max-count", &flags->trace_options.max_values,
                  "limit on the number of values printed", 0)
       ->capture_default_str();
+  CLI::Option* const dump =
+      app->add_option("--dump-values", flags->dump_values,
+                      "write the values of all instructions to this new directory, as .npy files, for --replay")
+          ->type_name("DIR");
+  app->add_option("--dump-values-match", flags->dump_values_match,
+                  "only of instructions whose names match this regular expression")
+      ->type_name("PATTERN")
+      ->check(CheckPattern)
+      ->needs(dump);
+  cli::AddNumber(app, "--dump-values-max-bytes", &flags->dump_values_max_bytes,
+                 "limit on the size of the files of --dump-values", 0)
+      ->capture_default_str()
+      ->needs(dump);
   app->add_flag("--debug-nans", flags->stop_at_nan, "stop at the first instruction that produces a NaN or an infinity");
   app->add_flag("--profile,--profile-interpreter", flags->profile,
                 "print, on standard error, the interpreter's time of each opcode and instruction");
@@ -184,6 +230,12 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
          "what pads uneven parts of its arguments, which must not change the results: zero, nan or largest")
       ->check(CLI::IsMember({"zero", "nan", "largest"}))
       ->default_str("zero");
+  app->add_flag("--mpi", flags->mpi,
+                "run as the processes of mpirun or srun, among which the devices are divided; without --replicas and "
+                "--partitions the numbers of the module, or a replica for each process");
+  cli::AddNumber(app, "--mpi-timeout", &flags->mpi_timeout, "seconds after which a silent process counts as dead", 0.1,
+                 86400.0)
+      ->capture_default_str();
   app->add_option("--host-io", flags->host_io,
                   "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
       ->type_name("DIR");
@@ -214,6 +266,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddArgumentFlags(&app, flags);
   AddResultFlags(&app, flags, &tolerance);
   AddBisectionFlags(&app, flags);
+  AddIsolationFlags(&app, flags);
   AddObserverFlags(&app, flags);
   AddDeviceFlags(&app, flags);
   AddLimitFlags(&app, &flags->options);
@@ -263,10 +316,18 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     flags->tolerance = *parsed;
     flags->tolerance_given = true;
   }
-  if (!flags->bisect_passes.empty()) {
-    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags->bisect_passes); !pipeline.ok()) {
-      return cli::UsageError("hlo-run", StrCat("--bisect-passes: ", std::string(pipeline.status().message())));
+  for (const auto& [flag, passes] :
+       {std::pair("--bisect-passes", &flags->bisect_passes), {"--isolate-passes", &flags->isolate_passes}}) {
+    if (passes->empty()) continue;
+    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(*passes); !pipeline.ok()) {
+      return cli::UsageError("hlo-run", StrCat(flag, ": ", std::string(pipeline.status().message())));
     }
+  }
+  if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
+    return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
+  }
+  if (!flags->isolate_json.empty() && !flags->isolate && flags->replay.empty()) {
+    return cli::UsageError("hlo-run", "--isolate-json requires --isolate or --replay");
   }
   flags->input.parse.check_shapes_after_errors = flags->verify;
   // Without either, a run that needs the values reports an error.

@@ -4,6 +4,7 @@
 #define HLOKIT_TOOLS_HLO_RUN_FLAGS_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -48,11 +49,27 @@ struct Flags {
   std::string bisect_output;
   bool bisect_reduce = false;
 
+  // Search for instructions whose values differ, instead of a run.
+  bool isolate = false;
+  std::string isolate_passes;
+  std::string isolate_json;
+  bool isolate_fusions = false;
+  int64_t isolate_max_work = 1'000'000'000;
+  std::string replay;
+  int64_t max_executions = std::numeric_limits<int64_t>::max();  // of each instruction; also of dumped values
+
   std::string host_io;
+
+  // Runs as several processes.
+  bool mpi = false;
+  double mpi_timeout = 30;
 
   // Observation of the run.
   std::string trace;
   interp::ValueTraceOptions trace_options;
+  std::string dump_values;
+  std::string dump_values_match;
+  int64_t dump_values_max_bytes = int64_t{4} << 30;
   bool stop_at_nan = false;
   bool profile = false;
   std::string profile_json;

@@ -30,6 +30,14 @@ std::vector<bool> Matches(const Module& module, const std::string& pattern) {
   return matches;
 }
 
+// Adds the instructions of one set, by id, to another.
+void Add(const std::vector<bool>& some, std::vector<bool>* all) {
+  all->resize(std::max(all->size(), some.size()), false);
+  for (size_t i = 0; i < some.size(); ++i) {
+    if (some[i]) (*all)[i] = true;
+  }
+}
+
 void PrintTable(TextWriter& out, std::string_view heading,
                 const std::vector<interp::InstructionProfiler::Entry>& entries, double total) {
   out << absl::StrFormat("%12s %7s %10s  %s\n", "ms", "%", "runs", heading);
@@ -84,19 +92,49 @@ RunObservers::RunObservers(const Flags& flags, const Module& module)
   }
 }
 
+bool RunObservers::OpenFiles(cli::DiagnosticReporter* diagnostics) {
+  if (flags_.dump_values.empty()) return true;
+  if (flags_.options.num_replicas * flags_.options.num_partitions != 1) {
+    diagnostics->ShowError("--dump-values", "values are written of a run on one device", cli::kUsage);
+    return false;
+  }
+  interp::ValueDirectoryOptions options;
+  options.instructions = Matches(module_, flags_.dump_values_match);
+  options.max_executions = flags_.max_executions;
+  options.max_bytes = flags_.dump_values_max_bytes;
+  dumped_ = options.instructions;
+  if (std::find(dumped_.begin(), dumped_.end(), true) == dumped_.end()) {
+    stderr_ << "hlo-run: warning: --dump-values-match=" << flags_.dump_values_match << " matches no instruction\n";
+    stderr_.Flush();
+  }
+  absl::StatusOr<std::unique_ptr<interp::ValueDirectoryWriter>> writer =
+      interp::ValueDirectoryWriter::Create(flags_.dump_values, module_, options);
+  if (!writer.ok()) {
+    diagnostics->ShowOutputError(writer.status());
+    return false;
+  }
+  values_ = *std::move(writer);
+  observers_.Add(values_.get());
+  return true;
+}
+
+bool RunObservers::CommitFiles(cli::DiagnosticReporter* diagnostics) {
+  if (values_ == nullptr) return true;
+  const absl::Status written = values_->Commit();
+  if (!written.ok()) diagnostics->ShowOutputError(written);
+  return written.ok();
+}
+
 void RunObservers::Attach(interp::EvaluatorOptions* options) {
   if (observers_.empty()) return;
   options->observer = &observers_;
   interp::ObservationRequest& observation = options->observation;
   observation.instructions = traced_;
   observation.operands = nonfinite_check_ != nullptr;
-  observation.computed_only = nonfinite_check_ != nullptr && trace_ == nullptr;
+  observation.computed_only = nonfinite_check_ != nullptr && trace_ == nullptr && values_ == nullptr;
+  Add(dumped_, &observation.instructions);
   if (nonfinite_check_ == nullptr) return;
-  const std::vector<bool> checked = interp::NonfiniteCheck::InstructionsOf(module_);
-  observation.instructions.resize(checked.size(), false);
-  for (size_t i = 0; i < checked.size(); ++i) {
-    if (checked[i]) observation.instructions[i] = true;
-  }
+  Add(interp::NonfiniteCheck::InstructionsOf(module_), &observation.instructions);
 }
 
 bool RunObservers::Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {

@@ -11,6 +11,7 @@
 #include "interp/exact/observers/nonfinite_check.h"
 #include "interp/exact/observers/observer_list.h"
 #include "interp/exact/observers/value_trace.h"
+#include "interp/isolation/value_directory.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module_fwd.h"
 #include "tools/cli/cli.h"
@@ -22,12 +23,16 @@ class RunObservers {
  public:
   // Warns on standard error of a pattern that matches no instruction.
   RunObservers(const Flags& flags, const Module& module);
+  // Creates the directory of values, if the flags ask for one. Returns false after an error, which is printed.
+  bool OpenFiles(cli::DiagnosticReporter* diagnostics);
   RunObservers(const RunObservers&) = delete;
   RunObservers& operator=(const RunObservers&) = delete;
 
   // Attaches the observers to an evaluator. They must outlive it.
   void Attach(interp::EvaluatorOptions* options);
 
+  // Completes the directory of values after a run without errors. Returns false after an error, which is printed.
+  bool CommitFiles(cli::DiagnosticReporter* diagnostics);
   // Writes the profile after the run. Returns false after an error.
   bool Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
 
@@ -39,9 +44,11 @@ class RunObservers {
   const Module& module_;
   TextWriter stderr_;
   std::vector<bool> traced_;  // by instruction id
+  std::vector<bool> dumped_;
   std::unique_ptr<interp::ValueTrace> trace_;
   std::unique_ptr<interp::NonfiniteCheck> nonfinite_check_;
   std::unique_ptr<interp::InstructionProfiler> profiler_;
+  std::unique_ptr<interp::ValueDirectoryWriter> values_;
   interp::ObserverList observers_;
 };
 

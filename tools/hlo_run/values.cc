@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/values.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -69,9 +70,9 @@ std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devic
 
 // Reads arguments from text. A file with the arguments of one device applies to all devices.
 std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, const std::vector<Shape>& shapes,
-                                                      int64_t devices, const Module& module,
+                                                      const DeviceRange& devices, const Module& module,
                                                       cli::DiagnosticReporter* diagnostics) {
-  if (devices == 1) return ReadTextFile(path, shapes, module, "argument", diagnostics);
+  if (devices.all == 1) return ReadTextFile(path, shapes, module, "argument", diagnostics);
   const std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   DiagnosticSink none;
@@ -79,20 +80,22 @@ std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, c
       interp::ReadArguments(*parts[0].source, shapes, &module.context(), &none, "argument");
   if (one) {
     std::vector<Literal> all;
-    for (int64_t d = 0; d < devices; ++d) all.insert(all.end(), one->begin(), one->end());
+    for (int64_t d = 0; d < devices.count; ++d) all.insert(all.end(), one->begin(), one->end());
     return all;
   }
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> all =
-      interp::ReadArguments(*parts[0].source, ForEachDevice(shapes, devices), &module.context(), &sink, "argument");
+      interp::ReadArguments(*parts[0].source, ForEachDevice(shapes, devices.all), &module.context(), &sink, "argument");
   diagnostics->Show(sink, *parts[0].source);
-  return all;
+  if (!all) return all;
+  const auto begin = all->begin() + devices.first * static_cast<int64_t>(shapes.size());
+  return std::vector<Literal>(begin, begin + devices.count * static_cast<int64_t>(shapes.size()));
 }
 
 std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& directory, const std::vector<Shape>& shapes,
-                                                     int64_t devices, cli::DiagnosticReporter* diagnostics) {
+                                                     const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> all;
-  for (int64_t d = 0; d < devices; ++d) {
+  for (int64_t d = devices.first; d < devices.first + devices.count; ++d) {
     const std::string own = StrCat(directory, "/device", d);
     std::error_code error;
     const bool has_own = std::filesystem::is_directory(own, error);
@@ -104,12 +107,12 @@ std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& director
 }
 
 std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions& options, const Module& module,
-                                                  int64_t devices, cli::DiagnosticReporter* diagnostics) {
+                                                  const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   interp::GeneratorOptions generator;
   generator.num_threads = options.num_threads;
-  generator.max_bytes = options.limits.max_bytes / devices;
+  generator.max_bytes = options.limits.max_bytes / std::max<int64_t>(devices.count, 1);
   generator.poll = [&] {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
       return absl::CancelledError("interrupted while arguments were made");
@@ -118,7 +121,7 @@ std::optional<std::vector<Literal>> MakeArguments(const interp::EvaluatorOptions
     return absl::DeadlineExceededError(options.limits.OutOfTimeMessage("making the arguments"));
   };
   std::vector<Literal> all;
-  for (int64_t d = 0; d < devices; ++d) {
+  for (int64_t d = devices.first; d < devices.first + devices.count; ++d) {
     absl::StatusOr<std::vector<Literal>> values =
         interp::MakeFakeArguments(module, options.seed + (static_cast<uint64_t>(d) << 48), generator);
     if (!values.ok()) {
@@ -137,14 +140,14 @@ std::optional<std::vector<Literal>> ReadExpectedResults(const std::string& path,
                                                         cli::DiagnosticReporter* diagnostics) {
   if (!interp::ArrayFormatOf(path)) return ReadTextFile(path, shapes, module, "result", diagnostics);
   const absl::Span<const Shape> one = shapes.first(shapes.size() / static_cast<size_t>(devices));
-  return ReadArrayValues(path, ResultNames(one.size()), one, devices, "result", diagnostics);
+  return ReadArrayValues(path, ResultNames(one.size()), one, {devices, 0, devices}, "result", diagnostics);
 }
 
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const interp::EvaluatorOptions& options,
                                                      const Module& module, const Engine& evaluator,
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
-  const int64_t devices = evaluator.argument_devices();
+  const DeviceRange devices = evaluator.argument_range();
   if (interp::ArrayFormatOf(flags.args)) {
     return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
   }

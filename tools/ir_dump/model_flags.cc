@@ -7,6 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "tools/cli/number_flag.h"
 #include "tracer/models/initialization.h"
+#include "tracer/models/model_sharding.h"
 #include "tracer/nn/lr_schedule.h"
 
 namespace hlokit {
@@ -63,6 +64,11 @@ void ModelFlags::AddTo(CLI::App* app) {
                      "for all",
                      1, 18432)
           ->capture_default_str();
+  app->add_option("--mesh", mesh_,
+                  "annotate the step that --emit=hlo prints with the usual shardings over a mesh of devices, AXIS:SIZE "
+                  "separated by commas: data (the batch), fsdp (the batch, and parameters), model (layers of "
+                  "transformers, embeddings), sequence (tokens); the first axis changes slowest")
+      ->type_name("MESH");
   steps_ = cli::AddNumber(
       app, "--steps", &request.training.steps,
       "number of steps of a model to run, for metrics (printed unless --emit or other output is requested), "
@@ -230,6 +236,12 @@ absl::Status ModelFlags::Check() {
       init_ == "published"
           ? lazy::models::PublishedInitializer(request.config, static_cast<uint64_t>(seed_))
           : lazy::nn::PatternInitializer(init_ == "sine" ? lazy::InitPattern::kSine : lazy::InitPattern::kHash, gain_);
+  if (!mesh_.empty()) {
+    absl::StatusOr<lazy::Mesh> mesh = lazy::models::ParseMesh(mesh_);
+    if (!mesh.ok()) return absl::InvalidArgumentError(StrCat("--mesh: ", std::string(mesh.status().message())));
+    if (request.devices > 1) return absl::InvalidArgumentError("--mesh cannot be used with --devices");
+    request.mesh = *std::move(mesh);
+  }
   if (request.devices <= 1) return absl::OkStatus();
   if (request.step != "train") return absl::InvalidArgumentError("--devices requires --model and --step=train");
   if (request.config.batch % request.devices != 0) {

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,16 @@
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
+#include "tracer/ops/sharding.h"
 
 namespace hlokit {
 
 struct ModelRequest {
   lazy::models::ModelConfig config;
   lazy::models::TrainingOptions training;
-  std::string step = "train";  // or infer, eval, decode
-  int64_t devices = 1;         // data-parallel devices, which divide the batch
+  std::string step = "train";      // or infer, eval, decode
+  int64_t devices = 1;             // data-parallel devices, which divide the batch
+  std::optional<lazy::Mesh> mesh;  // annotates the emitted step with shardings
   lazy::nn::Initializer initializer;
   std::string expected;  // expected metrics; empty: none
   bool compare = false;
@@ -44,6 +47,7 @@ class ModelFlags {
   absl::Status CheckUse() const;
   bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
 
+  std::string mesh_;
   std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_, loader_;
   double gain_ = 6;
   int64_t seed_ = 0;

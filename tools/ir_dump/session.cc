@@ -16,6 +16,7 @@
 #include "tracer/autograd/node.h"
 #include "tracer/graph/scope.h"
 #include "tracer/models/inference.h"
+#include "tracer/models/model_sharding.h"
 #include "tracer/models/training.h"
 #include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
@@ -109,7 +110,7 @@ void Session::Finish() {
   out_ << object_.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
+bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh) {
   const lazy::IrTextOptions text{match_torch_xla};
   if (emit.lazy) Emit("lazy", lazy::TensorsToString(roots, text));
   if (emit.dot) Emit("lazy-dot", lazy::TensorsDot(roots, text));
@@ -119,6 +120,7 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   if (emit.hlo || emit.optimized) {
     absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return Fail("ir-dump", module.status());
+    if (mesh != nullptr) lazy::models::SetPartitions(*mesh, module->get());
     const bool as_lowered = !tracer.options().dump_optimized;
     if (emit.hlo && as_lowered) Emit("hlo", ModuleToString(**module, print));
     if (emit.optimized || !as_lowered) {
@@ -285,7 +287,8 @@ bool Session::EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>&
 bool Session::RunModel(const ModelRequest& request) {
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return Fail(request.config.name, config.status());
-  config->batch /= request.devices;
+  const interp::World* const world = options.client.evaluator.world;
+  config->batch /= request.devices * (world == nullptr ? 1 : world->size());
   // Records the graph in a separate session, so that metrics count executions only.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
@@ -334,6 +337,14 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
   std::shared_ptr<const lazy::models::Dataset> inputs;
   if (!OpenInputs(request, *model, &inputs)) return false;
   lazy::Tensors roots;
+  const lazy::Mesh* const mesh = request.mesh ? &*request.mesh : nullptr;
+  if (mesh != nullptr) {
+    if (absl::Status s = lazy::models::ShardParameters(*mesh, registry); !s.ok()) return Fail("--mesh", s);
+    lazy::models::ShardActivations(*mesh, model.get());
+  }
+  const auto shard_batch = [&](const lazy::models::Batch& batch) {
+    return mesh != nullptr ? lazy::models::ShardBatch(*mesh, batch) : absl::OkStatus();
+  };
   if (request.step == "train") {
     const lazy::models::Replica replica = {tracer.device(), model.get(), &registry};
     lazy::models::TrainingOptions first_step = request.training;
@@ -341,7 +352,13 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     absl::StatusOr<std::unique_ptr<lazy::models::TrainingStep>> step =
         lazy::models::TrainingStep::Create(&tracer, replica, first_step, request.devices);
     if (!step.ok()) return Fail(config.name, step.status());
+    for (const lazy::models::Batch& batch : (*step)->batches()) {
+      if (absl::Status s = shard_batch(batch); !s.ok()) return Fail("--mesh", s);
+    }
     if (absl::Status s = (*step)->RecordWhole(); !s.ok()) return Fail(config.name, s);
+    if (mesh != nullptr) {  // of what they are after the update
+      if (absl::Status s = lazy::models::ShardParameters(*mesh, registry); !s.ok()) return Fail("--mesh", s);
+    }
     roots.push_back((*step)->loss());
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
@@ -356,11 +373,13 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
       roots.push_back(decoder->Prefill(tracer.FromGenerator(one, [](Literal*) {})));
       roots.push_back(decoder->token());
     } else {
-      roots.push_back(model->Logits(model->MakeBatch(tracer), false));
+      const lazy::models::Batch batch = model->MakeBatch(tracer);
+      if (absl::Status s = shard_batch(batch); !s.ok()) return Fail("--mesh", s);
+      roots.push_back(model->Logits(batch, false));
     }
   }
   if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
-  return EmitGraph(tracer, roots);
+  return EmitGraph(tracer, roots, mesh);
 }
 
 bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {
@@ -374,6 +393,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   std::vector<std::unique_ptr<lazy::nn::ParameterRegistry>> registries;
   std::vector<std::unique_ptr<lazy::models::Model>> models;
   std::vector<lazy::models::Replica> replicas;
+  const interp::World* const world = options.client.evaluator.world;
+  const int64_t first_device = world == nullptr ? 0 : world->rank() * devices;
   for (int64_t d = 0; d < devices; ++d) {
     lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
     const lazy::DeviceGuard on(device);
@@ -383,7 +404,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
       const absl::Status loaded = lazy::nn::LoadState(request.load, registries.back()->state());
       if (!loaded.ok()) return Fail(config.name, loaded);
     }
-    replicas.push_back({device, models.back().get(), registries.back().get(), d * config.batch});
+    replicas.push_back({device, models.back().get(), registries.back().get(), (first_device + d) * config.batch});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
   const int64_t bytes = SaturatingMultiply(registry.ByteSize(), devices);
@@ -419,7 +440,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   }
   EmitReports(tracer);
   if (emit.graphs && !captures.empty()) Emit("captures", captures);
-  if (!request.save.empty()) {
+  // All processes have the same parameters: the first one writes them.
+  if (!request.save.empty() && (world == nullptr || world->rank() == 0)) {
     const lazy::ScopedSyncReason reason(lazy::SyncReason::kTool);
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }

@@ -75,7 +75,8 @@ class Session {
   // if they have to run, since `reads_values` or executions are not deferred.
   absl::Status Represent(bool reads_values, lazy::TracerOptions* tracing);
   void Emit(const char* name, std::string text);
-  bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
+  // `mesh`: that the program is annotated for; null: none.
+  bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots, const lazy::Mesh* mesh = nullptr);
   void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
   // The same for the tensors of each device.

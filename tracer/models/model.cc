@@ -62,7 +62,10 @@ Tensor Model::Loss(const Tensor& logits, const Batch& batch, double label_smooth
 }
 
 Tensors Model::RunStages(size_t begin, size_t end, Tensors x, bool training) const {
-  for (size_t i = begin; i < end; ++i) x = stages_[i](std::move(x), training);
+  for (size_t i = begin; i < end; ++i) {
+    x = stages_[i](std::move(x), training);
+    if (observer_) observer_(i, x);
+  }
   return x;
 }
 

@@ -85,6 +85,9 @@ class Model {
   // the inputs of a batch, the last one returns the logits.
   Tensors RunStages(size_t begin, size_t end, Tensors x, bool training) const;
   size_t stage_count() const { return stages_.size(); }
+  // Calls `observer` with the number of each stage that has run, and what it returned.
+  using StageObserver = std::function<void(size_t stage, const Tensors& results)>;
+  void OnStage(StageObserver observer) { observer_ = std::move(observer); }
   // Returns the logits that are compared with labels as [examples, classes], and their labels as [examples].
   virtual std::pair<Tensor, Tensor> Predictions(const Tensor& logits, const Batch& batch) const = 0;
   // Returns a scalar: the cross entropy of the predictions, unless the model has another loss.
@@ -105,6 +108,7 @@ class Model {
 
  private:
   std::vector<Stage> stages_;
+  StageObserver observer_;
 };
 
 // Returns the batch of tensors for BatchArrays, in their order.

@@ -80,6 +80,9 @@ class TrainingStep {
   // Returns what was captured: calls, replays and reasons for traces. Empty without capture.
   std::string CaptureReport() const;
 
+  // The batches of the next step, unless a feed gives each its own.
+  const std::vector<Batch>& batches() const { return batches_; }
+
   nn::TrainingState state() { return {replica_.device, replica_.registry, optimizer_.get(), &scheduler_}; }
 
   // Logits of the first batch, loss and gradients of the last recorded step.

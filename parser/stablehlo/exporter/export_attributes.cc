@@ -56,6 +56,15 @@ std::optional<std::string_view> Exporter::FrontendAttributeOf(std::optional<uint
 void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable) {
   const uint32_t list = module_.header().frontend_attributes.value;
   if (const auto text = FrontendAttributeOf(list, kMlirFunctionAttributes)) AddParsed(*text, discardable);
+  const Instruction root = module_.entry().root();
+  if (options_.as_xla && root.has(Attr::kSharding) && !root.shape().IsTuple()) {
+    for (const NamedAttribute& attribute : Discardable(root)) {
+      if (attribute.name != "mhlo.sharding") continue;
+      const NodeId one = Dictionary({attribute});
+      attributes->push_back({"res_attrs", n().Make(NodeKind::kArray, "", {}, {&one, 1})});
+    }
+    return;
+  }
   if (const auto text = FrontendAttributeOf(list, kMlirResultAttributes)) {
     const NodeId array = ParseAttribute(*text, NodeKind::kArray);
     if (!array.valid() || n().child_count(array) != results) return;
@@ -126,7 +135,11 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     if (!kept.empty()) AddParsed(kept, &attributes);
   }
-  if (HasLayout(instruction.shape())) {
+  const bool sends = instruction.opcode() == Opcode::kSend;
+  const bool as_xla = options_.as_xla && instruction.opcode() != Opcode::kParameter;
+  if (as_xla && (instruction.shape().IsToken() || sends)) {
+    attributes.push_back({"xla_shape", n().String("token[]")});
+  } else if (HasLayout(instruction.shape()) || (as_xla && instruction.shape().IsTuple() && !IsSplit(instruction))) {
     std::string text;
     {
       TextWriter out(&text);
@@ -238,7 +251,13 @@ Exporter::Attributes Exporter::HeaderAttributes() {
                                      {"parameter_number", I64(alias.parameter)}});
     aliases.push_back(Dictionary({{"alias", inner}, {"output_index", Dims(context.list(alias.output_index))}}));
   }
-  if (!aliases.empty()) attributes.push_back({"mhlo.input_output_alias", n().Make(NodeKind::kArray, "", {}, aliases)});
+  if (options_.as_xla) {
+    attributes.push_back({"mhlo.cross_program_prefetches", n().Make(NodeKind::kArray, "", {}, {})});
+    attributes.push_back({"mhlo.is_dynamic", n().Bool(false)});
+    attributes.push_back({"mhlo.use_auto_spmd_partitioning", n().Bool(false)});
+  }
+  if (!aliases.empty() || options_.as_xla)
+    attributes.push_back({"mhlo.input_output_alias", n().Make(NodeKind::kArray, "", {}, aliases)});
   return attributes;
 }
 

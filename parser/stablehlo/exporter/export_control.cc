@@ -31,8 +31,12 @@ absl::Status Exporter::ExportForwarded(Instruction instruction) {
   return absl::OkStatus();
 }
 
-// The value was made at the start.
-absl::Status Exporter::ExportDone(Instruction instruction) { return ExportForwarded(instruction); }
+// The value is that of a future, or was made at the start.
+absl::Status Exporter::ExportDone(Instruction instruction) {
+  const Instruction start = instruction.operand(0);
+  if (futures_[start.id().value] == 0) return ExportForwarded(instruction);
+  return Define(instruction, "stablehlo.async_done", {values_[start.id().value]});
+}
 
 absl::Status Exporter::ExportGetTupleElement(Instruction instruction) {
   const Instruction tuple = instruction.operand(0);
@@ -79,6 +83,11 @@ absl::Status Exporter::ExportConditional(Instruction instruction) {
 
 // Fusions and asynchronous computations are calls too.
 absl::Status Exporter::ExportCall(Instruction instruction) {
+  if (!frames_.back().regions.empty()) {
+    Attributes start;
+    AddKept(instruction, {Attr::kAsyncExecutionThread}, &start);
+    return EmitStart(instruction, frames_.back().regions[0], start);
+  }
   const Computation called = CalledBy(instruction);
   if (called.parameter_count() != instruction.operand_count()) return Unsupported(instruction, "operands that follow");
   const NodeId symbol = n().Make(NodeKind::kSymbol, functions_[called.id().value], {}, {});
@@ -116,6 +125,7 @@ absl::Status Exporter::ExportCall(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportCopyStart(Instruction instruction) {
+  if (DoneOf(instruction).valid()) return DefineStart(instruction, "mhlo.copy", {});
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.size() != 1) return Unsupported(instruction, "it is never done");
   return DefineAs(instruction, "mhlo.copy", OperandsOf(instruction), {}, types);
@@ -132,7 +142,7 @@ absl::Status Exporter::ExportBitcast(Instruction instruction) {
     return true;
   };
   const Shape from = instruction.operand(0).shape(), to = instruction.shape();
-  if (plain(from) && plain(to) && from.element_count() == to.element_count() &&
+  if (!options_.as_xla && plain(from) && plain(to) && from.element_count() == to.element_count() &&
       from.element_type() == to.element_type()) {
     Attributes kept;
     AddKept(instruction, {}, &kept);
@@ -285,13 +295,17 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
   }
   Attributes attributes = {{"call_target_name", n().String(instruction.string_attr(Attr::kCustomCallTarget))}};
   if (instruction.bool_attr(Attr::kCustomCallHasSideEffect)) attributes.push_back({"has_side_effect", n().Bool(true)});
-  if (const std::string_view config = instruction.string_attr(Attr::kBackendConfig); !config.empty()) {
-    attributes.push_back({"backend_config", n().String(config)});
-  }
+  const std::string_view config = instruction.string_attr(Attr::kBackendConfig);
   const std::optional<uint32_t> version = instruction.payload(Attr::kApiVersion);
   // The typed interface has dictionaries, of which HLO keeps the text.
+  NodeId dictionary;
+  if (version == 4u) dictionary = ParseAttribute(config, NodeKind::kDictionary);
+  if (dictionary.valid() && !options_.as_xla && mlir::ToText(n(), dictionary) != config) dictionary = NodeId();
+  if (dictionary.valid() || !config.empty() || (options_.as_xla && version != 4u)) {
+    attributes.push_back({"backend_config", dictionary.valid() ? dictionary : n().String(config)});
+  }
   if (version)
-    attributes.push_back({"api_version", I32(*version == 4 && instruction.has(Attr::kBackendConfig) ? 1 : *version)});
+    attributes.push_back({"api_version", I32(*version == 4 && !config.empty() && !dictionary.valid() ? 1 : *version)});
   const std::vector<Computation> called = instruction.called_computations();
   if (!called.empty()) {
     std::vector<NodeId> symbols;

@@ -12,8 +12,9 @@ using mlir::NodeId;
 using mlir::NodeKind;
 
 NodeId Exporter::ChannelOf(Instruction instruction, int64_t type) {
-  return Fields("stablehlo.channel_handle", {},
-                {{"handle", std::max<int64_t>(instruction.int_attr(Attr::kChannelId, 0), 0)}, {"type", type}});
+  const int64_t names[] = {n().strings().Intern("handle").value, n().strings().Intern("type").value};
+  const NodeId values[] = {I64(std::max<int64_t>(instruction.int_attr(Attr::kChannelId, 0), 0)), I64(type)};
+  return n().Make(NodeKind::kFields, "stablehlo.channel_handle", names, values);
 }
 
 absl::StatusOr<NodeId> Exporter::GroupsOf(Instruction instruction) {
@@ -38,7 +39,7 @@ absl::Status Exporter::AddDevices(Instruction instruction, Attributes* attribute
   if (!groups.ok()) return groups.status();
   attributes->push_back({"replica_groups", *groups});
   if (instruction.int_attr(Attr::kChannelId, 0) > 0) {
-    attributes->push_back({"channel_handle", ChannelOf(instruction, 1)});
+    attributes->push_back({"channel_handle", ChannelOf(instruction, options_.as_xla ? 0 : 1)});
   }
   if (instruction.bool_attr(Attr::kUseGlobalDeviceIds)) {
     attributes->push_back({"use_global_device_ids", n().Make(NodeKind::kUnit)});
@@ -64,11 +65,76 @@ std::vector<NodeId> Exporter::StartedTypes(Instruction instruction) {
   return {};
 }
 
+Instruction Exporter::DoneOf(Instruction start) {
+  const std::vector<Instruction> users = start.users();
+  if (users.size() != 1 || users[0].operand_count() != 1) return {};
+  const Opcode done = users[0].opcode();
+  const bool known = done == Opcode::kAllGatherDone || done == Opcode::kAllReduceDone ||
+                     done == Opcode::kCollectivePermuteDone || done == Opcode::kAsyncDone || done == Opcode::kCopyDone;
+  if (!known || start.id() == start.parent().root().id()) return {};
+  if (start.opcode() != Opcode::kAsyncStart) return users[0];
+  const Computation called = start.computation_attr(Attr::kCalls);
+  return called.parameter_count() == start.operand_count() ? users[0] : Instruction();
+}
+
+absl::Status Exporter::DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes) {
+  const std::vector<NodeId> types = ResultTypes(DoneOf(instruction));
+  for (NodeId type : types) {
+    if (!type.valid()) return Unsupported(instruction, "its type");
+  }
+  const std::vector<mlir::RegionId> regions = frames_.back().regions;
+  Frame frame;
+  frame.region = mlir::RegionId(static_cast<uint32_t>(out_->regions.size()));
+  frame.block = mlir::BlockId(static_cast<uint32_t>(out_->blocks.size()));
+  out_->regions.push_back({});
+  out_->blocks.push_back({});
+  out_->blocks.back().region = frame.region;
+  out_->regions.back().first = out_->regions.back().last = frame.block;
+  const mlir::RegionId region = frame.region;
+  const mlir::BlockId block = frame.block;
+  std::vector<NodeId> inputs;
+  for (Instruction operand : instruction.operands()) inputs.push_back(TypeOf(operand.shape()));
+  frames_.push_back(std::move(frame));
+  Values arguments;
+  for (NodeId type : inputs) {
+    if (!type.valid()) return Unsupported(instruction, "the type of an operand");
+    arguments.push_back(NewArgument(block, type));
+  }
+  Emit("stablehlo.return", Emit(name, arguments, attributes, types, regions), {}, {});
+  frames_.pop_back();
+  Attributes kept;
+  if (instruction.opcode() == Opcode::kCopyStart) {
+    AddKept(instruction, {Attr::kCrossProgramPrefetchIndex}, &kept);
+  }
+  return EmitStart(instruction, region, kept);
+}
+
+absl::Status Exporter::EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& kept) {
+  const std::vector<NodeId> types = ResultTypes(DoneOf(instruction));
+  for (NodeId type : types) {
+    if (!type.valid()) return Unsupported(instruction, "its type");
+  }
+  Attributes discardable = Discardable(instruction);
+  discardable.insert(discardable.end(), kept.begin(), kept.end());
+  const auto same = [](const NamedAttribute& attribute) { return attribute.name == "xla_shape"; };
+  if (std::none_of(discardable.begin(), discardable.end(), same)) {
+    discardable.push_back({"xla_shape", n().String(ToString(instruction.shape()))});
+  }
+  const uint32_t id = instruction.id().value;
+  values_[id] =
+      Emit("stablehlo.async_start", OperandsOf(instruction), {}, {n().Make(NodeKind::kFutureType, "", {}, types)},
+           {region}, discardable, LocationOf(instruction))[0];
+  elements_[id].clear();
+  futures_[id] = 1;
+  return absl::OkStatus();
+}
+
 absl::Status Exporter::DefineCollective(Instruction instruction, std::string_view name, const Attributes& attributes) {
   const Opcode opcode = instruction.opcode();
   const bool starts = opcode == Opcode::kAllGatherStart || opcode == Opcode::kAllReduceStart ||
                       opcode == Opcode::kCollectivePermuteStart;
   if (!starts) return Define(instruction, name, OperandsOf(instruction), attributes);
+  if (DoneOf(instruction).valid()) return DefineStart(instruction, name, attributes);
   const std::vector<NodeId> types = StartedTypes(instruction);
   if (types.empty()) return Unsupported(instruction, "it is never done");
   return DefineAs(instruction, name, OperandsOf(instruction), attributes, types);
@@ -110,7 +176,7 @@ absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
   const int64_t sizes[] = {static_cast<int64_t>(pairs.size() / 2), 2};
   Attributes attributes = {{"source_target_pairs", Elements64(pairs, sizes)}};
   if (instruction.int_attr(Attr::kChannelId, 0) > 0) {
-    attributes.push_back({"channel_handle", ChannelOf(instruction, 1)});
+    attributes.push_back({"channel_handle", ChannelOf(instruction, options_.as_xla ? 0 : 1)});
   }
   return DefineCollective(instruction, "stablehlo.collective_permute", attributes);
 }

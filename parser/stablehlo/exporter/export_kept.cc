@@ -31,7 +31,7 @@ void AddUntaken(Instruction tuple, int64_t first, std::vector<int64_t>* omitted)
 }  // namespace
 
 void Exporter::AddOmitted(Instruction instruction, Attributes* discardable) const {
-  if (!IsUnpacked(instruction.shape())) return;
+  if (!IsUnpacked(instruction.shape()) || options_.as_xla) return;
   const int64_t count = instruction.shape().tuple_size();
   Ints omitted;
   AddUntaken(instruction, 0, &omitted);
@@ -43,6 +43,7 @@ void Exporter::AddOmitted(Instruction instruction, Attributes* discardable) cons
 }
 
 void Exporter::AddKept(Instruction instruction, absl::Span<const Attr> attrs, Attributes* discardable, bool opcode) {
+  if (options_.as_xla) return;
   Attributes kept;
   for (Attr attr : attrs) {
     const std::optional<uint32_t> payload = instruction.payload(attr);

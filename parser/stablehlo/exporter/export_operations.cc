@@ -2,6 +2,7 @@
 // The operations of one computation, by opcode (exports.def).
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode_table.h"
@@ -31,7 +32,8 @@ NodeId Exporter::IntegerArray(absl::Span<const int64_t> values) {
 NodeId Exporter::Elements64(absl::Span<const int64_t> values, absl::Span<const int64_t> sizes) {
   const NodeId type = n().Tensor(sizes, n().IntegerType(64));
   const auto* data = reinterpret_cast<const std::byte*>(n().arena().CopyArray(values.data(), values.size()));
-  return n().MakeBlob(type, data, values.size() * sizeof(int64_t), values.size() == 1);
+  return n().MakeBlob(type, data, values.size() * sizeof(int64_t),
+                      std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end());
 }
 
 NodeId Exporter::Fields(std::string_view name, const std::vector<std::pair<std::string_view, Ints>>& lists,
@@ -53,9 +55,10 @@ NodeId Exporter::Fields(std::string_view name, const std::vector<std::pair<std::
 
 void Exporter::AddPrecision(Instruction instruction, Attributes* attributes, std::string_view dialect) {
   const absl::Span<const int64_t> precision = instruction.list_attr(Attr::kOperandPrecision);
-  if (precision.empty()) return;
+  if (precision.empty() && !options_.as_xla) return;
   std::vector<NodeId> values;
-  for (int64_t p : precision) {
+  const int64_t defaults[] = {0, 0};
+  for (int64_t p : precision.empty() ? absl::Span<const int64_t>(defaults) : precision) {
     values.push_back(
         n().Enum(StrCat(dialect, ".precision"), EnumName(EnumTexts(EnumType::kPrecision)[static_cast<size_t>(p)], "")));
   }
@@ -354,6 +357,14 @@ absl::Status Exporter::ExportDot(Instruction instruction) {
     attributes.push_back({"algorithm", n().Make(NodeKind::kFields, "stablehlo.dot_algorithm", names, values)});
   }
   AddPrecision(instruction, &attributes);
+  // The last dimension of a matrix or vector with the first one.
+  const Shape lhs = instruction.operand(0).shape(), rhs = instruction.operand(1).shape();
+  if (options_.as_xla && lhs.rank() <= 2 && rhs.rank() <= 2 && !instruction.has(Attr::kDotAlgorithm) &&
+      IntsOf(instruction, Attr::kLhsContractingDims) == Ints{lhs.rank() - 1} &&
+      IntsOf(instruction, Attr::kRhsContractingDims) == Ints{0}) {
+    attributes.erase(attributes.begin());
+    return Define(instruction, "stablehlo.dot", OperandsOf(instruction), attributes);
+  }
   return Define(instruction, "stablehlo.dot_general", OperandsOf(instruction), attributes);
 }
 

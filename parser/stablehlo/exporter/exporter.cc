@@ -10,17 +10,20 @@ namespace hlokit::stablehlo {
 using mlir::NodeId;
 using mlir::NodeKind;
 
-std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink) {
-  return Exporter(module, sink).Run();
+std::unique_ptr<mlir::Module> ExportToStablehlo(const Module& module, DiagnosticSink* sink,
+                                                const ExportOptions& options) {
+  return Exporter(module, sink, options).Run();
 }
 
-Exporter::Exporter(const Module& module, DiagnosticSink* sink)
+Exporter::Exporter(const Module& module, DiagnosticSink* sink, const ExportOptions& options)
     : module_(module),
+      options_(options),
       sink_(sink),
       out_(std::make_unique<mlir::Module>()),
       values_(module.instruction_id_bound()),
       elements_(module.instruction_id_bound()),
       parts_(module.instruction_id_bound()),
+      futures_(module.instruction_id_bound()),
       functions_(module.computation_id_bound()) {}
 
 std::unique_ptr<mlir::Module> Exporter::Run() {
@@ -74,6 +77,12 @@ absl::Status Exporter::OpenNextFunction() {
 
 bool Exporter::IsUnpacked(Shape shape) { return shape.IsTuple() && shape.tuple_size() != 1; }
 
+bool Exporter::IsSplit(Instruction instruction) const {
+  const Opcode opcode = instruction.opcode();
+  const bool kept = options_.as_xla && (opcode == Opcode::kCall || opcode == Opcode::kCustomCall);
+  return IsUnpacked(instruction.shape()) && !kept;
+}
+
 SourceRange Exporter::RangeOf(Instruction instruction) {
   if (instruction.record().source_offset == InstructionRecord::kNoSourceOffset) return {};
   return {instruction.record().source_offset, static_cast<uint32_t>(instruction.name().size())};
@@ -102,6 +111,7 @@ bool Exporter::IsApplied(Opcode opcode) {
 
 std::vector<Computation> Exporter::RegionsOf(Instruction instruction) const {
   const Opcode opcode = instruction.opcode();
+  if (opcode == Opcode::kAsyncStart && DoneOf(instruction).valid()) return instruction.called_computations();
   if (!IsApplied(opcode) && opcode != Opcode::kWhile && opcode != Opcode::kConditional) return {};
   return instruction.called_computations();
 }
@@ -114,7 +124,7 @@ absl::Status Exporter::OpenFunction(Computation computation) {
   frame.computation = computation;
   frame.next = computation.record().first;
   frame.function = true;
-  frame.unpack = IsUnpacked(computation.root().shape());
+  frame.unpack = !options_.as_xla && IsUnpacked(computation.root().shape());
   frame.region = mlir::RegionId(static_cast<uint32_t>(out_->regions.size()));
   frame.block = mlir::BlockId(static_cast<uint32_t>(out_->blocks.size()));
   out_->regions.push_back({});
@@ -226,7 +236,10 @@ absl::Status Exporter::CloseFrame() {
     }
     Attributes discardable;
     if (entry) AddFunctionAttributes(results.size(), &attributes, &discardable);
-    if (closed.uncalled) discardable.push_back({kUncalled, n().Make(NodeKind::kUnit)});
+    if (const std::string_view thread = closed.computation.execution_thread(); thread != "main") {
+      discardable.push_back({"execution_thread", n().String(thread)});
+    }
+    if (closed.uncalled && !options_.as_xla) discardable.push_back({kUncalled, n().Make(NodeKind::kUnit)});
     frames_.push_back({});
     frames_.back().block = top_block_;
     Emit("func.func", {}, attributes, {}, {closed.region}, discardable);
@@ -243,9 +256,13 @@ absl::Status Exporter::Step() {
   const std::vector<Computation> regions = RegionsOf(instruction);
   if (frames_.back().regions.size() < regions.size()) {
     const size_t index = frames_.back().regions.size();
+    if (options_.as_xla && functions_[regions[index].id().value].empty()) {
+      return OpenFunction(regions[index]);
+    }
     return OpenRegion(instruction, regions[index], index);
   }
-  if (const Computation called = CalledBy(instruction); called.valid() && functions_[called.id().value].empty()) {
+  const Computation called = regions.empty() ? CalledBy(instruction) : Computation();
+  if (called.valid() && functions_[called.id().value].empty()) {
     return OpenFunction(called);
   }
   if (instruction.opcode() == Opcode::kCustomCall) {
@@ -389,7 +406,10 @@ Exporter::Values Exporter::Elements(Instruction tuple) {
   Values values = elements_[id];
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].valid()) continue;
-    values[i] = Emit("stablehlo.tuple", parts_[id], {}, {TypeOf(tuple.shape().element(static_cast<int64_t>(i)))})[0];
+    const Shape part = tuple.shape().element(static_cast<int64_t>(i));
+    Attributes marks;
+    if (options_.as_xla) marks = {{"xla_shape", n().String(ToString(part))}};
+    values[i] = Emit("stablehlo.tuple", parts_[id], {}, {TypeOf(part)}, {}, marks)[0];
   }
   return values;
 }
@@ -398,7 +418,11 @@ mlir::ValueId Exporter::Whole(Instruction operand) {
   const uint32_t id = operand.id().value;
   if (values_[id].valid()) return values_[id];
   Attributes marks;
-  if (operand.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+  if (options_.as_xla) {
+    marks = {{"xla_shape", n().String(ToString(operand.shape()))}};
+  } else if (operand.opcode() != Opcode::kTuple) {
+    marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+  }
   const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())}, {}, marks);
   // Not kept: it may be in a region.
   return made[0];
@@ -412,7 +436,7 @@ Exporter::Values Exporter::OperandsOf(Instruction instruction) {
 
 std::vector<NodeId> Exporter::ResultTypes(Instruction instruction) {
   std::vector<NodeId> types;
-  if (!IsUnpacked(instruction.shape())) return {TypeOf(instruction.shape())};
+  if (!IsSplit(instruction)) return {TypeOf(instruction.shape())};
   for (Shape element : instruction.shape().elements()) types.push_back(TypeOf(element));
   return types;
 }
@@ -428,7 +452,7 @@ absl::Status Exporter::Define(Instruction instruction, std::string_view name, co
   AddOmitted(instruction, &others);
   const Values results =
       Emit(name, operands, attributes, types, frames_.back().regions, others, LocationOf(instruction));
-  if (IsUnpacked(instruction.shape())) {
+  if (IsSplit(instruction)) {
     elements_[instruction.id().value] = results;
     values_[instruction.id().value] = mlir::ValueId();
   } else {

@@ -27,7 +27,7 @@ inline constexpr std::string_view kSourceTargetPairs = "_xla_send_recv_source_ta
 
 class Exporter {
  public:
-  Exporter(const Module& module, DiagnosticSink* sink);
+  Exporter(const Module& module, DiagnosticSink* sink, const ExportOptions& options);
   std::unique_ptr<mlir::Module> Run();
 
  private:
@@ -110,7 +110,7 @@ class Exporter {
   static Instruction DoneOf(Instruction start);
   // Emits the start of an operation whose region is `region`, or a region of the operation on its arguments.
   absl::Status DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes);
-  absl::Status EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& discardable);
+  absl::Status EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& kept = {});
   Values DataOf(Instruction data);
   std::vector<mlir::NodeId> DataTypes(Shape data);
   void BindData(Instruction instruction, Shape data, const Values& results);
@@ -207,13 +207,18 @@ class Exporter {
   mlir::NodeId LocationOf(Instruction instruction);
   mlir::NodeTable& n() { return out_->nodes; }
 
+  // Returns true for instructions whose value is several values.
+  bool IsSplit(Instruction instruction) const;
+
   const Module& module_;
+  const ExportOptions options_;
   DiagnosticSink* sink_;
   std::unique_ptr<mlir::Module> out_;
   std::vector<Frame> frames_;
   std::vector<mlir::ValueId> values_;   // by InstructionId
   std::vector<Values> elements_;        // by InstructionId, of tuples; an invalid element is a tuple of parts_
   std::vector<Values> parts_;           // by InstructionId, of transfers: the arrays of the first element
+  std::vector<uint8_t> futures_;        // by InstructionId: 1 for starts whose value is a future
   std::vector<std::string> functions_;  // by ComputationId: the name, once it is made
   mlir::BlockId top_block_;
   bool warned_ = false;                  // of control dependencies

@@ -16,6 +16,7 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   constexpr RuleHandler kSame = {nullptr, &Self::EmitClone};
   switch (rule) {
     case RuleClass::kDot:
+    case RuleClass::kCustomCall:
       return {&Self::DivideContraction, &Self::EmitClone};
     case RuleClass::kConvolution:
       return {&Self::DivideConvolution, &Self::EmitConvolution};
@@ -48,7 +49,6 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kBatchNorm:
     case RuleClass::kBitcastConvert:
     case RuleClass::kBroadcast:
-    case RuleClass::kCustomCall:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
     case RuleClass::kRaggedDot:

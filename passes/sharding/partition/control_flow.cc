@@ -26,8 +26,11 @@ void ComputationPartitioner::GetTupleElement(Instruction i) {
   const Instruction tuple = i.operand(0);
   const int64_t index = i.int_attr(Attr::kIndex);
   int64_t first = 0;
-  for (int64_t e = 0; e < index; ++e) first += tuple.shape().element(e).leaf_count();
-  const int64_t count = i.shape().leaf_count();
+  const auto leaves_of = [](Shape shape) {
+    return shape.IsTuple() ? static_cast<int64_t>(Leaves(shape).size()) : int64_t{1};
+  };
+  for (int64_t e = 0; e < index; ++e) first += leaves_of(tuple.shape().element(e));
+  const int64_t count = leaves_of(i.shape());
   const Value& value = ValueOf(tuple);
   Value leaves(value.begin() + first, value.begin() + first + count);
   if (i.has(Attr::kSharding)) {

@@ -38,6 +38,7 @@ void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rul
                                           std::vector<InstructionId>* operands) {
   const AxisList& partial = choice.partial;
   if (partial.empty()) return;
+  if (RuleClassOf(i) == RuleClass::kCustomCall) return;  // blocks are never cut
   const bool reduce = RuleClassOf(i) == RuleClass::kReduce;
   const size_t arrays = reduce ? operands->size() / 2 : std::min<size_t>(operands->size(), 2);
   for (size_t k = 0; k < arrays; ++k) {

@@ -98,7 +98,7 @@ absl::Status ComputationPartitioner::Dispatch(Instruction i) {
     case PartitionHandler::kCopy:
       // A copy may convert.
       if (i.shape().IsArray() && i.shape().element_type() != i.operand(0).shape().element_type()) return ByRule(i);
-      Finish(i, ValueOf(i.operand(0)));
+      FinishCopy(i);
       break;
     case PartitionHandler::kBarrier:
       Barrier(i);
@@ -186,6 +186,21 @@ void ComputationPartitioner::Finish(Instruction i, Value leaves) {
     if (leaves[k].tiling == wanted[k]) continue;
     leaves[k].id = Reshard(leaves[k], wanted[k]);
     leaves[k].tiling = wanted[k];
+  }
+  SetValue(i, std::move(leaves));
+}
+
+void ComputationPartitioner::FinishCopy(Instruction i) {
+  Value leaves = ValueOf(i.operand(0));
+  const LeafTilings wanted = WantedTilings(i);
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    Leaf& leaf = leaves[k];
+    const InstructionId part = Reshard(leaf, wanted[k]);
+    // A copy stands for it where nothing else has its name and its metadata.
+    leaf.id = part == leaf.id && leaf.shape.IsArray() ? builder().MakeLike(Opcode::kCopy, {part}) : part;
+    if (leaves.size() == 1) owner_.TakeName(leaf.id, i);
+    leaf.tiling = wanted[k];
+    leaf.source = Instruction();
   }
   SetValue(i, std::move(leaves));
 }

@@ -145,6 +145,8 @@ class ComputationPartitioner {
   InstructionId MakePart(Instruction i, TilingRef to);
   // Brings leaves to the tilings that `i` must have, and makes them its value.
   void Finish(Instruction i, Value leaves);
+  // The value of the operand, with the tilings of `i`.
+  void FinishCopy(Instruction i);
   // Sets the value without bringing it to other tilings.
   void SetValue(Instruction i, Value leaves) { values_[i.id().value] = std::move(leaves); }
   // Adds a copy of `i` with other operands and another shape, without what only the whole program has.

@@ -7,6 +7,7 @@
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/partition/emitter.h"
 #include "passes/sharding/partition/factor_choice.h"
+#include "passes/sharding/partition/identity.h"
 
 namespace hlokit::spmd {
 namespace {
@@ -41,6 +42,29 @@ InstructionId Emitter::EmitGather(InstructionId part, Shape whole, const Reshard
   const std::vector<int64_t> local = ToVector(builder_.shape_of(part).dims());
   const std::vector<int64_t> sizes = LocalSizes(whole.dims(), step.after);
   const auto rank = static_cast<int64_t>(local.size());
+  const AxesMove& first = step.moves[0];
+  const int64_t size = whole.dim(first.from);
+  if (step.moves.size() == 1 && sizes[ToSize(first.from)] == size && IsMostlyPadding(size, SizeOf(first.axes))) {
+    // Each element among zeros at its place, and their sum.
+    const ElementType type = whole.element_type();
+    const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+    if (HasIdentity(sum, type)) {
+      const InstructionId zero = MakeIdentity(this, sum, type);
+      Tiling tiling = step.after;
+      tiling.dims[ToSize(first.from)] = first.axes;
+      part = MaskPadding(part, whole, tiling, {first.from}, zero);
+      std::vector<int64_t> padded = sizes;
+      padded[ToSize(first.from)] = local[ToSize(first.from)] * SizeOf(first.axes);
+      const Shape shape = builder_.shapes().Array(type, padded);
+      std::vector<InstructionId> update = {Splat(shape, zero), part};
+      for (int64_t d = 0; d < rank; ++d) {
+        const InstructionId tile = TileNumber(step.after, first.axes);
+        update.push_back(d == first.from ? Times(tile, local[ToSize(d)]) : Constant(0));
+      }
+      const InstructionId placed = builder_.Make(Opcode::kDynamicUpdateSlice, shape, update);
+      return AllReduce(SliceTo(placed, sizes), step.after, first.axes, state_.Reducer(sum, type));
+    }
+  }
   if (step.moves.size() == 1) {
     return SliceTo(AllGather(part, step.after, step.moves[0].axes, step.moves[0].from), sizes);
   }

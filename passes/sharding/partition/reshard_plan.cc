@@ -205,7 +205,13 @@ void Planner::Gathers(const State& state) {
       moves.push_back({static_cast<int64_t>(i), -1, AxesOf(state[i].substr(state[i].size() - k))});
       next[i].resize(state[i].size() - k);
     }
-    const double bytes = Bytes(next);
+    double bytes = Bytes(state);
+    for (const AxesMove& move : moves) bytes *= static_cast<double>(SizeOf(move.axes));
+    // Where most of that is padding, a sum of the elements that exist (Emitter::EmitGather).
+    if (moves.size() == 1 && IsMostlyPadding(sizes_[ToSize(moves[0].from)], SizeOf(moves[0].axes)) &&
+        next[ToSize(moves[0].from)].empty()) {
+      bytes = Bytes(next);
+    }
     Reach(state, std::move(next), bytes + kStepCost, MoveKind::kAllGather, std::move(moves));
   }
 }
@@ -381,16 +387,25 @@ ReshardPlan GatherAndSlice(absl::Span<const int64_t> sizes, int64_t element_byte
   return plan;
 }
 
-// Devices exchange whole parts, if the tiles are the same; otherwise by replication.
+// Devices exchange whole parts, so that the axes are those of the target's order; then as between tilings of one order.
 ReshardPlan WithoutCommonAxes(absl::Span<const int64_t> sizes, int64_t element_bytes, const Tiling& from,
                               const Tiling& to) {
-  if (!from.tiled() || !to.tiled() || !CanPermute(from, to)) return GatherAndSlice(sizes, element_bytes, from, to);
-  ReshardPlan plan;
-  plan.steps.push_back({MoveKind::kPermute, {}, to});
-  plan.cost = static_cast<double>(element_bytes);
-  for (int64_t size : LocalSizes(sizes, from)) plan.cost *= static_cast<double>(size);
-  plan.cost += kStepCost;
-  return plan;
+  ReshardPlan plan = GatherAndSlice(sizes, element_bytes, from, to);
+  if (!from.tiled() || !to.tiled() || from.device_count != to.device_count) return plan;
+  double exchange = static_cast<double>(element_bytes);
+  for (int64_t size : LocalSizes(sizes, from)) exchange *= static_cast<double>(size);
+  exchange += kStepCost;
+  Tiling same = to;  // the same tiles, if they have as many
+  if (!CanPermute(from, to)) {
+    if (from.order == to.order || !from.manual.empty() || !to.manual.empty()) return plan;
+    same = from;
+    same.order = to.order;
+  }
+  ReshardPlan rest = PlanReshard(sizes, element_bytes, same, to);
+  if (rest.cost + exchange >= plan.cost) return plan;
+  rest.cost += exchange;
+  rest.steps.insert(rest.steps.begin(), {MoveKind::kPermute, {}, std::move(same)});
+  return rest;
 }
 
 }  // namespace

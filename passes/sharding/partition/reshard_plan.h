@@ -44,6 +44,11 @@ struct ReshardPlan {
   bool rematerialized = false;
 };
 
+// Returns true if a dimension of this size has at least as much padding as elements over so many tiles.
+inline bool IsMostlyPadding(int64_t size, int64_t tiles) {
+  return size > 0 && ((size - 1) / tiles + 1) * tiles >= 2 * size;
+}
+
 // Returns a plan for an array of these sizes. Requires: both tilings are tiled or replicated, with the same manual axes
 // (or none, if replicated), and nothing is unreduced.
 ReshardPlan PlanReshard(absl::Span<const int64_t> sizes, int64_t element_bytes, const Tiling& from, const Tiling& to);

@@ -82,6 +82,7 @@ InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {
   InstructionId& part = free_parts_[{i.id().value, to}];
   if (part.valid()) return part;
   const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *to);
+  const MetadataScope scope(&builder(), i.metadata_id());
   if (i.opcode() == Opcode::kIota) {
     InstructionId id = Clone(i, {}, shape);
     const int64_t dim = i.int_attr(Attr::kIotaDimension);
@@ -163,7 +164,7 @@ void ComputationPartitioner::Outfeed(Instruction i) {
 absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
   if (i.operand_count() == 1 && (target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo")) {
-    Finish(i, ValueOf(i.operand(0)));
+    FinishCopy(i);
     return absl::OkStatus();
   }
   if (i.operand_count() == 1 && (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")) {
@@ -171,21 +172,25 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     const LeafTilings wanted = WantedTilings(i);
     Value leaves = ValueOf(i.operand(0));
     const std::vector<Shape> shapes = Leaves(i.shape());
+    const auto fits = [&](size_t k) {
+      const Shape have = builder().shape_of(leaves[k].id);
+      return !have.IsArray() || Compatible(have, LocalShape(&module_.context().shapes, shapes[k], *wanted[k]));
+    };
     for (size_t k = 0; k < leaves.size() && k < shapes.size(); ++k) {
+      // A value that the manual code has whole, whatever the sharding before says.
+      if (!fits(k)) leaves[k].id = Reshard(leaves[k], Unsharded(leaves[k].tiling, leaves[k].shape.rank()));
       leaves[k].shape = shapes[k];
       leaves[k].tiling = wanted[k];
       leaves[k].source = Instruction();
-      const Shape have = builder().shape_of(leaves[k].id);
-      const Shape local = LocalShape(&module_.context().shapes, shapes[k], *wanted[k]);
-      if (have.IsArray() &&
-          !std::equal(have.dims().begin(), have.dims().end(), local.dims().begin(), local.dims().end())) {
+      if (!fits(k)) {
         return Error(i, "the part of a device has another shape on the other side of the conversion");
       }
+      if (shapes[k].IsArray()) leaves[k].id = builder().MakeLike(Opcode::kCopy, {leaves[k].id});
     }
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (RuleClassOf(i) == RuleClass::kCustomCall) {
+  if (RuleClassOf(i) == RuleClass::kCustomCall && !RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
     } else {

@@ -40,6 +40,44 @@ absl::StatusOr<int64_t> CheckDevices(const Module& module, int64_t known) {
   return known;
 }
 
+// Returns true if some value is not whole on every device, or some custom-call is the partitioner's to resolve.
+bool NeedsPartitioning(const Module& module) {
+  absl::flat_hash_set<uint32_t> seen;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::string_view target =
+          i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+      if (target == "Sharding" || target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") return true;
+      const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+      if (!payload || !seen.insert(*payload).second) continue;
+      for (const Sharding::Run& run : DecodeSharding(module.context(), ListId(*payload)).runs) {
+        if (run.leaf.kind != ShardingKind::kReplicated && run.leaf.kind != ShardingKind::kUnknown) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Returns the position of each leaf of a shape among the leaves of its sharding, where an empty tuple within a tuple
+// counts as one.
+std::vector<int64_t> ShardingPositions(Shape shape) {
+  std::vector<int64_t> positions;
+  std::vector<Shape> stack = {shape};
+  int64_t position = 0;
+  while (!stack.empty()) {
+    const Shape top = stack.back();
+    stack.pop_back();
+    if (!top.IsTuple()) {
+      positions.push_back(position++);
+    } else if (top.tuple_size() == 0) {
+      ++position;
+    } else {
+      for (int64_t e = top.tuple_size(); e-- > 0;) stack.push_back(top.element(e));
+    }
+  }
+  return positions;
+}
+
 // The largest channel in use, plus one.
 int64_t FirstFreeChannel(const Module& module) {
   int64_t next = 1;
@@ -58,16 +96,16 @@ std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i) {
   if (!tilings.empty()) return tilings;
   const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
   const std::vector<Shape> leaves = Leaves(i.shape());
+  const std::vector<int64_t> positions = ShardingPositions(i.shape());
   size_t run = 0;
-  int64_t used = 0;
-  for (Shape shape : leaves) {
-    while (sharding.is_tuple && run < sharding.runs.size() && used == sharding.runs[run].count) {
-      ++run;
-      used = 0;
+  int64_t end = sharding.runs.empty() ? 0 : sharding.runs[0].count;  // of the run
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    const Shape shape = leaves[k];
+    while (sharding.is_tuple && run < sharding.runs.size() && positions[k] >= end) {
+      if (++run < sharding.runs.size()) end += sharding.runs[run].count;
     }
     std::optional<Tiling> tiling;
     if (run < sharding.runs.size()) tiling = TilingOf(sharding.runs[run].leaf, shape.rank());
-    ++used;
     // What cannot be read as axes was rejected before.
     tilings.push_back(state_.tilings.Intern(tiling ? *std::move(tiling) : Tiling()));
     if (tilings.back()->tiled() && tilings.back()->rank() != shape.rank()) tilings.back() = state_.tilings.Replicated();
@@ -80,10 +118,11 @@ std::optional<int64_t> ModulePartitioner::OnlyDevice(Instruction i, size_t leaf)
   const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
   if (!payload) return std::nullopt;
   const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
-  int64_t first = 0;
+  const int64_t position = ShardingPositions(i.shape())[leaf];
+  int64_t end = 0;
   for (const Sharding::Run& run : sharding.runs) {
-    first += run.count;
-    if (sharding.is_tuple && static_cast<int64_t>(leaf) >= first) continue;
+    end += run.count;
+    if (sharding.is_tuple && position >= end) continue;
     if (run.leaf.kind != ShardingKind::kMaximal) return std::nullopt;
     return run.leaf.device;
   }
@@ -102,6 +141,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   const absl::StatusOr<int64_t> devices =
       CheckDevices(module_, options_.partitions != 0 ? options_.partitions : module_.header().num_partitions);
   if (!devices.ok()) return devices.status();
+  if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
   state_.next_channel = FirstFreeChannel(module_);
@@ -142,9 +182,8 @@ void ModulePartitioner::EraseUnused(ComputationId computation) {
   for (size_t n = all.size(); n-- > 0;) {
     const Instruction i = module_.instruction(all[n]);
     if (i.has_users() || i == root || i.opcode() == Opcode::kParameter) continue;
-    // Our own collectives have a channel; without users on any device they can go.
-    const bool collective = HasTrait(i.opcode(), kCollective) && i.metadata_id() == i.metadata_id();
-    if (!collective && (HasSideEffectNoRecurse(i) || !i.called_computations().empty())) continue;
+    // A collective without users on any device can go, although it has a channel.
+    if (!HasTrait(i.opcode(), kCollective) && (HasSideEffectNoRecurse(i) || !i.called_computations().empty())) continue;
     module_.Erase(i.id());
   }
 }

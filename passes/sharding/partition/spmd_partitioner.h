@@ -32,7 +32,6 @@ struct PartitionOptions {
 struct PartitionCounts {
   int64_t computations = 0;
   int64_t collectives = 0;
-  int64_t rematerialized = 0;  // arrays that every device has whole between two tilings
 };
 
 // Partitions the module. Does nothing if it is partitioned already (unpartitioned.h). Returns an error for shardings

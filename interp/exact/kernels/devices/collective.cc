@@ -210,9 +210,7 @@ void SetStartResults(CompiledComputationBuilder& b, absl::Span<const View> opera
 
 // Waits for the operation that the device's start began, among processes.
 struct CollectiveDonePlan : CollectivePlan {
-  bool Ready(int64_t device, const RunContext& context) const override {
-    return !context.IsPending(device, start);
-  }
+  bool Ready(int64_t device, const RunContext& context) const override { return !context.IsPending(device, start); }
   std::string WaitsFor() const override { return "the end of a collective"; }
 
   InstructionId start;

@@ -242,8 +242,7 @@ void PrepareInPlace(CompiledComputationBuilder& b) {
   }
   const std::vector<Shape> results = plan->outputs;
   const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
-  plan->starts =
-      b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
+  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
   const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, shown, moved);
 }
@@ -265,8 +264,7 @@ void PrepareCollectivePermute(CompiledComputationBuilder& b) {
     results.push_back(v.shape);
     plan->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
   }
-  plan->starts =
-      b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
+  plan->starts = b.instruction().opcode() == Opcode::kCollectivePermuteStart && b.program().options().among_processes;
   const ViewList moved = b.EmitCollective(std::move(plan), views, results);
   SetPermuteResults(b, views, moved);
 }

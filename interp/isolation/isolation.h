@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the instructions to blame for different results: each is run by itself, on the values that its operands had in
+// a run, so that the errors of one do not reach those after it.
+#ifndef HLOKIT_INTERP_ISOLATION_ISOLATION_H_
+#define HLOKIT_INTERP_ISOLATION_ISOLATION_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "interp/equivalence/equivalence_check.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/execution_observer.h"
+#include "interp/isolation/instruction_runner.h"
+#include "interp/reference/engine.h"
+#include "interp/values/value_comparison.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
+
+namespace hlokit::interp {
+
+struct IsolationOptions {
+  EvaluatorOptions run;  // limits and modes of each run of an instruction
+  // Fusions are run whole; otherwise the instructions in them.
+  bool whole_fusions = false;
+  // Unset: between engines and for recorded values of the same module EngineTolerance, otherwise Tolerance::OfPass(0).
+  std::optional<Tolerance> tolerance;
+  int64_t max_executions = std::numeric_limits<int64_t>::max();  // of each instruction: the first ones
+  double max_work = 1e9;                                         // of one execution (WorkOf)
+};
+
+// An instruction whose values differ.
+struct IsolatedDifference {
+  Instruction instruction;
+  int64_t executions = 0;       // that were compared
+  int64_t different = 0;        // of these
+  int64_t worst_execution = 1;  // from 1
+  ValueDifference worst;        // of that execution; nothing if there is an error
+  std::string error;            // of the run of the instruction, if it failed
+};
+
+// Why an executed instruction was not compared.
+enum class Omission : uint8_t { kDevices, kSideEffects, kDynamic, kWork, kNotRecorded, kNoCounterpart };
+inline constexpr size_t kOmissions = 6;
+// Returns "depends on devices", "more work than the limit", ...
+std::string_view ToString(Omission omission);
+
+struct IsolationResult {
+  int64_t instructions = 0;                     // that were compared,
+  int64_t executions = 0;                       // and how often in all
+  std::array<int64_t, kOmissions> omitted{};    // instructions that were not compared, by reason
+  int64_t intermediate = 0;                     // instructions that differ, but not what is computed from them
+  std::vector<IsolatedDifference> differences;  // worst first: errors, then by distance in ulps, then in module order
+  bool equal() const { return differences.empty(); }
+};
+
+// Collects the outcome of comparisons.
+class IsolationTally {
+ public:
+  explicit IsolationTally(const Module& module) : module_(module), rows_(module.instruction_id_bound(), -1) {}
+
+  void Omit(Instruction instruction, Omission why);
+  // Compares one execution. Returns true if it matches.
+  bool Compare(Instruction instruction, int64_t execution, absl::Span<const Literal> actual,
+               absl::Span<const Literal> expected, const std::function<ErrorSpec(const Literal&)>& tolerance_of);
+  void Fail(Instruction instruction, int64_t execution, std::string error);
+  // Forgets the differences of an instruction: they do not matter.
+  void Absolve(Instruction instruction);
+  IsolationResult Finish();
+
+ private:
+  IsolatedDifference& RowOf(Instruction instruction);
+
+  const Module& module_;
+  std::vector<int64_t> rows_;  // by instruction id; -1: none
+  std::vector<IsolatedDifference> all_;
+  std::vector<uint8_t> omitted_;  // by instruction id, 1 + Omission
+  std::vector<uint8_t> absolved_;
+};
+
+// Observes a run of one engine and runs each instruction on its operands in the other one. Holds the values of one
+// instruction at a time. In the result `actual` is of the exact engine, `expected` of the reference.
+class EngineIsolation : public ExecutionObserver {
+ public:
+  // `engine` is that of the observed run.
+  EngineIsolation(const Module& module, EngineKind engine, const IsolationOptions& options);
+
+  // What to observe.
+  ObservationRequest Request() const;
+  absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override;
+  IsolationResult Finish() { return tally_.Finish(); }
+
+ private:
+  const Module& module_;
+  const EngineKind engine_;
+  const IsolationOptions options_;
+  InstructionRunner runner_;
+  IsolationTally tally_;
+  std::vector<int64_t> executions_;  // by instruction id
+};
+
+// Returns, by computation id, whether its instructions are run by themselves: not in fusions that are run whole, and
+// not in functions of elements.
+std::vector<bool> IsolatedComputations(const Module& module, bool whole_fusions);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_ISOLATION_ISOLATION_H_

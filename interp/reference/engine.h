@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// One of the two engines: the exact one, or the plain evaluator that defines the values.
+#ifndef HLOKIT_INTERP_REFERENCE_ENGINE_H_
+#define HLOKIT_INTERP_REFERENCE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/exact/evaluator.h"
+#include "interp/reference/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
+
+namespace hlokit::interp {
+
+enum class EngineKind : uint8_t { kExact, kReference };
+
+class Engine {
+ public:
+  // Returns null after an error.
+  static std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module, const EvaluatorOptions& options,
+                                         DiagnosticSink* sink);
+
+  const std::vector<Shape>& argument_shapes() const {
+    return exact_ != nullptr ? exact_->argument_shapes() : reference_->argument_shapes();
+  }
+  const std::vector<Shape>& result_shapes() const {
+    return exact_ != nullptr ? exact_->result_shapes() : reference_->result_shapes();
+  }
+  int64_t num_devices() const { return exact_ != nullptr ? exact_->num_devices() : reference_->num_devices(); }
+  std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+    return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
+  }
+  // Null: the plain evaluator was chosen.
+  const Evaluator* exact() const { return exact_.get(); }
+  const RunStatistics& statistics() const {
+    return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
+  }
+
+ private:
+  std::unique_ptr<Evaluator> exact_;  // exactly one is set
+  std::unique_ptr<reference::Evaluator> reference_;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_ENGINE_H_
