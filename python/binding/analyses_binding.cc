@@ -40,6 +40,7 @@ struct Costs {
   ModulePtr state;
   std::unique_ptr<CostAnalysis> analysis;
   size_t instructions;
+  Cost total;  // the analysis refers to the module, which a pass replaces
 
   py::object Of(const InstructionHandle& i) const {
     const InstructionId id = IdIn(state, i);
@@ -149,13 +150,15 @@ void BindAnalyses(py::module_& m) {
   py::class_<Costs>(m, "Costs", "Operations and bytes of each instruction, as XLA counts them.")
       .def("__getitem__", &Costs::Of, py::arg("instruction"))
       .def_property_readonly(
-          "total", [](const Costs& c) { return ToPython(c.analysis->OfModule()); }, "Of one run of the entry.");
+          "total", [](const Costs& c) { return ToPython(c.total); }, "Of one run of the entry.");
   auto type = py::reinterpret_borrow<py::class_<ModuleState, ModulePtr>>(m.attr("Module"));
   type.def(
           "costs",
           [](const ModulePtr& s) {
             const Module& module = s->read();
-            return Costs{s, std::make_unique<CostAnalysis>(module), module.instruction_id_bound()};
+            auto analysis = std::make_unique<CostAnalysis>(module);
+            const Cost total = analysis->OfModule();
+            return Costs{s, std::move(analysis), module.instruction_id_bound(), total};
           },
           "Floating-point operations and bytes by instruction: m.costs()[i].flops, m.costs().total.")
       .def("memory", &Memory, "Peak of memory, and the buffers that are live then, largest first.");

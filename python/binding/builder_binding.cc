@@ -46,9 +46,10 @@ Shape ShapeOf(Module& module, const py::object& shape) {
 
 Builder BuilderAt(const InsertionPoint& p) {
   Module& module = p.state->edit();
-  if (module.record(p.computation).erased) Throw("DeadHandleError", "the computation was erased");
+  if (p.computation.value >= module.computation_id_bound() || module.record(p.computation).erased)
+    Throw("DeadHandleError", "the computation was erased");
   if (!p.before) return Builder(&module, p.computation);
-  if (!module.record(*p.before).parent.valid()) {
+  if (!IsAlive(module, *p.before)) {
     Throw("DeadHandleError", "the instruction at the insertion point was erased");
   }
   return Builder(&module, *p.before);

@@ -52,7 +52,9 @@ void ThrowEdit(Instruction at, std::string_view message) {
 }
 
 // Returns the HLO text of a Python value: of lists in braces.
-std::string ValueText(const py::handle& value) {
+std::string ValueText(const py::handle& value, int depth = 0) {
+  constexpr int kMaxDepth = 16;  // attributes nest twice
+  if (depth > kMaxDepth) throw py::value_error("the value is nested too deeply");
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>() ? "true" : "false";
   if (py::isinstance<py::str>(value)) return value.cast<std::string>();
   if (py::isinstance<py::tuple>(value) && py::hasattr(value, "text")) return py::str(value.attr("text"));
@@ -69,7 +71,7 @@ std::string ValueText(const py::handle& value) {
   }
   if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value)) {
     std::string text = "{";
-    for (const py::handle entry : value) StrAppend(&text, text.size() > 1 ? "," : "", ValueText(entry));
+    for (const py::handle entry : value) StrAppend(&text, text.size() > 1 ? "," : "", ValueText(entry, depth + 1));
     return text + "}";
   }
   return py::str(value);

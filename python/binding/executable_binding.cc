@@ -29,6 +29,17 @@ struct Statistics {
   double seconds;
 };
 
+class RunningScope {
+ public:
+  explicit RunningScope(bool* running) : running_(running) { *running_ = true; }
+  ~RunningScope() { *running_ = false; }
+  RunningScope(const RunningScope&) = delete;
+  RunningScope& operator=(const RunningScope&) = delete;
+
+ private:
+  bool* running_;
+};
+
 // A prepared program: a copy of the module, which later edits do not change.
 class Executable {
  public:
@@ -70,6 +81,8 @@ class Executable {
   // Takes the arguments of one device, or of each device a list.
   py::object Call(const py::args& arguments) {
     if (running_) Throw("BusyError", "the program is running in another thread");
+    // From here on: converting arguments calls Python, which may switch threads.
+    const RunningScope running(&running_);
     const size_t devices = static_cast<size_t>(exact_ ? exact_->num_devices() : reference_->num_devices());
     const std::vector<Shape>& shapes = exact_ ? exact_->argument_shapes() : reference_->argument_shapes();
     std::vector<Literal> literals;
@@ -91,12 +104,14 @@ class Executable {
     std::optional<std::vector<Literal>> results;
     cancel_ = false;
     interrupted_ = false;
-    running_ = true;
-    {
+    if (exact_) {
       const py::gil_scoped_release release;
-      results = exact_ ? exact_->Run(literals, &sink) : reference_->Run(literals, &sink);
+      results = exact_->Run(literals, &sink);
+    } else {
+      // The plain evaluator adds shapes to the context, which the module's shares.
+      const WorkScope work(use_, "the plain evaluator");
+      results = reference_->Run(literals, &sink);
     }
-    running_ = false;
     if (interrupted_) {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
       throw py::error_already_set();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/handles.h"
 
+#include <utility>
+
 #include "ir/core/str_cat.h"
 
 namespace hlokit::python {
@@ -23,20 +25,41 @@ void Throw(const char* type, const DiagnosticSink& sink, const SourceBuffer& sou
   throw py::error_already_set();
 }
 
-void ModuleState::ThrowBusy() const {
-  Throw("BusyError", StrCat("the module is in use: ", use_->work, " runs in another thread"));
+void ContextUse::ThrowBusy() const {
+  Throw("BusyError", StrCat("the module is in use: ", work, " runs in another thread"));
 }
 
 void InstructionHandle::ThrowDead() const { Throw("DeadHandleError", "the instruction was erased"); }
 
+Instruction RootOf(Computation computation) {
+  if (!computation.record().root.valid()) {
+    Throw("EditError", StrCat("the computation `", computation.name(), "` has no root: set_root sets it"));
+  }
+  return computation.root();
+}
+
+void ModuleState::Replace(std::unique_ptr<Module> module) {
+  // Ids of instructions and computations that are erased at once are used up.
+  const size_t instructions = module_->instruction_id_bound(), computations = module_->computation_id_bound();
+  while (module->instruction_id_bound() < instructions || module->computation_id_bound() < computations) {
+    const ComputationId scratch = module->AddComputation(module->UniqueComputationName("scratch"));
+    while (module->instruction_id_bound() < instructions) {
+      module->AddInstruction(scratch, Opcode::kAfterAll, module->context().shapes.Token(), StringId(), {});
+    }
+    module->EraseComputation(scratch);
+  }
+  module_ = std::move(module);
+}
+
 Computation ComputationHandle::get() const {
   const Module& module = state->read();
-  if (module.record(id).erased) Throw("DeadHandleError", "the computation was erased");
+  if (id.value >= module.computation_id_bound() || module.record(id).erased)
+    Throw("DeadHandleError", "the computation was erased");
   return Computation(&module, id);
 }
 
-WorkScope::WorkScope(const ModulePtr& state, std::string work) : use_(state->use()) {
-  state->read();  // throws where other work runs
+WorkScope::WorkScope(std::shared_ptr<ContextUse> use, std::string work) : use_(std::move(use)) {
+  use_->Check();
   use_->work = std::move(work);
   thread_ = PyEval_SaveThread();
 }

@@ -26,6 +26,14 @@ namespace hlokit::python {
 // State of a context, which modules with common contents share.
 struct ContextUse {
   std::string work;  // "a pipeline": what runs without the interpreter's lock; "" for nothing
+
+  // Throws BusyError while work runs.
+  void Check() const {
+    if (!work.empty()) ThrowBusy();
+  }
+
+ private:
+  [[noreturn]] void ThrowBusy() const;
 };
 
 // The module behind Python's `hlokit.Module`.
@@ -37,21 +45,20 @@ class ModuleState {
 
   // Throw BusyError while work runs in another thread.
   const Module& read() const {
-    if (!use_->work.empty()) ThrowBusy();
+    use_->Check();
     return *module_;
   }
   Module& edit() {
-    if (!use_->work.empty()) ThrowBusy();
+    use_->Check();
     return *module_;
   }
   const std::shared_ptr<const SourceBuffer>& source() const { return source_; }
   const std::shared_ptr<ContextUse>& use() const { return use_; }
-  // Replaces the contents by those after a pass over a clone.
-  void Replace(std::unique_ptr<Module> module) { module_ = std::move(module); }
+  // Replaces the contents by those after a pass over a clone of this module, or of one before it. Ids that this module
+  // had are not given to others.
+  void Replace(std::unique_ptr<Module> module);
 
  private:
-  [[noreturn]] void ThrowBusy() const;
-
   std::unique_ptr<Module> module_;
   std::shared_ptr<const SourceBuffer> source_;
   std::shared_ptr<ContextUse> use_;
@@ -61,7 +68,9 @@ using ModulePtr = std::shared_ptr<ModuleState>;
 // Marks the context of a module as in use, and releases the interpreter's lock, during its lifetime.
 class WorkScope {
  public:
-  WorkScope(const ModulePtr& state, std::string work);
+  WorkScope(const ModulePtr& state, std::string work) : WorkScope(state->use(), std::move(work)) {}
+  // Throws BusyError where other work runs.
+  WorkScope(std::shared_ptr<ContextUse> use, std::string work);
   ~WorkScope();
   WorkScope(const WorkScope&) = delete;
   WorkScope& operator=(const WorkScope&) = delete;
@@ -70,6 +79,11 @@ class WorkScope {
   std::shared_ptr<ContextUse> use_;
   PyThreadState* thread_;
 };
+
+// Returns false for what was erased, and what a module does not have, such as the root of an empty computation.
+inline bool IsAlive(const Module& module, InstructionId id) {
+  return id.value < module.instruction_id_bound() && module.record(id).parent.valid();
+}
 
 struct ComputationHandle {
   ModulePtr state;
@@ -86,10 +100,11 @@ struct InstructionHandle {
   ModulePtr state;
   InstructionId id;
 
+  bool is_dead() const { return !IsAlive(state->read(), id); }
   // Throws DeadHandleError if it was erased.
   Instruction get() const {
     const Module& module = state->read();
-    if (!module.record(id).parent.valid()) ThrowDead();
+    if (!IsAlive(module, id)) ThrowDead();
     return Instruction(&module, id);
   }
   friend bool operator==(const InstructionHandle& a, const InstructionHandle& b) {
@@ -101,6 +116,8 @@ struct InstructionHandle {
 };
 
 inline InstructionHandle Handle(const ModulePtr& state, Instruction i) { return {state, i.id()}; }
+// Returns the root. Throws EditError if the computation has none yet.
+Instruction RootOf(Computation computation);
 inline ComputationHandle Handle(const ModulePtr& state, Computation c) { return {state, c.id()}; }
 
 // Throw errors of the package: `type` is a class of hlokit/_errors.py.

@@ -145,9 +145,8 @@ was erased each use raises DeadHandleError.)");
                                return h.state;
                              })
       .def_property_readonly("is_root", [](const InstructionHandle& h) { return h.get().is_root(); })
-      .def_property_readonly(
-          "is_dead", [](const InstructionHandle& h) { return !h.state->read().record(h.id).parent.valid(); },
-          "Whether the instruction was erased. Never raises DeadHandleError.")
+      .def_property_readonly("is_dead", &InstructionHandle::is_dead,
+                             "Whether the instruction was erased. Never raises DeadHandleError.")
       .def_property_readonly("location", &LocationOf, "Place in the text the module was read from, or None.")
       .def(
           "upstream",
@@ -164,7 +163,7 @@ was erased each use raises DeadHandleError.)");
       .def("__str__", [](const InstructionHandle& h) { return ToStr(ToString(h.get())); })
       .def("__repr__",
            [](const InstructionHandle& h) {
-             if (!h.state->read().record(h.id).parent.valid()) return py::str("<erased Instruction>");
+             if (h.is_dead()) return py::str("<erased Instruction>");
              return ToStr(StrCat("<Instruction ", ToString(h.get()), ">"));
            })
       .def("__eq__",

@@ -165,7 +165,7 @@ class InstructionIterator {
     const Module& module = state_->read();
     while (next_ < ids_.size()) {
       const InstructionId id = ids_[next_++];
-      if (module.record(id).parent.valid()) return InstructionHandle{state_, id};
+      if (IsAlive(module, id)) return InstructionHandle{state_, id};
     }
     return std::nullopt;
   }
@@ -260,7 +260,7 @@ void BindComputation(py::module_& m) {
 Iterating gives its instructions in the order of the text as it is when the iteration begins; instructions that are
 erased meanwhile are left out, and those that are added do not come.)")
       .def_property_readonly("name", [](const ComputationHandle& h) { return ToStr(h.get().name()); })
-      .def_property_readonly("root", [](const ComputationHandle& h) { return Handle(h.state, h.get().root()); })
+      .def_property_readonly("root", [](const ComputationHandle& h) { return Handle(h.state, RootOf(h.get())); })
       .def_property_readonly(
           "instructions",
           [](const ComputationHandle& h) {

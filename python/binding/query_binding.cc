@@ -70,7 +70,7 @@ py::list Find(const ModulePtr& state, const std::optional<std::string>& opcode, 
   for (const Instruction i : found) {
     // `where` may have erased it, or changed what the texts are.
     const Module& now = state->read();
-    if (!now.record(i.id()).parent.valid()) continue;
+    if (!IsAlive(now, i.id())) continue;
     const Instruction at(&now, i.id());
     if (named && !named(at.name())) continue;
     if (scoped && !scoped(now.context().str(at.metadata().op_name))) continue;

@@ -108,7 +108,7 @@ def run(self: Module, pipeline: str, *, stats: bool = False, verify_each: bool =
             statistics.append(PassStatistics(known, "", edited, time.perf_counter() - start, {}))
             if verify_each and edited:
                 self.verify()
-    except Exception:
+    except BaseException:  # an interrupt too
         self._restore(before)
         raise
     changed = any(s.changed for s in statistics)

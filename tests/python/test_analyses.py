@@ -16,6 +16,14 @@ def test_costs(module):
         costs[hlokit.Builder(module["d"]).negate(module["x"])]
 
 
+def test_costs_stay_after_passes(module):
+    costs = module.costs()
+    flops = costs.total.flops
+    hlokit.Builder(module["d"]).negate(module["x"])
+    assert module.run("simplify")
+    assert costs.total.flops == flops
+
+
 def test_memory(module):
     memory = module.memory()
     assert memory.argument_bytes == 4 * (6 + 12) and memory.peak_bytes > memory.argument_bytes

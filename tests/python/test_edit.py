@@ -136,13 +136,37 @@ def test_python_passes(module):
     assert module.find(opcode="multiply") == [] and module.find(opcode="broadcast") == []
     assert module.run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [24, 24]
 
+    added = []
+
     @hlokit.module_pass
     def fails_on_purpose(m):
         m["r"].rename("changed")
+        added.append(hlokit.Builder(m["r"]).constant(1.0))
         raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError):
         module.run("fails-on-purpose")
     assert module["r"].name == "r"
+    assert added[0].is_dead and repr(added[0]) == "<erased Instruction>"
+    assert hlokit.Builder(module["r"]).constant(2.0) != added[0]
+    with pytest.raises(hlokit.DeadHandleError):
+        added[0].name
     with pytest.raises(ValueError):
         hlokit.module_pass(lambda m: False, name="dce")
+
+
+def test_computations_without_a_root():
+    m = hlokit.module()
+    for computation in (m.entry, m.add_computation("f")):
+        with pytest.raises(hlokit.EditError, match="no root"):
+            computation.root
+        b = hlokit.Builder(computation)
+        computation.set_root(b.parameter("f32[]"))
+        assert computation.root.opcode == "parameter"
+
+
+def test_values_that_contain_themselves(module):
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="nested"):
+        module["d"].set_attribute("lhs_contracting_dims", endless)
