@@ -28,6 +28,6 @@ def main(folder: str, count: int = 10) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -40,7 +40,7 @@ void Verify(const Module& module, const SourceBuffer* source) {
   Throw("VerifyError", sink, source == nullptr ? none : *source);
 }
 
-ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown) {
+ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown, const std::string& entry) {
   DiagnosticSink sink;
   std::unique_ptr<Module> module;
   bool valid = true;
@@ -48,6 +48,7 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
     const py::gil_scoped_release release;
     ParseOptions options;
     options.allow_unknown = allow_unknown;
+    options.entry = entry;
     options.check_shapes_after_errors = true;
     module = ParseModule(source, options, &sink);
     if (module != nullptr && verify) {
@@ -60,7 +61,8 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
   return std::make_shared<ModuleState>(std::move(module), std::move(source));
 }
 
-ModulePtr ParseText(const py::object& text, const std::string& name, bool verify, bool allow_unknown) {
+ModulePtr ParseText(const py::object& text, const std::string& name, bool verify, bool allow_unknown,
+                    const std::string& entry) {
   std::string bytes;
   if (py::isinstance<py::bytes>(text)) {
     bytes = text.cast<std::string>();
@@ -69,10 +71,10 @@ ModulePtr ParseText(const py::object& text, const std::string& name, bool verify
   } else {
     throw py::type_error("expected str or bytes");
   }
-  return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown);
+  return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown, entry);
 }
 
-ModulePtr Load(const py::object& path, bool verify, bool allow_unknown) {
+ModulePtr Load(const py::object& path, bool verify, bool allow_unknown, const std::string& entry) {
   const std::string name = py::module_::import("os").attr("fspath")(path).cast<std::string>();
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source;
   {
@@ -84,7 +86,7 @@ ModulePtr Load(const py::object& path, bool verify, bool allow_unknown) {
     PyErr_SetString(absl::IsNotFound(source.status()) ? PyExc_FileNotFoundError : PyExc_OSError, message.c_str());
     throw py::error_already_set();
   }
-  return Parse(*std::move(source), verify, allow_unknown);
+  return Parse(*std::move(source), verify, allow_unknown, entry);
 }
 
 // Returns the options of the form: "default", "short", "canonical", "lossless", with toggles by name.
@@ -375,12 +377,13 @@ m.entry, m.computations and m["name"] give computations and instructions; str(m)
       });
 
   m.def("parse", &ParseText, py::arg("text"), py::arg("name") = "<string>", py::kw_only(), py::arg("verify") = true,
-        py::arg("allow_unknown") = false,
+        py::arg("allow_unknown") = false, py::arg("entry") = "",
         R"(Parses a module: HLO text, StableHLO, JSON, or one of XLA's protocol buffers.
 
-Raises ParseError, or VerifyError unless verify is False; both have .diagnostics.)");
+`entry` names the function of a StableHLO program that is its entry computation, @main by default. Raises ParseError, or
+VerifyError unless verify is False; both have .diagnostics.)");
   m.def("load", &Load, py::arg("path"), py::kw_only(), py::arg("verify") = true, py::arg("allow_unknown") = false,
-        "Reads a file in any format that parse takes; compressed ones too.");
+        py::arg("entry") = "", "Reads a file in any format that parse takes; compressed ones too.");
 }
 
 }  // namespace hlokit::python

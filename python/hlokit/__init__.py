@@ -55,4 +55,5 @@ from ._values import (
 )
 from . import _methods  # adds methods that are written in Python
 
+__version__ = "0.1.0"
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of the classes of the extension module that are written in Python."""
 
+import collections
+import html
 from typing import Any
 
 from . import _hlokit
@@ -27,6 +29,19 @@ def _method(opcode: str) -> Any:
     return add
 
 
+def _repr_html(self: Module) -> str:
+    """A notebook's view: what the module has, and the beginning of its text."""
+    opcodes = collections.Counter(i.opcode for i in self.instructions())
+    rows = "".join(f"<tr><td>{html.escape(o)}</td><td>{n}</td></tr>" for o, n in opcodes.most_common(8))
+    lines = self.text(metadata=False).splitlines()
+    text = "\n".join(lines[:40]) + ("\n..." if len(lines) > 40 else "")
+    return (
+        f"<b>{html.escape(self.name)}</b>: {len(self.computations)} computations, {self.instruction_count} instructions"
+        f"<table>{rows}</table><details><summary>text</summary><pre>{html.escape(text)}</pre></details>"
+    )
+
+
+Module._repr_html_ = _repr_html  # type: ignore[assignment]
 Module.run = run  # type: ignore[assignment]
 Module.run_on = _run_on  # type: ignore[assignment]
 Builder.add = _add  # type: ignore[assignment]

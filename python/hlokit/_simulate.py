@@ -37,9 +37,10 @@ class Report:
 
     def frame(self, table: str) -> Any:
         """A table as a pandas.DataFrame. Raises ImportError where pandas is not installed."""
+        rows = self.contents[table]
         import pandas  # type: ignore[import]
 
-        return pandas.DataFrame(self.contents[table])
+        return pandas.DataFrame(rows)
 
     def __repr__(self) -> str:
         return f"<Report: {', '.join(self.contents)}>"

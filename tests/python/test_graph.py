@@ -161,3 +161,15 @@ def test_diff(module):
     difference = hlokit.diff(module, other)
     assert difference and [c[0].name for c in difference.changed] != []
     assert not hlokit.diff(module, module.clone())
+
+
+def test_entry():
+    program = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    with pytest.raises(hlokit.ParseError, match="main"):
+        hlokit.parse(program)
+    assert hlokit.parse(program, entry="f").entry.root.opcode == "parameter"
+
+
+def test_notebook(module):
+    page = module._repr_html_()
+    assert "<pre>" in page and "8 instructions" not in page and "dot" in page and "&gt;" in page
