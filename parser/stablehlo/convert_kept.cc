@@ -71,7 +71,8 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
                                        Attr::kSourceTargetPairs,
                                        Attr::kConvolutionKind,
                                        Attr::kAsyncExecutionThread,
-                                       Attr::kCrossProgramPrefetchIndex};
+                                       Attr::kCrossProgramPrefetchIndex,
+                                       Attr::kApiVersion};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));
     if (!value.valid() || nodes().kind(value) != NodeKind::kString) continue;
