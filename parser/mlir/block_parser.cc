@@ -6,14 +6,14 @@
 
 namespace hlokit::mlir {
 
-bool OperationParser::OpenRegionHere() {
+void OperationParser::OpenRegionHere() {
   const RegionId id(static_cast<uint32_t>(m_.regions.size()));
   m_.regions.push_back({});
   m_.regions.back().value_begin = static_cast<uint32_t>(m_.values.size());
   m_.regions.back().operation_begin = static_cast<uint32_t>(m_.operations.size());
   region_list_.push_back(id);
   regions_.push_back({id, BlockId(), shadowed_.size()});
-  if (arguments_.empty() && !has_arguments_) return true;
+  if (arguments_.empty() && !has_arguments_) return;
   has_arguments_ = false;
   const BlockId block(static_cast<uint32_t>(m_.blocks.size()));
   m_.blocks.push_back({});
@@ -23,15 +23,13 @@ bool OperationParser::OpenRegionHere() {
   made.argument_count = static_cast<uint32_t>(arguments_.size());
   m_.regions[id.value].first = m_.regions[id.value].last = block;
   regions_.back().block = block;
-  bool good = true;
   for (size_t i = 0; i < arguments_.size(); ++i) {
     const PendingArgument& argument = arguments_[i];
     const ValueId value(static_cast<uint32_t>(m_.values.size()));
     m_.values.push_back({argument.type, argument.location, OperationId(), block, static_cast<uint32_t>(i)});
-    if (!argument.name.empty()) good = Define(argument.name, argument.offset, value, 1) && good;
+    if (!argument.name.empty()) Define(argument.name, argument.offset, value, 1);
   }
   arguments_.clear();
-  return good;
 }
 
 void OperationParser::CloseRegion() {
@@ -78,7 +76,7 @@ bool OperationParser::ParseBlockLabel() {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const ValueId value(static_cast<uint32_t>(m_.values.size()));
       m_.values.push_back({arguments[i].type, arguments[i].location, OperationId(), block, static_cast<uint32_t>(i)});
-      if (!Define(arguments[i].name, arguments[i].offset, value, 1)) return false;
+      Define(arguments[i].name, arguments[i].offset, value, 1);
     }
   }
   return in_.Expect(':', "after block name");
@@ -123,17 +121,26 @@ OperationParser::Definition& OperationParser::DefinitionAt(NameKey key) {
   return list[key.index];
 }
 
-bool OperationParser::Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count) {
+void OperationParser::Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count) {
   NameKey key;
   FindName(name, /*add=*/true, &key);
   Definition& definition = DefinitionAt(key);
   if (definition.first.valid()) {
-    return in_.Error(DiagnosticKind::kDuplicateName, {offset, static_cast<uint32_t>(name.size() + 1)},
-                     StrCat("redefinition of SSA value '%", name, "'"));
+    in_.Error(DiagnosticKind::kDuplicateName, {offset, static_cast<uint32_t>(name.size() + 1)},
+              StrCat("redefinition of SSA value '%", name, "'"));
+    return;
   }
   shadowed_.push_back(key);
-  definition = {first, count};
-  return true;
+  definition = {first, count, false};
+}
+
+void OperationParser::DefineFailed(std::string_view name) {
+  NameKey key;
+  FindName(name, /*add=*/true, &key);
+  Definition& definition = DefinitionAt(key);
+  if (definition.first.valid() || definition.failed) return;
+  shadowed_.push_back(key);
+  definition.failed = true;
 }
 
 void OperationParser::Unwind(size_t scope) {

@@ -27,7 +27,7 @@ bool OperationParser::MakeReducer(std::string_view op_name) {
   if (!input.valid() || nodes.kind(input) != NodeKind::kTensorType) return ErrorAtOp("expected a tensor to reduce");
   const NodeId scalar = nodes.Tensor({}, nodes.child(input, 0));
   for (int i = 0; i < 2; ++i) arguments_.push_back({"", 0, scalar, NodeId()});
-  if (!OpenRegionHere()) return false;
+  OpenRegionHere();
   const Block& block = m_.blocks[regions_.back().block.value];
   const uint32_t offset = op().offset, size = op().name_size;
   for (std::string_view name : {op_name, std::string_view("stablehlo.return")}) {
@@ -106,7 +106,7 @@ OperationParser::Flow OperationParser::CustomReduce() {
   if (!in_.Expect('{', "before the body of a reducer")) return Flow::kError;
   op().state = 2;
   has_arguments_ = true;
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 // Parses `%name = operand`.
@@ -160,7 +160,7 @@ OperationParser::Flow OperationParser::CustomWhile() {
   arguments_ = names;
   has_arguments_ = true;
   if (!in_.Expect('{', "to begin a region")) return Flow::kError;
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 OperationParser::Flow OperationParser::CustomScan() {
@@ -184,7 +184,7 @@ OperationParser::Flow OperationParser::CustomScan() {
     if (in_.TryConsumeWord("attributes") && !ParseAttributeDictionary()) return Flow::kError;
     if (!in_.Expect('{', "to begin a region")) return Flow::kError;
     op().state = 1;
-    return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+    return OpenedRegion();
   }
   if (!in_.Expect(':', "and a function type") || !ParseFunctionType()) return Flow::kError;
   const auto inits = static_cast<int64_t>(operand_count()) - op().number;
@@ -238,7 +238,7 @@ OperationParser::Flow OperationParser::CustomFor() {
   if (!in_.Expect('{', "to begin a region")) return Flow::kError;
   op().state = 1;
   has_arguments_ = true;
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 // (%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: T) { ... } : types
@@ -273,7 +273,7 @@ OperationParser::Flow OperationParser::CustomManual(bool named) {
     if (!in_.Expect('{', "to begin a region")) return Flow::kError;
     op().state = 1;
     has_arguments_ = true;
-    return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+    return OpenedRegion();
   }
   if (in_.Peek() == '{' && !ParseAttributeDictionary()) return Flow::kError;
   return in_.Expect(':', "and a function type") && ParseFunctionType() ? Flow::kDone : Flow::kError;

@@ -143,7 +143,7 @@ OperationParser::Flow OperationParser::RunCustom(Custom custom) {
         return flow(in_.Expect(')', "after regions"));
       }
       op().state = 1;
-      return in_.Expect('{', "to begin a region") && OpenRegionHere() ? Flow::kRegion : Flow::kError;
+      return in_.Expect('{', "to begin a region") ? OpenedRegion() : Flow::kError;
   }
   return Flow::kError;
 }
@@ -170,7 +170,7 @@ OperationParser::Flow OperationParser::CustomModule() {
   if (!in_.Expect('{', "to begin a module")) return Flow::kError;
   op().state = 1;
   op().has_types = true;
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 bool OperationParser::FuncSignature() {
@@ -250,7 +250,7 @@ OperationParser::Flow OperationParser::CustomFunc() {
   in_.TryConsume('{');
   has_arguments_ = in_.Peek() != '^';  // else the label of the block has the arguments
   if (!has_arguments_) arguments_.clear();
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 // ---- StableHLO ----

@@ -12,7 +12,15 @@ OperationParser::Flow OperationParser::StartOperation() {
     in_.Error(DiagnosticKind::kTooDeep, in_.Next(), "too many operations, or nested too deeply");
     return Flow::kError;
   }
-  const size_t results = results_.size();
+  ops_.push_back({});
+  OpenOperation& current = op();
+  current.results = results_.size();
+  current.operands = operands_.size();
+  current.attributes = attributes_.size();
+  current.regions = region_list_.size();
+  current.operand_types = operand_types_.size();
+  current.result_types = result_types_.size();
+  current.offset = in_.Offset();
   if (in_.Peek() == '%') {
     do {
       const uint32_t offset = in_.Offset();
@@ -20,6 +28,7 @@ OperationParser::Flow OperationParser::StartOperation() {
       const std::string_view name = in_.SuffixName();
       int64_t count = 1;
       if (name.empty()) return in_.ErrorHere("expected a name after '%'"), Flow::kError;
+      results_.push_back({name, offset, 1});
       if (in_.TryConsume(':')) {
         if (!in_.Integer(&count)) return Flow::kError;
         constexpr int64_t kMaxResults = 1 << 24;
@@ -27,23 +36,12 @@ OperationParser::Flow OperationParser::StartOperation() {
           in_.ErrorHere("expected named operation to have at least 1 result");
           return Flow::kError;
         }
+        results_.back().count = static_cast<uint32_t>(count);
       }
-      results_.push_back({name, offset, static_cast<uint32_t>(count)});
     } while (in_.TryConsume(','));
-    if (!in_.Expect('=', "after the names of results")) {
-      results_.resize(results);
-      return Flow::kError;
-    }
+    if (!in_.Expect('=', "after the names of results")) return Flow::kError;
+    current.offset = in_.Offset();
   }
-  ops_.push_back({});
-  OpenOperation& current = op();
-  current.results = results;
-  current.operands = operands_.size();
-  current.attributes = attributes_.size();
-  current.regions = region_list_.size();
-  current.operand_types = operand_types_.size();
-  current.result_types = result_types_.size();
-  current.offset = in_.Offset();
   std::string quoted;
   std::string_view name;
   current.generic = in_.Peek() == '"';
@@ -131,14 +129,14 @@ OperationParser::Flow OperationParser::GenericHead() {
   if (!in_.TryConsume('(')) return GenericTail();
   if (!in_.Expect('{', "to begin a region")) return Flow::kError;
   op().state = 1;
-  return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+  return OpenedRegion();
 }
 
 OperationParser::Flow OperationParser::GenericTail() {
   if (op().state == 1) {
     if (in_.TryConsume(',')) {
       if (!in_.Expect('{', "to begin a region")) return Flow::kError;
-      return OpenRegionHere() ? Flow::kRegion : Flow::kError;
+      return OpenedRegion();
     }
     if (!in_.Expect(')', "after regions")) return Flow::kError;
     op().state = 0;
@@ -240,9 +238,8 @@ bool OperationParser::FinishOperation(bool with_location) {
                  StrCat("operation defines ", made.result_count, " results but was provided ", named, " to bind"));
   }
   uint32_t next = made.result_begin;
-  bool good = true;
   for (size_t i = current.results; i < results_.size(); ++i) {
-    good = Define(results_[i].name, results_[i].offset, ValueId(next), results_[i].count) && good;
+    Define(results_[i].name, results_[i].offset, ValueId(next), results_[i].count);
     next += results_[i].count;
   }
   results_.resize(current.results);
@@ -252,7 +249,7 @@ bool OperationParser::FinishOperation(bool with_location) {
   operand_types_.resize(current.operand_types);
   result_types_.resize(current.result_types);
   ops_.pop_back();
-  return good;
+  return true;
 }
 
 // ---- operands ----
@@ -269,6 +266,10 @@ bool OperationParser::ParseOperand() {
   }
   NameKey key;
   const Definition definition = FindName(name, /*add=*/false, &key) ? DefinitionAt(key) : Definition();
+  if (definition.failed) {
+    operands_.push_back({ValueId(), offset, size});
+    return true;
+  }
   if (!definition.first.valid()) {
     return in_.Error(DiagnosticKind::kUndefinedOperand, {offset, size},
                      StrCat("use of undeclared SSA value name '%", name, "'"));

@@ -74,13 +74,14 @@ class OperationParser {
     uint32_t count;
   };
   struct OperandUse {
-    ValueId value;  // invalid: not defined
+    ValueId value;  // invalid: its definition has an error
     uint32_t offset;
     uint32_t size;
   };
   struct Definition {
-    ValueId first;
+    ValueId first;  // invalid: not defined
     uint32_t count = 0;
+    bool failed = false;  // what defines it has an error, so that uses report none
   };
   struct NameKey {
     bool is_number = false;
@@ -92,7 +93,17 @@ class OperationParser {
   // Replaces the location aliases that stand after their uses.
   void ResolveLocations();
   bool ParseResources();
-  void Recover();
+
+  // ---- recovery.cc ----
+  // After an error in what begins at `start`: goes on at the next operation of the innermost region, or at the next
+  // function.
+  void Recover(const char* start);
+  // Ends all that is open, without errors.
+  void GiveUp();
+  // The innermost module, or the file, is what goes on.
+  void LeaveFunction();
+  // Drops the operations that are open in region `keep - 1` and in those after it, which it closes.
+  void DropOperations(size_t keep);
 
   // ---- operation_parser.cc ----
   // Starts the next operation of the innermost region.
@@ -122,7 +133,11 @@ class OperationParser {
 
   // ---- block_parser.cc: regions, blocks, names of values ----
   // Opens a region after `{`, with the pending arguments.
-  bool OpenRegionHere();
+  void OpenRegionHere();
+  Flow OpenedRegion() {
+    OpenRegionHere();
+    return Flow::kRegion;
+  }
   void CloseRegion();
   bool ParseArgument(PendingArgument* argument);
   bool ParseAssignedArgument(PendingArgument* argument);
@@ -132,7 +147,10 @@ class OperationParser {
   // Where the definition of a name is. Returns false for names that occur nowhere, unless they are added.
   bool FindName(std::string_view name, bool add, NameKey* key);
   Definition& DefinitionAt(NameKey key);
-  bool Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
+  // Reports an error if the name is defined already.
+  void Define(std::string_view name, uint32_t offset, ValueId first, uint32_t count);
+  // The definition of the name has an error.
+  void DefineFailed(std::string_view name);
   void Unwind(size_t scope);
 
   // ---- custom_parser.cc ----

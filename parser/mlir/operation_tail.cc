@@ -48,7 +48,7 @@ bool OperationParser::TakeKnownTail() {
   const absl::Span<const ValueId> values = m_.operands_of(same);
   for (size_t i = 0; i < operands; ++i) {
     const ValueId value = operands_[current.operands + i].value;
-    if (!value.valid() || m_.type(value) != m_.type(values[i])) return false;
+    if (!value.valid() || !values[i].valid() || m_.type(value) != m_.type(values[i])) return false;
   }
   // Attributes in front of the operands.
   for (size_t i = 0; i < attributes; ++i) {

@@ -2,7 +2,6 @@
 #include "parser/mlir/parser.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -35,13 +34,16 @@ bool OperationParser::Run() {
     Flow flow = Flow::kDone;
     bool good = true;
     if (in_.AtEnd()) {
-      if (!top) in_.ErrorHere("expected '}' before the end of the text");
+      if (!top && !in_.sink()->has_errors()) in_.ErrorHere("expected '}' before the end of the text");
       break;
     }
+    const char* const start = in_.at();
     if (c == '}' && !top) {
       in_.TryConsume('}');
       CloseRegion();
       flow = Resume();
+    } else if (c == '}' && in_.sink()->has_errors()) {
+      in_.TryConsume('}');  // of a module whose beginning has an error
     } else if (top && (c == '#' || c == '!')) {
       good = ParseAlias();
     } else if (top && c == '{') {
@@ -52,10 +54,8 @@ bool OperationParser::Run() {
       flow = StartOperation();
     }
     if (!good) flow = Flow::kError;
-    if (flow == Flow::kError) {
-      if (in_.sink()->limit_reached()) break;
-      Recover();
-    }
+    if (in_.sink()->limit_reached()) break;
+    if (flow == Flow::kError) Recover(start);
   }
   if (!in_.sink()->has_errors() && nodes_.has_undefined_aliases()) ResolveLocations();
   return !in_.sink()->has_errors();
@@ -183,49 +183,6 @@ bool OperationParser::ParseResources() {
     }
     in_.TryConsume(',');
   }
-}
-
-void OperationParser::Recover() {
-  // The innermost module, or the file, goes on at its next function.
-  size_t keep = regions_.size();
-  while (keep > 1) {
-    const OpenOperation& owner = ops_[std::min(keep - 2, ops_.size() - 1)];
-    if (m_.nodes.str(owner.name) == "builtin.module") break;
-    --keep;
-  }
-  Unwind(keep < regions_.size() ? regions_[keep].scope : shadowed_.size());
-  regions_.resize(keep);
-  const size_t open = keep - 1;
-  if (ops_.size() > open) {
-    const OpenOperation& first = ops_[open];
-    results_.resize(first.results);
-    operands_.resize(first.operands);
-    attributes_.resize(first.attributes);
-    region_list_.resize(first.regions);
-    operand_types_.resize(first.operand_types);
-    result_types_.resize(first.result_types);
-    ops_.resize(open);
-  } else if (ops_.empty()) {
-    results_.clear();
-  }
-  arguments_.clear();
-  has_arguments_ = false;
-  for (const char* p = in_.at();;) {
-    const auto* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(in_.end() - p)));
-    if (newline == nullptr) break;
-    p = newline + 1;
-    std::string_view line(p, static_cast<size_t>(in_.end() - p));
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    for (std::string_view start : {"func.func", "\"func.func\"", "module", "builtin.module", "#", "!"}) {
-      if (line.starts_with(start)) {
-        in_.set_at(line.data());
-        return;
-      }
-    }
-  }
-  in_.set_at(in_.end());
-  regions_.resize(1);
-  ops_.clear();
 }
 
 }  // namespace hlokit::mlir

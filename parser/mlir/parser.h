@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLIR text -> mlir::Module: the generic form of any operation, and the custom forms of operations.def. Every error is
-// reported with its location; after one, parsing resumes at the next function.
+// reported with its location; after one, parsing goes on at the next operation, and what uses the results of one with
+// an error reports none.
 //
 // No recursion: open operations and regions are on stacks, limited by the options.
 #ifndef HLOKIT_PARSER_MLIR_PARSER_H_

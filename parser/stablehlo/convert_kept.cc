@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the exporter keeps in attributes of hlokit, so that HLO -> StableHLO -> HLO gives the same module.
-#include <algorithm>
-
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "parser/core/text_cursor.h"
@@ -17,9 +15,11 @@ using mlir::NodeKind;
 
 bool Converter::IsOmitted(const Op& op, size_t element) const {
   const NodeId list = Attribute(op, kOmittedElements);
-  if (!list.valid() || nodes().kind(list) != NodeKind::kDenseArray) return false;
-  const absl::Span<const int64_t> elements = nodes().ints(list);
-  return std::find(elements.begin(), elements.end(), static_cast<int64_t>(element)) != elements.end();
+  if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return false;
+  for (size_t i = 0; i < nodes().child_count(list); ++i) {
+    if (nodes().IntegerValue(nodes().child(list, i)) == static_cast<int64_t>(element)) return true;
+  }
+  return false;
 }
 
 void Converter::Materialize(mlir::ValueId value) {
@@ -71,7 +71,8 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
                                        Attr::kSourceTargetPairs,
                                        Attr::kConvolutionKind,
                                        Attr::kAsyncExecutionThread,
-                                       Attr::kCrossProgramPrefetchIndex};
+                                       Attr::kCrossProgramPrefetchIndex,
+                                       Attr::kApiVersion};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));
     if (!value.valid() || nodes().kind(value) != NodeKind::kString) continue;

@@ -75,14 +75,14 @@ absl::Status Exporter::ExportWhile(Instruction instruction) {
   } else if (values_[init.id().value].valid()) {
     for (int64_t i = 0; i < init.shape().tuple_size(); ++i) {
       state.push_back(Emit("stablehlo.get_tuple_element", {Whole(init)}, {{"index", I32(i)}},
-                           {TypeOf(init.shape().element(i))}, {}, {{kWhole, n().Make(NodeKind::kUnit)}})[0]);
+                           {TypeOf(init.shape().element(i))}, {}, {{kWhole, n().Bool(true)}})[0]);
     }
   } else {
     state = Elements(init);
   }
   Attributes marks;
   if (IsUnpacked(init.shape()) && (init.opcode() != Opcode::kTuple || values_[init.id().value].valid()))
-    marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+    marks = {{kWhole, n().Bool(true)}};
   return Define(instruction, "stablehlo.while", state, {}, marks);
 }
 
@@ -314,8 +314,9 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
   if (dictionary.valid() || !config.empty() || (options_.as_xla && version != 4u)) {
     attributes.push_back({"backend_config", dictionary.valid() ? dictionary : n().String(config)});
   }
-  if (version)
-    attributes.push_back({"api_version", I32(*version == 4 && !config.empty() && !dictionary.valid() ? 1 : *version)});
+  // A text that is no dictionary as MLIR prints it goes with the version of texts; the own version is kept.
+  const bool other_version = version == 4u && !config.empty() && !dictionary.valid();
+  if (version) attributes.push_back({"api_version", I32(other_version ? 1 : *version)});
   const std::vector<Computation> called = instruction.called_computations();
   if (!called.empty()) {
     std::vector<NodeId> symbols;
@@ -371,7 +372,9 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
     }
     attributes.push_back({"output_operand_aliases", n().Make(NodeKind::kArray, "", {}, aliases)});
   }
-  return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction), attributes);
+  Attributes kept;
+  if (other_version) AddKept(instruction, {Attr::kApiVersion}, &kept, false);
+  return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction), attributes, kept);
 }
 
 }  // namespace hlokit::stablehlo

@@ -30,7 +30,7 @@ void AddUntaken(Instruction tuple, int64_t first, std::vector<int64_t>* omitted)
 
 }  // namespace
 
-void Exporter::AddOmitted(Instruction instruction, Attributes* discardable) const {
+void Exporter::AddOmitted(Instruction instruction, Attributes* discardable) {
   if (!IsUnpacked(instruction.shape()) || options_.as_xla) return;
   const int64_t count = instruction.shape().tuple_size();
   Ints omitted;
@@ -39,7 +39,7 @@ void Exporter::AddOmitted(Instruction instruction, Attributes* discardable) cons
     AddUntaken(instruction.computation_attr(Attr::kBody).parameter(0), count, &omitted);
     AddUntaken(instruction.computation_attr(Attr::kCondition).parameter(0), 2 * count, &omitted);
   }
-  if (!omitted.empty()) discardable->push_back({kOmittedElements, out_->nodes.DenseArray(omitted, 64)});
+  if (!omitted.empty()) discardable->push_back({kOmittedElements, IntegerArray(omitted)});
 }
 
 void Exporter::AddKept(Instruction instruction, absl::Span<const Attr> attrs, Attributes* discardable, bool opcode) {

@@ -168,7 +168,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
       const mlir::ValueId value = values_[parameter.id().value];
       const NodeId type = out_->type(value);
       Emit("stablehlo.tuple", {value}, {}, {n().Make(NodeKind::kTupleType, "", {}, {&type, 1})}, {},
-           {{kOperand, n().Make(NodeKind::kUnit)}});
+           {{kOperand, n().Bool(true)}});
       return absl::OkStatus();
     }
     values_[parameter.id().value] = values_[operand.id().value];
@@ -203,7 +203,7 @@ absl::Status Exporter::CloseFrame() {
   Values results;
   Attributes marks;
   if (frames_.back().unpack) {
-    if (root.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+    if (root.opcode() != Opcode::kTuple) marks = {{kWhole, n().Bool(true)}};
     if (Elements(root).empty() && root.shape().tuple_size() != 0) {
       // A tuple as a whole: its elements are taken out of it.
       const mlir::ValueId whole = Whole(root);
@@ -239,7 +239,7 @@ absl::Status Exporter::CloseFrame() {
     if (const std::string_view thread = closed.computation.execution_thread(); thread != "main") {
       discardable.push_back({"execution_thread", n().String(thread)});
     }
-    if (closed.uncalled && !options_.as_xla) discardable.push_back({kUncalled, n().Make(NodeKind::kUnit)});
+    if (closed.uncalled && !options_.as_xla) discardable.push_back({kUncalled, n().Bool(true)});
     frames_.push_back({});
     frames_.back().block = top_block_;
     Emit("func.func", {}, attributes, {}, {closed.region}, discardable);
@@ -422,7 +422,7 @@ mlir::ValueId Exporter::Whole(Instruction operand) {
   if (options_.as_xla) {
     marks = {{"xla_shape", n().String(ToString(operand.shape()))}};
   } else if (operand.opcode() != Opcode::kTuple) {
-    marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+    marks = {{kWhole, n().Bool(true)}};
   }
   const Values made = Emit("stablehlo.tuple", Elements(operand), {}, {TypeOf(operand.shape())}, {}, marks);
   // Not kept: it may be in a region.

@@ -90,7 +90,7 @@ class Exporter {
   absl::Status DefineAs(Instruction instruction, std::string_view name, const Values& operands,
                         const Attributes& attributes, const std::vector<mlir::NodeId>& types);
   // Adds attributes of hlokit that tell reading which get-tuple-elements there are.
-  void AddOmitted(Instruction instruction, Attributes* discardable) const;
+  void AddOmitted(Instruction instruction, Attributes* discardable);
   // Adds what HLO has beside the operation: the opcode, and attributes in HLO's text.
   void AddKept(Instruction instruction, absl::Span<const Attr> attrs, Attributes* discardable, bool opcode = true);
   // Returns true if reading gives the operand and the parameter of a branch that captures values as this one does.
