@@ -179,6 +179,9 @@ std::string UnsupportedWithMpi(const Flags& flags) {
   if (!flags.simulation.device.empty() && flags.simulation.sweep.empty()) {
     return "--mpi simulates no device, but spreads a --sweep";
   }
+  if (!flags.simulation.sweep.empty() && flags.input.json_diagnostics) {
+    return "--sweep with --mpi cannot be used with --diagnostics=json";
+  }
   return "";
 }
 
@@ -242,14 +245,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
           ReadModule(path.replace(place, kSweepPlaceholder.size(), value), flags, nullptr, &diagnostics);
       return one ? std::move(one->module) : nullptr;
     };
-    SweepModules(flags.simulation, read, true, &diagnostics);
+    SweepModules(flags.simulation, read, true, &diagnostics, session);
     return diagnostics.exit_code();
   }
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
   if (!flags.simulation.sweep.empty()) {
     const SweepPrograms copy = [&](const std::string&) { return std::make_unique<Module>(input->module->Clone()); };
-    SweepModules(flags.simulation, copy, false, &diagnostics);
+    SweepModules(flags.simulation, copy, false, &diagnostics, session);
     return diagnostics.exit_code();
   }
   if (!flags.simulation.device.empty()) {

@@ -21,6 +21,7 @@
 #include "parser/files/read_file.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
+#include "tools/cli/kept_messages.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/version.h"
@@ -34,7 +35,15 @@ std::string& ToolName() {
   return *name;
 }
 
-void PrintError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+std::string* kept_messages = nullptr;
+
+void PrintError(std::string_view text) {
+  if (kept_messages != nullptr) {
+    kept_messages->append(text);
+  } else {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+}
 
 // Returns the flag name of an argument, with `_` replaced by `-`.
 std::string NormalizeFlag(std::string argument) {
@@ -455,6 +464,9 @@ void DiagnosticReporter::ShowOutputError(const absl::Status& status, ExitCode co
 void DiagnosticReporter::AppendJson(std::string_view objects) {
   StrAppend(&json_, json_.empty() ? "" : ",\n", "  ", objects);
 }
+
+KeptMessages::KeptMessages(std::string* text) { kept_messages = text; }
+KeptMessages::~KeptMessages() { kept_messages = nullptr; }
 
 void DiagnosticReporter::Fail(ExitCode code) { exit_code_ = std::max(exit_code_, static_cast<int>(code)); }
 

@@ -194,10 +194,9 @@ int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnosti
 }
 
 void SweepModules(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                  cli::DiagnosticReporter* diagnostics) {
-  if (const std::optional<std::string> table = Sweep(flags, programs, family, diagnostics)) {
-    WriteText(flags.report, *table, diagnostics);
-  }
+                  cli::DiagnosticReporter* diagnostics, interp::MpiSession* session) {
+  const std::optional<std::string> table = Sweep(flags, programs, family, diagnostics, session);
+  if (table && (session == nullptr || session->rank() == 0)) WriteText(flags.report, *table, diagnostics);
 }
 
 void SimulateModule(const SimulationFlags& flags, const Module& original, cli::DiagnosticReporter* diagnostics) {

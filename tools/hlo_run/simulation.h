@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interp/distributed/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/variation_flags.h"
@@ -53,10 +54,10 @@ struct SimulationFlags {
 
 // Prints devices for --list-devices or --print-device. Returns the exit code.
 int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnostics);
-// Writes the table of --sweep; see sweep.h. Prints errors.
+// Writes the table of --sweep, in the first process of a session; see sweep.h. Prints errors.
 void SweepModules(const SimulationFlags& flags,
                   const std::function<std::unique_ptr<Module>(const std::string&)>& programs, bool family,
-                  cli::DiagnosticReporter* diagnostics);
+                  cli::DiagnosticReporter* diagnostics, interp::MpiSession* session);
 // Simulates and writes the report. Prints errors.
 void SimulateModule(const SimulationFlags& flags, const Module& module, cli::DiagnosticReporter* diagnostics);
 

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/device_selection.h"
@@ -17,6 +21,7 @@
 #include "ir/verify/verifier.h"
 #include "passes/rewrite/type_conversion.h"
 #include "tools/cli/device_flag.h"
+#include "tools/cli/kept_messages.h"
 #include "tools/hlo_run/device_options.h"
 
 namespace hlokit::run {
@@ -78,6 +83,111 @@ std::unique_ptr<Module> Prepare(const std::string& what, const std::string& valu
   return module;
 }
 
+bool Simulate(const SimulationFlags& flags, const std::string& what, const std::string& value,
+              const SweepPrograms& programs, bool family, cli::DiagnosticReporter* diagnostics, Row* row) {
+  SimulationFlags one = flags;
+  const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
+  if (module == nullptr) return false;
+  const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
+  if (!options || !CompileFor(one, *options, module.get(), diagnostics)) return false;
+  const tpu::KernelPlan plan(*module);
+  const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
+  const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);
+  *row = {value,
+          tpu::ToMicroseconds(simulation.step_seconds),
+          tpu::ToMicroseconds(simulation.device_seconds),
+          tpu::Share(simulation.core_busy, simulation.device_seconds),
+          memory.peak_bytes,
+          memory.fits(),
+          std::string(tpu::ToString(simulation.bound))};
+  return true;
+}
+
+// Simulates a value. Returns false after an error.
+using SimulateValue = std::function<bool(const std::string& value, Row* row)>;
+
+// What a process sends of a value, before the name of the bound and the messages.
+struct RowMessage {
+  int64_t index = 0;
+  double step_us = 0;
+  double device_us = 0;
+  double busy = 0;
+  int64_t peak_bytes = 0;
+  int32_t fits = 0;
+  int32_t exit_code = cli::kOk;
+  uint64_t bound_bytes = 0;
+  uint64_t text_bytes = 0;
+};
+
+// Simulates values from the queue of all processes, up to the first error of this one.
+std::string SimulateFromQueue(const SimulateValue& simulate, absl::Span<const std::string> values,
+                              interp::MpiSession* session, cli::DiagnosticReporter* diagnostics) {
+  std::string sent;
+  for (int64_t i = 0; diagnostics->exit_code() == cli::kOk;) {
+    i = session->NextItem();
+    if (i >= static_cast<int64_t>(values.size())) break;
+    Row row;
+    std::string text;
+    {
+      const cli::KeptMessages kept(&text);
+      if (!simulate(values[static_cast<size_t>(i)], &row)) diagnostics->Fail(cli::kRejected);
+    }
+    const RowMessage message = {i,
+                                row.step_us,
+                                row.device_us,
+                                row.busy,
+                                row.peak_bytes,
+                                row.fits ? 1 : 0,
+                                diagnostics->exit_code(),
+                                row.bound.size(),
+                                text.size()};
+    sent.append(reinterpret_cast<const char*>(&message), sizeof(message));
+    StrAppend(&sent, row.bound, text);
+  }
+  return sent;
+}
+
+// Sets rows of values. Prints messages up to the error of the first value that has one, in all processes alike. Returns
+// false after an error.
+bool SimulateInProcesses(const SimulateValue& simulate, absl::Span<const std::string> values,
+                         interp::MpiSession* session, cli::DiagnosticReporter* diagnostics, std::vector<Row>* rows) {
+  session->EndSetup();
+  const absl::StatusOr<std::vector<std::string>> all =
+      session->AllGatherBytes(SimulateFromQueue(simulate, values, session, diagnostics));
+  if (!all.ok()) {
+    diagnostics->ShowError("", std::string(all.status().message()), cli::kInternal);
+    return false;
+  }
+  std::vector<std::string> texts(values.size());
+  std::vector<int32_t> exit_codes(values.size(), cli::kOk);
+  for (std::string_view rest : *all) {
+    while (rest.size() >= sizeof(RowMessage)) {
+      RowMessage m;
+      std::memcpy(&m, rest.data(), sizeof(m));
+      rest.remove_prefix(sizeof(m));
+      const auto i = static_cast<size_t>(m.index);
+      if (i >= values.size() || m.bound_bytes > rest.size() || m.text_bytes > rest.size() - m.bound_bytes) break;
+      (*rows)[i] = {values[i],
+                    m.step_us,
+                    m.device_us,
+                    m.busy,
+                    m.peak_bytes,
+                    m.fits != 0,
+                    std::string(rest.substr(0, m.bound_bytes))};
+      texts[i] = rest.substr(m.bound_bytes, m.text_bytes);
+      exit_codes[i] = m.exit_code;
+      rest.remove_prefix(m.bound_bytes + m.text_bytes);
+    }
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::fwrite(texts[i].data(), 1, texts[i].size(), stderr);
+    if (exit_codes[i] == cli::kOk) continue;
+    diagnostics->Fail(static_cast<cli::ExitCode>(exit_codes[i]));
+    return false;
+  }
+  return true;
+}
+
 std::string Table(const std::string& what, const std::vector<Row>& rows) {
   std::string out;
   TextWriter writer(&out);
@@ -132,7 +242,7 @@ std::string Json(const std::string& what, const std::vector<Row>& rows) {
 }  // namespace
 
 std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                                 cli::DiagnosticReporter* diagnostics) {
+                                 cli::DiagnosticReporter* diagnostics, interp::MpiSession* session) {
   const size_t equal = flags.sweep.find('=');
   const std::string what = flags.sweep.substr(0, equal);
   if (equal == std::string::npos || equal == 0 || equal + 1 == flags.sweep.size()) {
@@ -151,23 +261,20 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
                            cli::kUsage);
     return std::nullopt;
   }
-  std::vector<Row> rows;
-  size_t at = equal + 1;
-  while (at <= flags.sweep.size()) {
-    const size_t comma = std::min(flags.sweep.find(',', at), flags.sweep.size());
-    const std::string value = flags.sweep.substr(at, comma - at);
-    at = comma + 1;
-    SimulationFlags one = flags;
-    const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
-    if (module == nullptr) return std::nullopt;
-    const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
-    if (!options || !CompileFor(one, *options, module.get(), diagnostics)) return std::nullopt;
-    const tpu::KernelPlan plan(*module);
-    const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
-    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);
-    rows.push_back({value, tpu::ToMicroseconds(simulation.step_seconds), tpu::ToMicroseconds(simulation.device_seconds),
-                    tpu::Share(simulation.core_busy, simulation.device_seconds), memory.peak_bytes, memory.fits(),
-                    std::string(tpu::ToString(simulation.bound))});
+  std::vector<std::string> values;
+  for (size_t at = equal + 1; at <= flags.sweep.size(); at += values.back().size() + 1) {
+    values.push_back(flags.sweep.substr(at, flags.sweep.find(',', at) - at));
+  }
+  const SimulateValue simulate = [&](const std::string& value, Row* row) {
+    return Simulate(flags, what, value, programs, family, diagnostics, row);
+  };
+  std::vector<Row> rows(values.size());
+  if (session != nullptr) {
+    if (!SimulateInProcesses(simulate, values, session, diagnostics, &rows)) return std::nullopt;
+  } else {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!simulate(values[i], &rows[i])) return std::nullopt;
+    }
   }
   return flags.json ? Json(what, rows) : Table(what, rows);
 }

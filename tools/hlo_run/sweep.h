@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "interp/distributed/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
@@ -23,8 +24,11 @@ using SweepPrograms = std::function<std::unique_ptr<Module>(const std::string& v
 
 // Returns the rows of --sweep, one simulation each, and a plot of their step times; as JSON if requested. `family`: the
 // programs differ. Prints errors.
+//
+// With a session the processes take the values of the sweep from a queue, and all return all rows. An error is that of
+// the first value that has one; `diagnostics`, which prints text, must have none before.
 std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                                 cli::DiagnosticReporter* diagnostics);
+                                 cli::DiagnosticReporter* diagnostics, interp::MpiSession* session = nullptr);
 
 }  // namespace hlokit::run
 
