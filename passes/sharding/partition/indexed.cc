@@ -23,6 +23,13 @@ std::optional<size_t> PositionOf(absl::Span<const int64_t> dims, int64_t dim) {
   return static_cast<size_t>(found - dims.begin());
 }
 
+// Returns true if some dimension of the array has the factor.
+bool IsListed(const ArrayFactors& array, size_t factor) {
+  return std::any_of(array.begin(), array.end(), [&](const std::vector<int32_t>& dim) {
+    return std::find(dim.begin(), dim.end(), static_cast<int32_t>(factor)) != dim.end();
+  });
+}
+
 // The factor of a dimension that has one.
 size_t FactorOf(const ShardingRule& rule, int64_t operand, int64_t dim) {
   return ToSize(rule.operands[ToSize(operand)][ToSize(dim)][0]);
@@ -133,6 +140,11 @@ void ComputationPartitioner::DivideGather(Instruction i, DividedOp* op) {
   const GatherDims dims = GatherDims::Of(i);
   for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
     const size_t f = FactorOf(*op->rule, 0, d);
+    // A dimension of size one that the result has not: the part of one device is for all.
+    if (IsListed(dims.collapsed_slice_dims, d) && dims.slice_sizes[ToSize(d)] == i.operand(0).shape().dim(d)) {
+      const bool batch = IsListed(op->rule->operands[1], f);
+      op->divisible[f] = op->divisible[f] && batch;
+    }
     // A slice of more than one element may lie in two parts.
     if (op->rule->factors[f].kind != FactorKind::kLookedUp || dims.slice_sizes[ToSize(d)] != 1) continue;
     if (IsListed(dims.start_index_map, d)) op->divisible[f] = op->combined[f] = true;
