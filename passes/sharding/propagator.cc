@@ -502,6 +502,11 @@ void Propagator::WriteShardings() {
       const LeafTilings &now = state_[id.value], &before = original_[id.value];
       if (now.empty() && before.empty()) continue;
       if (SameLeaves(now, before) && SameMetadata(now, before)) continue;
+      // An empty tuple within a tuple is a leaf of the sharding, and has no array here.
+      if (i.shape().IsTuple() && i.shape().tuple_size() > 0 &&
+          static_cast<int64_t>(now.size()) != i.shape().leaf_count()) {
+        continue;
+      }
       ++(before.empty() ? counts_.added : counts_.changed);
       if (now.empty()) {
         module_.RemoveAttr(id, Attr::kSharding);
