@@ -175,6 +175,7 @@ std::string UnsupportedWithMpi(const Flags& flags) {
   if (!flags.host_io.empty()) return "--mpi cannot be used with --host-io";
   if (!flags.dump_snapshot.empty()) return "--mpi cannot be used with --dump-snapshot";
   if (!flags.bisect_passes.empty()) return "--mpi cannot be used with --bisect-passes";
+  if (flags.isolate || !flags.replay.empty()) return "--mpi cannot be used with --isolate and --replay";
   if (!flags.simulation.device.empty() && flags.simulation.sweep.empty()) {
     return "--mpi simulates no device, but spreads a --sweep";
   }
@@ -202,6 +203,10 @@ std::string ChooseDevicesOfProcesses(const Module& module, int processes, bool g
 void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOptions& options,
              const std::vector<Literal>& arguments, cli::DiagnosticReporter* diagnostics) {
   const IsolatedModule own = {*input.module, *input.part.source};
+  if (options.num_replicas * options.num_partitions != 1 && !(flags.isolate_passes.empty() && flags.compare.empty())) {
+    diagnostics->ShowError("--isolate", "values of two modules are compared on one device", cli::kUsage);
+    return;
+  }
   if (!flags.isolate_passes.empty()) {
     std::unique_ptr<Module> after;
     if (!ApplyIsolatePasses(flags, *input.module, &after, diagnostics)) return;

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "interp/distributed/mpi_session.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/cache_flag.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/memory_flag.h"
+#include "tools/cli/mpi_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/print_flags.h"
@@ -62,7 +64,7 @@ Examples:
   ir-dump --test-case=a.case --test-case=b.case --test-summary
                                             the same for many, with counts by family)";
 
-int Run(int argc, char** argv) {
+int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   CLI::App app("trace ops and programs as PyTorch/XLA does and dump their IR at any stage", "ir-dump");
   std::string op, program, args_path, expect_path, output = "-";
   std::string emit_list;
@@ -138,6 +140,14 @@ int Run(int argc, char** argv) {
   app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
       ->type_name("PIPELINE")
       ->capture_default_str();
+  bool mpi = false;
+  double mpi_timeout = 30;
+  app.add_flag(
+      "--mpi", mpi,
+      "train a model as the processes of mpirun or srun, each on its shard of the batch; the first one prints");
+  cli::AddNumber(&app, "--mpi-timeout", &mpi_timeout, "seconds after which a silent process counts as dead", 0.1,
+                 86400.0)
+      ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
   app.add_flag("--list-ops", list_ops, "print the schemas of the ops and exit");
   app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
@@ -199,6 +209,21 @@ int Run(int argc, char** argv) {
   }
   if (!cache.empty()) options.persistent_cache.location = cache;
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
+
+  if (processes != nullptr) {
+    const int64_t devices = model.devices * processes->size();
+    if (model.config.name.empty() || model.step != "train" || profile.wanted() || profile.port >= 0) {
+      return cli::UsageError("ir-dump", "--mpi requires --model and --step=train, without a profile");
+    }
+    if (model.config.batch % devices != 0) {
+      return cli::UsageError("ir-dump", StrCat("--mpi: a batch of ", model.config.batch, " is not divisible by ",
+                                               devices, " devices, those of all processes"));
+    }
+    options.client.evaluator.world = processes;
+    options.replicas = devices;
+    if (processes->rank() != 0) output = "/dev/null";
+    processes->EndSetup();
+  }
 
   cli::DiagnosticReporter diagnostics(input);
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
@@ -334,6 +359,15 @@ int Run(int argc, char** argv) {
     diagnostics.ShowOutputError(status);
   }
   return diagnostics.exit_code();
+}
+
+int Run(int argc, char** argv) {
+  interp::MpiSessionOptions options;
+  options.tool = "ir-dump";
+  if (!cli::WantsMpi(argc, argv, &options.timeout_seconds)) return RunProcess(argc, argv, nullptr);
+  absl::StatusOr<std::unique_ptr<interp::MpiSession>> started = interp::MpiSession::Start(options);
+  if (!started.ok()) return cli::UsageError("ir-dump", StrCat("--mpi: ", std::string(started.status().message())));
+  return (*started)->End(RunProcess(argc, argv, started->get()));
 }
 
 }  // namespace

@@ -46,8 +46,9 @@ void Builder::Place(InstructionId id) {
 
 InstructionId Builder::Insert(std::string_view name, Opcode opcode, Shape shape, Operands operands,
                               absl::Span<const AttrValue> attrs, uint32_t payload) {
-  const StringId unique = module_->UniqueInstructionName(name.empty() ? ToString(opcode) : name);
-  const InstructionId id = module_->AddInstruction(computation_, opcode, shape, unique, operands, attrs, payload);
+  if (name.empty()) name = ToString(opcode);
+  const StringId id_name = base_names_ ? context().strings.Intern(name) : module_->UniqueInstructionName(name);
+  const InstructionId id = module_->AddInstruction(computation_, opcode, shape, id_name, operands, attrs, payload);
   if (metadata_.valid()) module_->SetMetadata(id, metadata_);
   Place(id);
   return id;

@@ -70,6 +70,12 @@ class Builder {
   // ---- names, metadata ----
   // Sets the base name of the next instruction; the default is the opcode.
   Builder& WithName(std::string_view base);
+  // Gives subsequent instructions their base names as they are. The caller makes names unique (Module::SetName,
+  // ForgetUniqueNames) when all are added.
+  Builder& WithBaseNames() {
+    base_names_ = true;
+    return *this;
+  }
   // Sets the metadata of subsequent instructions. Returns the previous one. MetadataScope sets it for a block.
   MetadataId SetMetadata(MetadataId metadata) {
     const MetadataId previous = metadata_;
@@ -212,6 +218,7 @@ class Builder {
   std::string next_name_;
   MetadataId metadata_;
   std::vector<InstructionId>* added_ = nullptr;
+  bool base_names_ = false;
 };
 
 // Sets the metadata of a builder during its lifetime.

@@ -533,6 +533,11 @@ NameUniquer& Module::ComputationNames() {
   return *computation_names_;
 }
 
+void Module::ForgetUniqueNames() {
+  instruction_names_.reset();
+  computation_names_.reset();
+}
+
 StringId Module::UniqueInstructionName(std::string_view base) { return InstructionNames().GetUniqueName(base); }
 StringId Module::UniqueInstructionName(StringId base) { return InstructionNames().GetUniqueName(base); }
 StringId Module::UniqueComputationName(std::string_view base) { return ComputationNames().GetUniqueName(base); }

@@ -302,6 +302,9 @@ class Module {
   StringId UniqueComputationName(std::string_view base);
   StringId UniqueComputationName(StringId base);
 
+  // To be called after names were set that did not come from these functions.
+  void ForgetUniqueNames();
+
   // Returns the payload of a list-valued attribute.
   uint32_t ListPayload(absl::Span<const int64_t> list) { return context_->lists.Intern(list).value; }
 

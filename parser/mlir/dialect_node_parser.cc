@@ -11,10 +11,16 @@ namespace hlokit::mlir {
 namespace {
 
 // Returns the parameters of a quantized type with its numbers as they are printed, so that equal types have equal
-// texts.
+// texts. Comments and line ends are left out.
 std::string WithPrintedFloats(std::string_view text) {
   std::string out;
+  bool quoted = false;
   for (size_t i = 0; i < text.size();) {
+    quoted = quoted != (text[i] == '"');
+    if (!quoted && text.substr(i).starts_with("//")) {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
     const bool starts = (text[i] >= '0' && text[i] <= '9') && (out.empty() || (out.back() != 'i' && out.back() != 'f'));
     size_t end = i;
     while (starts && end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;

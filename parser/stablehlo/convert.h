@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StableHLO -> HLO, as XLA's converter makes it. The entry computation is `@main`, or another function that the caller
-// names; functions that cannot be reached from it are not converted. A type, attribute or operation that HLO has no place for is a diagnostic that names it.
+// names; functions that cannot be reached from it are not converted. A type, attribute or operation that HLO has no
+// place for is a diagnostic that names it.
 #ifndef HLOKIT_PARSER_STABLEHLO_CONVERT_H_
 #define HLOKIT_PARSER_STABLEHLO_CONVERT_H_
 

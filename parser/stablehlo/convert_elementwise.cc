@@ -137,7 +137,7 @@ absl::Status Converter::ConvertSelect(const Op& op) {
   std::vector<InstructionId> inputs = operands(op);
   absl::StatusOr<Shape> shape = ResultShape(op);
   if (!shape.ok()) return shape.status();
-  if (shape_of(inputs[0]).IsScalar() && !shape->IsScalar()) {
+  if (shape_of(inputs[0]).IsScalar() && !shape->IsScalar() && KeptOpcode(op) != Opcode::kSelect) {
     inputs[0] = b().MakeSplat(shapes().WithElementType(*shape, ElementType::kPred), inputs[0]);
   }
   return Emit(op, Opcode::kSelect, inputs);

@@ -26,7 +26,7 @@ absl::Status Converter::ConvertHeader() {
     }
     AddModuleFrontend(kMlirModuleAttributes, TextOf(kept));
   }
-  SetEntryLayout(program_.op(functions_.at("main")));
+  SetEntryLayout(program_.op(main_));
   return absl::OkStatus();
 }
 
@@ -143,17 +143,22 @@ absl::Status Converter::ResultAttributes(const Op& function) {
 // Names as XLA gives them: the last part of the name of the location, or the opcode, and a number that is unique for
 // it.
 void Converter::NameInstructions() {
-  absl::flat_hash_map<std::string, int64_t> counts;
+  StringPool& strings = context().strings;
   const auto base_of = [](std::string_view name) {
     const size_t dot = name.rfind('.');
     const bool numbered = dot != std::string_view::npos && dot + 1 < name.size() &&
                           name.find_first_not_of("0123456789", dot + 1) == std::string_view::npos;
-    return std::string(numbered ? name.substr(0, dot) : name);
+    return numbered ? name.substr(0, dot) : name;
   };
-  const auto numbered = [&](const std::string& base) {
-    return context().strings.Intern(StrCat(base, ".", ++counts[base]));
+  std::vector<int64_t> counts;  // by StringId of the base
+  std::string text;
+  const auto numbered = [&](StringId base) {
+    if (base.value >= counts.size()) counts.resize(std::max<size_t>(base.value + 1, counts.size() * 2), 0);
+    text.assign(context().str(base));
+    StrAppend(&text, ".", ++counts[base.value]);
+    return strings.Intern(text);
   };
-  absl::flat_hash_map<uint32_t, std::string> functions;  // names of functions, by computation
+  absl::flat_hash_map<uint32_t, std::string_view> functions;  // names of functions, by computation
   for (const auto& [name, id] : functions_) {
     if (const auto found = computations_.find(id.value); found != computations_.end()) {
       functions.emplace(found->second.value, name);
@@ -161,21 +166,39 @@ void Converter::NameInstructions() {
   }
   for (Computation computation : module_->computations()) {
     const auto found = functions.find(computation.id().value);
-    module_->SetName(computation.id(),
-                     numbered(found == functions.end() ? base_of(computation.name()) : found->second));
+    const std::string base(found == functions.end() ? base_of(computation.name()) : found->second);
+    module_->SetName(computation.id(), numbered(strings.Intern(base)));
   }
   counts.clear();
+  strings.Reserve(strings.size() + module_->instruction_count());
+  // Bases by the names that instructions have so far, and by metadata; invalid: not known yet.
+  std::vector<StringId> by_name, by_metadata;
+  const auto slot = [](std::vector<StringId>* list, uint32_t i) -> StringId& {
+    if (i >= list->size()) list->resize(std::max<size_t>(i + 1, list->size() * 2));
+    return (*list)[i];
+  };
+  const StringId none = strings.Intern("");
   for (Computation computation : module_->computations()) {
     for (Instruction instruction : computation.instructions()) {
-      std::string base;
-      if (instruction.opcode() != Opcode::kParameter && instruction.record().metadata.valid()) {
-        const Metadata metadata = context().metadata[instruction.record().metadata];
-        if (metadata.op_name.valid()) base = CleanName(context().str(metadata.op_name));
+      const InstructionRecord& record = instruction.record();
+      StringId base = none;
+      if (record.opcode != Opcode::kParameter && record.metadata.valid()) {
+        StringId& known = slot(&by_metadata, record.metadata.value);
+        if (!known.valid()) {
+          const StringId op_name = context().metadata[record.metadata].op_name;
+          known = op_name.valid() ? strings.Intern(CleanName(context().str(op_name))) : none;
+        }
+        base = known;
       }
-      if (base.empty()) base = base_of(instruction.name());
+      if (base == none) {
+        StringId& known = slot(&by_name, record.name.value);
+        if (!known.valid()) known = strings.Intern(std::string(base_of(context().str(record.name))));
+        base = known;
+      }
       module_->SetName(instruction.id(), numbered(base));
     }
   }
+  module_->ForgetUniqueNames();
 }
 
 std::string Converter::CleanName(std::string_view text) {

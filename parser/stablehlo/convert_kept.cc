@@ -63,10 +63,15 @@ Opcode Converter::KeptOpcode(const Op& op) const {
 void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
   const NodeId dictionary = Attribute(op, kAttributes);
   if (!dictionary.valid() || nodes().kind(dictionary) != NodeKind::kDictionary) return;
-  static constexpr Attr kReadable[] = {Attr::kFusionKind,           Attr::kOutputToOperandAliasing,
-                                       Attr::kResultAccuracy,       Attr::kReplicaGroups,
-                                       Attr::kCompareType,          Attr::kSourceTargetPairs,
-                                       Attr::kAsyncExecutionThread, Attr::kCrossProgramPrefetchIndex};
+  static constexpr Attr kReadable[] = {Attr::kFusionKind,
+                                       Attr::kOutputToOperandAliasing,
+                                       Attr::kResultAccuracy,
+                                       Attr::kReplicaGroups,
+                                       Attr::kCompareType,
+                                       Attr::kSourceTargetPairs,
+                                       Attr::kConvolutionKind,
+                                       Attr::kAsyncExecutionThread,
+                                       Attr::kCrossProgramPrefetchIndex};
   for (Attr attr : kReadable) {
     const NodeId value = nodes().Entry(dictionary, ToString(attr));
     if (!value.valid() || nodes().kind(value) != NodeKind::kString) continue;

@@ -29,7 +29,10 @@ absl::Status Converter::ConvertBroadcastInDim(const Op& op) {
     return Error(op, StrCat("broadcast_dimensions size (", dimensions->size(), ") does not match operand rank (",
                             from.IsArray() ? from.rank() : 0, ")"));
   }
-  // HLO's dimensions ascend: others are transposed first.
+  if (KeptOpcode(op) == Opcode::kBroadcast) {
+    return Emit(op, Opcode::kBroadcast, {input}, {List(Attr::kDimensions, *dimensions)});
+  }
+  // XLA has them ascend: others are transposed first.
   if (!std::is_sorted(dimensions->begin(), dimensions->end())) {
     Ints order(dimensions->size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);

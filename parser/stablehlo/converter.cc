@@ -33,7 +33,8 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
       sink_(sink),
       module_(context == nullptr ? std::make_unique<Module>() : std::make_unique<Module>(std::move(context))),
       values_(program.values.size()),
-      used_(program.values.size(), 0) {
+      used_(program.values.size(), 0),
+      conversion_of_(program.operations.size(), 0) {
   for (const Op& op : program.operations) {
     const bool rng = program.nodes.str(op.name) == "stablehlo.rng";
     const absl::Span<const mlir::ValueId> operands = program.operands_of(op);
@@ -442,10 +443,20 @@ absl::Status Converter::PrepareOperands(const Op& op) {
 
 absl::Status Converter::Step() {
   if (!frame().op.valid()) return CloseFrame();
-  const Op& op = program_.op(frame().op);
+  const mlir::OperationId id = frame().op;
+  const Op& op = program_.op(id);
+  const mlir::OperationId key = op.same_as.valid() ? op.same_as : id;
+  if (const uint32_t known = conversion_of_[key.value]; known != 0) {
+    metadata_ = op.location.valid() || !options_.as_xla ? MetadataOf(op.location) : MetadataOfPlace(op);
+    if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
+    if (RepeatConversion(op, conversions_[known - 1])) {
+      frame().op = op.next;
+      return absl::OkStatus();
+    }
+  }
   if (absl::Status status = CheckCounts(op); !status.ok()) return status;
   if (IsConvertible(op) && frame().computations.size() < op.region_count &&
-      nodes().str(op.name) != "stablehlo.composite") {
+      nodes().str(op.name) != "stablehlo.composite" && !IsInlined(nodes().str(op.name))) {
     if (static_cast<int64_t>(frames_.size()) > 1 << 16) return Error(op, "is nested too deeply");
     return OpenRegion(op, frame().computations.size());
   }
@@ -470,8 +481,13 @@ absl::Status Converter::Step() {
   }
   metadata_ = op.location.valid() || !options_.as_xla ? MetadataOf(op.location) : MetadataOfPlace(op);
   if (absl::Status status = PrepareOperands(op); !status.ok()) return status;
+  const InstructionId first(static_cast<uint32_t>(module_->instruction_id_bound()));
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
-  frame().op = op.next;
+  // An operation whose region is inlined continues there.
+  if (frame().op == id) {
+    if (IsRepeatable(op)) RecordConversion(op, key, first);
+    frame().op = op.next;
+  }
   frame().computations.clear();
   return absl::OkStatus();
 }

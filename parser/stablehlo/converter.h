@@ -65,7 +65,8 @@ class Converter {
     std::vector<std::vector<mlir::ValueId>> captures;            // by regions of `op`; one list for a whole loop
     std::vector<InstructionId> extra_results;                    // of a loop: values from outside
     std::vector<std::pair<mlir::ValueId, InstructionId>> saved;  // values to restore at the end
-    bool is_body = true;                                         // of a loop: returns the state
+    bool is_body = true;                          // of a loop: returns the state
+    std::vector<mlir::OperationId> inlined = {};  // operations whose regions are being converted in place
   };
 
   // ---- check.cc ----
@@ -102,6 +103,7 @@ class Converter {
   Builder b() {
     Builder builder(&module(), frame().computation);
     builder.SetMetadata(metadata_);
+    builder.WithBaseNames();
     return builder;
   }
   Module& module() { return *module_; }
@@ -109,6 +111,23 @@ class Converter {
   ShapeTable& shapes() { return module_->context().shapes; }
   const mlir::NodeTable& nodes() const { return program_.nodes; }
   mlir::NodeTable& mutable_nodes() { return const_cast<mlir::NodeTable&>(program_.nodes); }
+
+  // ---- repeated_conversion.cc ----
+  // How the instructions of an operation came from its operands. An operation with equal attributes and types, whose
+  // operands have the same shapes, becomes clones of them.
+  struct Conversion {
+    InstructionId first;  // the instructions: this one and those after it
+    uint32_t count = 0;
+    uint32_t operand_begin = 0, operand_count = 0;  // in conversion_operands_, operands of the operation
+    uint32_t source_begin = 0;                      // in conversion_sources_, operands of the instructions
+    uint32_t attr_begin = 0;                        // in conversion_attrs_, the number of each instruction's
+    int32_t result = 0;                             // as a source
+  };
+  // Returns true for operations that become instructions of this computation by attributes and types alone.
+  static bool IsRepeatable(const Op& op);
+  void RecordConversion(const Op& op, mlir::OperationId key, InstructionId first);
+  // Returns false, and adds nothing, if the operation is not as the one recorded.
+  bool RepeatConversion(const Op& op, const Conversion& recorded);
 
   // ---- values ----
   InstructionId operand(const Op& op, size_t i) const { return values_[program_.operands_of(op)[i].value]; }
@@ -236,6 +255,13 @@ class Converter {
   absl::Status ConvertNothing(const Op& op);
   absl::Status ConvertShardingConstraint(const Op& op);
   absl::Status ConvertReturn(const Op& op);
+  // ---- convert_sdy.cc ----
+  // Operations whose regions become part of the computation.
+  static bool IsInlined(std::string_view name);
+  absl::StatusOr<std::vector<std::string>> ShardingsOf(const Op& op, std::string_view name, bool manual);
+  absl::Status ConvertInlined(const Op& op);
+  absl::Status ConvertInlinedReturn(const Op& op);
+  absl::Status ConvertResharding(const Op& op);
   absl::Status ConvertCall(const Op& op);
   absl::Status ConvertComposite(const Op& op);
   absl::Status ConvertConstant(const Op& op);
@@ -365,6 +391,13 @@ class Converter {
   int64_t device_budget_ = 1 << 24;                         // of devices that shardings list one by one
   int64_t regions_ = 0;                                     // named so far
   std::vector<Shape> known_shapes_;                         // by mlir::NodeId of the type
+  // ---- repeated_conversion.cc ----
+  std::vector<uint32_t> conversion_of_;  // by mlir::OperationId: 1 + the place in conversions_, or 0
+  std::vector<Conversion> conversions_;
+  std::vector<InstructionId> conversion_operands_;
+  std::vector<int32_t> conversion_sources_;  // operands from 0 on, or -1 - the number of an instruction of its own
+  std::vector<std::pair<uint32_t, uint16_t>> conversion_attrs_;
+  std::vector<InstructionId> repeated_operands_;
   // ---- check.cc ----
   std::vector<uint8_t> static_types_;  // by mlir::NodeId of the type; 2: not known yet
   // Of values and operations, the numbers of those before each that are not static, and of values that are arrays.

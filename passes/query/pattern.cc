@@ -215,9 +215,15 @@ bool Pattern::Matches(Instruction instruction, Match* match) const {
   match->root = instruction;
   match->variables.assign(variables_.size(), Instruction());
   std::vector<std::pair<uint32_t, Instruction>> left = {{root_, instruction}};
-  while (!left.empty()) {
-    const auto [number, at] = left.back();
-    left.pop_back();
+  // The other order of the operands of a commutative instruction: what was left, and the variables, before them.
+  struct Alternative {
+    std::vector<std::pair<uint32_t, Instruction>> left;
+    std::vector<Instruction> variables;
+  };
+  std::vector<Alternative> alternatives;
+  int tried = 1;
+  // Adds what the operands have to match; false if the instruction does not match the node.
+  const auto visit = [&](uint32_t number, Instruction at) {
     const Node& node = nodes_[number];
     if (node.variable >= 0) {
       Instruction& bound = match->variables[static_cast<size_t>(node.variable)];
@@ -226,21 +232,38 @@ bool Pattern::Matches(Instruction instruction, Match* match) const {
     }
     switch (node.kind) {
       case Node::Kind::kAny:
-        break;
+        return true;
       case Node::Kind::kNumber: {
         const std::optional<Splat> splat = SplatOf(at);
-        if (!splat || !splat->Is(node.number)) return false;
-        break;
+        return splat.has_value() && splat->Is(node.number);
       }
-      case Node::Kind::kOpcode: {
-        if (!is_opcode(node, at.opcode())) return false;
-        if (!node.has_operands) break;
-        const auto count = static_cast<uint32_t>(at.operand_count());
-        if (count < node.count || (count > node.count && !node.more_operands)) return false;
-        for (uint32_t k = node.count; k-- > 0;) left.emplace_back(operand(node, k), at.operand(k));
+      case Node::Kind::kOpcode:
         break;
+    }
+    if (!is_opcode(node, at.opcode())) return false;
+    if (!node.has_operands) return true;
+    const auto count = static_cast<uint32_t>(at.operand_count());
+    if (count < node.count || (count > node.count && !node.more_operands)) return false;
+    const bool two_orders = HasTrait(at.opcode(), kCommutative) && count == 2 && node.count > 0 &&
+                            at.operand(0) != at.operand(1) && tried < kMaxOrders;
+    if (two_orders) {
+      ++tried;
+      alternatives.push_back({left, match->variables});
+      for (uint32_t k = node.count; k-- > 0;) {
+        alternatives.back().left.emplace_back(operand(node, k), at.operand(1 - static_cast<int64_t>(k)));
       }
     }
+    for (uint32_t k = node.count; k-- > 0;) left.emplace_back(operand(node, k), at.operand(k));
+    return true;
+  };
+  while (!left.empty()) {
+    const auto [number, at] = left.back();
+    left.pop_back();
+    if (visit(number, at)) continue;
+    if (alternatives.empty()) return false;
+    left = std::move(alternatives.back().left);
+    match->variables = std::move(alternatives.back().variables);
+    alternatives.pop_back();
   }
   return true;
 }

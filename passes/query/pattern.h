@@ -7,6 +7,8 @@
 //   reduce(%x, 0)                       a number: a constant whose elements are all equal to it, or a broadcast of one
 //   %d = dot(_, %y)                     a name for a match; `_` is any instruction
 //   concatenate(%x, ...)                any further operands
+//
+// Operands of a commutative opcode match in either order, that of the pattern first.
 #ifndef HLOKIT_PASSES_QUERY_PATTERN_H_
 #define HLOKIT_PASSES_QUERY_PATTERN_H_
 
@@ -31,6 +33,8 @@ struct Match {
 class Pattern {
  public:
   static constexpr size_t kMaxNodes = 1000;
+  // Orders of commutative operands that are tried at one instruction; then only that of the pattern.
+  static constexpr int kMaxOrders = 4096;
 
   struct Node {
     enum class Kind : uint8_t { kAny, kOpcode, kNumber } kind = Kind::kAny;
@@ -51,7 +55,8 @@ class Pattern {
   // Returns the number of the variable, or -1.
   int Find(std::string_view variable) const;
 
-  // Returns true if the pattern matches at the instruction; then sets `match`. Linear in the pattern.
+  // Returns true if the pattern matches at the instruction; then sets `match`. Linear in the pattern
+  // times the orders of operands that are tried.
   bool Matches(Instruction instruction, Match* match) const;
 
   // ---- the tree, for builders of instructions ----

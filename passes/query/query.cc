@@ -8,6 +8,12 @@
 
 namespace hlokit::query {
 
+absl::Status QueryError(const DiagnosticSink& sink, std::string name, std::string text) {
+  std::string message = RenderText(sink, SourceBuffer(std::move(name), std::move(text)));
+  while (message.ends_with('\n')) message.pop_back();
+  return absl::InvalidArgumentError(message);
+}
+
 absl::StatusOr<Query> Query::Of(const PassOptions& options, const PassContext& context) {
   return Parse(std::string(options.String("match")), std::string(options.String("where")), context.compile_regex);
 }
@@ -30,7 +36,7 @@ absl::StatusOr<Query> Query::Parse(const std::string& match, const std::string& 
   std::string_view wrong;
   std::optional<Query> query = Parse(match, where, regex, &sink, &wrong);
   if (query) return *std::move(query);
-  return sink.ToStatus(SourceBuffer(std::string(wrong), wrong == kMatch ? match : where));
+  return QueryError(sink, std::string(wrong), wrong == kMatch ? match : where);
 }
 
 std::vector<Match> Query::Find(const Module& module) const {

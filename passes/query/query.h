@@ -16,6 +16,10 @@
 
 namespace hlokit::query {
 
+// Returns the errors of a query as a status: with the line, a caret and the hint, as RenderText. `name`: of the option
+// that has the text.
+absl::Status QueryError(const DiagnosticSink& sink, std::string name, std::string text);
+
 // Thread-safe.
 struct Query {
   Pattern pattern;
@@ -27,7 +31,7 @@ struct Query {
   // then kMatch or kWhere, the text that they are in.
   static std::optional<Query> Parse(const std::string& match, const std::string& where, const RegexCompiler& regex,
                                     DiagnosticSink* sink, std::string_view* wrong);
-  // The same with the errors as a status, which begins with "match:1:5: error:" or "where:".
+  // The same with the errors as a status, QueryError, which begins with "match:1:5: error:" or "where:".
   static absl::StatusOr<Query> Parse(const std::string& match, const std::string& where, const RegexCompiler& regex);
   // Parses the options. Errors begin as above.
   static absl::StatusOr<Query> Of(const PassOptions& options, const PassContext& context);

@@ -24,7 +24,7 @@ namespace {
 absl::StatusOr<Pattern> ParseReplacement(const std::string& text, const Pattern& pattern) {
   DiagnosticSink sink;
   std::optional<Pattern> with = Pattern::Parse(text, &sink);
-  if (!with) return sink.ToStatus(SourceBuffer("with", text));
+  if (!with) return QueryError(sink, "with", text);
   for (const std::string& name : with->variables()) {
     if (pattern.Find(name) >= 0) continue;
     const std::vector<std::string_view> known(pattern.variables().begin(), pattern.variables().end());

@@ -6,6 +6,7 @@
 # the test file, %S its directory, %t a private scratch path. `REQUIRES: hlo-run` skips a test if that tool is not
 # built.
 import os
+import shutil
 
 import lit.formats
 
@@ -22,3 +23,9 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
 
 if os.path.isdir(config.hlokit_tools):
     config.available_features.update(os.listdir(config.hlokit_tools))
+
+# %mpirun starts processes, where the tools were built with MPI.
+if shutil.which("mpirun") and os.path.exists(os.path.join(config.hlokit_tools, "../lib/hlokit/libhlokit_mpi.so")):
+    config.available_features.add("mpi")
+root = " --allow-run-as-root" if os.geteuid() == 0 else ""
+config.substitutions.append(("%mpirun", f"mpirun -q{root} --oversubscribe"))

@@ -74,7 +74,14 @@ def modules(paths):
                 yield file, text
 
 
-def devices_of(text, fallback):
+def devices_of(file, text, fallback):
+    """Returns flags for the devices, and their number; a number of 0 for a module that has no values."""
+    facts = os.path.splitext(file)[0] + ".facts"
+    if os.path.exists(facts):
+        with open(facts) as stream:
+            lines = stream.read()
+        count = int(re.search(r"^partitions: (\d+)", lines, re.M)[1]) if "values: yes" in lines else 0
+        return [f"--partitions={count}"], count
     flags = []
     for flag, key in (("--replicas", "replica_count"), ("--partitions", "num_partitions")):
         found = re.search(key + r"=(\d+)", text.split("\n")[0])
@@ -102,8 +109,8 @@ def check_values(options):
     for file, text in modules(options.paths):
         if time.time() > end:
             break
-        flags, count = devices_of(text, options.devices)
-        if count > 64:
+        flags, count = devices_of(file, text, options.devices)
+        if count == 0 or count > 64:
             continue
         command = [options.hlo_run, file, "--seed=1", "--no-progress", "--max-seconds=20"] + flags
         code, out, error = run(command)
@@ -179,6 +186,10 @@ def check_kills(options, folder):
         longest = max(longest, took)
         text = error.decode(errors="replace")
         left = [pid for pid in ranks if is_running(pid)]
+        for _ in range(20):  # a process may still be ending
+            if left:
+                time.sleep(0.1)
+                left = [pid for pid in left if is_running(pid)]
         if running.returncode != 0 and ("has ended unexpectedly" in text or "signal 9" in text) and not left:
             good += 1
         else:

@@ -7,7 +7,7 @@
 BIN contains hlo-translate, hlo-inspect and hlo-opt. DIR/index.tsv lists the pairs, DIR/to-hlo and DIR/to-stablehlo have them. By
 state: of `full` and `closed` the fingerprints without annotations must be equal to those of the recorded module, of
 `checks` FileCheck must find its lines, and `rejected` must be rejected. The other way, `full` must print as the recorded
-text does when it is read and printed again. Prints a line for each direction and state; exits with 1 if one is below its
+text does when it is read and printed again (in part where that is incomplete). Prints a line for each direction and state; exits with 1 if one is below its
 minimum (`--minimum=to-hlo/full:50`).
 """
 import argparse
@@ -30,6 +30,32 @@ NOT_VERIFIED = {
     "mhlo_to_hlo.export__custom_call__19",
     "mhlo_to_hlo.export__tuple__2",
     "mhlo_to_hlo.export__while__2",
+}
+
+# Pairs that differ, and why. Those that do not pass and have no reason here are shown as such in --fails.
+NUMBERS = "the lines hold numbers of XLA's printer, which skips some"
+SCHEDULE = "custom_call with a schedule is mhlo.custom_call, which is not written"
+ASYNC_SHAPE = "the verifier rejects the shape of the start, which XLA took before it was fixed"
+REASONS = {
+    "stablehlo__reduce_scatter__4": "an unused constant of main is kept, as in XLA's other tests",
+    "mhlo_to_hlo.export__rng": "the constant sizes are kept, as in stablehlo__rng, of which the whole module is known",
+    "mhlo_to_hlo.export-with-layouts__module": "sparse tensors are rejected; XLA takes them as dense ones",
+    "mhlo_to_hlo.opaque_elements_attr__module": "an elided constant is HLO's constant({...})",
+    "stablehlo__create_token__2": NUMBERS,
+    "mhlo_to_hlo.export__sort": NUMBERS,
+    "mhlo_to_hlo.sharding__rng_bit_generator__2": NUMBERS,
+    "mhlo_to_hlo.sharding__create_token": NUMBERS,
+    "mhlo_to_hlo.sharding__add__3": NUMBERS,
+    "mhlo_to_hlo.if__if": "constants of branches have metadata: the lines want a brace only after them",
+    "mhlo_to_hlo.input_output_aliasing__add": "a comment of an older printer of XLA",
+    "mhlo_to_hlo.layouts_and_names__infeed__2": "the layout of a tuple is that of its elements",
+    "mhlo_to_hlo.module_attributes__type_extensions": "fields of the protocol buffer that modules do not have",
+    "mhlo_to_hlo.module_attributes__custom_call": "fields of the protocol buffer that modules do not have",
+    "import_async__all_gather_done": ASYNC_SHAPE,
+    "import_async__collective_permute_done": ASYNC_SHAPE,
+    "import_async__all_reduce_done__2": ASYNC_SHAPE,
+    "import_emit_stablehlo__custom_call__2": SCHEDULE,
+    "import_emit_stablehlo__custom_call__3": SCHEDULE,
 }
 
 
@@ -115,7 +141,8 @@ def main():
             total[kind] += 1
             passed[kind] += not why
             if why:
-                failures.append(f'{kind}\t{row["name"]}\t{why}')
+                reason = REASONS.get(row["name"], "no reason known")
+                failures.append(f'{kind}\t{row["name"]}\t{why}\t{reason}')
     for kind in sorted(total):
         print(f"{kind}: {passed[kind]} of {total[kind]}")
     if options.fails:

@@ -273,7 +273,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.add_option_function<std::string>(
          "--engine",
          [flags](const std::string& kind) {
-           flags->engine = kind == "reference" ? interp::EngineKind::kReference : interp::EngineKind::kExact;
+           flags->engine = kind == "reference" ? EngineKind::kReference : EngineKind::kExact;
          },
          "what runs the module: exact is fast; reference is the plain evaluator, slow, that defines the values")
       ->check(CLI::IsMember({"exact", "reference"}))
@@ -322,11 +322,6 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(*passes); !pipeline.ok()) {
       return cli::UsageError("hlo-run", StrCat(flag, ": ", std::string(pipeline.status().message())));
     }
-  }
-  const bool recorded = flags->isolate && (!flags->isolate_passes.empty() || !flags->compare.empty());
-  if (flags->options.num_replicas * flags->options.num_partitions != 1) {
-    const char* const flag = !flags->dump_values.empty() ? "--dump-values" : recorded ? "--isolate of two modules" : "";
-    if (*flag != 0) return cli::UsageError("hlo-run", StrCat(flag, ": values are recorded on one device"));
   }
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
     return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");

@@ -11,9 +11,9 @@
 #include "interp/equivalence/sharded_arrays.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/observers/value_trace.h"
-#include "interp/reference/engine.h"
 #include "interp/values/value_comparison.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
@@ -22,7 +22,7 @@ struct Flags {
   std::string path = "-";
   bool verify = true;
   cli::InputOptions input;
-  interp::EngineKind engine = interp::EngineKind::kExact;
+  EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
   bool devices_given = false;  // --replicas or --partitions
   // Of a program that --partitions divides.

@@ -94,6 +94,10 @@ RunObservers::RunObservers(const Flags& flags, const Module& module)
 
 bool RunObservers::OpenFiles(cli::DiagnosticReporter* diagnostics) {
   if (flags_.dump_values.empty()) return true;
+  if (flags_.options.num_replicas * flags_.options.num_partitions != 1) {
+    diagnostics->ShowError("--dump-values", "values are written of a run on one device", cli::kUsage);
+    return false;
+  }
   interp::ValueDirectoryOptions options;
   options.instructions = Matches(module_, flags_.dump_values_match);
   options.max_executions = flags_.max_executions;

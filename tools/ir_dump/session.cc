@@ -287,7 +287,8 @@ bool Session::EmitValues(lazy::Tracer& tracer, const std::vector<lazy::Tensors>&
 bool Session::RunModel(const ModelRequest& request) {
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return Fail(request.config.name, config.status());
-  config->batch /= request.devices;
+  const interp::World* const world = options.client.evaluator.world;
+  config->batch /= request.devices * (world == nullptr ? 1 : world->size());
   // Records the graph in a separate session, so that metrics count executions only.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !run_steps && request.save.empty() &&
@@ -392,6 +393,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   std::vector<std::unique_ptr<lazy::nn::ParameterRegistry>> registries;
   std::vector<std::unique_ptr<lazy::models::Model>> models;
   std::vector<lazy::models::Replica> replicas;
+  const interp::World* const world = options.client.evaluator.world;
+  const int64_t first_device = world == nullptr ? 0 : world->rank() * devices;
   for (int64_t d = 0; d < devices; ++d) {
     lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
     const lazy::DeviceGuard on(device);
@@ -401,7 +404,7 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
       const absl::Status loaded = lazy::nn::LoadState(request.load, registries.back()->state());
       if (!loaded.ok()) return Fail(config.name, loaded);
     }
-    replicas.push_back({device, models.back().get(), registries.back().get(), d * config.batch});
+    replicas.push_back({device, models.back().get(), registries.back().get(), (first_device + d) * config.batch});
   }
   const lazy::nn::ParameterRegistry& registry = *registries[0];
   const int64_t bytes = SaturatingMultiply(registry.ByteSize(), devices);
@@ -437,7 +440,8 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   }
   EmitReports(tracer);
   if (emit.graphs && !captures.empty()) Emit("captures", captures);
-  if (!request.save.empty()) {
+  // All processes have the same parameters: the first one writes them.
+  if (!request.save.empty() && (world == nullptr || world->rank() == 0)) {
     const lazy::ScopedSyncReason reason(lazy::SyncReason::kTool);
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }

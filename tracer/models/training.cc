@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "interp/distributed/world.h"
 #include "ir/core/str_cat.h"
 #include "tracer/observe/profiling.h"
 #include "tracer/step/device_state.h"
@@ -70,6 +73,24 @@ absl::Status StepAll(Tracer& tracer, absl::Span<const Replica> replicas,
   return cause != done.end() ? *cause : *failed;
 }
 
+// Adds the losses of other processes, all in the order of devices.
+absl::Status GatherLosses(Tracer& tracer, std::vector<double>* losses) {
+  interp::World* const world = tracer.options().client.evaluator.world;
+  if (world == nullptr) return absl::OkStatus();
+  // Programs of the device thread use MPI too, one thread at a time.
+  if (absl::Status s = tracer.Wait(); !s.ok()) return s;
+  const absl::StatusOr<std::vector<std::string>> all = world->AllGatherBytes(
+      std::string(reinterpret_cast<const char*>(losses->data()), losses->size() * sizeof(double)));
+  if (!all.ok()) return all.status();
+  losses->clear();
+  for (const std::string& bytes : *all) {
+    std::vector<double> values(bytes.size() / sizeof(double));
+    if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(double));
+    losses->insert(losses->end(), values.begin(), values.end());
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
@@ -85,10 +106,12 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
   std::vector<TrainingMetric> metrics;
   const nn::ParameterRegistry& registry = *replicas[0].registry;
   std::vector<std::unique_ptr<TrainingStep>> trainers;
+  const interp::World* const world = tracer.options().client.evaluator.world;
+  const int64_t processes = world == nullptr ? 1 : world->size();
   for (const Replica& replica : replicas) {
     const DeviceGuard on(replica.device);
     absl::StatusOr<std::unique_ptr<TrainingStep>> trainer =
-        TrainingStep::Create(&tracer, replica, options, static_cast<int64_t>(replicas.size()));
+        TrainingStep::Create(&tracer, replica, options, static_cast<int64_t>(replicas.size()) * processes);
     if (!trainer.ok()) return trainer.status();
     trainers.push_back(*std::move(trainer));
   }
@@ -109,13 +132,14 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
   runtime::Profiler::Restart();
   for (int64_t step = 0; step < options.steps; ++step) {
     if (absl::Status s = StepAll(tracer, replicas, trainers, step); !s.ok()) return s;
-    double sum = 0;
+    std::vector<double> values;
     for (const std::unique_ptr<TrainingStep>& trainer : trainers) {
       absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.metrics);
       if (!value.ok()) return value.status();
-      sum += (*value)[0];
+      values.push_back((*value)[0]);
     }
-    losses.push_back(sum / static_cast<double>(trainers.size()));
+    if (absl::Status s = GatherLosses(tracer, &values); !s.ok()) return s;
+    losses.push_back(std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
     if (step > 0) continue;
     if (absl::Status added = AddLogits(trainers[0]->logits(), options.metrics, &metrics); !added.ok()) return added;
     metrics.push_back({"loss", losses[0]});
@@ -160,7 +184,7 @@ absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<con
     metrics.push_back({"running_sum", running_sum});
     metrics.push_back({"running_l2", std::sqrt(running_squares)});
   }
-  if (!options.save_checkpoint.empty()) {
+  if (!options.save_checkpoint.empty() && (world == nullptr || world->rank() == 0)) {
     const ScopedSyncReason reason(SyncReason::kTool);
     absl::Status saved = nn::SaveCheckpoint(options.save_checkpoint, options.optimizer, states);
     if (!saved.ok()) return saved;

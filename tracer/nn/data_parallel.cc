@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/nn/data_parallel.h"
 
+#include "interp/distributed/world.h"
 #include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/scope.h"
@@ -18,7 +19,8 @@ void ReduceGradients(const Optimizer& optimizer, const std::source_location& loc
   }
   if (gradients.empty()) return;
   const Tracer& tracer = *gradients[0].device()->tracer();
-  const size_t world = tracer.device_count();
+  const interp::World* const processes = tracer.options().client.evaluator.world;
+  const size_t world = tracer.device_count() * static_cast<size_t>(processes == nullptr ? 1 : processes->size());
   if (world == 1 && tracer.options().replicas == 1) return;
   const NoGradGuard no_grad;
   const Tensors means = AllReduce(ReduceType::kSum, gradients, 1.0 / static_cast<double>(world));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/saturating.h"
@@ -164,10 +165,12 @@ absl::Status Executable::PrepareLocked() {
     module_ = *std::move(module);
     stored_ = SerializedExecutable();
   }
-  if (devices_ > 1 && HasCollectives(*module_)) {
+  const size_t processes = options_.world == nullptr ? 1 : static_cast<size_t>(options_.world->size());
+  if (devices_ * processes == 1 || !HasCollectives(*module_)) options_.world = nullptr;
+  if (devices_ * processes > 1 && HasCollectives(*module_)) {
     collective_ = true;
     digest_ = Fingerprint(*module_);
-    options_.num_replicas = static_cast<int64_t>(devices_);
+    options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
   DiagnosticSink sink;
   evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);

@@ -147,8 +147,12 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
   }
-  if (instruction.has(Attr::kResultAccuracy) || HasIotaGroups(instruction)) {
-    AddKept(instruction, {Attr::kResultAccuracy, Attr::kReplicaGroups}, &attributes, false);
+  if (instruction.has(Attr::kResultAccuracy) || instruction.has(Attr::kConvolutionKind) || HasIotaGroups(instruction)) {
+    AddKept(instruction, {Attr::kResultAccuracy, Attr::kConvolutionKind, Attr::kReplicaGroups}, &attributes, false);
+  }
+  if (instruction.opcode() == Opcode::kSelect && instruction.operand(0).shape().IsScalar() &&
+      !instruction.shape().IsScalar()) {
+    AddKept(instruction, {}, &attributes);
   }
   if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
     std::string text;

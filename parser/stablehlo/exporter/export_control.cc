@@ -15,6 +15,15 @@ using mlir::NodeKind;
 absl::Status Exporter::ExportParameter(Instruction /*instruction*/) { return absl::OkStatus(); }
 
 absl::Status Exporter::ExportTuple(Instruction instruction) {
+  // One whose elements are taken is an operation, as one without uses is.
+  bool is_operation = !options_.as_xla && instruction.id() != instruction.parent().root().id();
+  const std::vector<Instruction> users = instruction.users();
+  is_operation = is_operation && (users.empty() || std::any_of(users.begin(), users.end(), [](Instruction user) {
+                                    return user.opcode() == Opcode::kGetTupleElement;
+                                  }));
+  if (is_operation) {
+    return DefineAs(instruction, "stablehlo.tuple", OperandsOf(instruction), {}, {TypeOf(instruction.shape())});
+  }
   elements_[instruction.id().value] = OperandsOf(instruction);
   values_[instruction.id().value] = mlir::ValueId();
   return absl::OkStatus();
@@ -72,7 +81,8 @@ absl::Status Exporter::ExportWhile(Instruction instruction) {
     state = Elements(init);
   }
   Attributes marks;
-  if (IsUnpacked(init.shape()) && init.opcode() != Opcode::kTuple) marks = {{kWhole, n().Make(NodeKind::kUnit)}};
+  if (IsUnpacked(init.shape()) && (init.opcode() != Opcode::kTuple || values_[init.id().value].valid()))
+    marks = {{kWhole, n().Make(NodeKind::kUnit)}};
   return Define(instruction, "stablehlo.while", state, {}, marks);
 }
 

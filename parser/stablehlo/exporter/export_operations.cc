@@ -200,8 +200,12 @@ absl::Status Exporter::ExportIota(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportBroadcast(Instruction instruction) {
+  // Reading transposes first where dimensions are out of order.
+  const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
+  Attributes kept;
+  if (!std::is_sorted(dimensions.begin(), dimensions.end())) AddKept(instruction, {}, &kept);
   return Define(instruction, "stablehlo.broadcast_in_dim", OperandsOf(instruction),
-                {{"broadcast_dimensions", Dims(instruction.list_attr(Attr::kDimensions))}});
+                {{"broadcast_dimensions", Dims(dimensions)}}, kept);
 }
 
 absl::Status Exporter::ExportReshape(Instruction instruction) {

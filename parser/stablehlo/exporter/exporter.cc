@@ -160,7 +160,7 @@ absl::Status Exporter::OpenRegion(Instruction instruction, Computation computati
     // Branches use values of the computation around them.
     const Instruction operand = instruction.operand(static_cast<int64_t>(index) + 1);
     const Instruction parameter = computation.parameter(0);
-    if (!CapturesAlike(operand, computation)) {
+    if (!options_.as_xla && !CapturesAlike(operand, computation)) {
       values_[parameter.id().value] = Whole(operand);
       elements_[parameter.id().value].clear();
       parts_[parameter.id().value].clear();
@@ -370,6 +370,7 @@ Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, c
   op.attribute_begin = static_cast<uint32_t>(out_->attributes.size());
   for (const auto* list : {&attributes, &discardable}) {
     for (const NamedAttribute& a : *list) {
+      if (options_.as_xla && a.name.starts_with("hlokit.")) continue;
       out_->attributes.push_back({n().strings().Intern(a.name), a.value, list == &attributes});
     }
   }
