@@ -94,7 +94,8 @@ bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) 
   if (std::any_of(op.operands.begin(), op.operands.end(), [&](TilingRef t) { return t != wanted; })) return false;
   constexpr Opcode kLinear[] = {Opcode::kAdd, Opcode::kSubtract, Opcode::kNegate};
   const bool linear = std::find(std::begin(kLinear), std::end(kLinear), i.opcode()) != std::end(kLinear);
-  const bool moves = i.opcode() == Opcode::kCustomCall && i.operand_count() == 1;
+  const bool moves =
+      i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 && RuleClassOf(i) == RuleClass::kElementwise;
   return moves || (linear && wanted->reduction == ReductionOp::kSum);
 }
 

@@ -54,19 +54,32 @@ void ComputationPartitioner::DivideDynamicUpdateSlice(Instruction i, DividedOp* 
   for (int64_t d = 0; d < i.shape().rank(); ++d) op->divisible[FactorOf(*op->rule, 0, d)] = true;
 }
 
+std::vector<InstructionId> ComputationPartitioner::StartsOf(const LocalOp& op, size_t first) {
+  std::vector<InstructionId> starts(op.operands.begin() + static_cast<ptrdiff_t>(first), op.operands.end());
+  if (starts.size() != 1 || builder().shape_of(starts[0]).rank() != 1) return starts;
+  const InstructionId vector = starts[0];
+  const int64_t count = builder().shape_of(vector).dim(0);
+  starts.clear();
+  for (int64_t d = 0; d < count; ++d) starts.push_back(emitter_.Reshape(emitter_.Slice(vector, {d}, {d + 1}), {}));
+  return starts;
+}
+
+InstructionId ComputationPartitioner::NarrowStart(InstructionId start, int64_t last) {
+  const Shape own = builder().shape_of(start);
+  const ElementType type = own.element_type();
+  if (BitsOf(type) > 32 || type == ElementType::kU32) {
+    const InstructionId low = emitter_.Scalar(type, 0), high = emitter_.Scalar(type, static_cast<double>(last));
+    start = builder().Make(Opcode::kClamp, own, {low, start, high});
+  }
+  return builder().MakeConvert(start, ElementType::kS32);
+}
+
 InstructionId ComputationPartitioner::LocalStart(const LocalOp& op, InstructionId start, int64_t operand, int64_t dim,
                                                  int64_t size) {
   const int64_t whole = op.whole.operand(operand).shape().dim(dim);
   const int64_t local = builder().shape_of(op.operands[ToSize(operand)]).dim(dim);
   const Shape s32 = builder().shapes().Scalar(ElementType::kS32);
-  // Clamped in its own type first, which may be wider.
-  const ElementType type = builder().shape_of(start).element_type();
-  if (BitsOf(type) > 32 || type == ElementType::kU32) {
-    const Shape own = builder().shape_of(start);
-    const InstructionId low = emitter_.Scalar(type, 0), high = emitter_.Scalar(type, static_cast<double>(whole - size));
-    start = builder().Make(Opcode::kClamp, own, {low, start, high});
-  }
-  start = builder().MakeConvert(start, ElementType::kS32);
+  start = NarrowStart(start, whole - size);
   start = builder().Make(Opcode::kClamp, s32, {emitter_.Constant(0), start, emitter_.Constant(whole - size)});
   const InstructionId tile = emitter_.TileNumber(op.choice->frame, AxesOf(op, operand, dim));
   start = builder().Make(Opcode::kSubtract, s32, {start, emitter_.Times(tile, local)});
@@ -76,7 +89,7 @@ InstructionId ComputationPartitioner::LocalStart(const LocalOp& op, InstructionI
 Value ComputationPartitioner::EmitDynamicSlice(const LocalOp& op) {
   const Instruction i = op.whole;
   InstructionId array = op.operands[0];
-  std::vector<InstructionId> starts(op.operands.begin() + 1, op.operands.end());
+  std::vector<InstructionId> starts = StartsOf(op, 1);
   const int64_t rank = i.shape().rank();
   std::vector<int64_t> sizes = ToVector(LocalShapeOf(i.shape(), op.results).dims()), margin(ToSize(rank), 0), cut;
   for (int64_t d = 0; d < rank; ++d) {
@@ -96,7 +109,10 @@ Value ComputationPartitioner::EmitDynamicSlice(const LocalOp& op) {
     array = emitter_.MaskPadding(array, whole, tiling, cut, identity);
     array = emitter_.Pad(array, identity, margin, margin);
     // All indices of one type.
-    for (InstructionId& start : starts) start = builder().MakeConvert(start, ElementType::kS32);
+    for (size_t k = 0; k < starts.size(); ++k) {
+      const auto d = static_cast<int64_t>(k);
+      if (margin[k] == 0) starts[k] = NarrowStart(starts[k], i.operand(0).shape().dim(d) - i.shape().dim(d));
+    }
   }
   std::vector<InstructionId> operands = {array};
   operands.insert(operands.end(), starts.begin(), starts.end());
@@ -108,7 +124,7 @@ Value ComputationPartitioner::EmitDynamicSlice(const LocalOp& op) {
 Value ComputationPartitioner::EmitDynamicUpdateSlice(const LocalOp& op) {
   const Instruction i = op.whole;
   InstructionId array = op.operands[0];
-  std::vector<InstructionId> starts(op.operands.begin() + 2, op.operands.end());
+  std::vector<InstructionId> starts = StartsOf(op, 2);
   const Shape update = builder().shape_of(op.operands[1]);
   const std::vector<int64_t> local = ToVector(builder().shape_of(array).dims());
   std::vector<int64_t> margin(local.size(), 0), limits = local;
@@ -125,7 +141,10 @@ Value ComputationPartitioner::EmitDynamicUpdateSlice(const LocalOp& op) {
   if (any) {
     // Into a part with margins, which take what belongs to others.
     array = emitter_.Pad(array, emitter_.Scalar(i.shape().element_type(), 0), margin, margin);
-    for (InstructionId& start : starts) start = builder().MakeConvert(start, ElementType::kS32);
+    for (size_t k = 0; k < starts.size(); ++k) {
+      const auto d = static_cast<int64_t>(k);
+      if (margin[k] == 0) starts[k] = NarrowStart(starts[k], i.operand(0).shape().dim(d) - i.operand(1).shape().dim(d));
+    }
   }
   std::vector<InstructionId> operands = {array, op.operands[1]};
   operands.insert(operands.end(), starts.begin(), starts.end());

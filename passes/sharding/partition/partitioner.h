@@ -199,6 +199,11 @@ class ComputationPartitioner {
   Value EmitScatter(const LocalOp& op);
   // Returns the axes of a dimension of an operand under the choice.
   const AxisList& AxesOf(const LocalOp& op, int64_t operand, int64_t dim) const;
+  // Returns the scalar starts of a slice, one for each dimension; a vector of them, from operand `first`, is taken
+  // apart.
+  std::vector<InstructionId> StartsOf(const LocalOp& op, size_t first);
+  // Returns the start as s32: one of a type that does not fit is clamped to 0..last before.
+  InstructionId NarrowStart(InstructionId start, int64_t last);
   // Returns the index at which a slice of `size` begins, as in the whole array, relative to a part of it that has
   // `local` elements; from -size to `local`.
   InstructionId LocalStart(const LocalOp& op, InstructionId start, int64_t operand, int64_t dim, int64_t size);
