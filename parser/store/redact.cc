@@ -19,7 +19,8 @@ std::optional<char> HexByte(std::string_view text) {
   return static_cast<char>(byte);
 }
 
-std::string PercentDecoded(std::string_view text) {
+// As in a URL; a `%` without two digits is one.
+std::string LenientlyDecoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
     const std::optional<char> byte = text[i] == '%' ? HexByte(text.substr(i + 1)) : std::nullopt;
@@ -72,7 +73,7 @@ size_t MatchLength(std::string_view text, std::string_view secret) {
 
 std::string Redacted(std::string_view text, const std::vector<std::string>& secrets) {
   std::vector<std::string> forms = secrets;
-  for (const std::string& secret : secrets) forms.push_back(PercentDecoded(secret));
+  for (const std::string& secret : secrets) forms.push_back(LenientlyDecoded(secret));
   std::string out;
   for (size_t at = 0; at < text.size();) {
     size_t length = 0;
