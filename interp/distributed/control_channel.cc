@@ -133,8 +133,16 @@ absl::Status ControlChannel::Listen(Transport* transport, bool loopback) {
     }
     freeifaddrs(list);
   }
-  if (!transport->Broadcast(&meeting, sizeof(meeting))) return absl::InternalError(transport->error());
-  if (meeting.error[0] != '\0') return absl::InternalError(meeting.error);
+  absl::Status met;
+  if (!transport->Broadcast(&meeting, sizeof(meeting))) {
+    met = absl::InternalError(transport->error());
+  } else if (meeting.error[0] != '\0') {
+    met = absl::InternalError(meeting.error);
+  }
+  if (!met.ok()) {
+    if (listener >= 0) close(listener);
+    return met;
+  }
   const auto end = Clock::now() + std::chrono::duration<double>(kConnectSeconds);
   for (size_t missing = peers_.size() - 1; missing > 0;) {
     if (Clock::now() > end) {
@@ -236,7 +244,11 @@ bool ControlChannel::Send(int rank, Kind kind, std::string_view payload) {
   std::memcpy(message.data() + 1, &size, sizeof(size));
   message += payload;
   const int fd = peers_[static_cast<size_t>(rank)].socket;
-  return fd >= 0 && WriteFully(fd, message);
+  if (fd < 0) return false;
+  if (WriteFully(fd, message)) return true;
+  // Perhaps within a message, so nothing more can be sent; the thread reads the end and says that the peer is lost.
+  shutdown(fd, SHUT_RDWR);
+  return false;
 }
 
 void ControlChannel::Tell(Kind kind, std::string_view payload) {
@@ -464,6 +476,7 @@ void ControlChannel::Fail(int exit_code, std::string_view text) {
     std::fprintf(stderr, "%.*s", static_cast<int>(text.size()), text.data());
   }
   StrAppend(&payload, kept, text);
+  if (payload.size() > kMaxPayload) payload.resize(kMaxPayload);
   Tell(Kind::kFail, payload);
   for (;;) pause();  // the thread ends the process
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/flat_hash_set.h"
 #include "interp/exact/distributed/collective_operation.h"
 #include "ir/core/str_cat.h"
 
@@ -231,8 +232,16 @@ bool DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
 
 bool DeviceScheduler::AdvanceOperations() {
   bool progressed = false;
+  // Members of a communicator start its operations in one order, so only the oldest of each group goes on: when one
+  // takes its next step depends on timing.
+  absl::flat_hash_set<const ProcessGroup*> busy;
   for (size_t i = 0; i < operations_.size();) {
+    if (busy.contains(operations_[i]->processes)) {
+      ++i;
+      continue;
+    }
     if (!operations_[i]->operation->Advance()) {
+      busy.insert(operations_[i]->processes);
       ++i;
       continue;
     }

@@ -25,6 +25,7 @@ namespace hlokit::interp {
 namespace {
 
 constexpr int64_t kMaxLeaves = int64_t{1} << 20;  // of one value
+constexpr int64_t kMaxPlaces = int64_t{1} << 24;  // leaves of all executions together
 constexpr std::string_view kModuleFile = "module.hlo", kIndexFile = "index.json";
 
 absl::Status FileError(const std::string& path, const std::error_code& error) {
@@ -175,6 +176,7 @@ absl::StatusOr<std::unique_ptr<ValueDirectory>> ValueDirectory::Open(const std::
   const nlohmann::json index = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   const auto values = index.is_object() ? index.find("values") : index.end();
   if (values == index.end() || !values->is_array()) return IndexError(path, "expected an object with a list `values`");
+  int64_t places = 0;
   for (const nlohmann::json& entry : *values) {
     const auto member = [&](const char* key) {
       return entry.is_object() && entry.contains(key) ? &entry[key] : nullptr;
@@ -199,7 +201,13 @@ absl::StatusOr<std::unique_ptr<ValueDirectory>> ValueDirectory::Open(const std::
         file_name.find('/') != std::string::npos) {
       return IndexError(path, StrCat("`", file_name, "` is not a file of the next execution of `", id->first, "`"));
     }
-    if (number > have) executions.emplace_back(static_cast<size_t>(leaves));
+    if (number > have) {
+      places += leaves;
+      if (places > kMaxPlaces) {
+        return IndexError(path, StrCat("more than ", kMaxPlaces, " leaves in the executions that it names"));
+      }
+      executions.emplace_back(static_cast<size_t>(leaves));
+    }
     executions[static_cast<size_t>(number - 1)][static_cast<size_t>(place)] = file_name;
   }
   return directory;

@@ -9,6 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
+#include "parser/store/redact.h"
 #include "parser/store/retry.h"
 #include "parser/store/xml_elements.h"
 
@@ -68,22 +69,17 @@ std::string HttpTime(std::time_t now) {
                 std::string_view(time.data(), time_size));
 }
 
-absl::Status HttpStore::Error(absl::StatusCode code, std::string_view key, std::string message) const {
-  for (const std::string& secret : Secrets()) {
-    if (secret.empty()) continue;
-    for (size_t at = message.find(secret); at != std::string::npos; at = message.find(secret, at)) {
-      message.replace(at, secret.size(), "...");
-    }
-  }
-  return absl::Status(code, StrCat(AddressOf(key), ": ", message));
+absl::Status HttpStore::Error(absl::StatusCode code, std::string_view key, std::string_view message) const {
+  return absl::Status(code, StrCat(AddressOf(key), ": ", Redacted(message, Secrets())));
 }
 
 absl::Status HttpStore::StatusOf(const HttpResponse& response, std::string_view key) const {
   std::string code = XmlText(response.body, "Code");
   if (code.empty()) code = HeaderOf(response, "x-ms-error-code");
-  const std::string text = OneLine(XmlText(response.body, "Message"));
+  // Before it is cut off, perhaps within a secret.
+  const std::string text = OneLine(Redacted(XmlText(response.body, "Message"), Secrets()));
   std::string message = StrCat("HTTP status ", response.status);
-  if (!code.empty()) StrAppend(&message, ", ", OneLine(code));
+  if (!code.empty()) StrAppend(&message, ", ", OneLine(Redacted(code, Secrets())));
   if (!text.empty()) StrAppend(&message, ": ", text);
   const int status = response.status;
   if (status >= 200 && status < 300) return absl::OkStatus();

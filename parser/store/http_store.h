@@ -60,7 +60,7 @@ class HttpStore : public ByteStore {
   absl::StatusOr<HttpResponse> Send(const Operation& operation, std::string_view key, uint64_t max_body_bytes,
                                     bool truncate = false);
   absl::Status StatusOf(const HttpResponse& response, std::string_view key) const;
-  absl::Status Error(absl::StatusCode code, std::string_view key, std::string message) const;
+  absl::Status Error(absl::StatusCode code, std::string_view key, std::string_view message) const;
 
   const StoreOptions options_;
   std::mutex mutex_;

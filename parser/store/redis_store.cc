@@ -26,6 +26,11 @@ namespace hlokit {
 #if HLOKIT_REDIS_STORE
 namespace {
 
+constexpr uint64_t kMaxValueBytes = uint64_t{512} << 20;  // of Redis
+// Keys that a scan visits at a time, and calls of a scan: a bound for a server whose scan has no end.
+constexpr int kScanCount = 1000;
+constexpr int kMaxScanCalls = 1 << 16;
+
 struct RedisLibrary {
   SharedLibrary library;
   decltype(redisConnectWithTimeout)* connect = nullptr;
@@ -77,24 +82,25 @@ class RedisStore : public ByteStore {
 
   absl::StatusOr<std::string> Get(std::string_view key, uint64_t max_bytes, bool first_bytes) override {
     const std::string full = FullKey(key);
-    const absl::Status too_long =
-        absl::ResourceExhaustedError(StrCat(AddressOf(key), ": more than ", max_bytes, " bytes"));
-    if (first_bytes) {
-      const absl::StatusOr<Reply> reply =
-          Call(key, {"GETRANGE", full, "0", StrCat(max_bytes == 0 ? 0 : max_bytes - 1)});
-      if (!reply.ok()) return reply.status();
-      // A key that does not exist is an empty string here.
-      return TextOf(**reply);
-    }
-    const absl::StatusOr<Reply> reply = Call(key, {"GET", full});
+    // One byte more than may be, as the server sends all that it is asked for.
+    const absl::StatusOr<Reply> reply = Call(key, {"GETRANGE", full, "0", StrCat(std::min(max_bytes, kMaxValueBytes))});
     if (!reply.ok()) return reply.status();
-    if ((*reply)->type == REDIS_REPLY_NIL) return absl::NotFoundError(StrCat(AddressOf(key), ": no such key"));
-    if (static_cast<uint64_t>((*reply)->len) > max_bytes) return too_long;
-    return TextOf(**reply);
+    if ((*reply)->type != REDIS_REPLY_STRING) return Unexpected(key, "GETRANGE");
+    std::string bytes = TextOf(**reply);
+    if (bytes.empty()) {  // as of a key that does not exist
+      const absl::StatusOr<bool> exists = Exists(key);
+      if (!exists.ok()) return exists.status();
+      if (!*exists) return absl::NotFoundError(StrCat(AddressOf(key), ": no such key"));
+    }
+    if (bytes.size() > max_bytes) {
+      if (!first_bytes)
+        return absl::ResourceExhaustedError(StrCat(AddressOf(key), ": more than ", max_bytes, " bytes"));
+      bytes.resize(max_bytes);
+    }
+    return bytes;
   }
 
   absl::Status Put(std::string_view key, std::string_view bytes) override {
-    constexpr uint64_t kMaxValueBytes = uint64_t{512} << 20;  // of Redis
     if (bytes.size() > kMaxValueBytes) {
       return absl::ResourceExhaustedError(StrCat(AddressOf(key), ": more than ", kMaxValueBytes, " bytes to write"));
     }
@@ -112,17 +118,24 @@ class RedisStore : public ByteStore {
     const std::string pattern = StrCat(GlobEscaped(StrCat(root, prefix)), "*");
     std::set<std::string> keys;  // a scan may return one several times
     std::string cursor = "0";
+    int calls = 0;
     do {
-      const absl::StatusOr<Reply> reply = Call(prefix, {"SCAN", cursor, "MATCH", pattern, "COUNT", "1000"});
+      if (++calls > kMaxScanCalls) {
+        return absl::ResourceExhaustedError(StrCat(AddressOf(prefix), ": more than ", kMaxScanCalls, " calls of SCAN"));
+      }
+      const absl::StatusOr<Reply> reply = Call(prefix, {"SCAN", cursor, "MATCH", pattern, "COUNT", StrCat(kScanCount)});
       if (!reply.ok()) return reply.status();
       const redisReply& scan = **reply;
       if (scan.type != REDIS_REPLY_ARRAY || scan.elements != 2) {
-        return absl::FailedPreconditionError(StrCat(AddressOf(prefix), ": unexpected reply to SCAN"));
+        return Unexpected(prefix, "SCAN");
       }
-      cursor = TextOf(*scan.element[0]);
+      const std::string next = TextOf(*scan.element[0]);
+      if (next == cursor && next != "0") return Unexpected(prefix, "SCAN");  // it does not advance
+      cursor = next;
       const redisReply& found = *scan.element[1];
       for (size_t i = 0; found.type == REDIS_REPLY_ARRAY && i < found.elements; ++i) {
-        keys.insert(TextOf(*found.element[i]).substr(root.size()));
+        const std::string key = TextOf(*found.element[i]);
+        if (key.starts_with(root)) keys.insert(key.substr(root.size()));
       }
     } while (cursor != "0" && keys.size() < max_keys);
     std::vector<std::string> list(keys.begin(), keys.end());
@@ -133,6 +146,10 @@ class RedisStore : public ByteStore {
   absl::Status Remove(std::string_view key) override { return Call(key, {"DEL", FullKey(key)}).status(); }
 
  private:
+  absl::Status Unexpected(std::string_view key, std::string_view command) const {
+    return absl::FailedPreconditionError(StrCat(AddressOf(key), ": unexpected reply to ", command));
+  }
+
   absl::StatusOr<Reply> Call(std::string_view key, const std::vector<std::string_view>& arguments) {
     std::lock_guard<std::mutex> lock(mutex_);
     const SigpipeGuard guard;

@@ -56,6 +56,40 @@ bool ParseNumber(std::string_view text, int max, int* number) {
   return error == std::errc() && end == text.data() + text.size() && *number >= 0 && *number <= max;
 }
 
+// Returns true for HOST or HOST:PORT, or nothing at all, in which no password can hide.
+bool IsAuthority(std::string_view text) {
+  if (text.empty()) return true;
+  std::string_view host = text.substr(0, text.rfind(':'));
+  std::string_view more = "-._";
+  if (text.starts_with('[')) {
+    const size_t close = text.find(']');
+    if (close == std::string_view::npos) return false;
+    host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+    more = ":.%";
+  } else {
+    text.remove_prefix(host.size());
+  }
+  int port = 0;
+  if (!text.empty() && (text[0] != ':' || !ParseNumber(text.substr(1), 65535, &port))) return false;
+  return !host.empty() && std::all_of(host.begin(), host.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != more.npos;
+  });
+}
+
+bool IsObjectScheme(std::string_view scheme) {
+  return scheme == ToString(StoreKind::kS3) || scheme == ToString(StoreKind::kGcs) ||
+         scheme == ToString(StoreKind::kAzure);
+}
+
+// Returns true for a name of characters that buckets or containers have; `$root` is a container.
+bool IsContainerName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_' || c == '$';
+  });
+}
+
 std::string_view WithoutSlashes(std::string_view path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   while (path.ends_with('/')) path.remove_suffix(1);
@@ -132,10 +166,8 @@ absl::StatusOr<StoreUrl> ParseObject(StoreKind kind, std::string_view text, std:
   if (url.container.empty()) {
     return Malformed(text, StrCat("expected the name of a ", what, ", as in ", ToString(kind), "://", what, "/name"));
   }
-  for (const char c : url.container) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                    c == '.' || c == '_' || (c == '$' && kind == StoreKind::kAzure);
-    if (!ok) return Malformed(text, StrCat("the name of a ", what, " has letters, digits, `-`, `.` and `_`"));
+  if (!IsContainerName(url.container) || (kind != StoreKind::kAzure && url.container.find('$') != std::string::npos)) {
+    return Malformed(text, StrCat("the name of a ", what, " has letters, digits, `-`, `.` and `_`"));
   }
   if (url.container == "." || url.container == "..") return Malformed(text, StrCat("this is not the name of a ", what));
   // HTTP clients and servers would rewrite such a path.
@@ -179,7 +211,10 @@ absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text) {
   for (const StoreKind kind : {StoreKind::kS3, StoreKind::kGcs, StoreKind::kAzure}) {
     if (scheme == ToString(kind)) return ParseObject(kind, text, rest);
   }
-  if (scheme == "file") return Malformed(text, StrCat("write a local path without `file://`: ", rest));
+  if (scheme == "file") {
+    return Malformed(text, StrCat("write a local path without `file://`: ",
+                                  WithoutPassword(text).substr(length + kSeparator.size())));
+  }
   if (scheme == "rediss") return Malformed(text, "Redis over TLS is not supported; use redis:// through a TLS tunnel");
   const std::vector<std::string_view> known = {"redis", "s3", "gs", "az"};
   std::string hint = DidYouMeanSuffix(scheme, known);
@@ -199,12 +234,17 @@ std::string ToString(const StoreUrl& url) {
 
 std::string WithoutPassword(std::string_view text) {
   const size_t length = SchemeLength(text);
-  const size_t at = length == 0 ? std::string_view::npos : text.rfind('@');
-  if (at == std::string_view::npos || text.substr(0, length) == "s3" || text.substr(0, length) == "gs" ||
-      text.substr(0, length) == "az") {
-    return std::string(text);
-  }
-  return StrCat(text.substr(0, length + kSeparator.size()), "...", text.substr(at));
+  if (length == 0) return std::string(text);
+  const std::string_view head = text.substr(0, length + kSeparator.size());
+  std::string_view rest = text.substr(head.size());
+  const bool is_object = IsObjectScheme(text.substr(0, length));
+  // Then an `@` is part of a key.
+  if (is_object && IsContainerName(rest.substr(0, rest.find('/')))) return std::string(text);
+  const size_t at = rest.rfind('@');
+  if (at != std::string_view::npos) rest.remove_prefix(at + 1);
+  const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (!(is_object ? IsContainerName(authority) : IsAuthority(authority))) return StrCat(head, "...");
+  return StrCat(head, at == std::string_view::npos ? "" : "...@", rest);
 }
 
 }  // namespace hlokit

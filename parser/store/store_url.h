@@ -41,7 +41,8 @@ absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text);
 
 // Returns the address without user and password.
 std::string ToString(const StoreUrl& url);
-// Returns the text with what stands between "://" and "@" replaced, for any text that a user may have typed.
+// Returns the text with what stands between "://" and "@" replaced, for any text that a user may have typed; all after
+// "://" if what should be a host, bucket or container is none, as it may be a password.
 std::string WithoutPassword(std::string_view text);
 
 }  // namespace hlokit

@@ -116,7 +116,9 @@ def check_values(options):
         code, out, error = run(command)
         processes = min(options.processes, count)
         mpi_code, mpi_out, mpi_error = run(mpirun(processes) + command + ["--mpi"])
-        if code != mpi_code or out != mpi_out or first_error(error) != first_error(mpi_error):
+        # A time limit is no result, and a rejection names an error.
+        ended = code != 124 and mpi_code != 124 and (code == 0 or first_error(error))
+        if not ended or code != mpi_code or out != mpi_out or first_error(error) != first_error(mpi_error):
             failed += 1
             print(f"FAILED {file} {' '.join(flags)}, {processes} processes: exit codes {code} and {mpi_code}")
             print("  " + first_error(error) + "\n  " + first_error(mpi_error))

@@ -270,6 +270,35 @@ class SilentServer:
             connection.close()
 
 
+class AnsweringServer(SilentServer):
+    """Answers each command of Redis as `answers` says, by its name."""
+
+    def __init__(self, answers):
+        self.answers, self.commands = answers, []
+        super().__init__()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        stream = connection.makefile("rb")
+        try:
+            while line := stream.readline():
+                words = []
+                for _ in range(int(line[1:])):
+                    words.append(stream.read(int(stream.readline()[1:]) + 2)[:-2])
+                self.commands.append(words[0])
+                connection.sendall(self.answers[words[0]])
+        except OSError:
+            return
+
+
 class CuttingProxy:
     """Passes bytes to a port, and cuts each connection after `limit` bytes of answers."""
 

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 
-from servers import HOST, Azurite, CuttingProxy, FailingServer, Redis, S3rver, SilentServer
+from servers import HOST, AnsweringServer, Azurite, CuttingProxy, FailingServer, Redis, S3rver, SilentServer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULE = """HloModule doubled, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
@@ -31,7 +31,7 @@ ENTRY %main (p: f32[4]) -> f32[4] {
 }
 """
 MODEL = ["--model=mlp", "--image=4", "--hidden=8", "--batch=2"]
-SECRETS = ["very-secret", "session-secret", "pass-word", "sig%3Dsecret"]
+SECRETS = ["very-secret", "session-secret", "pass-word", "sig%3Dsecret", "sig=secret", "sig%253Dsecret"]
 
 
 class Tools:
@@ -64,8 +64,9 @@ class Tools:
         assert code is None or process.returncode == code, f"exit code {process.returncode}, not {code}: {err}"
         return Result(out, err, process.returncode)
 
-    def cached(self, cache, env=None, emit="values,metrics", **more):
-        result = self.run("ir-dump", *MODEL, f"--cache={cache}", f"--emit={emit}", env=env, **more)
+    def cached(self, cache, env=None, emit="values,metrics", explain=False, **more):
+        flags = ["--explain-recompiles"] if explain else []
+        result = self.run("ir-dump", *MODEL, f"--cache={cache}", f"--emit={emit}", *flags, env=env, **more)
         assert result.values() == self.expected, "other values than without a cache"
         return result
 
@@ -190,6 +191,25 @@ class Suite:
             wrong = self.tools.cached(cache)
             assert len(wrong.warnings()) == 1 and wrong.count("PersistentCacheRedisError") == 1, wrong.err
             assert wrong.count("PersistentCacheRedisSkipped") == 1  # the entry is not written either
+
+    def malformed_addresses(self):
+        for address in ("s3://KEY:very-secret@team/x.hlo", "s3://KEY:very-secret", "az://KEY:very/very-secret@c/x.hlo",
+                        "redis://:pass-word", "redis://me:pass-word/0", "file://me:pass-word@host/x.hlo"):
+            rejected = self.tools.run("hlo-opt", address, code=None)
+            assert rejected.code != 0 and "://..." in rejected.err, rejected.err
+            # run() looks for the secrets.
+            self.tools.run("ir-dump", *MODEL, f"--cache={address}", "--emit=values", code=None)
+
+    def redis_odd_answers(self):
+        # SCAN finds a key that does not have the prefix.
+        scan = b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n"
+        server = self.use(AnsweringServer({b"GETRANGE": b"$0\r\n\r\n", b"EXISTS": b":0\r\n", b"SET": b"+OK\r\n",
+                                           b"SCAN": scan}))
+        self.tools.cached(f"redis://{HOST}:{server.port}", explain=True)
+        assert b"SCAN" in server.commands and b"GET" not in server.commands, server.commands
+        server.answers[b"SCAN"] = b"*2\r\n$1\r\n7\r\n*0\r\n"  # a scan without an end
+        self.tools.cached(f"redis://{HOST}:{server.port}", explain=True)
+        assert server.commands.count(b"SCAN") <= 4, server.commands
 
     def redis_damaged(self):
         redis = self.use(Redis())
@@ -473,7 +493,7 @@ def main():
     suite = Suite(tools, servers_folder(arguments), arguments.full)
     tests = [suite.usage, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.certificates, suite.broken_uploads, suite.stalls]
     if shutil.which("redis-server"):
-        tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_damaged, suite.redis_down,
+        tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_odd_answers, suite.redis_damaged, suite.redis_down,
                   suite.redis_stalls, suite.redis_cut]
     else:
         print("skipped: redis-server is not installed (tools/install-deps test)")

@@ -73,11 +73,19 @@ TEST(StoreUrlTest, ErrorsSayWhatIsExpected) {
 TEST(StoreUrlTest, NoErrorNamesAPassword) {
   for (const std::string_view bad :
        {"redis://u:secret@h:x", "redis://u:secret@", "rediss://u:secret@h", "redsi://u:secret@h",
-        "redis://u:secret%2@h", "redis://secret@h", "redis://u:secret@h/9?x=1"}) {
+        "redis://u:secret%2@h", "redis://secret@h", "redis://u:secret@h/9?x=1", "redis://:secret", "redis://:secret/0",
+        "redis://u:secret/0", "redis://u:p@secret:x", "s3://KEY:secret@bucket", "s3://KEY:secret@bucket/x@y",
+        "s3://KEY:se/secret@bucket/x", "s3://KEY:secret", "gs://KEY:secret/x@", "az://KEY:secret@c/x",
+        "file://u:secret@h/x", "https://u:secret/x"}) {
     const std::string error = ErrorOf(bad);
     EXPECT_NE(error, "") << bad;
     EXPECT_EQ(error.find("secret"), std::string::npos) << error;
   }
+  EXPECT_EQ(WithoutPassword("s3://KEY:secret@bucket/x"), "s3://...@bucket/x");
+  EXPECT_EQ(WithoutPassword("s3://KEY:12345"), "s3://...");
+  EXPECT_EQ(WithoutPassword("redis://:secret"), "redis://...");
+  EXPECT_EQ(WithoutPassword("redis://[::1]:7/2"), "redis://[::1]:7/2");
+  EXPECT_EQ(WithoutPassword("s3://bucket/x@y:z"), "s3://bucket/x@y:z");
 }
 
 }  // namespace
