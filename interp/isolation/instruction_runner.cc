@@ -205,11 +205,14 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::Run(Instruction instruct
 }
 
 absl::StatusOr<std::vector<Literal>> InstructionRunner::RunPart(const query::Part& part,
-                                                                absl::Span<const Literal> inputs) {
+                                                                absl::Span<const Literal> inputs,
+                                                                std::unique_ptr<Engine>* engine) {
   DiagnosticSink sink;
-  const std::unique_ptr<Engine> engine = Engine::Prepare(engine_, part.module, options_, &sink);
-  if (engine == nullptr) return FirstErrorOf(sink);
-  std::optional<std::vector<Literal>> results = engine->Run(inputs, &sink);
+  std::unique_ptr<Engine> once;
+  std::unique_ptr<Engine>& prepared = engine != nullptr ? *engine : once;
+  if (prepared == nullptr) prepared = Engine::Prepare(engine_, part.module, options_, &sink);
+  if (prepared == nullptr) return FirstErrorOf(sink);
+  std::optional<std::vector<Literal>> results = prepared->Run(inputs, &sink);
   if (!results) return FirstErrorOf(sink);
   return *std::move(results);
 }

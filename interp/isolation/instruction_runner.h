@@ -52,7 +52,9 @@ class InstructionRunner {
   // Evaluates an instruction on the leaves of its operands, one after another. Requires: it is Runnable::kYes.
   absl::StatusOr<std::vector<Literal>> Run(Instruction instruction, absl::Span<const Literal> operands);
   // Evaluates a part of the module on the leaves of its inputs, one after another.
-  absl::StatusOr<std::vector<Literal>> RunPart(const query::Part& part, absl::Span<const Literal> inputs);
+  // `engine`, if not null, keeps what is prepared for further runs of this part: null before the first.
+  absl::StatusOr<std::vector<Literal>> RunPart(const query::Part& part, absl::Span<const Literal> inputs,
+                                               std::unique_ptr<Engine>* engine = nullptr);
 
  private:
   // An instruction that runs repeatedly.

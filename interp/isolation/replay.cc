@@ -2,6 +2,7 @@
 #include "interp/isolation/replay.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -139,19 +140,26 @@ class Replayer {
     }
     const int64_t executions = std::min(options_.isolation.max_executions, values_.Executions(CounterpartOf(i)));
     if (executions == 0) tally_.Omit(i, Omission::kNotRecorded);
+    // The part stays the same as long as its inputs are recorded. The engine reads its module.
+    std::optional<query::Part> part;
+    std::unique_ptr<Engine> engine;
     for (int64_t execution = 1; execution <= executions; ++execution) {
       if (options_.poll) {
         if (absl::Status s = options_.poll(); !s.ok()) return s;
       }
-      std::optional<Omission> omission;
-      const query::Part part = PartOf(i, execution, /*deep=*/false, &omission);
-      if (omission) {
-        tally_.Omit(i, *omission);
-        return absl::OkStatus();
+      const auto is_recorded = [&](Instruction input) { return IsRecorded(input, execution); };
+      if (!part || !std::all_of(part->inputs.begin(), part->inputs.end(), is_recorded)) {
+        std::optional<Omission> omission;
+        engine = nullptr;
+        part.emplace(PartOf(i, execution, /*deep=*/false, &omission));
+        if (omission) {
+          tally_.Omit(i, *omission);
+          return absl::OkStatus();
+        }
       }
       const absl::StatusOr<std::vector<Literal>> expected = ValueOf(i, execution);
       if (!expected.ok()) return expected.status();
-      if (absl::Status s = CompareExecution(i, execution, part, *expected); !s.ok()) return s;
+      if (absl::Status s = CompareExecution(i, execution, *part, &engine, *expected); !s.ok()) return s;
     }
     return absl::OkStatus();
   }
@@ -166,12 +174,13 @@ class Replayer {
     return absl::OkStatus();
   }
 
+  // `engine` is that of the part, or null before its first run.
   absl::Status CompareExecution(Instruction i, int64_t execution, const query::Part& part,
-                                absl::Span<const Literal> expected) {
+                                std::unique_ptr<Engine>* engine, absl::Span<const Literal> expected) {
     std::vector<Literal> inputs;
     if (absl::Status s = ReadInputs(part, execution, &inputs); !s.ok()) return s;
     if (!HasDefinedValues(i.opcode(), inputs)) return absl::OkStatus();
-    absl::StatusOr<std::vector<Literal>> actual = runner_.RunPart(part, inputs);
+    absl::StatusOr<std::vector<Literal>> actual = runner_.RunPart(part, inputs, engine);
     if (!actual.ok()) {
       if (absl::IsCancelled(actual.status())) return actual.status();
       tally_.Fail(i, execution, std::string(actual.status().message()));

@@ -17,6 +17,16 @@ bool PassesValues(Opcode opcode) {
          opcode == Opcode::kWhile || opcode == Opcode::kConditional;
 }
 
+// Returns true for calls that return a leaf of a root as the same leaf of their own.
+bool ReturnsLeaves(Opcode opcode) { return HasTrait(opcode, kControlFlow); }
+
+// Returns the number of the first leaf of element `k` of a tuple.
+int64_t FirstLeafOf(Shape tuple, int64_t k) {
+  int64_t first = 0;
+  for (int64_t e = 0; e < k; ++e) first += tuple.element(e).leaf_count();
+  return first;
+}
+
 // Calls `visit(operand number, parameter number)` for each parameter of a called computation that an operand is passed
 // to. `branch`: the number of the computation among those that the instruction calls.
 template <typename Visit>
@@ -117,6 +127,89 @@ std::vector<Instruction> ValueFlow::Next(Instruction i, FlowDirection direction,
     }
   }
   return next;
+}
+
+bool ValueFlow::ForwardsLeaves(Instruction i) {
+  const Opcode opcode = i.opcode();
+  return opcode == Opcode::kParameter || opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
+         HasTrait(opcode, kIdentity) || ReturnsLeaves(opcode);
+}
+
+std::vector<ValueLeaf> ValueFlow::Forwarded(ValueLeaf at) const {
+  std::vector<ValueLeaf> next;
+  const Instruction i = at.instruction;
+  // Calls `visit(callee, its number)` if the call returns leaves.
+  const auto for_each_callee = [](Instruction call, auto visit) {
+    if (!ReturnsLeaves(call.opcode())) return;
+    int64_t branch = 0;
+    call.ForEachCallee([&](Computation callee) { visit(callee, branch++); });
+  };
+  // The result of a loop, its operand and the results of its body are one state.
+  const auto add_state = [&](Instruction loop) {
+    next.push_back({loop, at.leaf});
+    next.push_back({loop.operand(0), at.leaf});
+    next.push_back({loop.computation_attr(Attr::kBody).root(), at.leaf});
+  };
+  // What the result is made of.
+  if (i.opcode() == Opcode::kTuple) {
+    int64_t first = 0;
+    for (const Instruction operand : i.operands()) {
+      const int64_t leaves = operand.shape().leaf_count();
+      if (at.leaf >= first && at.leaf < first + leaves) next.push_back({operand, at.leaf - first});
+      first += leaves;
+    }
+  } else if (i.opcode() == Opcode::kGetTupleElement) {
+    next.push_back({i.operand(0), FirstLeafOf(i.operand(0).shape(), i.int_attr(Attr::kIndex)) + at.leaf});
+  } else if (i.opcode() == Opcode::kWhile) {
+    add_state(i);
+  } else if (HasTrait(i.opcode(), kIdentity)) {
+    next.push_back({i.operand(0), at.leaf});
+  } else {
+    for_each_callee(i, [&](Computation callee, int64_t) { next.push_back({callee.root(), at.leaf}); });
+  }
+  // What is made of it.
+  for (const auto use : i.uses()) {
+    const Instruction user = use.user;
+    if (user.opcode() == Opcode::kTuple) {
+      next.push_back({user, FirstLeafOf(user.shape(), use.operand_index) + at.leaf});
+    } else if (user.opcode() == Opcode::kGetTupleElement) {
+      const int64_t leaf = at.leaf - FirstLeafOf(i.shape(), user.int_attr(Attr::kIndex));
+      if (leaf >= 0 && leaf < user.shape().leaf_count()) next.push_back({user, leaf});
+    } else if (user.opcode() == Opcode::kWhile) {
+      next.push_back({user, at.leaf});
+    } else if (HasTrait(user.opcode(), kIdentity) && use.operand_index == 0) {
+      next.push_back({user, at.leaf});
+    }
+    for_each_callee(user, [&](Computation callee, int64_t branch) {
+      ForEachArgument(user, callee, branch, [&](int64_t operand, int64_t parameter) {
+        if (operand == use.operand_index) next.push_back({callee.parameter(parameter), at.leaf});
+      });
+    });
+  }
+  // Out of the computation: to the calls, or to their arguments.
+  if (!i.is_root() && i.opcode() != Opcode::kParameter) return next;
+  for (const InstructionId id : callers_[i.parent().id().value]) {
+    const Instruction call = module_.instruction(id);
+    for_each_callee(call, [&](Computation callee, int64_t branch) {
+      if (callee != i.parent()) return;
+      const bool is_loop = call.opcode() == Opcode::kWhile;
+      if (i.is_root() && (!is_loop || callee == call.computation_attr(Attr::kBody))) next.push_back({call, at.leaf});
+      if (i.opcode() != Opcode::kParameter) return;
+      if (is_loop) return add_state(call);
+      ForEachArgument(call, callee, branch, [&](int64_t operand, int64_t parameter) {
+        if (parameter == i.parameter_number()) next.push_back({call.operand(operand), at.leaf});
+      });
+    });
+  }
+  return next;
+}
+
+Instruction ValueFlow::FunctionCaller(Computation computation) const {
+  for (const InstructionId id : callers_[computation.id().value]) {
+    const Instruction caller = module_.instruction(id);
+    if (!ReturnsLeaves(caller.opcode())) return caller;
+  }
+  return Instruction();
 }
 
 std::vector<FlowStep> ValueFlow::Reach(absl::Span<const Instruction> starts, FlowDirection direction, int64_t depth,

@@ -20,6 +20,12 @@ struct FlowStep {
   int64_t distance = 0;  // from the start
 };
 
+// One of the arrays in a value (Leaves).
+struct ValueLeaf {
+  Instruction instruction;
+  int64_t leaf = 0;
+};
+
 class ValueFlow {
  public:
   explicit ValueFlow(const Module& module);
@@ -27,6 +33,16 @@ class ValueFlow {
   // Returns the distinct instructions that read the value of this one, or whose values it reads; `across_calls`: also
   // in the computations that it calls, or that call its own.
   std::vector<Instruction> Next(Instruction instruction, FlowDirection direction, bool across_calls) const;
+
+  // Returns true for instructions whose result consists of leaves of other values, as they are: parameters, tuples and
+  // their elements, copies, and calls, fusions, loops and conditionals.
+  static bool ForwardsLeaves(Instruction instruction);
+  // Returns the leaves next to this one that it is forwarded from or to: from operands, arguments and roots, to users,
+  // parameters and calls. A leaf may be returned more than once.
+  std::vector<ValueLeaf> Forwarded(ValueLeaf at) const;
+  // Returns an instruction that applies the computation as a function, and does not forward leaves to its parameters
+  // and from its root; invalid if there is none.
+  Instruction FunctionCaller(Computation computation) const;
 
   // Returns the instructions at a distance of at most `depth` from the starts, these first, in the order of a
   // breadth-first search: the nearest first. `depth` below 0: all.

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/builder/builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "ir/verify/verifier.h"
+#include "passes/query/flow.h"
 #include "passes/rewrite/splat.h"
 #include "passes/sharding/sharding_rule.h"
 
@@ -49,17 +49,7 @@ absl::Status CannotFollow(Instruction i, std::string_view why) {
 // Finds the dimensions that change with those it is given.
 class DimensionFlow {
  public:
-  DimensionFlow(const Module& module, Sizes sizes)
-      : module_(module), sizes_(sizes), callers_(module.computation_id_bound()) {
-    for (const Computation c : module.computations()) {
-      for (const Instruction i : c.instructions()) {
-        i.ForEachCallee([&](Computation callee) {
-          std::vector<InstructionId>& callers = callers_[callee.id().value];
-          if (callers.empty() || callers.back() != i.id()) callers.push_back(i.id());
-        });
-      }
-    }
-  }
+  DimensionFlow(const Module& module, Sizes sizes) : flow_(module), sizes_(sizes) {}
 
   void Mark(Instruction i, int64_t leaf, int64_t dimension) {
     uint64_t& mask = marked_[{i.id().value, leaf}];
@@ -99,139 +89,23 @@ class DimensionFlow {
       return CannotFollow(at.instruction, StrCat("dimension ", at.dimension, " of ", ToString(leaf, false),
                                                  " cannot be ", sizes_.Text(), " as large"));
     }
-    if (absl::Status s = FollowResult(at); !s.ok()) return s;
-    for (const auto use : at.instruction.uses()) {
-      if (absl::Status s = FollowOperand(use.user, use.operand_index, at.leaf, at.dimension); !s.ok()) return s;
+    // Leaves of the values are forwarded; operations have rules.
+    const Instruction i = at.instruction;
+    if (i.opcode() == Opcode::kParameter || i.is_root()) {
+      const Instruction caller = flow_.FunctionCaller(i.parent());
+      if (caller.valid()) return CannotFollow(caller, "it applies a function of arrays");
     }
-    // The root is the value of the calls.
-    if (at.instruction.is_root()) {
-      for (InstructionId id : callers_[at.instruction.parent().id().value]) {
-        const Instruction call = module_.instruction(id);
-        switch (call.opcode()) {
-          case Opcode::kWhile:
-            MarkLoop(call, at.leaf, at.dimension);
-            break;
-          case Opcode::kCall:
-          case Opcode::kFusion:
-          case Opcode::kConditional:
-            Mark(call, at.leaf, at.dimension);
-            break;
-          default:
-            return CannotFollow(call, "it applies a function of arrays");
-        }
-      }
+    for (const ValueLeaf& next : flow_.Forwarded({i, at.leaf})) Mark(next.instruction, next.leaf, at.dimension);
+    if (i.opcode() == Opcode::kConstant) {
+      if (!SplatOf(i)) return CannotFollow(i, "its elements are not all equal");
+    } else if (!ValueFlow::ForwardsLeaves(i)) {
+      if (absl::Status s = FollowRule(i, /*operand=*/-1, at.leaf, at.dimension); !s.ok()) return s;
+    }
+    for (const auto use : i.uses()) {
+      if (ValueFlow::ForwardsLeaves(use.user) || use.user.opcode() == Opcode::kGetDimensionSize) continue;
+      if (absl::Status s = FollowRule(use.user, use.operand_index, at.leaf, at.dimension); !s.ok()) return s;
     }
     return absl::OkStatus();
-  }
-
-  void MarkLoop(Instruction loop, int64_t leaf, int64_t dimension) {
-    const Computation body = loop.computation_attr(Attr::kBody), condition = loop.computation_attr(Attr::kCondition);
-    Mark(loop, leaf, dimension);
-    Mark(loop.operand(0), leaf, dimension);
-    Mark(body.parameter(0), leaf, dimension);
-    Mark(body.root(), leaf, dimension);
-    Mark(condition.parameter(0), leaf, dimension);
-  }
-
-  // Returns the number of the first leaf of element `k` of a tuple.
-  static int64_t FirstLeafOf(Shape tuple, int64_t k) {
-    int64_t first = 0;
-    for (int64_t e = 0; e < k; ++e) first += tuple.element(e).leaf_count();
-    return first;
-  }
-
-  // Marks what the instruction computes the dimension of its result from.
-  absl::Status FollowResult(const Place& at) {
-    const Instruction i = at.instruction;
-    switch (i.opcode()) {
-      case Opcode::kParameter:
-        for (InstructionId id : callers_[i.parent().id().value]) {
-          const Instruction call = module_.instruction(id);
-          if (call.opcode() == Opcode::kWhile) {
-            MarkLoop(call, at.leaf, at.dimension);
-          } else if (call.opcode() == Opcode::kCall || call.opcode() == Opcode::kFusion) {
-            Mark(call.operand(i.parameter_number()), at.leaf, at.dimension);
-          } else if (call.opcode() == Opcode::kConditional) {
-            int64_t branch = 1;
-            call.ForEachCallee([&](Computation callee) {
-              if (callee == i.parent()) Mark(call.operand(branch), at.leaf, at.dimension);
-              ++branch;
-            });
-          } else {
-            return CannotFollow(call, "it applies a function of arrays");
-          }
-        }
-        return absl::OkStatus();
-      case Opcode::kConstant:
-        return SplatOf(i) ? absl::OkStatus() : CannotFollow(i, "its elements are not all equal");
-      case Opcode::kTuple: {
-        int64_t first = 0;
-        for (int64_t k = 0; k < i.operand_count(); ++k) {
-          const int64_t leaves = i.operand(k).shape().leaf_count();
-          if (at.leaf < first + leaves) {
-            Mark(i.operand(k), at.leaf - first, at.dimension);
-            break;
-          }
-          first += leaves;
-        }
-        return absl::OkStatus();
-      }
-      case Opcode::kGetTupleElement:
-        Mark(i.operand(0), FirstLeafOf(i.operand(0).shape(), i.int_attr(Attr::kIndex)) + at.leaf, at.dimension);
-        return absl::OkStatus();
-      case Opcode::kWhile:
-        MarkLoop(i, at.leaf, at.dimension);
-        return absl::OkStatus();
-      case Opcode::kCall:
-      case Opcode::kFusion:
-      case Opcode::kConditional:
-        i.ForEachCallee([&](Computation callee) { Mark(callee.root(), at.leaf, at.dimension); });
-        return absl::OkStatus();
-      case Opcode::kCopy:
-      case Opcode::kDomain:
-      case Opcode::kOptimizationBarrier:
-        Mark(i.operand(0), at.leaf, at.dimension);
-        return absl::OkStatus();
-      default:
-        return FollowRule(i, /*operand=*/-1, at.leaf, at.dimension);
-    }
-  }
-
-  // Marks what an instruction makes of the dimension of an operand.
-  absl::Status FollowOperand(Instruction i, int64_t operand, int64_t leaf, int64_t dimension) {
-    switch (i.opcode()) {
-      case Opcode::kTuple:
-        Mark(i, FirstLeafOf(i.shape(), operand) + leaf, dimension);
-        return absl::OkStatus();
-      case Opcode::kGetTupleElement: {
-        const int64_t first = FirstLeafOf(i.operand(0).shape(), i.int_attr(Attr::kIndex));
-        if (leaf >= first && leaf < first + i.shape().leaf_count()) Mark(i, leaf - first, dimension);
-        return absl::OkStatus();
-      }
-      case Opcode::kWhile:
-        MarkLoop(i, leaf, dimension);
-        return absl::OkStatus();
-      case Opcode::kCall:
-      case Opcode::kFusion:
-        i.ForEachCallee([&](Computation callee) { Mark(callee.parameter(operand), leaf, dimension); });
-        return absl::OkStatus();
-      case Opcode::kConditional: {
-        int64_t branch = 1;
-        i.ForEachCallee([&](Computation callee) {
-          if (branch++ == operand) Mark(callee.parameter(0), leaf, dimension);
-        });
-        return absl::OkStatus();
-      }
-      case Opcode::kCopy:
-      case Opcode::kDomain:
-      case Opcode::kOptimizationBarrier:
-        Mark(i, leaf, dimension);
-        return absl::OkStatus();
-      case Opcode::kGetDimensionSize:
-        return absl::OkStatus();
-      default:
-        return FollowRule(i, operand, leaf, dimension);
-    }
   }
 
   // Marks the dimensions that share a factor with one of an operand, or, for -1, of a leaf of the result.
@@ -287,9 +161,8 @@ class DimensionFlow {
     return absl::OkStatus();
   }
 
-  const Module& module_;
+  const ValueFlow flow_;
   const Sizes sizes_;
-  std::vector<std::vector<InstructionId>> callers_;  // by ComputationId
   absl::flat_hash_map<std::pair<uint32_t, int64_t>, uint64_t> marked_;
   absl::flat_hash_map<uint32_t, ShardingRule> rules_;
   std::vector<Place> open_;
@@ -395,28 +268,25 @@ class Resizer {
 
   // Sizes in attributes. Requires: the shapes of operands before in the computation are new, that of `i` is not.
   absl::Status SetAttributes(Instruction i) {
-    switch (i.opcode()) {
-      case Opcode::kSlice: {
-        const uint64_t mask = flow_.MaskOf(i.id(), 0);
-        std::vector<int64_t> ranges(i.list_attr(Attr::kSlice).begin(), i.list_attr(Attr::kSlice).end());
-        for (int64_t d = 0; d < i.shape().rank() && mask != 0; ++d) {
-          if ((mask >> static_cast<uint64_t>(d) & 1) == 0) continue;
-          int64_t* const range = &ranges[static_cast<size_t>(3 * d)];
-          if (range[0] != 0 || range[2] != 1 || sizes_.New(range[1]) != i.operand(0).shape().dim(d)) {
-            return CannotFollow(i, StrCat("it reads a part of dimension ", d));
-          }
-          range[1] = sizes_.New(range[1]);
-        }
-        if (mask != 0) module_.SetAttr(i.id(), Attr::kSlice, module_.ListPayload(ranges));
-        return absl::OkStatus();
+    if (i.opcode() == Opcode::kSlice) return SetRanges(i, flow_.MaskOf(i.id(), 0));
+    if (i.opcode() == Opcode::kDynamicSlice) return SetSizes(i, Attr::kDynamicSliceSizes, flow_.MaskOf(i.id(), 0));
+    if (i.opcode() == Opcode::kGather) return SetSizes(i, Attr::kSliceSizes, flow_.MaskOf(i.operand(0).id(), 0));
+    return absl::OkStatus();
+  }
+
+  // Changes the limits of a slice in these dimensions, which must be whole ones.
+  absl::Status SetRanges(Instruction i, uint64_t mask) {
+    std::vector<int64_t> ranges(i.list_attr(Attr::kSlice).begin(), i.list_attr(Attr::kSlice).end());
+    for (int64_t d = 0; d < i.shape().rank() && mask != 0; ++d) {
+      if ((mask >> static_cast<uint64_t>(d) & 1) == 0) continue;
+      int64_t* const range = &ranges[static_cast<size_t>(3 * d)];
+      if (range[0] != 0 || range[2] != 1 || sizes_.New(range[1]) != i.operand(0).shape().dim(d)) {
+        return CannotFollow(i, StrCat("it reads a part of dimension ", d));
       }
-      case Opcode::kDynamicSlice:
-        return SetSizes(i, Attr::kDynamicSliceSizes, flow_.MaskOf(i.id(), 0));
-      case Opcode::kGather:
-        return SetSizes(i, Attr::kSliceSizes, flow_.MaskOf(i.operand(0).id(), 0));
-      default:
-        return absl::OkStatus();
+      range[1] = sizes_.New(range[1]);
     }
+    if (mask != 0) module_.SetAttr(i.id(), Attr::kSlice, module_.ListPayload(ranges));
+    return absl::OkStatus();
   }
 
   // Changes the sizes of slices of operand 0 in these dimensions, which must be whole ones.
