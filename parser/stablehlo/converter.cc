@@ -295,31 +295,6 @@ Converter::FrameKind Converter::RegionKind(std::string_view name) {
   return FrameKind::kApply;
 }
 
-bool Converter::IsConstant(mlir::ValueId value) const {
-  const mlir::OperationId id = program_.values[value.value].definition;
-  if (!id.valid()) return false;
-  const std::string_view name = program_.name(id);
-  return name == "stablehlo.constant" || name == "arith.constant";
-}
-
-// The values that regions use from outside, but constants, which are copied into them as XLA's compilers do first.
-std::vector<mlir::ValueId> Converter::CapturesOf(absl::Span<const mlir::RegionId> regions) {
-  std::vector<mlir::ValueId> captures;
-  absl::flat_hash_map<uint32_t, bool> seen;
-  for (mlir::RegionId id : regions) {
-    const mlir::Region& region = program_.regions[id.value];
-    for (uint32_t i = region.operation_begin; i < region.operation_end; ++i) {
-      const Op& op = program_.operations[i];
-      for (mlir::ValueId value : program_.operands_of(op)) {
-        if (value.value >= region.value_begin && value.value < region.value_end) continue;
-        if (IsConstant(value) && !options_.as_xla && !Attribute(op, kOperand).valid()) continue;
-        if (seen.emplace(value.value, true).second) captures.push_back(value);
-      }
-    }
-  }
-  return captures;
-}
-
 void Converter::Bind(mlir::ValueId value, InstructionId id) {
   frame().saved.push_back({value, values_[value.value]});
   values_[value.value] = id;
@@ -334,6 +309,7 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
   if (index == 0) frame().captures.clear();
   std::vector<mlir::ValueId> captures;
   if (kind == FrameKind::kBranch || (kind == FrameKind::kLoop && index == 0)) {
+    if (!FindCaptures()) return Error(op, "is in a program whose nested regions use too many values from outside");
     const absl::Span<const mlir::RegionId> regions = program_.regions_of(op);
     frame().captures.push_back(CapturesOf(kind == FrameKind::kLoop ? regions : regions.subspan(index, 1)));
     // Each must be a value of this computation.

@@ -65,7 +65,7 @@ class Converter {
     std::vector<std::vector<mlir::ValueId>> captures;            // by regions of `op`; one list for a whole loop
     std::vector<InstructionId> extra_results;                    // of a loop: values from outside
     std::vector<std::pair<mlir::ValueId, InstructionId>> saved;  // values to restore at the end
-    bool is_body = true;                          // of a loop: returns the state
+    bool is_body = true;                                         // of a loop: returns the state
     std::vector<mlir::OperationId> inlined = {};  // operations whose regions are being converted in place
   };
 
@@ -94,8 +94,6 @@ class Converter {
   absl::Status CloseFrame();
   void Bind(mlir::ValueId value, InstructionId id);
   absl::Status PrepareOperands(const Op& op);
-  std::vector<mlir::ValueId> CapturesOf(absl::Span<const mlir::RegionId> regions);
-  bool IsConstant(mlir::ValueId value) const;
   static FrameKind RegionKind(std::string_view name);
   absl::Status Error(const Op& op, std::string_view message) const;
 
@@ -111,6 +109,14 @@ class Converter {
   ShapeTable& shapes() { return module_->context().shapes; }
   const mlir::NodeTable& nodes() const { return program_.nodes; }
   mlir::NodeTable& mutable_nodes() { return const_cast<mlir::NodeTable&>(program_.nodes); }
+
+  // ---- region_captures.cc ----
+  // Finds the values that each region uses from outside, but constants that are copied into it. Returns false if the
+  // lists of all regions are too long together.
+  bool FindCaptures();
+  // Those of one region, or of both of a loop. FindCaptures comes first.
+  std::vector<mlir::ValueId> CapturesOf(absl::Span<const mlir::RegionId> regions) const;
+  bool IsConstant(mlir::ValueId value) const;
 
   // ---- repeated_conversion.cc ----
   // How the instructions of an operation came from its operands. An operation with equal attributes and types, whose
@@ -391,6 +397,9 @@ class Converter {
   int64_t device_budget_ = 1 << 24;                         // of devices that shardings list one by one
   int64_t regions_ = 0;                                     // named so far
   std::vector<Shape> known_shapes_;                         // by mlir::NodeId of the type
+  // ---- region_captures.cc ----
+  std::vector<mlir::ValueId> captures_;                 // of one region after the other, in the order of use
+  std::vector<std::pair<size_t, size_t>> captures_of_;  // by mlir::RegionId: its part of captures_
   // ---- repeated_conversion.cc ----
   std::vector<uint32_t> conversion_of_;  // by mlir::OperationId: 1 + the place in conversions_, or 0
   std::vector<Conversion> conversions_;
