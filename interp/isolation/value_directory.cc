@@ -58,6 +58,7 @@ absl::StatusOr<std::unique_ptr<ValueDirectoryWriter>> ValueDirectoryWriter::Crea
   if (exists && (!fs::is_directory(target, error) || !fs::is_empty(target, error))) {
     return absl::FailedPreconditionError(StrCat(path, ": expected a new directory, or an empty one"));
   }
+  error.clear();  // of a directory that does not exist yet
   const fs::path parent = fs::path(target).parent_path();
   if (!parent.empty()) fs::create_directories(parent, error);
   if (error) return FileError(path, error);

@@ -84,6 +84,10 @@ class Suite {
                 at("missed"), 100.0 * (at("met") + at("beaten")) / std::max(at("runs"), 1));
     if (flags_.floors.empty()) return at("wrong") == 0 ? 0 : 1;
     int passed = 0, failed = 0;
+    if (at("wrong") != 0) {
+      ++failed;
+      std::printf("FAILED: wrong values\n");
+    }
     std::ifstream file(flags_.floors);
     for (std::string line; std::getline(file, line);) {
       const size_t space = line.find(' ');

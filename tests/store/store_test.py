@@ -491,7 +491,7 @@ def main():
     tools = Tools(arguments.bin)
     os.chdir(tools.scratch)
     suite = Suite(tools, servers_folder(arguments), arguments.full)
-    tests = [suite.usage, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.certificates, suite.broken_uploads, suite.stalls]
+    tests = [suite.usage, suite.malformed_addresses, suite.transient_failures, suite.lasting_failures, suite.signatures, suite.certificates, suite.broken_uploads, suite.stalls]
     if shutil.which("redis-server"):
         tests += [suite.redis_round_trip, suite.redis_race, suite.redis_login, suite.redis_odd_answers, suite.redis_damaged, suite.redis_down,
                   suite.redis_stalls, suite.redis_cut]

@@ -165,7 +165,7 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, int64_t
   const int64_t partitions = flags.options.num_partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyDirectory(flags.results_npy, results, diagnostics)) return false;
-  if (!flags.print_results) return true;
+  if (!flags.print_results && flags.output == "-") return true;
   if (interp::ArrayFormatOf(flags.output)) return WriteArrayValues(flags.output, results, devices, diagnostics);
   return cli::WriteOutputFile(flags.output, diagnostics, [&](TextWriter& out) {
     for (int64_t d = 0; d < devices; ++d) {

@@ -79,7 +79,8 @@ void ComputationPartitioner::Conditional(Instruction i) {
     const Value& value = ValueOf(argument);
     LeafTilings tilings;
     const std::optional<LeafTilings> given = owner_.GivenTilings(branches[b].parameter(0));
-    for (size_t k = 0; k < value.size(); ++k) tilings.push_back(given ? (*given)[k] : value[k].tiling);
+    const size_t given_count = given ? given->size() : 0;
+    for (size_t k = 0; k < value.size(); ++k) tilings.push_back(k < given_count ? (*given)[k] : value[k].tiling);
     operands.push_back(PackResharded(value, argument.shape(), tilings));
     variants.push_back(owner_.Variant(branches[b].id(), {tilings}, wanted));
   }
@@ -97,7 +98,8 @@ void ComputationPartitioner::Call(Instruction i) {
     const Value& value = ValueOf(i.operand(p));
     LeafTilings& tilings = parameters.emplace_back();
     const std::optional<LeafTilings> given = owner_.GivenTilings(callee.parameter(p));
-    for (size_t k = 0; k < value.size(); ++k) tilings.push_back(given ? (*given)[k] : value[k].tiling);
+    const size_t given_count = given ? given->size() : 0;
+    for (size_t k = 0; k < value.size(); ++k) tilings.push_back(k < given_count ? (*given)[k] : value[k].tiling);
     operands.push_back(PackResharded(value, i.operand(p).shape(), tilings));
   }
   const LeafTilings wanted = WantedTilings(i);

@@ -21,12 +21,18 @@ namespace {
 // Returns the number of devices that the shardings name, at least `known`; an error if they differ.
 absl::StatusOr<int64_t> CheckDevices(const Module& module, int64_t known) {
   absl::flat_hash_set<uint32_t> seen;
+  int64_t largest = -1;  // of the devices that alone have a value
+  Instruction at;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
       if (!payload || !seen.insert(*payload).second) continue;
       const Sharding sharding = DecodeSharding(module.context(), ListId(*payload));
       for (const Sharding::Run& run : sharding.runs) {
+        if (run.leaf.kind == ShardingKind::kMaximal && run.leaf.device > largest) {
+          largest = run.leaf.device;
+          at = i;
+        }
         const int64_t devices = run.leaf.device_count();
         if (devices == 0 || run.leaf.kind == ShardingKind::kMaximal) continue;
         if (known == 1) known = devices;
@@ -36,6 +42,10 @@ absl::StatusOr<int64_t> CheckDevices(const Module& module, int64_t known) {
         }
       }
     }
+  }
+  if (known > 1 && largest >= known) {
+    return absl::InvalidArgumentError(
+        StrCat(at.name(), ": the sharding is for device ", largest, " of ", known, " devices"));
   }
   return known;
 }
@@ -78,13 +88,17 @@ std::vector<int64_t> ShardingPositions(Shape shape) {
   return positions;
 }
 
-// The largest channel in use, plus one.
+// The largest channel in use, plus one; one if none is. Large numbers are left out: there are smaller ones.
 int64_t FirstFreeChannel(const Module& module) {
-  int64_t next = 1;
+  constexpr int64_t kLarge = int64_t{1} << 48;
+  int64_t last = 0;
   for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) next = std::max(next, i.int_attr(Attr::kChannelId) + 1);
+    for (Instruction i : c.instructions()) {
+      const int64_t channel = i.int_attr(Attr::kChannelId);
+      if (channel < kLarge) last = std::max(last, channel);
+    }
   }
-  return next;
+  return last + 1;
 }
 
 }  // namespace
@@ -144,6 +158,11 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
+  constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
+  if (state_.partitions > kMaxDevices / state_.replicas) {
+    return absl::InvalidArgumentError(StrCat(state_.replicas, " replicas of ", state_.partitions,
+                                             " partitions are more than ", kMaxDevices, " devices"));
+  }
   state_.next_channel = FirstFreeChannel(module_);
 
   const Computation entry = module_.entry();
