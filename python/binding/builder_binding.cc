@@ -151,7 +151,9 @@ and nothing is added.)")
           [](const InsertionPoint& p, const InstructionHandle& root) {
             const InstructionId id = IdIn(p.state, root);
             if (root.get().parent().id() != p.computation) Throw("EditError", "the root is in another computation");
-            p.state->edit().SetRoot(p.computation, id);
+            Module& module = p.state->edit();
+            module.SetRoot(p.computation, id);
+            if (module.computation(p.computation).is_entry()) RefreshEntrySignature(module);
           },
           py::arg("root"))
       .def_property_readonly("computation", [](const InsertionPoint& p) {

@@ -302,11 +302,13 @@ erased meanwhile are left out, and those that are added do not come.)")
             const InstructionId id = IdIn(h.state, root);
             const Computation c = h.get();
             if (root.get().parent() != c) Throw("EditError", "the root is an instruction of the computation");
-            if (!Compatible(root.get().shape(), c.root().shape()) && !c.is_entry()) {
+            const bool callers_use = !c.is_entry() && c.record().root.valid();
+            if (callers_use && !Compatible(root.get().shape(), c.root().shape())) {
               Throw("EditError",
                     StrCat("`", root.get().name(), "` has another shape than the root, which callers use"));
             }
             module.SetRoot(c.id(), id);
+            if (c.is_entry()) RefreshEntrySignature(module);
           },
           py::arg("root"))
       .def(

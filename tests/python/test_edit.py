@@ -141,7 +141,7 @@ def test_python_passes(module):
     @hlokit.module_pass
     def fails_on_purpose(m):
         m["r"].rename("changed")
-        added.append(hlokit.Builder(m["r"]).constant(1.0))
+        added.append(hlokit.Builder(m["changed"]).constant(1.0))
         raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError):
