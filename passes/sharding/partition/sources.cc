@@ -3,6 +3,7 @@
 // custom-calls.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "ir/graph/attribute_views.h"
@@ -18,6 +19,16 @@ bool IsSplat(const LiteralRecord& literal) {
   if (literal.elided || count < 1) return false;
   const size_t size = literal.size_bytes / static_cast<size_t>(count);
   return std::memcmp(literal.data, literal.data + size, literal.size_bytes - size) == 0;
+}
+
+// Returns the integers that have the bits of a float type.
+std::optional<ElementType> BitsType(ElementType type) {
+  if (!IsFloat(type)) return std::nullopt;
+  for (const ElementType bits :
+       {ElementType::kU4, ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64}) {
+    if (BitsOf(bits) == BitsOf(type)) return bits;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -41,9 +52,19 @@ InstructionId ComputationPartitioner::Parameter(Instruction i) {
   return id;
 }
 
-// What the other devices have does not count.
+// What the other devices have does not count. Floats are summed as integers of their bits: one of the devices has other
+// than zeros, and a sum of floats would change -0 and some NaN, or have no zero at all (f8e8m0fnu).
 InstructionId ComputationPartitioner::FromDevice(const Leaf& leaf, int64_t device) {
   if (!leaf.shape.IsArray() || state_.partitions == 1) return leaf.id;
+  if (const std::optional<ElementType> bits = BitsType(leaf.shape.element_type())) {
+    const auto as = [&](InstructionId array, ElementType type) {
+      return builder().Make(Opcode::kBitcastConvert,
+                            builder().shapes().WithElementType(builder().shape_of(array), type), {array});
+    };
+    const Leaf integers = {as(leaf.id, *bits), builder().shapes().WithElementType(leaf.shape, *bits), leaf.tiling,
+                           leaf.source};
+    return as(FromDevice(integers, device), leaf.shape.element_type());
+  }
   Tiling frame;
   frame.kind = ShardingKind::kTiled;
   frame.device_count = state_.partitions;

@@ -88,6 +88,23 @@ std::vector<int64_t> ShardingPositions(Shape shape) {
   return positions;
 }
 
+// Returns an error if the state of an asynchronous operation is part of a tuple, such as the state of a loop: it has no
+// parts that a device could hold.
+absl::Status CheckAsynchronous(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!HasTrait(i.opcode(), kStartsAsync) && !HasTrait(i.opcode(), kUpdatesAsync)) continue;
+      for (const Instruction user : i.users()) {
+        if (user.opcode() != Opcode::kTuple) continue;
+        return absl::UnimplementedError(
+            StrCat(user.name(), ": the state of the asynchronous operation `", i.name(),
+                   "` in a tuple; partitioning takes operations that end in the computation in which they start"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The largest channel in use, plus one; one if none is. Large numbers are left out: there are smaller ones.
 int64_t FirstFreeChannel(const Module& module) {
   constexpr int64_t kLarge = int64_t{1} << 48;
@@ -156,6 +173,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
       CheckDevices(module_, options_.partitions != 0 ? options_.partitions : module_.header().num_partitions);
   if (!devices.ok()) return devices.status();
   if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
+  if (absl::Status status = CheckAsynchronous(module_); !status.ok()) return status;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
   constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
