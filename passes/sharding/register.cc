@@ -196,7 +196,7 @@ void RegisterShardingPasses(PassRegistry* registry) {
        .options = {{.name = "partitions",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "0",
-                    .doc = "number of devices; 0: as the module, or its shardings, say"},
+                    .doc = "number of devices; 0: as the module says"},
                    {.name = "threshold-for-windowed-einsum-mib",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "256",

@@ -11,6 +11,7 @@
 #include "ir/sharding/tile_assignment.h"
 #include "ir/sharding/tiling_arithmetic.h"
 #include "ir/text/frontend_attributes.h"
+#include "passes/annotations/annotations.h"
 
 namespace hlokit::spmd {
 namespace {
@@ -54,6 +55,10 @@ absl::Status ComputationPartitioner::Run() {
     const MetadataId previous = builder().SetMetadata(i.metadata_id());
     if (absl::Status status = Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);
+    // What stands for it without being made for it has its metadata too.
+    const auto value = values_.find(id.value);
+    if (value == values_.end() || value->second.empty()) continue;
+    if (const InstructionId part = value->second[0].id; part.valid()) MergeMetadata(module_, id, part);
   }
   // The root.
   const Instruction root = source.root();

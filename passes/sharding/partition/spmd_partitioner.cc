@@ -169,8 +169,9 @@ ComputationId ModulePartitioner::Variant(ComputationId source, std::vector<LeafT
 }
 
 absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
-  const absl::StatusOr<int64_t> devices =
-      CheckDevices(module_, options_.partitions != 0 ? options_.partitions : module_.header().num_partitions);
+  const int64_t partitions = options_.partitions != 0 ? options_.partitions : module_.header().num_partitions;
+  if (partitions <= 1) return counts_;
+  const absl::StatusOr<int64_t> devices = CheckDevices(module_, partitions);
   if (!devices.ok()) return devices.status();
   if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
   if (absl::Status status = CheckAsynchronous(module_); !status.ok()) return status;
