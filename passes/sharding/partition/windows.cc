@@ -7,6 +7,7 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/tile_assignment.h"
+#include "passes/annotations/annotations.h"
 #include "passes/sharding/contraction_dims.h"
 #include "passes/sharding/partition/identity.h"
 #include "passes/sharding/partition/partitioner.h"
@@ -360,6 +361,7 @@ Value ComputationPartitioner::EmitConcatenate(const LocalOp& op) {
       starts[ToSize(dim)] = start;
       limits[ToSize(dim)] = limit;
       operands[ToSize(k)] = emitter_.Slice(operands[ToSize(k)], starts, limits);
+      MergeMetadata(module_, i.operand(k).id(), operands[ToSize(k)]);
     }
     return {{Clone(i, operands, result), i.shape(), op.results[0]}};
   }
@@ -373,6 +375,7 @@ Value ComputationPartitioner::EmitConcatenate(const LocalOp& op) {
   for (int64_t k = 0; k < i.operand_count(); ++k) {
     HaloWindow window = (*op.windows)[ToSize(k)].window;
     const InstructionId part = Assemble(op.operands[ToSize(k)], dim, window, op.choice->frame, axes, InstructionId());
+    if ((*op.sources)[ToSize(k)] != i.operand(k)) MergeMetadata(module_, i.operand(k).id(), part);
     if (!joined.valid()) {
       joined = part;
       continue;
