@@ -308,23 +308,10 @@ class Checker {
   int64_t annotated_ = 0, bare_ = 0, skipped_ = 0;
 };
 
-// Known to lose annotations of a few slices of modules that it divides; the tests of a pipeline that names it find
-// them.
-constexpr std::string_view kUnchecked = "spmd-partitioner";
-
-// Returns the passes that are checked.
-std::vector<const PassInfo*> CheckedPasses() {
-  std::vector<const PassInfo*> passes;
-  for (const PassInfo* pass : PassRegistry::Get().passes()) {
-    if (pass->name != kUnchecked) passes.push_back(pass);
-  }
-  return passes;
-}
-
 // Returns pipelines of one to six passes; every third pipeline repeats them to a fixpoint.
 std::vector<std::string> RandomPipelines(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const std::vector<const PassInfo*> passes = CheckedPasses();
+  const auto& passes = PassRegistry::Get().passes();
   std::vector<std::string> pipelines;
   for (int64_t k = 0; k < count; ++k) {
     std::string text;
@@ -361,8 +348,7 @@ int Main(int argc, char** argv) {
   if (random > 0) {
     pipelines = RandomPipelines(random, seed);
   } else if (pipelines.empty()) {
-    for (const PassInfo* pass : CheckedPasses()) pipelines.emplace_back(pass->name);
-    std::printf("not checked: %s\n", std::string(kUnchecked).c_str());
+    for (const PassInfo* pass : PassRegistry::Get().passes()) pipelines.emplace_back(pass->name);
     for (const NamedPipeline& named : PassRegistry::Get().pipelines()) pipelines.emplace_back(named.name);
   }
   for (const std::string& text : pipelines) {
