@@ -32,6 +32,8 @@ constexpr size_t kMaxText = 1 << 16;
 constexpr size_t kHeaderBytes = 5;
 constexpr int kPollMs = 100;
 constexpr double kConnectSeconds = 30, kBeatSeconds = 1, kFailureSeconds = 0.2, kTerminationSeconds = 0.4;
+// For errors of other processes that read their files, so that of several the first one is printed.
+constexpr double kSetupSeconds = 5;
 constexpr int kInternalError = 3;
 
 // What a process must know to connect.
@@ -48,6 +50,20 @@ void OnTermination(int) {
   // mpirun sends it to all processes after one has died, which the thread then reports.
   const char byte = 't';
   if (const int fd = termination_pipe.load(); fd >= 0 && write(fd, &byte, 1) < 0) return;
+}
+
+// Returns the number of a wait at the begin of a message, which it takes off.
+uint64_t TakeWait(std::string_view* payload) {
+  uint64_t wait = 0;
+  if (payload->size() < sizeof(wait)) return 0;
+  std::memcpy(&wait, payload->data(), sizeof(wait));
+  payload->remove_prefix(sizeof(wait));
+  return wait;
+}
+std::string WithWait(uint64_t wait, std::string_view payload) {
+  std::string message(reinterpret_cast<const char*>(&wait), sizeof(wait));
+  message += payload;
+  return message;
 }
 
 std::vector<DeviceState> StatesFrom(std::string_view payload) {
@@ -233,7 +249,8 @@ void ControlChannel::Wake() {
 }
 
 void ControlChannel::Exit(int exit_code) {
-  std::fflush(stdout);
+  // Another thread may be writing to a pipe that nobody reads.
+  if (ftrylockfile(stdout) == 0) fflush_unlocked(stdout);
   _exit(exit_code);
 }
 
@@ -307,6 +324,7 @@ void ControlChannel::Run() {
         ReportDeath(static_cast<int>(r), StrCat("has not answered for ", timeout_seconds_, " s"));
       }
     }
+    CheckCall();
     if (rank_ == 0 && !ended_) Decide();
     if (terminated != Clock::time_point() &&
         std::chrono::duration<double>(now - terminated).count() > kTerminationSeconds) {
@@ -346,10 +364,11 @@ void ControlChannel::Handle(int rank, Kind kind, std::string_view payload) {
     case Kind::kBeat:
       break;
     case Kind::kBusy:
-      SetStates(rank, false, {});
+      SetStates(rank, false, payload);
       break;
     case Kind::kIdle:
-      SetStates(rank, true, StatesFrom(payload));
+      peer.wait = TakeWait(&payload);
+      SetStates(rank, true, payload);
       break;
     case Kind::kReady:
       peer.ready = true;
@@ -361,6 +380,8 @@ void ControlChannel::Handle(int rank, Kind kind, std::string_view payload) {
       break;
     case Kind::kBye:
       peer.said_bye = true;
+      peer.idle = true;
+      peer.waits_for_bytes = false;
       break;
     case Kind::kNext: {
       const int64_t item = next_item_++;
@@ -380,17 +401,18 @@ void ControlChannel::Handle(int rank, Kind kind, std::string_view payload) {
       ended_ = true;
       break;
     }
-    case Kind::kDeadlock:
-      has_deadlock_ = true;
-      deadlock_ = StatesFrom(payload);
+    case Kind::kAllWait:
+      all_wait_ = TakeWait(&payload) == wait_;
+      all_states_ = StatesFrom(payload);
       break;
   }
   changed_.notify_all();
 }
 
-void ControlChannel::SetStates(int rank, bool idle, std::vector<DeviceState> states) {
+void ControlChannel::SetStates(int rank, bool idle, std::string_view payload) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
-  peer.states = std::move(states);
+  if (!payload.empty()) peer.states = StatesFrom(payload);
+  peer.waits_for_bytes = idle && payload.empty();
   if (peer.idle != idle) {
     for (Peer& each : peers_) each.idle_reports = 0;
   }
@@ -398,39 +420,58 @@ void ControlChannel::SetStates(int rank, bool idle, std::vector<DeviceState> sta
   ++peer.idle_reports;
 }
 
-// All processes say that they have waited, and again after the last one began to: nothing is on its way.
-void ControlChannel::FindDeadlock() {
+// All processes say that they have waited, and again after the last one began to: no short message is on its way.
+void ControlChannel::FindAllWait() {
   constexpr int kReports = 3;
   std::vector<DeviceState> all;
-  int first = -1;
+  int at_collective = -1, for_bytes = -1;
   for (size_t r = 0; r < peers_.size(); ++r) {
     const Peer& peer = peers_[r];
     if (!peer.idle) return;
-    const bool waits = std::any_of(peer.states.begin(), peer.states.end(),
+    const bool waits = !peer.said_bye && !peer.waits_for_bytes &&
+                       std::any_of(peer.states.begin(), peer.states.end(),
                                    [](const DeviceState& state) { return state.instruction >= 0; });
-    if (waits && peer.idle_reports < kReports) return;
-    if (waits && first < 0) first = static_cast<int>(r);
+    if ((waits || peer.waits_for_bytes) && peer.idle_reports < kReports) return;
+    if (waits && at_collective < 0) at_collective = static_cast<int>(r);
+    if (peer.waits_for_bytes && for_bytes < 0) for_bytes = static_cast<int>(r);
     all.insert(all.end(), peer.states.begin(), peer.states.end());
   }
-  if (first < 0) return;
-  if (first == rank_) {
-    Handle(rank_, Kind::kDeadlock, BytesOfStates(all));
+  const int told = at_collective >= 0 ? at_collective : for_bytes;
+  if (told < 0) return;
+  const std::string payload = WithWait(peers_[static_cast<size_t>(told)].wait, BytesOfStates(all));
+  if (told == rank_) {
+    Handle(rank_, Kind::kAllWait, payload);
   } else {
-    Send(first, Kind::kDeadlock, BytesOfStates(all));
+    Send(told, Kind::kAllWait, payload);
   }
   for (Peer& peer : peers_) peer.idle_reports = 0;
+}
+
+void ControlChannel::CheckCall() {
+  if (call_.empty() || std::chrono::duration<double>(Clock::now() - call_began_).count() < timeout_seconds_) return;
+  const std::string text = StrCat(tool_, ": error: process ", rank_, " of ", peers_.size(), " has waited for ",
+                                  timeout_seconds_, " s for others in ", call_, "\n");
+  call_.clear();
+  if (rank_ == 0 || ended_) dprintf(stderr_, "%s", text.c_str());
+  if (ended_) Exit(kInternalError);
+  if (rank_ == 0) EndAll(kInternalError);
+  std::string payload(sizeof(int32_t), '\0');
+  std::memcpy(payload.data(), &kInternalError, sizeof(kInternalError));
+  // The first process ends all; without it, this one ends.
+  if (!Send(0, Kind::kFail, payload + text)) Exit(kInternalError);
 }
 
 void ControlChannel::Decide() {
   const auto failed = std::find_if(peers_.begin(), peers_.end(), [](const Peer& p) { return p.exit_code != 0; });
   if (failed == peers_.end()) {
-    FindDeadlock();
+    FindAllWait();
     if (std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.said_bye; })) EndAll(0);
     return;
   }
   const bool all_ready =
       std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.ready || p.exit_code != 0; });
-  if (!all_ready || std::chrono::duration<double>(Clock::now() - failed_at_).count() < kFailureSeconds) return;
+  const double since = std::chrono::duration<double>(Clock::now() - failed_at_).count();
+  if (since < (all_ready ? kFailureSeconds : kSetupSeconds)) return;
   // The first process has printed its own.
   if (failed != peers_.begin()) {
     std::fprintf(stderr, "%s", failed->text.c_str());
@@ -499,14 +540,35 @@ int64_t ControlChannel::NextItem() {
   return item_;
 }
 
-void ControlChannel::SetIdle(absl::Span<const DeviceState> states) { Tell(Kind::kIdle, BytesOfStates(states)); }
-void ControlChannel::SetBusy() { Tell(Kind::kBusy, ""); }
-
-bool ControlChannel::TakeDeadlock(std::vector<DeviceState>* states) {
+void ControlChannel::BeginCall(std::string_view what) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!has_deadlock_) return false;
-  has_deadlock_ = false;
-  *states = std::move(deadlock_);
+  call_ = what;
+  call_began_ = Clock::now();
+}
+
+void ControlChannel::EndCall() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  call_.clear();
+}
+
+void ControlChannel::SetIdle(absl::Span<const DeviceState> states) {
+  Tell(Kind::kIdle, WithWait(wait_, BytesOfStates(states)));
+}
+
+void ControlChannel::SetBusy(absl::Span<const DeviceState> states) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++wait_;
+    all_wait_ = false;
+  }
+  Tell(Kind::kBusy, BytesOfStates(states));
+}
+
+bool ControlChannel::TakeAllWait(std::vector<DeviceState>* states) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!all_wait_) return false;
+  all_wait_ = false;
+  *states = std::move(all_states_);
   return true;
 }
 

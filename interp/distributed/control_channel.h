@@ -42,19 +42,23 @@ class ControlChannel {
   void EndSetup();
   // Ends all processes with this exit code, after the first one has printed `text`. Does not return.
   [[noreturn]] void Fail(int exit_code, std::string_view text);
-  // Waits until all processes have come here.
+  // Waits until all processes have come here. From then on the end of a process is no error.
   void Finish();
+  // From BeginCall on, the process ends with an error that names the call unless EndCall comes in time.
+  void BeginCall(std::string_view what);
+  void EndCall();
 
   // Returns the next number of the queue: 0, 1, ..., each to one process.
   int64_t NextItem();
 
+  // See World.
   void SetIdle(absl::Span<const DeviceState> states);
-  void SetBusy();
-  bool TakeDeadlock(std::vector<DeviceState>* states);
+  void SetBusy(absl::Span<const DeviceState> states);
+  bool TakeAllWait(std::vector<DeviceState>* states);
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Kind : uint8_t { kHello, kBeat, kBusy, kIdle, kReady, kFail, kBye, kNext, kItem, kEnd, kDeadlock };
+  enum class Kind : uint8_t { kHello, kBeat, kBusy, kIdle, kReady, kFail, kBye, kNext, kItem, kEnd, kAllWait };
   // Another process, or this one.
   struct Peer {
     int socket = -1;
@@ -63,8 +67,10 @@ class ControlChannel {
     bool ready = false;
     bool said_bye = false;
     bool idle = false;
-    int idle_reports = 0;  // since any process changed between idle and busy
-    std::vector<DeviceState> states;
+    uint64_t wait = 0;                // its number, by which an answer is told from a late one
+    int idle_reports = 0;             // since any process changed between idle and busy
+    std::vector<DeviceState> states;  // the last ones, also of a process that waits for bytes
+    bool waits_for_bytes = false;
     int exit_code = 0;  // of an error, with its text
     std::string text;
   };
@@ -78,13 +84,15 @@ class ControlChannel {
   // Handles what a connection has sent. Returns false if it has ended.
   bool Read(int rank);
   void Handle(int rank, Kind kind, std::string_view payload);
-  void SetStates(int rank, bool idle, std::vector<DeviceState> states);
+  void SetStates(int rank, bool idle, std::string_view payload);
   bool Send(int rank, Kind kind, std::string_view payload);
   // To the first process, which may be this one.
   void Tell(Kind kind, std::string_view payload);
   // Decides, in the first process, whether all end.
   void Decide();
-  void FindDeadlock();
+  // Tells one of the processes that wait if all do.
+  void FindAllWait();
+  void CheckCall();
   void EndAll(int exit_code);
   void ReportDeath(int rank, std::string_view how);
   [[noreturn]] void Exit(int exit_code);
@@ -100,9 +108,12 @@ class ControlChannel {
   int stderr_ = 2;  // of this process, where that of all but the first is kept back
   int kept_ = -1;   // what they wrote there
   int64_t next_item_ = 0;
-  int64_t item_ = -1;  // answer to this process
-  bool has_deadlock_ = false;
-  std::vector<DeviceState> deadlock_;
+  int64_t item_ = -1;      // answer to this process
+  uint64_t wait_ = 0;      // number of the wait that SetBusy ends
+  bool all_wait_ = false;  // told to this process, with the states of all devices
+  std::vector<DeviceState> all_states_;
+  std::string call_;  // see BeginCall; empty: none
+  Clock::time_point call_began_;
   bool ended_ = false;
   bool stopping_ = false;
   Clock::time_point failed_at_;

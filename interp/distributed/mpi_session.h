@@ -19,7 +19,7 @@ namespace hlokit::interp {
 
 struct MpiSessionOptions {
   std::string tool;             // begins messages
-  double timeout_seconds = 30;  // after which a silent process counts as dead
+  double timeout_seconds = 30;  // after which a silent process counts as dead, and a wait of all is an error
 };
 
 class MpiSession : public World {
@@ -36,12 +36,14 @@ class MpiSession : public World {
   int64_t NextItem() { return channel_->NextItem(); }
 
   void ReportIdle(absl::Span<const DeviceState> states) override { channel_->SetIdle(states); }
-  void ReportProgress() override { channel_->SetBusy(); }
-  bool IsDeadlock(std::vector<DeviceState>* states) override { return channel_->TakeDeadlock(states); }
+  void ReportProgress(absl::Span<const DeviceState> states) override { channel_->SetBusy(states); }
+  bool AllWait(std::vector<DeviceState>* states) override { return channel_->TakeAllWait(states); }
+  void BeginCall(const char* what) override { channel_->BeginCall(what); }
+  void EndCall() override { channel_->EndCall(); }
 
  private:
-  MpiSession(Transport* transport, std::unique_ptr<ControlChannel> channel)
-      : World(transport), channel_(std::move(channel)) {}
+  MpiSession(Transport* transport, std::unique_ptr<ControlChannel> channel, double timeout_seconds)
+      : World(transport, timeout_seconds), channel_(std::move(channel)) {}
 
   std::unique_ptr<ControlChannel> channel_;
 };

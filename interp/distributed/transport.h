@@ -36,13 +36,13 @@ class Transport {
   // Returns the last error.
   virtual const char* error() const = 0;
 
-  // Returns a communicator of these ranks, which include this one, after all of them called it; negative after an
-  // error.
+  // Returns a communicator of these ranks, which include this one, after all of them called it, for which it waits;
+  // negative after an error.
   virtual int CreateCommunicator(const int* ranks, int count) = 0;
-  // Sends `bytes` of the first process to all. Returns false after an error.
+  // Sends `bytes` of the first process to all, for which it waits. Returns false after an error.
   virtual bool Broadcast(void* data, int64_t bytes) = 0;
 
-  // Each member gets `bytes` of each in the order of ranks.
+  // Each member gets `bytes` of each in the order of ranks. A communicator has one at a time.
   virtual Request Allgather(int communicator, const void* in, int64_t bytes, void* out) = 0;
   // As Allgather; the bytes of member i come to out[i]. `total`: of all members.
   virtual Request Allgatherv(int communicator, const void* in, void* out, const Range* from, int64_t total) = 0;
@@ -62,10 +62,13 @@ class Transport {
   virtual bool Send(int rank, int tag, const void* data, int64_t bytes) = 0;
   // Returns the size of the next message with this tag, negative if there is none, and its source.
   virtual int64_t Probe(int rank, int tag, int* source) = 0;
-  // Receives the message that Probe found. Returns false after an error.
-  virtual bool Receive(int rank, int tag, void* data, int64_t bytes) = 0;
+  // Receives the message that Probe found.
+  virtual Request Receive(int rank, int tag, void* data, int64_t bytes) = 0;
+  // Returns 1 once others have, or can get without this process, all that Send was given; 0 before; negative after an
+  // error.
+  virtual int TestSent() = 0;
 
-  // Ends the use of the library, which all processes do.
+  // Ends the use of the library, which all processes do, and waits for them.
   virtual void Finalize() = 0;
 };
 

@@ -50,33 +50,92 @@ absl::StatusOr<ProcessGroup*> World::GroupOf(absl::Span<const int64_t> group, in
     processes.members_of[processes.process_of.back()].push_back(m);
   }
   if (processes.ranks.size() == 1) return &processes;
+  BeginCall("a communicator of the processes of a group");
   processes.communicator =
       transport_->CreateCommunicator(processes.ranks.data(), static_cast<int>(processes.ranks.size()));
+  EndCall();
   if (processes.communicator >= 0) return &processes;
   groups_.erase(at);
   return Error();
 }
 
-absl::Status World::Wait(Transport::Request request) {
+double World::LimitOf(int64_t bytes) const {
+  // Of the slowest network: more than 10 Mb/s.
+  constexpr double kSecondsPerByte = 1e-6;
+  return timeout_seconds_ + static_cast<double>(bytes) * kSecondsPerByte;
+}
+
+World::Waiting::~Waiting() {
+  if (reported_) world_.ReportProgress({});
+}
+
+absl::Status World::Waiting::Pause() {
+  constexpr int64_t kPollsPerLook = 64;
+  PauseBetweenPolls(polls_);
+  if (++polls_ % kPollsPerLook != 0) return absl::OkStatus();
+  const Clock::time_point now = Clock::now();
+  const auto seconds_since = [&](Clock::time_point then) { return std::chrono::duration<double>(now - then).count(); };
+  if (polls_ == kPollsPerLook) reported_at_ = now;
+  if (seconds_since(reported_at_) < kIdleSeconds) return absl::OkStatus();
+  reported_at_ = now;
+  reported_ = true;
+  world_.ReportIdle({});
+  std::vector<DeviceState> states;
+  if (!world_.AllWait(&states)) return absl::OkStatus();
+  // Told again and again while it lasts.
+  constexpr double kMaxSecondsBetween = 10;
+  if (seconds_since(all_wait_at_) > kMaxSecondsBetween) all_wait_since_ = now;
+  all_wait_at_ = now;
+  if (seconds_since(all_wait_since_) < world_.LimitOf(bytes_)) return absl::OkStatus();
+  return absl::DeadlineExceededError(StrCat("all processes wait, and this one for ", bytes_,
+                                            " bytes that have not come within ", world_.LimitOf(bytes_), " s"));
+}
+
+absl::Status World::Wait(Transport::Request request, int64_t bytes) {
   if (request < 0) return Error();
-  for (int64_t polls = 0;; ++polls) {
+  Waiting waiting(this, bytes);
+  for (;;) {
     const int done = transport_->Test(request);
     if (done < 0) return Error();
     if (done > 0) return absl::OkStatus();
-    PauseBetweenPolls(polls);
+    if (absl::Status s = waiting.Pause(); !s.ok()) return s;
   }
 }
 
 absl::StatusOr<std::string> World::ReceiveFrom(int rank, int tag) {
   int source = rank;
   int64_t bytes = -1;
-  for (int64_t polls = 0; bytes < 0; ++polls) {
-    bytes = transport_->Probe(rank, tag, &source);
-    if (bytes < 0) PauseBetweenPolls(polls);
+  {
+    Waiting waiting(this, 0);
+    while ((bytes = transport_->Probe(rank, tag, &source)) < 0) {
+      if (absl::Status s = waiting.Pause(); !s.ok()) return s;
+    }
   }
   std::string message(static_cast<size_t>(bytes), '\0');
-  if (!transport_->Receive(source, tag, message.data(), bytes)) return Error();
+  if (absl::Status s = Wait(transport_->Receive(source, tag, message.data(), bytes), bytes); !s.ok()) return s;
   return message;
+}
+
+absl::Status World::Flush() {
+  Waiting waiting(this, 0);
+  for (;;) {
+    const int done = transport_->TestSent();
+    if (done < 0) return Error();
+    if (done > 0) return absl::OkStatus();
+    if (absl::Status s = waiting.Pause(); !s.ok()) return s;
+  }
+}
+
+absl::Status World::CheckProgram(uint64_t program) {
+  const absl::StatusOr<std::vector<std::string>> all =
+      AllGatherBytes(std::string(reinterpret_cast<const char*>(&program), sizeof(program)));
+  if (!all.ok()) return all.status();
+  for (size_t r = 0; r < all->size(); ++r) {
+    if ((*all)[r] != (*all)[static_cast<size_t>(rank())]) {
+      return absl::FailedPreconditionError(StrCat("process ", r, " runs another program"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status World::GatherValues(int64_t devices, size_t each, absl::Span<const Shape> shapes,
@@ -108,7 +167,9 @@ absl::StatusOr<std::vector<std::string>> World::AllGatherBytes(const std::string
   const auto count = static_cast<size_t>(size());
   const auto own = static_cast<int64_t>(bytes.size());
   std::vector<int64_t> sizes(count);
-  if (absl::Status s = Wait(transport_->Allgather(Transport::kAll, &own, sizeof(own), sizes.data())); !s.ok()) return s;
+  if (absl::Status s = Wait(transport_->Allgather(Transport::kAll, &own, sizeof(own), sizes.data()), sizeof(own));
+      !s.ok())
+    return s;
   std::vector<Transport::Range> from(count);
   int64_t total = 0;
   for (size_t r = 0; r < count; ++r) {
@@ -117,7 +178,7 @@ absl::StatusOr<std::vector<std::string>> World::AllGatherBytes(const std::string
   }
   std::string together(static_cast<size_t>(total), '\0');
   absl::Status status =
-      Wait(transport_->Allgatherv(Transport::kAll, bytes.data(), together.data(), from.data(), total));
+      Wait(transport_->Allgatherv(Transport::kAll, bytes.data(), together.data(), from.data(), total), total);
   if (!status.ok()) return status;
   std::vector<std::string> all;
   for (const Transport::Range& r : from) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/container/flat_hash_set.h"
 #include "interp/exact/distributed/collective_operation.h"
 #include "ir/core/str_cat.h"
 
@@ -12,8 +11,6 @@ namespace hlokit::interp {
 namespace {
 
 constexpr int kMessageTag = 1;
-// Between reports that nothing happens.
-constexpr double kIdleSeconds = 0.5;
 constexpr int64_t kPollsPerCheck = 64;
 
 }  // namespace
@@ -21,12 +18,14 @@ constexpr int64_t kPollsPerCheck = 64;
 struct DeviceScheduler::ActiveOperation {
   const Thunk* step;
   const std::vector<int64_t>* group;
-  const ProcessGroup* processes;
+  ProcessGroup* processes;
   Results results;                      // of the members of this process; taken over by their machines unless it starts
   std::vector<std::byte*> result_data;  // of all members of this process
   std::vector<const std::byte*> operand_data;
   std::vector<PoolBlock*> held;  // operands and results of a start, until its end
-  std::unique_ptr<CollectiveOperation> operation;
+  CollectiveOperation operation;
+
+  ActiveOperation(World& world, RunContext& context) : operation(world, context) {}
 };
 
 DeviceScheduler::DeviceScheduler(RunContext& context, const Module& module, CompiledComputation* entry,
@@ -62,11 +61,21 @@ DeviceScheduler::~DeviceScheduler() {
   context_.send_away = nullptr;
   for (const std::unique_ptr<ActiveOperation>& active : operations_) {
     for (PoolBlock* block : active->held) context_.pool.Release(block);
-    if (static_cast<const CollectivePlan*>(active->step->plan)->starts) continue;
-    for (const std::vector<SlotValue>& values : active->results) {
-      for (const SlotValue& v : values) context_.pool.Release(v.owner);
-    }
+    if (!static_cast<const CollectivePlan*>(active->step->plan)->starts) ReleaseAll(active->results);
   }
+}
+
+void DeviceScheduler::ReleaseAll(const Results& results) {
+  for (const std::vector<SlotValue>& values : results) {
+    for (const SlotValue& v : values) context_.pool.Release(v.owner);
+  }
+}
+
+std::unique_ptr<DeviceScheduler::ActiveOperation> DeviceScheduler::NewOperation() {
+  if (ended_operations_.empty()) return std::make_unique<ActiveOperation>(*world_, context_);
+  std::unique_ptr<ActiveOperation> active = std::move(ended_operations_.back());
+  ended_operations_.pop_back();
+  return active;
 }
 
 std::string DeviceScheduler::Name(int64_t device) const {
@@ -108,7 +117,7 @@ bool DeviceScheduler::Run() {
     if (!waiting && operations_.empty()) break;
     if (progressed) {
       polls_ = 0;
-      if (reported_idle_) world_->ReportProgress();
+      if (reported_idle_) world_->ReportProgress({});
       reported_idle_ = false;
     } else if (world_ == nullptr) {
       ReportDeadlock(States());
@@ -117,15 +126,18 @@ bool DeviceScheduler::Run() {
       return false;
     }
   }
-  // The others learn that they wait in vain.
-  if (world_ != nullptr) world_->ReportIdle(States());
+  // Others that wait for these devices will learn that they do in vain.
+  if (world_ != nullptr) world_->ReportProgress(States());
   return true;
 }
 
 bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const Thunk& step, Results* results) {
-  for (int64_t d : group) {
-    std::vector<SlotValue>& values = results->emplace_back();
+  results->resize(group.size());
+  for (std::vector<SlotValue>& values : *results) values.clear();
+  for (size_t m = 0; m < group.size(); ++m) {
+    const int64_t d = group[m];
     if (!IsLocal(d)) continue;
+    std::vector<SlotValue>& values = (*results)[m];
     const CompiledComputation& routine = MachineOf(d).waiting_computation();
     for (uint32_t i = 0; i < step.result_count; ++i) {
       const int64_t bytes = routine.slots[step.result_begin + i].bytes;
@@ -154,13 +166,23 @@ bool DeviceScheduler::TryRunCollective(int64_t device) {
   }
   if (!plan.Ready(device, context_)) return false;
   SetCurrent(device);
-  Results results;
-  bool ok = AllocateResults(group, step, &results);
-  ProcessGroup* const processes = world_ != nullptr ? groups_->Of(&plan).groups[number] : nullptr;
-  if (ok && processes != nullptr && processes->communicator >= 0) {
-    return BeginOperation(group, step, *processes, std::move(results));
+  if (world_ != nullptr) {
+    const ProcessGroups::Collective& collective = groups_->Of(&plan);
+    ProcessGroup* const processes = collective.groups[number];
+    if (processes != nullptr && processes->communicator >= 0) {
+      std::unique_ptr<ActiveOperation> active = NewOperation();
+      active->step = &step;
+      if (AllocateResults(group, step, &active->results)) {
+        BeginOperation(group, step, collective.tag, *processes, std::move(active));
+        return true;
+      }
+      context_.error_instruction = step.instruction;
+      ReleaseAll(active->results);
+      return false;
+    }
   }
-  if (ok) {
+  Results results;
+  if (AllocateResults(group, step, &results)) {
     std::vector<std::vector<std::byte*>> data(group.size());
     std::vector<CollectiveMember> members;
     for (size_t m = 0; m < group.size(); ++m) {
@@ -171,35 +193,29 @@ bool DeviceScheduler::TryRunCollective(int64_t device) {
   }
   if (context_.failed()) {
     context_.error_instruction = step.instruction;
-    for (const std::vector<SlotValue>& values : results) {
-      for (const SlotValue& v : values) context_.pool.Release(v.owner);
-    }
+    ReleaseAll(results);
     return false;
   }
   for (size_t m = 0; m < group.size(); ++m) MachineOf(group[m]).Resume(results[m]);
   return true;
 }
 
-bool DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Thunk& step, ProcessGroup& processes,
-                                     Results results) {
+void DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Thunk& step, uint64_t tag,
+                                     ProcessGroup& processes, std::unique_ptr<ActiveOperation> active) {
   const auto& plan = *static_cast<const CollectivePlan*>(step.plan);
-  auto active = std::make_unique<ActiveOperation>();
-  active->step = &step;
   active->group = &group;
   active->processes = &processes;
-  active->results = std::move(results);
   // Pointers of all members of this process, those of each contiguous.
+  const std::vector<size_t>& local = processes.members_of[processes.self];
+  const CompiledComputation& routine = MachineOf(group[local[0]]).waiting_computation();
   int64_t result_bytes = 0;
-  for (uint32_t i = 0; i < step.result_count; ++i) {
-    const CompiledComputation& routine =
-        MachineOf(group[processes.members_of[processes.self][0]]).waiting_computation();
-    result_bytes += routine.slots[step.result_begin + i].bytes;
-  }
-  const size_t local = processes.members_of[processes.self].size();
-  active->result_data.reserve(local * step.result_count);
-  active->operand_data.reserve(local * step.operand_count);
-  std::vector<CollectiveMember> members;
-  members.reserve(group.size());
+  for (uint32_t i = 0; i < step.result_count; ++i) result_bytes += routine.slots[step.result_begin + i].bytes;
+  active->result_data.clear();
+  active->operand_data.clear();
+  active->result_data.reserve(local.size() * step.result_count);
+  active->operand_data.reserve(local.size() * step.operand_count);
+  std::vector<CollectiveMember>& members = active->operation.members();
+  members.clear();
   for (size_t m = 0; m < group.size(); ++m) {
     members.push_back({group[m], nullptr, nullptr});
     if (!IsLocal(group[m])) continue;
@@ -209,9 +225,8 @@ bool DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
     active->operand_data.insert(active->operand_data.end(), operands.begin(), operands.end());
     for (const SlotValue& v : active->results[m]) active->result_data.push_back(v.data);
   }
-  active->operation = std::make_unique<CollectiveOperation>(plan, std::move(members), result_bytes,
-                                                            groups_->Of(&plan).tag, *world_, processes, context_);
-  for (size_t m : processes.members_of[processes.self]) {
+  active->operation.Begin(plan, result_bytes, tag, processes);
+  for (size_t m : local) {
     VirtualMachine& machine = MachineOf(group[m]);
     if (!plan.starts) {
       devices_[static_cast<size_t>(group[m] - first_)]->in_operation = true;
@@ -227,29 +242,30 @@ bool DeviceScheduler::BeginOperation(const std::vector<int64_t>& group, const Th
     machine.Resume(active->results[m]);
   }
   operations_.push_back(std::move(active));
-  return true;
 }
 
 bool DeviceScheduler::AdvanceOperations() {
   bool progressed = false;
   // Members of a communicator start its operations in one order, so only the oldest of each group goes on: when one
   // takes its next step depends on timing.
-  absl::flat_hash_set<const ProcessGroup*> busy;
+  ++round_;
   for (size_t i = 0; i < operations_.size();) {
-    if (busy.contains(operations_[i]->processes)) {
+    ActiveOperation& active = *operations_[i];
+    if (active.processes->waits_in == round_) {
       ++i;
       continue;
     }
-    if (!operations_[i]->operation->Advance()) {
-      busy.insert(operations_[i]->processes);
+    if (!active.operation.Advance()) {
+      active.processes->waits_in = round_;
       ++i;
       continue;
     }
     if (context_.failed()) {
-      ReportMismatch(*operations_[i]);
+      ReportMismatch(active);
       return false;
     }
-    FinishOperation(*operations_[i]);
+    FinishOperation(active);
+    ended_operations_.push_back(std::move(operations_[i]));
     operations_.erase(operations_.begin() + static_cast<int64_t>(i));
     progressed = true;
   }
@@ -267,7 +283,7 @@ void DeviceScheduler::FinishOperation(ActiveOperation& active) {
       MachineOf(device).Resume(active.results[m]);
     }
   }
-  active.operation.reset();
+  active.operation.End();
   for (PoolBlock* block : active.held) context_.pool.Release(block);
   active.held.clear();
 }
@@ -277,9 +293,9 @@ void DeviceScheduler::ReportMismatch(const ActiveOperation& active) {
   const ProcessGroup& processes = *active.processes;
   const int64_t device = (*active.group)[processes.members_of[processes.self][0]];
   SetCurrent(device);
-  if (active.operation->mismatches().empty()) return;
+  if (active.operation.mismatches().empty()) return;
   std::vector<DeviceState> missing;
-  for (const CollectiveOperation::Mismatch& other : active.operation->mismatches()) {
+  for (const CollectiveOperation::Mismatch& other : active.operation.mismatches()) {
     const InstructionId at = groups_->InstructionOf(other.tag);
     const auto process = std::lower_bound(processes.ranks.begin(), processes.ranks.end(), other.rank);
     const int64_t first =
@@ -300,8 +316,10 @@ bool DeviceScheduler::ReceiveMessages() {
   if (bytes < 0) return false;
   std::string message(static_cast<size_t>(bytes), '\0');
   int64_t header[2];
-  if (!transport.Receive(source, kMessageTag, message.data(), bytes) || message.size() < sizeof(header)) {
-    context_.Fail(StrCat("MPI: ", transport.error()));
+  absl::Status received = world_->Wait(transport.Receive(source, kMessageTag, message.data(), bytes), bytes);
+  if (received.ok() && message.size() < sizeof(header)) received = absl::InternalError("a message is too short");
+  if (!received.ok()) {
+    context_.Fail(std::string(received.message()));
     return true;
   }
   std::memcpy(header, message.data(), sizeof(header));
@@ -310,7 +328,7 @@ bool DeviceScheduler::ReceiveMessages() {
 }
 
 bool DeviceScheduler::WaitForOthers() {
-  if (polls_ == 0) idle_since_ = -1;
+  if (polls_ == 0) idle_since_ = data_since_ = -1;
   ++polls_;
   if (groups_->receives() && ReceiveMessages()) {
     polls_ = 0;
@@ -334,8 +352,22 @@ bool DeviceScheduler::WaitForOthers() {
   reported_idle_ = true;
   world_->ReportIdle(States());
   std::vector<DeviceState> states;
-  if (!world_->IsDeadlock(&states)) return true;
-  ReportDeadlock(states);
+  return !world_->AllWait(&states) || CheckAllWait(states);
+}
+
+bool DeviceScheduler::CheckAllWait(absl::Span<const DeviceState> states) {
+  const auto on_their_way =
+      std::find_if(operations_.begin(), operations_.end(),
+                   [](const std::unique_ptr<ActiveOperation>& active) { return active->operation.all_arrived(); });
+  if (on_their_way == operations_.end()) {
+    ReportDeadlock(states);
+    return false;
+  }
+  const double now = context_.seconds(), limit = world_->LimitOf((*on_their_way)->operation.bytes());
+  if (data_since_ < 0) data_since_ = now;
+  if (now - data_since_ < limit) return true;
+  context_.error_instruction = (*on_their_way)->step->instruction;
+  context_.Fail(StrCat("all processes wait, and the data of this collective have not come within ", limit, " s"));
   return false;
 }
 

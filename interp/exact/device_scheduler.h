@@ -70,7 +70,12 @@ class DeviceScheduler {
   bool TryRunCollective(int64_t device);
   // Allocates the results of the members of this process.
   bool AllocateResults(const std::vector<int64_t>& group, const Thunk& step, Results* results);
-  bool BeginOperation(const std::vector<int64_t>& group, const Thunk& step, ProcessGroup& processes, Results results);
+  // Begins the collective with the results that `active` has.
+  void BeginOperation(const std::vector<int64_t>& group, const Thunk& step, uint64_t tag, ProcessGroup& processes,
+                      std::unique_ptr<ActiveOperation> active);
+  void ReleaseAll(const Results& results);
+  // Returns one that has ended, or a new one.
+  std::unique_ptr<ActiveOperation> NewOperation();
   // Returns true if an operation has ended.
   bool AdvanceOperations();
   void FinishOperation(ActiveOperation& active);
@@ -78,6 +83,8 @@ class DeviceScheduler {
   bool ReceiveMessages();
   // Waits for other processes. Returns false after an error.
   bool WaitForOthers();
+  // Decides what it means that all processes wait. Returns false after an error.
+  bool CheckAllWait(absl::Span<const DeviceState> states);
   // States of the devices of this process.
   std::vector<DeviceState> States() const;
   // `states`: of all devices.
@@ -93,8 +100,11 @@ class DeviceScheduler {
   int64_t first_ = 0;  // device of this process
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<ActiveOperation>> operations_;
-  int64_t polls_ = 0;  // without progress
+  std::vector<std::unique_ptr<ActiveOperation>> ended_operations_;
+  uint64_t round_ = 0;  // of AdvanceOperations
+  int64_t polls_ = 0;   // without progress
   double idle_since_ = 0;
+  double data_since_ = -1;  // when all first waited for data
   bool reported_idle_ = false;
 };
 

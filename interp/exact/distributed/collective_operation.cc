@@ -69,17 +69,20 @@ std::optional<Transport::Reduction> ReductionOf(const CollectiveReduction& reduc
 
 }  // namespace
 
-CollectiveOperation::CollectiveOperation(const CollectivePlan& plan, std::vector<CollectiveMember> members,
-                                         int64_t result_bytes, uint64_t tag, World& world, ProcessGroup& processes,
-                                         RunContext& context)
-    : plan_(plan),
-      reduction_(plan.reduction()),
-      members_(std::move(members)),
-      world_(world),
-      processes_(processes),
-      context_(context),
-      result_bytes_(result_bytes),
-      tag_(tag) {
+CollectiveOperation::~CollectiveOperation() { End(); }
+
+void CollectiveOperation::Begin(const CollectivePlan& plan, int64_t result_bytes, uint64_t tag,
+                                ProcessGroup& processes) {
+  plan_ = &plan;
+  reduction_ = plan.reduction();
+  processes_ = &processes;
+  result_bytes_ = result_bytes;
+  tag_ = tag;
+  phase_ = Phase::kBegin;
+  method_ = Method::kMove;
+  counts_.clear();
+  flat_elements_ = 0;
+  element_bytes_ = 1;
   if (reduction_ == nullptr) return;
   for (const CollectiveReduction::Part& part : reduction_->parts) {
     flat_elements_ += part.count;
@@ -88,14 +91,15 @@ CollectiveOperation::CollectiveOperation(const CollectivePlan& plan, std::vector
   method_ = ChooseMethod();
 }
 
-CollectiveOperation::~CollectiveOperation() {
+void CollectiveOperation::End() {
   for (PoolBlock* block : blocks_) context_.pool.Release(block);
+  blocks_.clear();
 }
 
 CollectiveOperation::Method CollectiveOperation::ChooseMethod() const {
   // The choice depends on what all processes know.
   size_t most = 0;
-  for (const std::vector<size_t>& members : processes_.members_of) most = std::max(most, members.size());
+  for (const std::vector<size_t>& members : processes_->members_of) most = std::max(most, members.size());
   if (flat_bytes() * static_cast<int64_t>(most) <= static_cast<int64_t>(sizeof(Envelope::data))) return Method::kInline;
   if (flat_bytes() * static_cast<int64_t>(members_.size()) <= kMaxGatheredBytes) return Method::kGatherAll;
   if (ReductionOf(*reduction_) && (!reduction_->scatters || flat_bytes() <= INT32_MAX)) return Method::kUnordered;
@@ -124,13 +128,16 @@ bool CollectiveOperation::Advance() {
       BeginEnvelope();
       continue;
     }
-    const int tested = world_.transport().Test(request_);
+    // Others are mostly about to do the same.
+    constexpr int kSpins = 32;
+    int tested = 0;
+    for (int i = 0; i < kSpins && tested == 0; ++i) tested = world_.transport().Test(request_);
     if (tested < 0) context_.Fail(StrCat("MPI: ", world_.transport().error()));
     if (tested <= 0) return context_.failed();
     switch (phase_) {
       case Phase::kEnvelope:
         if (!ReadEnvelopes()) break;
-        if (!plan_.shared_operands.empty()) {
+        if (!plan_->shared_operands.empty()) {
           BeginShared();
         } else {
           BeginData();
@@ -152,15 +159,7 @@ bool CollectiveOperation::Advance() {
         if (method_ == Method::kScatter) FinishScatter();
         if (method_ == Method::kUnordered) FinishUnordered();
         if (method_ == Method::kGatherAll) {
-          std::vector<const std::byte*> lists(members_.size());
-          for (size_t p = 0; p < process_count(); ++p) {
-            const std::byte* at = in_ + from_[p].begin;
-            for (size_t m : processes_.members_of[p]) {
-              lists[m] = at;
-              at += flat_bytes();
-            }
-          }
-          ReduceAll(lists);
+          ReduceAll([&](size_t p) { return in_ + from_[p].begin; });
         }
         phase_ = Phase::kDone;
         break;
@@ -178,8 +177,7 @@ bool CollectiveOperation::Advance() {
 
 void CollectiveOperation::BeginEnvelope() {
   own_.tag = tag_;
-  own_.number = processes_.operations++;
-  std::memset(own_.data, 0, sizeof(own_.data));
+  own_.number = processes_->operations++;
   if (method_ == Method::kInline) {
     std::byte* at = own_.data;
     for (size_t m : local_members()) {
@@ -189,13 +187,13 @@ void CollectiveOperation::BeginEnvelope() {
   }
   envelopes_.resize(process_count());
   phase_ = Phase::kEnvelope;
-  Post(world_.transport().Allgather(processes_.communicator, &own_, sizeof(Envelope), envelopes_.data()));
+  Post(world_.transport().Allgather(processes_->communicator, &own_, sizeof(Envelope), envelopes_.data()));
 }
 
 bool CollectiveOperation::ReadEnvelopes() {
   for (size_t p = 0; p < process_count(); ++p) {
     if (envelopes_[p].tag == own_.tag && envelopes_[p].number == own_.number) continue;
-    mismatches_.push_back({processes_.ranks[p], envelopes_[p].tag});
+    mismatches_.push_back({processes_->ranks[p], envelopes_[p].tag});
   }
   if (mismatches_.empty()) return true;
   context_.Fail("processes are at different collectives");
@@ -204,13 +202,13 @@ bool CollectiveOperation::ReadEnvelopes() {
 
 void CollectiveOperation::BeginShared() {
   int64_t each = 0;
-  for (const CollectivePlan::SharedOperand& shared : plan_.shared_operands) each += shared.bytes;
+  for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) each += shared.bytes;
   out_ = Allocate(each * static_cast<int64_t>(local_members().size()));
   in_ = Allocate(each * static_cast<int64_t>(members_.size()));
   if (out_ == nullptr || in_ == nullptr) return;
   std::byte* at = out_;
   for (size_t m : local_members()) {
-    for (const CollectivePlan::SharedOperand& shared : plan_.shared_operands) {
+    for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) {
       std::memcpy(at, members_[m].operands[shared.operand], static_cast<size_t>(shared.bytes));
       at += shared.bytes;
     }
@@ -218,20 +216,20 @@ void CollectiveOperation::BeginShared() {
   from_.assign(process_count(), {});
   int64_t total = 0;
   for (size_t p = 0; p < process_count(); ++p) {
-    from_[p] = {total, each * static_cast<int64_t>(processes_.members_of[p].size())};
+    from_[p] = {total, each * static_cast<int64_t>(processes_->members_of[p].size())};
     total += from_[p].bytes;
   }
   phase_ = Phase::kShared;
-  Post(world_.transport().Allgatherv(processes_.communicator, out_, in_, from_.data(), total));
+  Post(world_.transport().Allgatherv(processes_->communicator, out_, in_, from_.data(), total));
 }
 
 void CollectiveOperation::ReadShared() {
   const std::byte* at = in_;
   shared_operands_.resize(members_.size());
-  for (const std::vector<size_t>& members : processes_.members_of) {
+  for (const std::vector<size_t>& members : processes_->members_of) {
     for (size_t m : members) {
       std::vector<const std::byte*>& operands = shared_operands_[m];
-      for (const CollectivePlan::SharedOperand& shared : plan_.shared_operands) {
+      for (const CollectivePlan::SharedOperand& shared : plan_->shared_operands) {
         if (operands.size() <= shared.operand) operands.resize(shared.operand + 1);
         operands[shared.operand] = at;
         at += shared.bytes;
@@ -245,19 +243,10 @@ void CollectiveOperation::BeginData() {
   switch (method_) {
     case Method::kMove:
       return BeginMove();
-    case Method::kInline: {
-      std::vector<const std::byte*> lists(members_.size());
-      for (size_t p = 0; p < process_count(); ++p) {
-        const std::byte* at = envelopes_[p].data;
-        for (size_t m : processes_.members_of[p]) {
-          lists[m] = at;
-          at += flat_bytes();
-        }
-      }
-      ReduceAll(lists);
+    case Method::kInline:
+      ReduceAll([&](size_t p) { return envelopes_[p].data; });
       phase_ = Phase::kDone;
       return;
-    }
     case Method::kGatherAll:
       return BeginGatherAll();
     case Method::kUnordered:
@@ -270,54 +259,54 @@ void CollectiveOperation::BeginData() {
 }
 
 void CollectiveOperation::BeginMove() {
-  if (!plan_.Check(members_, context_)) return;
-  for (size_t m : local_members()) plan_.FillResults(members_[m]);
+  if (!plan_->Check(members_, context_)) return;
+  for (size_t m : local_members()) plan_->FillResults(members_[m]);
   to_.assign(process_count(), {});
   from_.assign(process_count(), {});
   ForEachTransfer([&](size_t source, size_t target, const CollectivePiece& piece) {
-    if (IsLocal(source)) to_[processes_.process_of[target]].bytes += piece.bytes;
-    if (IsLocal(target)) from_[processes_.process_of[source]].bytes += piece.bytes;
+    if (IsLocal(source)) to_[processes_->process_of[target]].bytes += piece.bytes;
+    if (IsLocal(target)) from_[processes_->process_of[source]].bytes += piece.bytes;
   });
   int64_t sent = 0, received = 0;
   for (size_t p = 0; p < process_count(); ++p) {
     to_[p].begin = sent;
     from_[p].begin = received;
-    sent += plan_.same_for_all ? 0 : to_[p].bytes;
+    sent += plan_->same_for_all ? 0 : to_[p].bytes;
     received += from_[p].bytes;
   }
-  if (plan_.same_for_all) sent = from_[processes_.self].bytes;
+  if (plan_->same_for_all) sent = from_[processes_->self].bytes;
   out_ = Allocate(sent);
   in_ = Allocate(received);
   if (out_ == nullptr || in_ == nullptr) return;
   std::vector<int64_t> at(process_count());
   ForEachTransfer([&](size_t source, size_t target, const CollectivePiece& piece) {
-    if (!IsLocal(source) || (plan_.same_for_all && !IsLocal(target))) return;
-    const size_t p = processes_.process_of[target];
+    if (!IsLocal(source) || (plan_->same_for_all && !IsLocal(target))) return;
+    const size_t p = processes_->process_of[target];
     std::memcpy(out_ + to_[p].begin + at[p], members_[source].operands[piece.operand] + piece.from,
                 static_cast<size_t>(piece.bytes));
     at[p] += piece.bytes;
   });
   phase_ = Phase::kMove;
   Transport& transport = world_.transport();
-  if (plan_.same_for_all) {
-    Post(transport.Allgatherv(processes_.communicator, out_, in_, from_.data(), received));
+  if (plan_->same_for_all) {
+    Post(transport.Allgatherv(processes_->communicator, out_, in_, from_.data(), received));
     return;
   }
-  Post(transport.Exchange(processes_.communicator, out_, to_.data(), in_, from_.data(),
-                          static_cast<int64_t>(members_.size()) * result_bytes_, !plan_.neighbors.empty()));
+  Post(transport.Exchange(processes_->communicator, out_, to_.data(), in_, from_.data(),
+                          static_cast<int64_t>(members_.size()) * result_bytes_, !plan_->neighbors.empty()));
 }
 
 // Where all members get the same bytes, one target stands for all: the first of this process.
 void CollectiveOperation::ForEachTransfer(
     absl::FunctionRef<void(size_t source, size_t target, const CollectivePiece&)> transfer) const {
   const auto n = static_cast<int64_t>(members_.size());
-  for (const std::vector<size_t>& sources : processes_.members_of) {
+  for (const std::vector<size_t>& sources : processes_->members_of) {
     for (size_t source : sources) {
-      plan_.ForEachTarget(static_cast<int64_t>(source), n, [&](int64_t t) {
+      plan_->ForEachTarget(static_cast<int64_t>(source), n, [&](int64_t t) {
         const auto target = static_cast<size_t>(t);
-        if (plan_.same_for_all ? target != local_members()[0] : !IsLocal(source) && !IsLocal(target)) return;
-        plan_.ForEachPiece(members_, static_cast<int64_t>(source), t,
-                           [&](const CollectivePiece& piece) { transfer(source, target, piece); });
+        if (plan_->same_for_all ? target != local_members()[0] : !IsLocal(source) && !IsLocal(target)) return;
+        plan_->ForEachPiece(members_, static_cast<int64_t>(source), t,
+                            [&](const CollectivePiece& piece) { transfer(source, target, piece); });
       });
     }
   }
@@ -329,7 +318,7 @@ void CollectiveOperation::FinishMove() {
   ForEachTransfer([&](size_t, size_t target, const CollectivePiece& piece) {
     if (!IsLocal(target)) return;
     for (size_t m : local) {
-      if (m != target && !plan_.same_for_all) continue;
+      if (m != target && !plan_->same_for_all) continue;
       std::memcpy(members_[m].results[piece.result] + piece.to, at, static_cast<size_t>(piece.bytes));
     }
     at += piece.bytes;
@@ -393,22 +382,34 @@ void CollectiveOperation::StoreFlat(const std::byte* flat) {
   }
 }
 
-void CollectiveOperation::ReduceAll(absl::Span<const std::byte* const> lists) {
+void CollectiveOperation::ReduceAll(absl::FunctionRef<const std::byte*(size_t process)> lists_of) {
+  SetLists(flat_bytes(), lists_of);
   const bool in_place = IsFlat() && !reduction_->scatters;
   std::byte* const total = in_place ? members_[local_members()[0]].results[0] : Allocate(flat_bytes());
   if (total == nullptr) return;
-  reduction_->Reduce(lists, flat_elements_, total, context_);
+  reduction_->Reduce(lists_, flat_elements_, total, context_);
   StoreFlat(total);
+}
+
+void CollectiveOperation::SetLists(int64_t bytes, absl::FunctionRef<const std::byte*(size_t process)> lists_of) {
+  lists_.resize(members_.size());
+  for (size_t p = 0; p < process_count(); ++p) {
+    const std::byte* at = lists_of(p);
+    for (size_t m : processes_->members_of[p]) {
+      lists_[m] = at;
+      at += bytes;
+    }
+  }
 }
 
 void CollectiveOperation::BeginGatherAll() {
   from_.assign(process_count(), {});
   int64_t total = 0;
   for (size_t p = 0; p < process_count(); ++p) {
-    from_[p] = {total, flat_bytes() * static_cast<int64_t>(processes_.members_of[p].size())};
+    from_[p] = {total, flat_bytes() * static_cast<int64_t>(processes_->members_of[p].size())};
     total += from_[p].bytes;
   }
-  out_ = Allocate(from_[processes_.self].bytes);
+  out_ = Allocate(from_[processes_->self].bytes);
   in_ = Allocate(total);
   if (out_ == nullptr || in_ == nullptr) return;
   std::byte* at = out_;
@@ -417,7 +418,7 @@ void CollectiveOperation::BeginGatherAll() {
     at += flat_bytes();
   }
   phase_ = Phase::kReduce;
-  Post(world_.transport().Allgatherv(processes_.communicator, out_, in_, from_.data(), total));
+  Post(world_.transport().Allgatherv(processes_->communicator, out_, in_, from_.data(), total));
 }
 
 void CollectiveOperation::BeginUnordered() {
@@ -425,17 +426,17 @@ void CollectiveOperation::BeginUnordered() {
   out_ = Allocate(flat_bytes());
   std::byte* const packed = IsFlat() ? nullptr : Allocate(flat_bytes() * static_cast<int64_t>(local.size()));
   if (out_ == nullptr || (!IsFlat() && packed == nullptr)) return;
-  std::vector<const std::byte*> lists;
+  lists_.clear();
   for (size_t i = 0; i < local.size(); ++i) {
     if (IsFlat()) {
-      lists.push_back(members_[local[i]].operands[0]);
+      lists_.push_back(members_[local[i]].operands[0]);
       continue;
     }
     std::byte* const list = packed + static_cast<int64_t>(i) * flat_bytes();
     PackFlat(local[i], 0, flat_elements_, list);
-    lists.push_back(list);
+    lists_.push_back(list);
   }
-  reduction_->Reduce(lists, flat_elements_, out_, context_);
+  reduction_->Reduce(lists_, flat_elements_, out_, context_);
   if (context_.failed()) return;
   const Transport::Integer type = *IntegerOf(reduction_->type);
   const Transport::Reduction op = *ReductionOf(*reduction_);
@@ -443,7 +444,7 @@ void CollectiveOperation::BeginUnordered() {
   if (!reduction_->scatters) {
     in_ = IsFlat() ? members_[local[0]].results[0] : Allocate(flat_bytes());
     if (in_ == nullptr) return;
-    Post(world_.transport().Allreduce(processes_.communicator, out_, in_, flat_elements_, type, op));
+    Post(world_.transport().Allreduce(processes_->communicator, out_, in_, flat_elements_, type, op));
     return;
   }
   // The pieces of each process together.
@@ -451,14 +452,14 @@ void CollectiveOperation::BeginUnordered() {
   in_ = Allocate(piece_elements() * element_bytes_ * static_cast<int64_t>(local.size()));
   if (pieces == nullptr || in_ == nullptr) return;
   std::byte* at = pieces;
-  for (const std::vector<size_t>& members : processes_.members_of) {
+  for (const std::vector<size_t>& members : processes_->members_of) {
     counts_.push_back(piece_elements() * static_cast<int64_t>(members.size()));
     for (size_t m : members) {
       PackPiece(out_, 0, m, at);
       at += piece_elements() * element_bytes_;
     }
   }
-  Post(world_.transport().ReduceScatter(processes_.communicator, pieces, in_, counts_.data(), type, op));
+  Post(world_.transport().ReduceScatter(processes_->communicator, pieces, in_, counts_.data(), type, op));
 }
 
 void CollectiveOperation::FinishUnordered() {
@@ -475,7 +476,7 @@ void CollectiveOperation::FinishUnordered() {
 
 void CollectiveOperation::BeginChunks() {
   const std::vector<size_t>& local = local_members();
-  const int64_t own = ChunkBegin(processes_.self + 1) - ChunkBegin(processes_.self);
+  const int64_t own = ChunkBegin(processes_->self + 1) - ChunkBegin(processes_->self);
   to_.assign(process_count(), {});
   from_.assign(process_count(), {});
   const bool direct = IsFlat() && local.size() == 1;
@@ -483,7 +484,7 @@ void CollectiveOperation::BeginChunks() {
   for (size_t p = 0; p < process_count(); ++p) {
     const int64_t bytes = (ChunkBegin(p + 1) - ChunkBegin(p)) * element_bytes_;
     to_[p] = {sent, bytes * static_cast<int64_t>(local.size())};
-    from_[p] = {received, own * element_bytes_ * static_cast<int64_t>(processes_.members_of[p].size())};
+    from_[p] = {received, own * element_bytes_ * static_cast<int64_t>(processes_->members_of[p].size())};
     sent += to_[p].bytes;
     received += from_[p].bytes;
   }
@@ -498,24 +499,17 @@ void CollectiveOperation::BeginChunks() {
     }
   }
   phase_ = Phase::kReduce;
-  Post(world_.transport().Exchange(processes_.communicator, direct ? members_[local[0]].operands[0] : packed,
+  Post(world_.transport().Exchange(processes_->communicator, direct ? members_[local[0]].operands[0] : packed,
                                    to_.data(), in_, from_.data(), flat_bytes() * static_cast<int64_t>(members_.size()),
                                    /*neighbors=*/false));
 }
 
 void CollectiveOperation::ReduceChunks() {
-  const int64_t own = ChunkBegin(processes_.self + 1) - ChunkBegin(processes_.self);
-  std::vector<const std::byte*> lists(members_.size());
-  for (size_t p = 0; p < process_count(); ++p) {
-    const std::byte* at = in_ + from_[p].begin;
-    for (size_t m : processes_.members_of[p]) {
-      lists[m] = at;
-      at += own * element_bytes_;
-    }
-  }
+  const int64_t own = ChunkBegin(processes_->self + 1) - ChunkBegin(processes_->self);
+  SetLists(own * element_bytes_, [&](size_t p) { return in_ + from_[p].begin; });
   out_ = Allocate(own * element_bytes_);
   if (out_ == nullptr) return;
-  reduction_->Reduce(lists, own, out_, context_);
+  reduction_->Reduce(lists_, own, out_, context_);
   if (context_.failed()) return;
   in_ = IsFlat() ? members_[local_members()[0]].results[0] : Allocate(flat_bytes());
   if (in_ == nullptr) return;
@@ -523,7 +517,7 @@ void CollectiveOperation::ReduceChunks() {
     from_[p] = {ChunkBegin(p) * element_bytes_, (ChunkBegin(p + 1) - ChunkBegin(p)) * element_bytes_};
   }
   phase_ = Phase::kGather;
-  Post(world_.transport().Allgatherv(processes_.communicator, out_, in_, from_.data(), flat_bytes()));
+  Post(world_.transport().Allgatherv(processes_->communicator, out_, in_, from_.data(), flat_bytes()));
 }
 
 void CollectiveOperation::BeginScatter() {
@@ -533,7 +527,7 @@ void CollectiveOperation::BeginScatter() {
   from_.assign(process_count(), {});
   int64_t sent = 0, received = 0;
   for (size_t p = 0; p < process_count(); ++p) {
-    const int64_t bytes = piece * static_cast<int64_t>(local.size() * processes_.members_of[p].size());
+    const int64_t bytes = piece * static_cast<int64_t>(local.size() * processes_->members_of[p].size());
     to_[p] = {sent, bytes};
     from_[p] = {received, bytes};
     sent += bytes;
@@ -543,7 +537,7 @@ void CollectiveOperation::BeginScatter() {
   in_ = Allocate(received);
   if (out_ == nullptr || in_ == nullptr) return;
   std::byte* at = out_;
-  for (const std::vector<size_t>& targets : processes_.members_of) {
+  for (const std::vector<size_t>& targets : processes_->members_of) {
     for (size_t target : targets) {
       for (size_t source : local) {
         PackPiece(nullptr, source, target, at);
@@ -552,7 +546,7 @@ void CollectiveOperation::BeginScatter() {
     }
   }
   phase_ = Phase::kReduce;
-  Post(world_.transport().Exchange(processes_.communicator, out_, to_.data(), in_, from_.data(),
+  Post(world_.transport().Exchange(processes_->communicator, out_, to_.data(), in_, from_.data(),
                                    flat_bytes() * static_cast<int64_t>(members_.size()), /*neighbors=*/false));
 }
 
@@ -561,15 +555,15 @@ void CollectiveOperation::FinishScatter() {
   const int64_t piece = piece_elements() * element_bytes_;
   std::byte* const total = Allocate(piece);
   if (total == nullptr) return;
-  std::vector<const std::byte*> lists(members_.size());
+  lists_.resize(members_.size());
   for (size_t i = 0; i < local.size(); ++i) {
     for (size_t p = 0; p < process_count(); ++p) {
-      const std::vector<size_t>& sources = processes_.members_of[p];
+      const std::vector<size_t>& sources = processes_->members_of[p];
       for (size_t s = 0; s < sources.size(); ++s) {
-        lists[sources[s]] = in_ + from_[p].begin + static_cast<int64_t>(i * sources.size() + s) * piece;
+        lists_[sources[s]] = in_ + from_[p].begin + static_cast<int64_t>(i * sources.size() + s) * piece;
       }
     }
-    reduction_->Reduce(lists, piece_elements(), total, context_);
+    reduction_->Reduce(lists_, piece_elements(), total, context_);
     if (context_.failed()) return;
     StorePiece(total, local[i]);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective of a group whose devices are in several processes. It advances in phases, between which the process
-// can do other work.
+// One collective of a group whose devices are in several processes, or several in turn, for which it keeps its lists.
+// It advances in phases, between which the process can do other work.
 //
 // Values are those of one process, bit by bit. Bytes that move are packed for each process and exchanged once. A
 // reduction of floats has a fixed order, that of the group: of a large one each process gets a chunk of the operands of
@@ -25,16 +25,27 @@ namespace hlokit::interp {
 
 class CollectiveOperation {
  public:
-  // `tag`: the same in all processes that run the same instruction. Members have the order of the group; those of other
-  // processes have no operands. `result_bytes`: of one member.
-  CollectiveOperation(const CollectivePlan& plan, std::vector<CollectiveMember> members, int64_t result_bytes,
-                      uint64_t tag, World& world, ProcessGroup& processes, RunContext& context);
+  CollectiveOperation(World& world, RunContext& context) : world_(world), context_(context) {}
   CollectiveOperation(const CollectiveOperation&) = delete;
   CollectiveOperation& operator=(const CollectiveOperation&) = delete;
   ~CollectiveOperation();
 
+  // Of the next operation, to be set before Begin, in the order of the group; those of other processes have no
+  // operands.
+  std::vector<CollectiveMember>& members() { return members_; }
+  // Prepares an operation, the first one or the next. `tag`: the same in all processes that run the same instruction.
+  // `result_bytes`: of one member.
+  void Begin(const CollectivePlan& plan, int64_t result_bytes, uint64_t tag, ProcessGroup& processes);
+  // Returns its memory.
+  void End();
+
   // Proceeds as far as possible without waiting. Returns true at the end, which is an error if the context has one.
   bool Advance();
+
+  // Returns true once all processes of the group have begun it: then only data are on their way.
+  bool all_arrived() const { return phase_ > Phase::kEnvelope; }
+  // Returns the bytes that it moves, at most.
+  int64_t bytes() const { return (flat_bytes() + result_bytes_) * static_cast<int64_t>(members_.size()); }
 
   // Members of the group in another process, with the tag of the collective that it has reached instead of this one.
   struct Mismatch {
@@ -49,13 +60,13 @@ class CollectiveOperation {
   struct Envelope {
     uint64_t tag = 0;
     uint64_t number = 0;
-    std::byte data[48];
+    std::byte data[48] = {};
   };
   enum class Method : uint8_t { kMove, kInline, kGatherAll, kUnordered, kChunks, kScatter };
 
-  size_t process_count() const { return processes_.ranks.size(); }
-  const std::vector<size_t>& local_members() const { return processes_.members_of[processes_.self]; }
-  bool IsLocal(size_t member) const { return processes_.process_of[member] == processes_.self; }
+  size_t process_count() const { return processes_->ranks.size(); }
+  const std::vector<size_t>& local_members() const { return processes_->members_of[processes_->self]; }
+  bool IsLocal(size_t member) const { return processes_->process_of[member] == processes_->self; }
   Method ChooseMethod() const;
   // Memory until the end of the operation; null after an error.
   std::byte* Allocate(int64_t bytes);
@@ -84,8 +95,10 @@ class CollectiveOperation {
   bool IsFlat() const { return reduction_->parts.size() == 1; }
   // Copies elements [begin, end) of the operands of a local member.
   void PackFlat(size_t member, int64_t begin, int64_t end, std::byte* out) const;
-  // Reduces all elements of these lists of all members, and stores the results of the local ones.
-  void ReduceAll(absl::Span<const std::byte* const> lists);
+  // Sets the lists of members, each of `bytes`; those of a process follow each other.
+  void SetLists(int64_t bytes, absl::FunctionRef<const std::byte*(size_t process)> lists_of);
+  // Reduces all elements of such lists, and stores the results of the local members.
+  void ReduceAll(absl::FunctionRef<const std::byte*(size_t process)> lists_of);
   // Stores the reduced list as the results of local members: whole, or the piece of each.
   void StoreFlat(const std::byte* flat);
   // Elements of a reduce-scatter for one member.
@@ -100,14 +113,14 @@ class CollectiveOperation {
   }
   int64_t count() const { return static_cast<int64_t>(process_count()); }
 
-  const CollectivePlan& plan_;
-  const CollectiveReduction* const reduction_;
-  std::vector<CollectiveMember> members_;
   World& world_;
-  ProcessGroup& processes_;
   RunContext& context_;
-  const int64_t result_bytes_;
-  uint64_t tag_;
+  const CollectivePlan* plan_ = nullptr;
+  const CollectiveReduction* reduction_ = nullptr;
+  ProcessGroup* processes_ = nullptr;
+  std::vector<CollectiveMember> members_;
+  int64_t result_bytes_ = 0;
+  uint64_t tag_ = 0;
   Method method_ = Method::kMove;
   Phase phase_ = Phase::kBegin;
   Transport::Request request_ = Transport::kFailed;
@@ -116,6 +129,7 @@ class CollectiveOperation {
   Envelope own_;
   std::vector<Envelope> envelopes_;
   std::vector<PoolBlock*> blocks_;
+  std::vector<const std::byte*> lists_;                         // of a reduction, by member
   std::vector<std::vector<const std::byte*>> shared_operands_;  // by member of another process
   std::vector<Transport::Range> to_, from_;
   std::vector<int64_t> counts_;

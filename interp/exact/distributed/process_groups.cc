@@ -8,7 +8,12 @@
 namespace hlokit::interp {
 
 absl::Status ProcessGroups::Create(const PreparedProgram& program, int64_t devices, World* world) {
-  program_ = Fingerprint(*program.module).low << 32;
+  const uint64_t fingerprint = Fingerprint(*program.module).low;
+  program_ = fingerprint << 32;
+  // Others would wait for communicators that this process does not make.
+  if (const absl::Status same = world->CheckProgram(fingerprint ^ static_cast<uint64_t>(devices)); !same.ok()) {
+    return same;
+  }
   const int64_t begin = world->FirstDevice(devices, world->rank());
   const int64_t end = world->FirstDevice(devices, world->rank() + 1);
   for (const std::unique_ptr<CompiledComputation>& computation : program.computations) {
