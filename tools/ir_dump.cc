@@ -145,7 +145,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   app.add_flag(
       "--mpi", mpi,
       "train a model as the processes of mpirun or srun, each on its shard of the batch; the first one prints");
-  cli::AddNumber(&app, "--mpi-timeout", &mpi_timeout, "seconds after which a silent process counts as dead", 0.1,
+  cli::AddNumber(&app, "--mpi-timeout", &mpi_timeout,
+                 "seconds after which a silent process counts as dead, and data that do not come are an error", 0.1,
                  86400.0)
       ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");

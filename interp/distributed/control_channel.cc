@@ -20,6 +20,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -34,6 +35,8 @@ constexpr int kPollMs = 100;
 constexpr double kConnectSeconds = 30, kBeatSeconds = 1, kFailureSeconds = 0.2, kTerminationSeconds = 0.4;
 // For errors of other processes that read their files, so that of several the first one is printed.
 constexpr double kSetupSeconds = 5;
+// For a call of the library that waits for others, which are at the same call, at least.
+constexpr double kCallSeconds = 5;
 constexpr int kInternalError = 3;
 
 // What a process must know to connect.
@@ -321,7 +324,7 @@ void ControlChannel::Run() {
     for (size_t r = 0; r < peers_.size() && !ended_; ++r) {
       if (peers_[r].socket < 0) continue;
       if (std::chrono::duration<double>(now - peers_[r].heard).count() > timeout_seconds_) {
-        ReportDeath(static_cast<int>(r), StrCat("has not answered for ", timeout_seconds_, " s"));
+        ReportDeath(static_cast<int>(r), StrCat("has not answered for ", FormatDouble(timeout_seconds_), " s"));
       }
     }
     CheckCall();
@@ -448,9 +451,10 @@ void ControlChannel::FindAllWait() {
 }
 
 void ControlChannel::CheckCall() {
-  if (call_.empty() || std::chrono::duration<double>(Clock::now() - call_began_).count() < timeout_seconds_) return;
+  const double limit = std::max(timeout_seconds_, kCallSeconds);
+  if (call_.empty() || std::chrono::duration<double>(Clock::now() - call_began_).count() < limit) return;
   const std::string text = StrCat(tool_, ": error: process ", rank_, " of ", peers_.size(), " has waited for ",
-                                  timeout_seconds_, " s for others in ", call_, "\n");
+                                  FormatDouble(limit), " s for others in ", call_, "\n");
   call_.clear();
   if (rank_ == 0 || ended_) dprintf(stderr_, "%s", text.c_str());
   if (ended_) Exit(kInternalError);
@@ -471,7 +475,7 @@ void ControlChannel::Decide() {
   const bool all_ready =
       std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.ready || p.exit_code != 0; });
   const double since = std::chrono::duration<double>(Clock::now() - failed_at_).count();
-  if (since < (all_ready ? kFailureSeconds : kSetupSeconds)) return;
+  if (since < (all_ready ? kFailureSeconds : std::min(kSetupSeconds, timeout_seconds_))) return;
   // The first process has printed its own.
   if (failed != peers_.begin()) {
     std::fprintf(stderr, "%s", failed->text.c_str());

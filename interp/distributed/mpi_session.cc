@@ -69,12 +69,14 @@ absl::StatusOr<std::unique_ptr<MpiSession>> MpiSession::Start(const MpiSessionOp
   absl::StatusOr<std::unique_ptr<ControlChannel>> channel =
       ControlChannel::Open(transport, options.tool, options.timeout_seconds);
   if (!channel.ok()) return channel.status();
-  return std::unique_ptr<MpiSession>(new MpiSession(transport, *std::move(channel), options.timeout_seconds));
+  return std::unique_ptr<MpiSession>(new MpiSession(transport, *std::move(channel), options));
 }
 
 int MpiSession::End(int exit_code) {
   if (exit_code != 0) channel_->Fail(exit_code, "");
-  if (const absl::Status sent = Flush(); !sent.ok()) channel_->Fail(3, StrCat("error: ", std::string(sent.message()), "\n"));
+  if (const absl::Status sent = Flush(); !sent.ok()) {
+    channel_->Fail(3, StrCat(tool_, ": error: --mpi: ", std::string(sent.message()), "\n"));
+  }
   channel_->Finish();
   channel_->BeginCall("MPI_Finalize");
   transport().Finalize();

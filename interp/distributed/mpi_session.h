@@ -42,9 +42,10 @@ class MpiSession : public World {
   void EndCall() override { channel_->EndCall(); }
 
  private:
-  MpiSession(Transport* transport, std::unique_ptr<ControlChannel> channel, double timeout_seconds)
-      : World(transport, timeout_seconds), channel_(std::move(channel)) {}
+  MpiSession(Transport* transport, std::unique_ptr<ControlChannel> channel, const MpiSessionOptions& options)
+      : World(transport, options.timeout_seconds), tool_(options.tool), channel_(std::move(channel)) {}
 
+  const std::string tool_;
   std::unique_ptr<ControlChannel> channel_;
 };
 

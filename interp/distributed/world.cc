@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -88,7 +89,8 @@ absl::Status World::Waiting::Pause() {
   all_wait_at_ = now;
   if (seconds_since(all_wait_since_) < world_.LimitOf(bytes_)) return absl::OkStatus();
   return absl::DeadlineExceededError(StrCat("all processes wait, and this one for ", bytes_,
-                                            " bytes that have not come within ", world_.LimitOf(bytes_), " s"));
+                                            " bytes that have not come within ", FormatDouble(world_.LimitOf(bytes_)),
+                                            " s"));
 }
 
 absl::Status World::Wait(Transport::Request request, int64_t bytes) {

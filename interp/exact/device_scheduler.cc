@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "interp/exact/distributed/collective_operation.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -367,7 +368,8 @@ bool DeviceScheduler::CheckAllWait(absl::Span<const DeviceState> states) {
   if (data_since_ < 0) data_since_ = now;
   if (now - data_since_ < limit) return true;
   context_.error_instruction = (*on_their_way)->step->instruction;
-  context_.Fail(StrCat("all processes wait, and the data of this collective have not come within ", limit, " s"));
+  context_.Fail(
+      StrCat("all processes wait, and the data of this collective have not come within ", FormatDouble(limit), " s"));
   return false;
 }
 

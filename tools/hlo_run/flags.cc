@@ -233,7 +233,8 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
   app->add_flag("--mpi", flags->mpi,
                 "run as the processes of mpirun or srun, among which the devices are divided; without --replicas and "
                 "--partitions the numbers of the module, or a replica for each process");
-  cli::AddNumber(app, "--mpi-timeout", &flags->mpi_timeout, "seconds after which a silent process counts as dead", 0.1,
+  cli::AddNumber(app, "--mpi-timeout", &flags->mpi_timeout,
+                 "seconds after which a silent process counts as dead, and data that do not come are an error", 0.1,
                  86400.0)
       ->capture_default_str();
   app->add_option("--host-io", flags->host_io,
