@@ -12,6 +12,7 @@
 #include "interp/distributed/mpi_session.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/host_io.h"
+#include "interp/values/array_file.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
@@ -320,6 +321,11 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     return diagnostics.exit_code();
   }
   snapshot = nullptr;
+  // Each process reads its parts only, unless the first one runs the whole program to compare with.
+  const bool in_arrays = flags.args.empty() ? !flags.args_npy.empty() : interp::ArrayFormatOf(flags.args).has_value();
+  if (session != nullptr && partitioned && in_arrays && !recorded.arguments && flags.compare.empty()) {
+    evaluator->TakeParts();
+  }
   const std::optional<std::vector<Literal>> arguments =
       recorded.arguments ? std::move(recorded.arguments)
                          : ReadRunArguments(flags, options, *input->module, *evaluator, &diagnostics);
@@ -342,7 +348,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
 
   const bool is_first = session == nullptr || session->rank() == 0;
   if (session != nullptr) session->EndSetup();
-  evaluator->set_gathers(flags.print_results || !flags.results_npy.empty() || reference.values ||
+  evaluator->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() || reference.values ||
                          reference.evaluator != nullptr);
   const std::optional<std::vector<Literal>> results =
       RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);

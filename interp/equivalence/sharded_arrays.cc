@@ -10,7 +10,6 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/context.h"
 #include "ir/sharding/sharding.h"
-#include "ir/sharding/tiling_arithmetic.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
@@ -198,29 +197,61 @@ absl::Status ShardedArrays::CheckPartShapes(absl::Span<const Shape> shapes, std:
   return absl::OkStatus();
 }
 
-std::vector<Literal> ShardedArrays::Divide(absl::Span<const Literal> arrays, PaddingFill fill) const {
+std::vector<Literal> ShardedArrays::Divide(absl::Span<const Literal> arrays, PaddingFill fill, int64_t first,
+                                           int64_t count) const {
   std::vector<Literal> parts;
-  parts.reserve(leaves_.size() * static_cast<size_t>(partitions_));
-  for (int64_t device = 0; device < partitions_; ++device) {
+  parts.reserve(leaves_.size() * static_cast<size_t>(count));
+  for (int64_t device = first; device < first + count; ++device) {
     for (size_t n = 0; n < leaves_.size(); ++n) {
       const Leaf& leaf = leaves_[n];
       if (leaf.tiling.replicated_everywhere()) {
         parts.push_back(arrays[n]);
         continue;
       }
-      Literal part = Literal::Zeros(leaf.part);
-      Fill(fill, &part);
+      Literal part = EmptyPart(n, fill);
       const size_t width = static_cast<size_t>(BytesOf(leaf.whole.element_type()));
-      if (const std::optional<TileBounds> bounds = BoundsOf(leaf.tiling, leaf.whole.dims(), device)) {
-        ForEachRow(leaf.whole.dims(), leaf.part.dims(), *bounds, [&](int64_t whole, int64_t at, int64_t count) {
+      if (const std::optional<TileBounds> bounds = ElementsOf(n, device)) {
+        ForEachRow(leaf.whole.dims(), leaf.part.dims(), *bounds, [&](int64_t whole, int64_t at, int64_t row) {
           std::memcpy(part.data() + static_cast<size_t>(at) * width,
-                      arrays[n].data() + static_cast<size_t>(whole) * width, static_cast<size_t>(count) * width);
+                      arrays[n].data() + static_cast<size_t>(whole) * width, static_cast<size_t>(row) * width);
         });
       }
       parts.push_back(std::move(part));
     }
   }
   return parts;
+}
+
+std::optional<TileBounds> ShardedArrays::ElementsOf(size_t leaf, int64_t device) const {
+  std::optional<TileBounds> bounds = BoundsOf(leaves_[leaf].tiling, leaves_[leaf].whole.dims(), device % partitions_);
+  if (bounds && IsEmpty(*bounds)) bounds.reset();
+  return bounds;
+}
+
+Shape ShardedArrays::BoxShape(size_t leaf, const TileBounds& elements) const {
+  std::vector<int64_t> dims;
+  for (size_t d = 0; d < elements.offset.size(); ++d) dims.push_back(elements.limit[d] - elements.offset[d]);
+  return context_->shapes.Array(leaves_[leaf].whole.element_type(), dims);
+}
+
+Literal ShardedArrays::EmptyPart(size_t leaf, PaddingFill fill) const {
+  Literal part = Literal::Zeros(leaves_[leaf].part);
+  Fill(fill, &part);
+  return part;
+}
+
+Literal ShardedArrays::PartOf(size_t leaf, Literal box, PaddingFill fill) const {
+  const Shape shape = leaves_[leaf].part;
+  if (SameShape(box.shape(), shape, /*ignore_layout=*/true)) return box;
+  Literal part = EmptyPart(leaf, fill);
+  const absl::Span<const int64_t> dims = box.shape().dims();
+  const TileBounds bounds = {std::vector<int64_t>(dims.size(), 0), std::vector<int64_t>(dims.begin(), dims.end())};
+  const size_t width = static_cast<size_t>(BytesOf(shape.element_type()));
+  ForEachRow(dims, shape.dims(), bounds, [&](int64_t from, int64_t to, int64_t row) {
+    std::memcpy(part.data() + static_cast<size_t>(to) * width, box.data() + static_cast<size_t>(from) * width,
+                static_cast<size_t>(row) * width);
+  });
+  return part;
 }
 
 absl::StatusOr<std::vector<Literal>> ShardedArrays::Assemble(absl::Span<const Literal> parts,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "ir/graph/module.h"
 #include "ir/sharding/tiling.h"
+#include "ir/sharding/tiling_arithmetic.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
@@ -48,8 +50,19 @@ class ShardedArrays {
   // Returns true if a device has a part that is smaller than the whole.
   bool IsDivided() const;
 
-  // Returns the parts of all arrays on device 0, then those on device 1, ... Requires: literals of the whole shapes.
-  std::vector<Literal> Divide(absl::Span<const Literal> arrays, PaddingFill fill) const;
+  // Returns the parts of all arrays on device `first`, then those on the next one, ... of `count` devices. Devices from
+  // partitions() on are further replicas. Requires: literals of the whole shapes.
+  std::vector<Literal> Divide(absl::Span<const Literal> arrays, PaddingFill fill, int64_t first, int64_t count) const;
+  std::vector<Literal> Divide(absl::Span<const Literal> arrays, PaddingFill fill) const {
+    return Divide(arrays, fill, 0, partitions_);
+  }
+  // Returns the elements of an array that a device has, which are no padding; nullopt if none.
+  std::optional<TileBounds> ElementsOf(size_t leaf, int64_t device) const;
+  // Returns the shape of the box of these elements, and the part with them, of which `box` is a literal.
+  Shape BoxShape(size_t leaf, const TileBounds& elements) const;
+  Literal PartOf(size_t leaf, Literal box, PaddingFill fill) const;
+  // Returns a part without elements.
+  Literal EmptyPart(size_t leaf, PaddingFill fill) const;
   // The inverse; ignores padding. Returns FailedPrecondition if devices that have the same element differ in it (NaNs
   // are equal). `what`: "result", for errors. Requires: literals of the part shapes.
   absl::StatusOr<std::vector<Literal>> Assemble(absl::Span<const Literal> parts, std::string_view what) const;

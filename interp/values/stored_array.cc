@@ -112,7 +112,10 @@ bool CanReadAs(const StoredArray& array, ElementType type) {
   return LacksName(type) && IsInteger(*array.type) && !IsSigned(*array.type);
 }
 
-absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape) {
+namespace {
+
+// Returns an error unless the array can be read as one of this shape.
+absl::Status CheckShape(const StoredArray& array, Shape shape) {
   if (!CanReadAs(array, shape.element_type())) {
     return absl::InvalidArgumentError(
         StrCat("the array has type `", array.type_name, "`, expected ", ToString(shape.element_type())));
@@ -129,17 +132,81 @@ absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape) {
   if (array.begin > array.source->size() || *size > array.source->size() - array.begin) {
     return absl::DataLossError("the file ends early");
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape) {
+  if (absl::Status s = CheckShape(array, shape); !s.ok()) return s;
   Literal literal = Literal::Zeros(shape);
-  if (*size == 0) return literal;
+  const size_t size = literal.size_bytes();
+  if (size == 0) return literal;
   if (!array.fortran_order || array.dims.size() < 2) {
-    if (absl::Status s = array.source->Read(array.begin, literal.data(), *size); !s.ok()) return s;
+    if (absl::Status s = array.source->Read(array.begin, literal.data(), size); !s.ok()) return s;
   } else {
-    std::vector<std::byte> elements(*size);
-    if (absl::Status s = array.source->Read(array.begin, elements.data(), *size); !s.ok()) return s;
+    std::vector<std::byte> elements(size);
+    if (absl::Status s = array.source->Read(array.begin, elements.data(), size); !s.ok()) return s;
     CopyTransposed(literal.data(), elements.data(), shape.dims(), static_cast<size_t>(array.element_bytes));
   }
   if (absl::Status s = Finish(array, &literal); !s.ok()) return s;
   return literal;
+}
+
+absl::Status ReadBox(const StoredArray& array, Shape whole, absl::Span<const int64_t> begin, Literal* out) {
+  if (absl::Status s = CheckShape(array, whole); !s.ok()) return s;
+  if (out->size_bytes() == 0) return absl::OkStatus();
+  const absl::Span<const int64_t> dims = whole.dims(), box = out->shape().dims();
+  const size_t rank = dims.size(), width = static_cast<size_t>(array.element_bytes);
+  // Elements of a run are contiguous: those of the last dimensions, of which all but the first are whole.
+  size_t outer = rank;
+  int64_t run = 1;
+  while (outer > 0) {
+    run *= box[--outer];
+    if (box[outer] != dims[outer]) break;
+  }
+  // Short runs are read with what is between them.
+  constexpr uint64_t kShort = 4096, kBlock = uint64_t{1} << 20;
+  const uint64_t run_bytes = static_cast<uint64_t>(run) * width;
+  const bool together = run_bytes < kShort;
+  std::optional<Literal> all;
+  if (array.fortran_order && rank >= 2) {
+    absl::StatusOr<Literal> read = ReadArray(array, whole);
+    if (!read.ok()) return read.status();
+    all = *std::move(read);
+  }
+  const auto offset_of = [&](absl::Span<const int64_t> at) {
+    int64_t element = 0;
+    for (size_t d = 0; d < rank; ++d) element = element * dims[d] + at[d];
+    return static_cast<uint64_t>(element) * width;
+  };
+  std::vector<int64_t> at(begin.begin(), begin.end()), last = at;
+  for (size_t d = 0; d < outer; ++d) last[d] += box[d] - 1;
+  const uint64_t end = offset_of(last) + run_bytes;  // of the last run
+  std::vector<std::byte> block;
+  uint64_t block_begin = 0;
+  for (std::byte* to = out->data();; to += run_bytes) {
+    const uint64_t from = offset_of(at);
+    if (all) {
+      std::memcpy(to, all->data() + from, run_bytes);
+    } else if (!together) {
+      if (absl::Status s = array.source->Read(array.begin + from, to, run_bytes); !s.ok()) return s;
+    } else {
+      if (block.empty() || from + run_bytes > block_begin + block.size()) {
+        block_begin = from;
+        block.resize(std::min(kBlock, end - from));
+        if (absl::Status s = array.source->Read(array.begin + from, block.data(), block.size()); !s.ok()) return s;
+      }
+      std::memcpy(to, block.data() + (from - block_begin), run_bytes);
+    }
+    size_t d = outer;
+    while (d > 0 && ++at[d - 1] == begin[d - 1] + box[d - 1]) {
+      at[d - 1] = begin[d - 1];
+      --d;
+    }
+    if (d == 0) break;
+  }
+  return all ? absl::OkStatus() : Finish(array, out);
 }
 
 absl::Status ReadRows(const StoredArray& array, int64_t first, Literal* out) {

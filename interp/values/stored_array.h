@@ -42,6 +42,11 @@ absl::StatusOr<Literal> ReadArray(const StoredArray& array, Shape shape);
 // accepts. Requires: the array has these rows, in C order or of rank 1, and as many bytes as its dimensions need.
 absl::Status ReadRows(const StoredArray& array, int64_t first, Literal* out);
 
+// Reads the box of elements that begins at `begin` and has the dimensions of `out` into it. Returns an error unless the
+// array has the shape `whole`, ignoring layouts. Reads little more than the box: of an array in Fortran order all.
+// Requires: the box is in the array and has the rank and the type of `whole`.
+absl::Status ReadBox(const StoredArray& array, Shape whole, absl::Span<const int64_t> begin, Literal* out);
+
 // Returns the bytes of the elements, of `element_bytes` each; nullopt if they overflow.
 std::optional<uint64_t> BytesOfDims(absl::Span<const int64_t> dims, int64_t element_bytes);
 // Returns "[2,3]".

@@ -35,13 +35,70 @@ void ShowFileError(const absl::Status& status, const std::string& path, cli::Dia
   diagnostics->ShowError(path, message, unreadable ? cli::kUsage : cli::kRejected);
 }
 
-absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape) {
+absl::StatusOr<interp::StoredArray> ArrayOf(const interp::ArrayFile& file, size_t number, Shape shape) {
   // With its header. Elements of the file may be larger than those that they are converted to.
   constexpr int64_t kMaxHeader = int64_t{1} << 20, kMaxElementBytes = 16;
   const int64_t most = SaturatingAdd(SaturatingMultiply(shape.element_count(), kMaxElementBytes), kMaxHeader);
-  absl::StatusOr<interp::StoredArray> array = file.Array(number, static_cast<uint64_t>(most));
+  return file.Array(number, static_cast<uint64_t>(most));
+}
+
+absl::StatusOr<Literal> ReadFrom(const interp::ArrayFile& file, size_t number, Shape shape) {
+  absl::StatusOr<interp::StoredArray> array = ArrayOf(file, number, shape);
   if (!array.ok()) return array.status();
   return interp::ReadArray(*array, shape);
+}
+
+// Reads the part that a device has of the array of a leaf.
+absl::StatusOr<Literal> ReadPart(const interp::StoredArray& array, const Division& division, size_t leaf,
+                                 const std::optional<TileBounds>& elements) {
+  const interp::ShardedArrays& arrays = division.parameters;
+  if (!elements) return arrays.EmptyPart(leaf, division.padding);
+  Literal box = Literal::Zeros(arrays.BoxShape(leaf, *elements));
+  absl::Status read = interp::ReadBox(array, arrays.leaves()[leaf].whole, elements->offset, &box);
+  if (!read.ok()) return read;
+  return arrays.PartOf(leaf, std::move(box), division.padding);
+}
+
+// Calls array(n) for the array of each leaf of which a device of the range has a part, and returns the parts, those of
+// each device in turn. `fail` shows an error of a leaf.
+template <typename Array, typename Fail>
+std::optional<std::vector<Literal>> ReadParts(const Division& division, const DeviceRange& devices, const Array& array,
+                                              const Fail& fail) {
+  const std::vector<interp::ShardedArrays::Leaf>& leaves = division.parameters.leaves();
+  std::vector<Literal> parts(leaves.size() * static_cast<size_t>(devices.count), Literal());
+  for (size_t n = 0; n < leaves.size(); ++n) {
+    std::optional<interp::StoredArray> stored;
+    std::optional<TileBounds> before;
+    for (int64_t d = 0; d < devices.count; ++d) {
+      Literal& part = parts[static_cast<size_t>(d) * leaves.size() + n];
+      if (!leaves[n].whole.IsArray()) {
+        part = Literal::Zeros(leaves[n].whole);
+        continue;
+      }
+      const std::optional<TileBounds> elements = division.parameters.ElementsOf(n, devices.first + d);
+      // Devices share an array.
+      if (d > 0 && elements && before && elements->offset == before->offset && elements->limit == before->limit) {
+        part = parts[static_cast<size_t>(d - 1) * leaves.size() + n];
+        continue;
+      }
+      before = elements;
+      if (!stored) {
+        absl::StatusOr<interp::StoredArray> opened = array(n);
+        if (!opened.ok()) {
+          fail(opened.status(), n);
+          return std::nullopt;
+        }
+        stored = *std::move(opened);
+      }
+      absl::StatusOr<Literal> read = ReadPart(*stored, division, n, elements);
+      if (!read.ok()) {
+        fail(read.status(), n);
+        return std::nullopt;
+      }
+      part = *std::move(read);
+    }
+  }
+  return parts;
 }
 
 // Returns true if names say an order: one word with different numbers, such as arr_0, arr_1; `deviceN.` may be before
@@ -135,6 +192,46 @@ absl::StatusOr<std::vector<size_t>> ArraysOfLeaves(const interp::ArrayFile& file
   return arrays;
 }
 
+// A file, and the number of the array of each leaf of all devices.
+struct MappedFile {
+  interp::ArrayFile file;
+  std::vector<size_t> arrays;
+};
+
+// Returns nullopt after an error, which is printed.
+std::optional<MappedFile> OpenMapped(const std::string& path, absl::Span<const LeafNames> names,
+                                     absl::Span<const Shape> shapes, int64_t devices, std::string_view noun,
+                                     cli::DiagnosticReporter* diagnostics) {
+  absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
+  if (!file.ok()) {
+    ShowFileError(file.status(), path, diagnostics);
+    return std::nullopt;
+  }
+  bool by_order = false;
+  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices, noun, &by_order);
+  if (!arrays.ok()) {
+    ShowFileError(arrays.status(), path, diagnostics);
+    return std::nullopt;
+  }
+  if (by_order) {
+    std::string order;
+    constexpr size_t kShown = 4;
+    for (size_t i = 0; i < file->names().size() && i < kShown; ++i) {
+      StrAppend(&order, i == 0 ? "`" : ", `", file->names()[i], "`");
+    }
+    if (file->names().size() > kShown) order += ", ...";
+    diagnostics->ShowWarning(path, StrCat("no array has the name of a leaf, such as `", names[0][0], "` or `",
+                                          names[0].back(), "`: they are taken in the order ", order));
+  }
+  return MappedFile{*std::move(file), *std::move(arrays)};
+}
+
+void ShowArrayError(const absl::Status& status, const MappedFile& mapped, size_t number, const std::string& path,
+                    cli::DiagnosticReporter* diagnostics) {
+  const std::string& name = mapped.file.names()[number];
+  ShowFileError(status, name.empty() ? path : StrCat(path, ": ", name), diagnostics);
+}
+
 }  // namespace
 
 std::vector<LeafNames> ArgumentNames(const Module& module) {
@@ -165,27 +262,9 @@ std::vector<LeafNames> ResultNames(size_t count) {
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, const DeviceRange& devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics) {
-  absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path);
-  if (!file.ok()) {
-    ShowFileError(file.status(), path, diagnostics);
-    return std::nullopt;
-  }
-  bool by_order = false;
-  absl::StatusOr<std::vector<size_t>> arrays = ArraysOfLeaves(*file, names, shapes, devices.all, noun, &by_order);
-  if (!arrays.ok()) {
-    ShowFileError(arrays.status(), path, diagnostics);
-    return std::nullopt;
-  }
-  if (by_order) {
-    std::string order;
-    constexpr size_t kShown = 4;
-    for (size_t i = 0; i < file->names().size() && i < kShown; ++i) {
-      StrAppend(&order, i == 0 ? "`" : ", `", file->names()[i], "`");
-    }
-    if (file->names().size() > kShown) order += ", ...";
-    diagnostics->ShowWarning(path, StrCat("no array has the name of a leaf, such as `", names[0][0], "` or `",
-                                          names[0].back(), "`: they are taken in the order ", order));
-  }
+  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, devices.all, noun, diagnostics);
+  if (!mapped) return std::nullopt;
+  const std::vector<size_t>& arrays = mapped->arrays;
   std::vector<Literal> values;
   const size_t first = static_cast<size_t>(devices.first) * shapes.size();
   for (size_t k = first; k < first + static_cast<size_t>(devices.count) * shapes.size(); ++k) {
@@ -196,19 +275,44 @@ std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, abs
     }
     // Devices share an array.
     const size_t before = k - shapes.size();
-    if (k >= first + shapes.size() && (*arrays)[k] == (*arrays)[before]) {
+    if (k >= first + shapes.size() && arrays[k] == arrays[before]) {
       values.push_back(Literal(values[before - first]));
       continue;
     }
-    absl::StatusOr<Literal> value = ReadFrom(*file, (*arrays)[k], shapes[leaf]);
+    absl::StatusOr<Literal> value = ReadFrom(mapped->file, arrays[k], shapes[leaf]);
     if (!value.ok()) {
-      const std::string& name = file->names()[(*arrays)[k]];
-      ShowFileError(value.status(), name.empty() ? path : StrCat(path, ": ", name), diagnostics);
+      ShowArrayError(value.status(), *mapped, arrays[k], path, diagnostics);
       return std::nullopt;
     }
     values.push_back(*std::move(value));
   }
   return values;
+}
+
+std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
+                                                   const Division& division, const DeviceRange& devices,
+                                                   std::string_view noun, cli::DiagnosticReporter* diagnostics) {
+  const std::vector<Shape>& shapes = division.argument_shapes;
+  const std::optional<MappedFile> mapped = OpenMapped(path, names, shapes, 1, noun, diagnostics);
+  if (!mapped) return std::nullopt;
+  return ReadParts(
+      division, devices, [&](size_t n) { return ArrayOf(mapped->file, mapped->arrays[n], shapes[n]); },
+      [&](const absl::Status& status, size_t n) {
+        ShowArrayError(status, *mapped, mapped->arrays[n], path, diagnostics);
+      });
+}
+
+std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
+                                                 const DeviceRange& devices, cli::DiagnosticReporter* diagnostics) {
+  const auto path_of = [&](size_t n) { return StrCat(directory, "/arg", n, ".npy"); };
+  return ReadParts(
+      division, devices,
+      [&](size_t n) -> absl::StatusOr<interp::StoredArray> {
+        const absl::StatusOr<interp::ArrayFile> file = interp::ArrayFile::Open(path_of(n));
+        if (!file.ok()) return file.status();
+        return ArrayOf(*file, 0, division.argument_shapes[n]);
+      },
+      [&](const absl::Status& status, size_t n) { ShowFileError(status, path_of(n), diagnostics); });
 }
 
 std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics) {

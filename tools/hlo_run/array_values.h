@@ -33,6 +33,14 @@ std::vector<LeafNames> ResultNames(size_t count);
 std::optional<std::vector<Literal>> ReadArrayValues(const std::string& path, absl::Span<const LeafNames> names,
                                                     absl::Span<const Shape> shapes, const DeviceRange& devices,
                                                     std::string_view noun, cli::DiagnosticReporter* diagnostics);
+// Reads the parts that the devices of the range have of the arrays of a whole program, those of each device in turn,
+// and little more of the file.
+std::optional<std::vector<Literal>> ReadArrayParts(const std::string& path, absl::Span<const LeafNames> names,
+                                                   const Division& division, const DeviceRange& devices,
+                                                   std::string_view noun, cli::DiagnosticReporter* diagnostics);
+// The same from the files DIRECTORY/arg0.npy, DIRECTORY/arg1.npy, ...
+std::optional<std::vector<Literal>> ReadNpyParts(const std::string& directory, const Division& division,
+                                                 const DeviceRange& devices, cli::DiagnosticReporter* diagnostics);
 // Reads the array of a .npy file. Returns nullopt after an error, which is printed.
 std::optional<Literal> ReadNpyFile(const std::string& path, Shape shape, cli::DiagnosticReporter* diagnostics);
 

@@ -41,13 +41,13 @@ std::optional<std::vector<Literal>> Engine::RunOnDevices(absl::Span<const Litera
 
 std::optional<std::vector<Literal>> Engine::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   if (!division_) return RunOnDevices(arguments, sink);
-  const std::vector<Literal> divided = division_->parameters.Divide(arguments, division_->padding);
   const DeviceRange own = own_devices();
-  const size_t each = divided.size() / static_cast<size_t>(own.all);
-  std::optional<std::vector<Literal>> parts =
-      RunOnDevices(absl::MakeConstSpan(divided).subspan(static_cast<size_t>(own.first) * each,
-                                                        static_cast<size_t>(own.count) * each),
-                   sink);
+  std::vector<Literal> divided;
+  if (!takes_parts_) {
+    divided = division_->parameters.Divide(arguments, division_->padding, own.first, own.count);
+    arguments = divided;
+  }
+  std::optional<std::vector<Literal>> parts = RunOnDevices(arguments, sink);
   if (!parts || division_->by_device || (world_ != nullptr && (world_->rank() != 0 || !gathers_))) return parts;
   absl::StatusOr<std::vector<Literal>> whole = division_->result.Assemble(*parts, "result");
   if (whole.ok()) return *std::move(whole);

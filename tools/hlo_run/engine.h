@@ -27,6 +27,14 @@ struct DeviceRange {
   int64_t count = 1;
 };
 
+// How the arguments and results of a whole program are divided among devices.
+struct Division {
+  interp::ShardedArrays parameters, result;
+  interp::PaddingFill padding = interp::PaddingFill::kZero;
+  bool by_device = false;
+  std::vector<Shape> argument_shapes, result_shapes;  // of the whole program
+};
+
 class Engine {
  public:
   // Returns null after an error.
@@ -37,6 +45,14 @@ class Engine {
   // shardings of the parameters, and returns its results. `by_device`: the results of each device in turn instead.
   void DivideArrays(interp::ShardedArrays parameters, interp::ShardedArrays result, interp::PaddingFill padding,
                     bool by_device);
+
+  // The division of a whole program; null if the module is one.
+  const Division* division() const { return division_ ? &*division_ : nullptr; }
+  // From now on Run takes the parts of own_devices() instead of arguments of the whole program.
+  void TakeParts() { takes_parts_ = true; }
+  bool takes_parts() const { return takes_parts_; }
+  // Devices of this process.
+  DeviceRange own_devices() const;
 
   const std::vector<Shape>& argument_shapes() const {
     if (division_) return division_->argument_shapes;
@@ -59,19 +75,12 @@ class Engine {
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
 
  private:
-  struct Division {
-    interp::ShardedArrays parameters, result;
-    interp::PaddingFill padding = interp::PaddingFill::kZero;
-    bool by_device = false;
-    std::vector<Shape> argument_shapes, result_shapes;  // of the whole program
-  };
-
   int64_t num_devices() const { return engine_->num_devices(); }
-  DeviceRange own_devices() const;
   std::optional<std::vector<Literal>> RunOnDevices(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
   std::unique_ptr<interp::Engine> engine_;
   std::optional<Division> division_;
+  bool takes_parts_ = false;
   interp::World* world_ = nullptr;
   bool gathers_ = true;
 };

@@ -148,6 +148,12 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const i
                                                      cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const DeviceRange devices = evaluator.argument_range();
+  if (evaluator.takes_parts()) {
+    const Division& division = *evaluator.division();
+    const DeviceRange own = evaluator.own_devices();
+    if (flags.args.empty()) return ReadNpyParts(flags.args_npy, division, own, diagnostics);
+    return ReadArrayParts(flags.args, ArgumentNames(module), division, own, "argument", diagnostics);
+  }
   if (interp::ArrayFormatOf(flags.args)) {
     return ReadArrayValues(flags.args, ArgumentNames(module), shapes, devices, "argument", diagnostics);
   }

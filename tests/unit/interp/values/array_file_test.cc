@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "interp/values/npy.h"
 #include "ir/graph/context.h"
 #include "ir/graph/literal_fill.h"
 #include "tests/unit/temporary_folder.h"
@@ -166,6 +171,52 @@ TEST_F(ArrayFileTest, AKeyTwiceIsNoHeader) {
       ReadsAll(npy("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), ArrayFormat::kNpy));
   EXPECT_FALSE(
       ReadsAll(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), 'shape': (2,)}"), ArrayFormat::kNpy));
+}
+
+// Counts what is read.
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(std::string bytes) : bytes_(std::move(bytes)) { size_ = bytes_.size(); }
+  absl::Status Read(uint64_t offset, void* to, size_t bytes) const override {
+    read += bytes;
+    if (offset + bytes > bytes_.size()) return absl::DataLossError("too short");
+    std::memcpy(to, bytes_.data() + offset, bytes);
+    return absl::OkStatus();
+  }
+  mutable size_t read = 0;
+
+ private:
+  const std::string bytes_;
+};
+
+TEST_F(ArrayFileTest, BoxIsReadByItsRows) {
+  const Literal whole = Random(ElementType::kF32, {64, 8, 4096});
+  const auto source = std::make_shared<CountingSource>(NpyHeader(whole.shape()) + BytesOf(whole));
+  const absl::StatusOr<ArrayFile> file = ArrayFile::OpenSource(source, ArrayFormat::kNpy);
+  ASSERT_TRUE(file.ok());
+  const absl::StatusOr<StoredArray> array = file->Array(0, kNoLimit);
+  ASSERT_TRUE(array.ok());
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>> boxes = {
+      {{0, 0, 0}, {64, 8, 4096}}, {{16, 0, 0}, {8, 8, 4096}}, {{0, 2, 0}, {64, 2, 4096}}, {{0, 0, 1024}, {64, 8, 1024}},
+      {{63, 7, 4095}, {1, 1, 1}}, {{5, 1, 9}, {3, 2, 7}},     {{0, 0, 0}, {0, 8, 4096}}};
+  for (const auto& [begin, dims] : boxes) {
+    Literal box = Literal::Zeros(context_.shapes.Array(ElementType::kF32, dims));
+    source->read = 0;
+    ASSERT_TRUE(ReadBox(*array, whole.shape(), begin, &box).ok());
+    EXPECT_LE(source->read, std::max<size_t>(box.size_bytes(), 3 * 8 * 4096 * sizeof(float)));
+    const absl::Span<const float> got = box.values<float>();
+    size_t at = 0;
+    for (int64_t i = 0; i < dims[0]; ++i) {
+      for (int64_t j = 0; j < dims[1]; ++j) {
+        for (int64_t k = 0; k < dims[2]; ++k) {
+          const int64_t from = ((begin[0] + i) * 8 + begin[1] + j) * 4096 + begin[2] + k;
+          ASSERT_EQ(got[at++], whole.values<float>()[static_cast<size_t>(from)]);
+        }
+      }
+    }
+  }
+  Literal box = Literal::Zeros(context_.shapes.Array(ElementType::kF32, {1, 1, 1}));
+  EXPECT_FALSE(ReadBox(*array, context_.shapes.Array(ElementType::kF32, {64, 8, 4095}), {0, 0, 0}, &box).ok());
 }
 
 }  // namespace
