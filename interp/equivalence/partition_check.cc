@@ -13,6 +13,7 @@
 #include "interp/exact/evaluator.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/diagnostic.h"
+#include "ir/core/first_error.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/float_types.h"
@@ -41,13 +42,6 @@ constexpr Opcode kSums[] = {Opcode::kBatchNormGrad,
 constexpr Opcode kUndetermined[] = {
     Opcode::kInfeed,   Opcode::kOutfeed, Opcode::kPartitionId, Opcode::kReplicaId, Opcode::kRecv,
     Opcode::kRecvDone, Opcode::kSend,    Opcode::kSendDone,    Opcode::kRng,       Opcode::kRngGetAndUpdateState};
-
-std::string FirstErrorOf(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "no results";
-}
 
 absl::StatusOr<std::unique_ptr<Evaluator>> PrepareRun(const Module& module, int64_t partitions,
                                                       const PartitionCheckOptions& run) {

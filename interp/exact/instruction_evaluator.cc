@@ -6,13 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "ir/core/first_error.h"
 #include "passes/query/extract.h"
 
 namespace hlokit::interp {
 namespace {
 
-absl::Status FirstErrorStatus(const DiagnosticSink& sink) {
-  return absl::FailedPreconditionError(sink.diagnostics().empty() ? "no value" : sink.diagnostics()[0].message);
+absl::Status FailureOf(const DiagnosticSink& sink) {
+  return absl::FailedPreconditionError(FirstErrorOf(sink, "no value"));
 }
 
 }  // namespace
@@ -23,9 +24,9 @@ absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const Evalu
   if (!part.inputs.empty()) return absl::InvalidArgumentError("the value depends on a parameter");
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(part.module, options, &sink);
-  if (evaluator == nullptr) return FirstErrorStatus(sink);
+  if (evaluator == nullptr) return FailureOf(sink);
   std::optional<std::vector<Literal>> results = evaluator->Run({}, &sink);
-  if (!results || results->size() != 1) return FirstErrorStatus(sink);
+  if (!results || results->size() != 1) return FailureOf(sink);
   return std::move((*results)[0]);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/core/diagnostic.h"
+#include "ir/core/first_error.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/traversal.h"
 
@@ -51,11 +52,8 @@ double ElementsOf(Shape shape) {
   return count;
 }
 
-absl::Status FirstErrorOf(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return absl::FailedPreconditionError(d.message);
-  }
-  return absl::FailedPreconditionError("no value");
+absl::Status FailureOf(const DiagnosticSink& sink) {
+  return absl::FailedPreconditionError(FirstErrorOf(sink, "no value"));
 }
 
 }  // namespace
@@ -164,7 +162,7 @@ absl::StatusOr<InstructionRunner::Prepared> InstructionRunner::Prepare(Instructi
   prepared.part = std::make_unique<query::Part>(query::ExtractPart(instruction, [](Instruction) { return true; }));
   DiagnosticSink sink;
   prepared.engine = Engine::Prepare(engine_, prepared.part->module, options_, &sink);
-  if (prepared.engine == nullptr) return FirstErrorOf(sink);
+  if (prepared.engine == nullptr) return FailureOf(sink);
   for (const Instruction input : prepared.part->inputs) {
     size_t first = 0;
     for (const Instruction operand : instruction.operands()) {
@@ -200,7 +198,7 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::Run(Instruction instruct
   for (const size_t leaf : prepared.leaves) arguments.push_back(operands[leaf]);
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> results = prepared.engine->Run(arguments, &sink);
-  if (!results) return FirstErrorOf(sink);
+  if (!results) return FailureOf(sink);
   return *std::move(results);
 }
 
@@ -211,9 +209,9 @@ absl::StatusOr<std::vector<Literal>> InstructionRunner::RunPart(const query::Par
   std::unique_ptr<Engine> once;
   std::unique_ptr<Engine>& prepared = engine != nullptr ? *engine : once;
   if (prepared == nullptr) prepared = Engine::Prepare(engine_, part.module, options_, &sink);
-  if (prepared == nullptr) return FirstErrorOf(sink);
+  if (prepared == nullptr) return FailureOf(sink);
   std::optional<std::vector<Literal>> results = prepared->Run(inputs, &sink);
-  if (!results) return FirstErrorOf(sink);
+  if (!results) return FailureOf(sink);
   return *std::move(results);
 }
 

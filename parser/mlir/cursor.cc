@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "ir/core/hex_digit.h"
+
 namespace hlokit::mlir {
 namespace {
 
@@ -13,13 +15,6 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
 bool IsWordPart(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '$' || c == '.'; }
 bool IsSuffixPart(char c) { return IsWordPart(c) || c == '-'; }
-
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 }  // namespace
 

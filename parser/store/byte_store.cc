@@ -6,7 +6,7 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/store/azure_store.h"
-#include "parser/store/folder_store.h"
+#include "parser/store/directory_store.h"
 #include "parser/store/redis_store.h"
 #include "parser/store/s3_store.h"
 
@@ -44,8 +44,8 @@ StoreOptions StoreOptions::ForCache() {
 
 absl::StatusOr<std::unique_ptr<ByteStore>> ByteStore::Open(const StoreUrl& url, const StoreOptions& options) {
   switch (url.kind) {
-    case StoreKind::kFolder:
-      return std::make_unique<FolderStore>(url);
+    case StoreKind::kDirectory:
+      return std::make_unique<DirectoryStore>(url);
     case StoreKind::kRedis:
       return OpenRedisStore(url, options);
     case StoreKind::kS3:

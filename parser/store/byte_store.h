@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte stores: named byte strings in a folder, on a Redis server or in a cloud's object store.
+// Byte stores: named byte strings in a directory, on a Redis server or in a cloud's object store.
 //
 // A value is written whole or not at all, and the last of concurrent writers wins. Clients of Redis and HTTP are
 // libraries that are loaded when the first such store is opened (shared_library.h), so that programs that use none do

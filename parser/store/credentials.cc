@@ -8,7 +8,7 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/store/crypto.h"
-#include "parser/store/folder_store.h"
+#include "parser/store/directory_store.h"
 
 namespace hlokit {
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/core/hex_digit.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 
@@ -26,13 +27,6 @@ size_t SchemeLength(std::string_view text) {
     if (!letter && (i == 0 || !other)) return 0;
   }
   return end;
-}
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 std::optional<std::string> PercentDecoded(std::string_view text) {
@@ -183,8 +177,8 @@ absl::StatusOr<StoreUrl> ParseObject(StoreKind kind, std::string_view text, std:
 
 std::string_view ToString(StoreKind kind) {
   switch (kind) {
-    case StoreKind::kFolder:
-      return "folder";
+    case StoreKind::kDirectory:
+      return "directory";
     case StoreKind::kRedis:
       return "redis";
     case StoreKind::kS3:
@@ -202,9 +196,9 @@ bool IsStoreUrl(std::string_view path) { return SchemeLength(path) > 0; }
 absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text) {
   const size_t length = SchemeLength(text);
   if (length == 0) {
-    StoreUrl folder;
-    folder.container = text;
-    return folder;
+    StoreUrl directory;
+    directory.container = text;
+    return directory;
   }
   const std::string_view scheme = text.substr(0, length), rest = text.substr(length + kSeparator.size());
   if (scheme == "redis") return ParseRedis(text, rest);
@@ -223,7 +217,7 @@ absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text) {
 }
 
 std::string ToString(const StoreUrl& url) {
-  if (url.kind == StoreKind::kFolder) return url.container;
+  if (url.kind == StoreKind::kDirectory) return url.container;
   if (url.kind == StoreKind::kRedis) {
     const bool v6 = url.host.find(':') != std::string::npos;
     return StrCat("redis://", v6 ? "[" : "", url.host, v6 ? "]" : "", ":", url.port, "/", url.database,

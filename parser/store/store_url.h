@@ -18,14 +18,14 @@
 
 namespace hlokit {
 
-enum class StoreKind : uint8_t { kFolder, kRedis, kS3, kGcs, kAzure };
+enum class StoreKind : uint8_t { kDirectory, kRedis, kS3, kGcs, kAzure };
 
-// Returns "folder", "redis", "s3", "gs" or "az".
+// Returns "directory", "redis", "s3", "gs" or "az".
 std::string_view ToString(StoreKind kind);
 
 struct StoreUrl {
-  StoreKind kind = StoreKind::kFolder;
-  std::string container;  // bucket or container; of a folder its path
+  StoreKind kind = StoreKind::kDirectory;
+  std::string container;  // bucket or container; of a directory its path
   std::string path;       // key below it; of Redis the prefix of keys; without slashes at its ends
   std::string host;       // of Redis, as are the following
   int port = 6379;
@@ -36,7 +36,7 @@ struct StoreUrl {
 // Returns whether a path names a store: begins with a scheme, as in "s3://".
 bool IsStoreUrl(std::string_view path);
 
-// Parses an address. A path without a scheme is a folder. Errors name neither user nor password.
+// Parses an address. A path without a scheme is a directory. Errors name neither user nor password.
 absl::StatusOr<StoreUrl> ParseStoreUrl(std::string_view text);
 
 // Returns the address without user and password.

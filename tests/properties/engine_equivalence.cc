@@ -31,6 +31,7 @@
 #include "interp/values/arguments.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
+#include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
@@ -43,13 +44,6 @@ namespace hlokit {
 namespace {
 
 constexpr double kMaxSeconds = 10;  // of a run of the reference
-
-std::string FirstErrorOf(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "";
-}
 
 std::optional<std::string> TextOfFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

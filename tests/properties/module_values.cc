@@ -11,6 +11,7 @@
 #include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
+#include "ir/core/first_error.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/collective_groups.h"
 #include "ir/sharding/replica_groups.h"
@@ -29,13 +30,6 @@ constexpr int64_t kMaxSteps = 200'000;
 constexpr int64_t kMaxDevices = 16;
 
 using Results = std::optional<std::vector<Literal>>;
-
-std::string FirstError(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "no results";
-}
 
 struct Devices {
   int64_t replicas = 1, partitions = 1;
@@ -86,7 +80,7 @@ Results Run(const Module& module, const Devices& devices, const std::vector<Lite
   const auto evaluator = Evaluator::Prepare(module, options, &sink);
   Results results;
   if (evaluator != nullptr) results = evaluator->Run(arguments, &sink);
-  if (!results) *error = FirstError(sink);
+  if (!results) *error = FirstErrorOf(sink);
   return results;
 }
 

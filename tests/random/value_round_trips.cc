@@ -8,6 +8,7 @@
 #include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/values/arguments.h"
+#include "ir/core/first_error.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
@@ -21,19 +22,12 @@
 namespace hlokit::random_test {
 namespace {
 
-std::string FirstError(const DiagnosticSink& sink) {
-  for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
-  }
-  return "";
-}
-
 std::unique_ptr<Module> Read(std::string text, bool json, std::string* error) {
   DiagnosticSink sink;
   const auto source = std::make_shared<const SourceBuffer>("module", std::move(text));
   std::unique_ptr<Module> module = json ? ParseJsonModule(source, {}, &sink) : ParseModule(source, {}, &sink);
   if (module != nullptr) VerifyModule(*module, VerifierOptions(), &sink);
-  *error = FirstError(sink);
+  *error = FirstErrorOf(sink, "");
   return error->empty() ? std::move(module) : nullptr;
 }
 
@@ -63,7 +57,7 @@ std::optional<std::vector<Literal>> Evaluate(const Module& module, const RoundTr
     }
     if (arguments) results = evaluator->Run(*arguments, &sink);
   }
-  if (!results) *error = FirstError(sink);
+  if (!results) *error = FirstErrorOf(sink, "");
   return results;
 }
 

@@ -89,7 +89,7 @@ std::string StoreKeyOf(const CompilationCacheKey& key) {
 
 std::string_view CounterOf(StoreKind kind) {
   switch (kind) {
-    case StoreKind::kFolder:
+    case StoreKind::kDirectory:
       return "";
     case StoreKind::kRedis:
       return "PersistentCacheRedis";
@@ -170,11 +170,11 @@ PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics*
     return;
   }
   remote_counter_ = CounterOf(url->kind);
-  if (url->kind == StoreKind::kFolder) {
-    auto folder = std::make_unique<FolderStore>(*url);
-    folder_ = folder.get();
-    store_ = std::move(folder);
-    if (!options_.read_only) WarnOf(folder_->Create());
+  if (url->kind == StoreKind::kDirectory) {
+    auto directory = std::make_unique<DirectoryStore>(*url);
+    directory_ = directory.get();
+    store_ = std::move(directory);
+    if (!options_.read_only) WarnOf(directory_->Create());
     return;
   }
   absl::StatusOr<std::unique_ptr<ByteStore>> store = ByteStore::Open(*url, StoreOptions::ForCache());
@@ -236,8 +236,8 @@ std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheK
   }
   metrics_->Add("PersistentCacheHit");
   CountRemote("Hit");
-  if (folder_ != nullptr && !options_.read_only) {
-    utimensat(AT_FDCWD, folder_->PathOf(name).c_str(), nullptr, 0);  // updates the eviction order
+  if (directory_ != nullptr && !options_.read_only) {
+    utimensat(AT_FDCWD, directory_->PathOf(name).c_str(), nullptr, 0);  // updates the eviction order
   }
   const size_t begin = static_cast<size_t>(program->data() - entry->data()), size = program->size();
   return SerializedExecutable(*std::move(entry), begin, size);
@@ -332,7 +332,7 @@ std::string FewestDifferences(const CompilationCacheKey& key, ByteStore* store, 
 
 std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
   // Each entry is a request.
-  const size_t max_keys = folder_ != nullptr ? SIZE_MAX : 1000;
+  const size_t max_keys = directory_ != nullptr ? SIZE_MAX : 1000;
   if (store_ == nullptr) return "";
   const Digest contents = DigestOf(key.contents);
   absl::StatusOr<std::vector<std::string>> names = store_->List(KeyPrefixOf(contents), max_keys);
@@ -354,7 +354,7 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
     CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
     return WarnOf(status);
   }
-  if (folder_ == nullptr) return;
+  if (directory_ == nullptr) return;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     written_ += static_cast<int64_t>(entry.size());
@@ -392,7 +392,7 @@ void PersistentCache::Evict() {
     const auto size = it->file_size(ignored);
     if (ignored) continue;
     // Temporary file of a writer that died.
-    if (it->path().filename().string().starts_with(FolderStore::kTemporaryPrefix)) {
+    if (it->path().filename().string().starts_with(DirectoryStore::kTemporaryPrefix)) {
       if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
       continue;
     }

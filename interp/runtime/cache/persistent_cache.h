@@ -28,7 +28,7 @@
 #include "interp/runtime/observe/metrics.h"
 #include "ir/digest/digest.h"
 #include "parser/store/byte_store.h"
-#include "parser/store/folder_store.h"
+#include "parser/store/directory_store.h"
 
 namespace hlokit::runtime {
 
@@ -105,9 +105,9 @@ class PersistentCache {
 
   const PersistentCacheOptions options_;
   Metrics* metrics_;
-  std::unique_ptr<ByteStore> store_;  // null: none could be opened
-  FolderStore* folder_ = nullptr;     // it, if it is a directory
-  std::string remote_counter_;        // begin of the names of its counters; empty: a directory
+  std::unique_ptr<ByteStore> store_;     // null: none could be opened
+  DirectoryStore* directory_ = nullptr;  // it, if it is a directory
+  std::string remote_counter_;           // begin of the names of its counters; empty: a directory
   mutable std::mutex mutex_;
   std::string warning_;
   int64_t written_ = 0;  // bytes since the last eviction

@@ -124,7 +124,7 @@ TEST(GuardedStoreTest, AfterAFailureOperationsAreLeftOut) {
   EXPECT_EQ(calls, 4);
 }
 
-TEST(FolderStoreTest, ValuesAreFiles) {
+TEST(DirectoryStoreTest, ValuesAreFiles) {
   const TemporaryFolder folder;
   StoreUrl url;
   url.container = folder.path().string();

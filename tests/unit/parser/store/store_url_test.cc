@@ -13,12 +13,12 @@ std::string ErrorOf(std::string_view text) {
   return url.ok() ? "" : std::string(url.status().message());
 }
 
-TEST(StoreUrlTest, PathsAreFolders) {
+TEST(StoreUrlTest, PathsAreDirectories) {
   for (const std::string path : {"", "cache", "/tmp/a:b", "a/b://c", "x://", "./s3:", "C:\\x"}) {
     const absl::StatusOr<StoreUrl> url = ParseStoreUrl(path);
     ASSERT_TRUE(url.ok()) << path;
     EXPECT_FALSE(IsStoreUrl(path)) << path;
-    EXPECT_EQ(url->kind, StoreKind::kFolder);
+    EXPECT_EQ(url->kind, StoreKind::kDirectory);
     EXPECT_EQ(url->container, path);
   }
 }

@@ -174,7 +174,7 @@ TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
   EXPECT_EQ(Text(cache.Get(key)), "program");
 }
 
-TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
+TEST_F(PersistentCacheTest, ADirectoryThatCannotBeWrittenWarnsAndGoesOn) {
   const std::string file = directory + "/file";
   WriteFile(file, "");
   PersistentCache cache({file + "/below"}, &metrics);
@@ -234,7 +234,7 @@ TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
   EXPECT_FALSE(fs::exists(reader.PathOf(Key("other"))));
 }
 
-TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
+TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheDirectoryIsFull) {
   PersistentCache cache({directory, false, 20000}, &metrics);
   const std::string program(1000, 'x');
   for (int i = 0; i < 100; ++i) {
@@ -251,7 +251,7 @@ TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
 
 // Sixteen processes write and read the same entries while some of them are killed: contents that are read are always
 // correct.
-TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
+TEST_F(PersistentCacheTest, ManyProcessesShareADirectory) {
   std::vector<pid_t> children;
   for (int p = 0; p < 16; ++p) {
     const pid_t pid = fork();

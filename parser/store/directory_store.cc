@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "parser/store/folder_store.h"
+#include "parser/store/directory_store.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ std::string TextOfErrno(int error) { return std::system_category().message(error
 std::string TemporaryFileName() {
   static std::atomic<uint64_t> serial{0};
   thread_local std::random_device random;
-  return StrCat(FolderStore::kTemporaryPrefix, getpid(), "-", static_cast<uint64_t>(random()), "-",
+  return StrCat(DirectoryStore::kTemporaryPrefix, getpid(), "-", static_cast<uint64_t>(random()), "-",
                 serial.fetch_add(1));
 }
 
@@ -66,21 +66,21 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t ma
   return bytes;
 }
 
-absl::Status FolderStore::Create() const {
+absl::Status DirectoryStore::Create() const {
   std::error_code error;
   fs::create_directories(url().container, error);
   if (!error) return absl::OkStatus();
   return absl::FailedPreconditionError(StrCat("cannot create directory ", url().container, ": ", error.message()));
 }
 
-absl::StatusOr<std::string> FolderStore::Get(std::string_view key, uint64_t max_bytes, bool first_bytes) {
+absl::StatusOr<std::string> DirectoryStore::Get(std::string_view key, uint64_t max_bytes, bool first_bytes) {
   const std::string path = PathOf(key);
   absl::StatusOr<std::string> bytes = ReadRegularFile(path, max_bytes, first_bytes);
   if (bytes.ok()) return bytes;
   return absl::Status(bytes.status().code(), StrCat("cannot read ", path, ": ", std::string(bytes.status().message())));
 }
 
-absl::Status FolderStore::Put(std::string_view key, std::string_view bytes) {
+absl::Status DirectoryStore::Put(std::string_view key, std::string_view bytes) {
   const std::string path = PathOf(key);
   const std::string directory = path.substr(0, path.rfind('/'));
   if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
@@ -97,18 +97,18 @@ absl::Status FolderStore::Put(std::string_view key, std::string_view bytes) {
   return CannotWrite(path, error);
 }
 
-absl::StatusOr<bool> FolderStore::Exists(std::string_view key) {
+absl::StatusOr<bool> DirectoryStore::Exists(std::string_view key) {
   struct stat info;
   return stat(PathOf(key).c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-absl::StatusOr<std::vector<std::string>> FolderStore::List(std::string_view prefix, size_t max_keys) {
+absl::StatusOr<std::vector<std::string>> DirectoryStore::List(std::string_view prefix, size_t max_keys) {
   std::vector<std::string> keys;
   std::error_code error;
   const size_t slash = prefix.rfind('/');
   const std::string below(slash == std::string_view::npos ? std::string_view() : prefix.substr(0, slash));
   const fs::path root = url().container;
-  // Files vanish at any time; an unreadable folder holds no keys.
+  // Files vanish at any time; an unreadable directory holds no keys.
   for (fs::recursive_directory_iterator it(PathOf(below), error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (!it->is_regular_file(ignored) || it->path().filename().string().starts_with(kTemporaryPrefix)) continue;
@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<std::string>> FolderStore::List(std::string_view pref
   return keys;
 }
 
-absl::Status FolderStore::Remove(std::string_view key) {
+absl::Status DirectoryStore::Remove(std::string_view key) {
   const std::string path = PathOf(key);
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return absl::FailedPreconditionError(StrCat("cannot remove ", path, ": ", TextOfErrno(errno)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder as a byte store: a key is the path of a file below it, written to a temporary file there and renamed.
-#ifndef HLOKIT_PARSER_STORE_FOLDER_STORE_H_
-#define HLOKIT_PARSER_STORE_FOLDER_STORE_H_
+// A directory as a byte store: a key is the path of a file below it, written to a temporary file there and renamed.
+#ifndef HLOKIT_PARSER_STORE_DIRECTORY_STORE_H_
+#define HLOKIT_PARSER_STORE_DIRECTORY_STORE_H_
 
 #include <cstdint>
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace hlokit {
 
-class FolderStore : public ByteStore {
+class DirectoryStore : public ByteStore {
  public:
   // Begin of the names of temporary files, which are no keys.
   static constexpr std::string_view kTemporaryPrefix = "tmp-";
 
-  explicit FolderStore(StoreUrl url) : ByteStore(std::move(url)) {}
+  explicit DirectoryStore(StoreUrl url) : ByteStore(std::move(url)) {}
 
-  // Creates the folder and those it is in.
+  // Creates the directory and those it is in.
   absl::Status Create() const;
 
   absl::StatusOr<std::string> Get(std::string_view key, uint64_t max_bytes, bool first_bytes = false) override;
@@ -38,4 +38,4 @@ absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t ma
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_PARSER_STORE_FOLDER_STORE_H_
+#endif  // HLOKIT_PARSER_STORE_DIRECTORY_STORE_H_
