@@ -97,7 +97,8 @@ absl::StatusOr<BufferSpec> ReadBufferSpec(PJRT_Buffer_Type type, const int64_t* 
 
 PJRT_Buffer* NewBuffer(PJRT_Memory* memory, BufferSpec spec, Literal value, std::shared_ptr<Context> context,
                        bool borrowed) {
-  std::shared_ptr<DeviceBuffer> held = memory->device->runtime->CreateBuffer(std::move(value), std::move(context));
+  // Freed by whoever lets go of it, at once: a caller waits for the end of a borrowed value.
+  auto held = std::make_shared<DeviceBuffer>(std::move(value), std::move(context));
   return new PJRT_Buffer(memory, std::move(spec), std::move(held), Event::Ready(), borrowed);
 }
 

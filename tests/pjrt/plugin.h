@@ -61,8 +61,8 @@ Args Zeroed() {
 }
 
 struct Options {
-  std::vector<std::pair<std::string, std::string>> texts;
-  std::vector<std::pair<std::string, int64_t>> numbers;
+  std::vector<std::pair<std::string, std::string>> texts = {};
+  std::vector<std::pair<std::string, int64_t>> numbers = {};
 };
 // Creates a client; the caller destroys it.
 Result CreateClient(const Options& options, PJRT_Client** client);
