@@ -83,6 +83,13 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   absl::StatusOr<std::unique_ptr<PJRT_TopologyDescription>> topology = CreateTopology(config.platform, device);
   if (!topology.ok()) return topology.status();
   client->topology = *std::move(topology);
+  if (!config.report.empty()) {
+    if (client->topology->device.starts_with("cpu")) {
+      return absl::InvalidArgumentError(
+          "report: reports are of simulated devices; device names one, such as v5p:2x2x1");
+    }
+    client->simulation_log = std::make_unique<SimulationLog>(config.report, client->topology->device);
+  }
 
   runtime::ClientOptions options;
   options.num_devices = static_cast<int>(client->topology->descriptions.size());

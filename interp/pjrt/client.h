@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "interp/pjrt/c_api/types.h"
 #include "interp/pjrt/client_config.h"
+#include "interp/pjrt/simulation_log.h"
 #include "interp/pjrt/topology.h"
 #include "interp/runtime/client/client.h"
 #include "interp/runtime/observe/metrics.h"
@@ -68,7 +69,8 @@ struct PJRT_Client {
   std::vector<PJRT_Device*> device_pointers;
   std::deque<PJRT_Memory> memories;
   std::vector<PJRT_Memory*> memory_pointers;
-  std::atomic<int64_t> programs_compiled{0};  // numbers the dumps
+  std::atomic<int64_t> programs_compiled{0};                    // numbers the dumps
+  std::unique_ptr<hlokit::pjrt::SimulationLog> simulation_log;  // null: no reports
 
   // Returns a shape, and the context that owns it, which never changes.
   std::pair<std::shared_ptr<hlokit::Context>, hlokit::Shape> ShapeOf(hlokit::ElementType type,

@@ -31,6 +31,7 @@ constexpr Option kOptions[] = {
     {"num_devices", "HLOKIT_NUM_DEVICES", nullptr, &ClientConfig::num_devices},
     {"num_threads", "HLOKIT_NUM_THREADS", nullptr, &ClientConfig::num_threads},
     {"platform_name", "HLOKIT_PLATFORM", &ClientConfig::platform},
+    {"report", "HLOKIT_REPORT", &ClientConfig::report},
 };
 
 // What frameworks say of themselves to every plugin.

@@ -19,6 +19,7 @@ struct ClientConfig {
   int64_t num_devices = 0;     // of the CPU; 0: 1. A TPU has those of its topology
   std::string engine = "exact";
   std::string dump_to;  // directory for programs as received and compiled; "": none
+  std::string report;   // directory for reports of what runs would take on the simulated device; "": none
   int64_t num_threads = 0;
   int64_t max_bytes = 0;  // of arguments and live values of a run; 0: the default
 };

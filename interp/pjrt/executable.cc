@@ -8,9 +8,9 @@
 #include "interp/pjrt/buffer_type.h"
 #include "interp/pjrt/extensions.h"
 #include "interp/pjrt/functions.h"
+#include "interp/pjrt/program_file.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/files/atomic_file_writer.h"
 #include "parser/proto/proto_file.h"
 #include "passes/analysis/cost.h"
 
@@ -69,20 +69,11 @@ namespace {
 // Writes the program, as it was received and as it runs, into the directory that the client's options name.
 absl::Status Dump(PJRT_Client* client, std::string_view what, const Module& module) {
   if (client->config.dump_to.empty()) return absl::OkStatus();
-  std::error_code error;
+  std::error_code error;  // the file reports it
   std::filesystem::create_directories(client->config.dump_to, error);
-  std::string name(module.name());
-  for (char& c : name) {
-    if (c == '/' || c == '\0') c = '_';
-  }
-  const std::string number = StrCat(client->programs_compiled.load());
-  const std::string path =
-      StrCat(client->config.dump_to, "/module_", std::string(number.size() < 4 ? 4 - number.size() : 0, '0'), number,
-             ".", name.substr(0, 100), ".", what, ".txt");
-  absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(path);
-  if (!file.ok()) return file.status();
-  (*file)->Write(ToString(module, PrintOptions::Lossless()));
-  return (*file)->Commit();
+  return WriteProgramFile(
+      StrCat(client->config.dump_to, "/", ProgramFileStem(client->programs_compiled.load(), module), ".", what, ".txt"),
+      ToString(module, PrintOptions::Lossless()));
 }
 
 // Returns the devices of a program: those of its options, or the first ones.
@@ -125,6 +116,11 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
                     (*compiled)->result_shapes().size() == program.results.size();
   if (!fits) return absl::InternalError("compilation changed the number of parameters or results");
   auto loaded = std::make_unique<PJRT_LoadedExecutable>();
+  if (client->simulation_log != nullptr) {
+    const absl::StatusOr<size_t> logged = client->simulation_log->AddProgram(*program.module);
+    if (!logged.ok()) return logged.status();
+    loaded->logged = *logged;
+  }
   loaded->client = client;
   loaded->portable = options.portable;
   loaded->devices = *std::move(devices);

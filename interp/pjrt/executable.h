@@ -67,6 +67,7 @@ struct PJRT_LoadedExecutable {
   std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
   bool portable = false;
+  size_t logged = 0;  // position in the client's simulation log, if it has one
   std::atomic<bool> deleted{false};
 };
 

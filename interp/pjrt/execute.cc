@@ -55,7 +55,8 @@ absl::Status ReadArguments(const CompiledProgram& compiled, PJRT_Buffer* const* 
     absl::StatusOr<std::shared_ptr<DeviceBuffer>> value = given[i]->value();
     if (!value.ok()) {
       return absl::InvalidArgumentError(StrCat("argument ", static_cast<int64_t>(i), " of device ",
-                                               call->device->description->id, ": ", std::string(value.status().message())));
+                                               call->device->description->id, ": ",
+                                               std::string(value.status().message())));
     }
     call->arguments.push_back(given[i]);
     call->values.push_back(*std::move(value));
@@ -150,6 +151,11 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     call.device = (*devices)[d];
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
     if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
+  }
+  // A call for one device of several is a part of a run, which the first one counts.
+  if (executable.client->simulation_log != nullptr &&
+      (executable.portable || calls[0].device == executable.devices[0])) {
+    executable.client->simulation_log->AddRun(executable.logged);
   }
   for (size_t d = 0; d < calls.size(); ++d) {
     auto done = std::make_shared<Event>();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs: compiling, running on one and several devices, donation, errors.
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <sstream>
 
 #include "tests/pjrt/plugin.h"
 
@@ -287,6 +290,38 @@ TEST_F(ExecuteTest, SerializedProgramRunsAgain) {
   destroy.executable = get.executable;
   EXPECT_CALL_OK(Api().PJRT_Executable_Destroy(&destroy));
   Destroy(load.loaded_executable);
+}
+
+TEST_F(ExecuteTest, ReportsSayWhatASimulatedTpuWouldTake) {
+  const std::string directory = testing::TempDir() + "/hlokit_pjrt_report";
+  std::filesystem::remove_all(directory);
+  {
+    const ClientScope client(0, {.texts = {{"device", "v5e:2x2"}, {"report", directory}}});
+    PJRT_LoadedExecutable* executable = nullptr;
+    ASSERT_TRUE(Compile(client.get(), kAllReduce, "mlir", CompileOptionsOf(1, 4), &executable).ok());
+    for (int run = 0; run < 3; ++run) {
+      std::vector<std::vector<PJRT_Buffer*>> arguments, results;
+      for (PJRT_Device* device : client.devices()) {
+        arguments.push_back({MakeBuffer<float>(client.get(), device, kF32, {1, 2}, {2})});
+      }
+      EXPECT_TRUE(Execute(executable, arguments, &results).ok());
+      for (size_t d = 0; d < 4; ++d) {
+        Destroy(arguments[d][0]);
+        Destroy(results[d][0]);
+      }
+    }
+    Destroy(executable);
+  }
+  std::stringstream summary;
+  summary << std::ifstream(directory + "/summary.json").rdbuf();
+  EXPECT_NE(summary.str().find("\"runs\": 3"), std::string::npos) << summary.str();
+  EXPECT_NE(summary.str().find("\"device\": \"v5e:2x2\""), std::string::npos) << summary.str();
+  EXPECT_EQ(summary.str().find("\"step_seconds\": 0.0,"), std::string::npos) << summary.str();
+  EXPECT_TRUE(std::filesystem::exists(directory + "/0001.all_reduce.txt"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/0001.all_reduce.json"));
+  PJRT_Client* client = nullptr;
+  EXPECT_EQ(CreateClient({.texts = {{"report", directory}}}, &client).code, kInvalidArgument);
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace
