@@ -67,9 +67,18 @@ function(hlokit_tensor_methods target)
 endfunction()
 
 # hlokit_compile_protos(TARGET PUBLIC|PRIVATE FILE...): compiles .proto files, named from the project root, into TARGET.
-# PUBLIC: users of the target find their headers as "room/file.pb.h" too, before it is installed.
+# SCOPE is that of the include directory of the headers, which are "room/file.pb.h".
 function(hlokit_compile_protos target scope)
   set(folder "${PROJECT_BINARY_DIR}/generated")
+  set(messages ${target}_messages)
+  if(NOT TARGET ${messages})
+    add_library(${messages} OBJECT)
+    target_include_directories(${messages} SYSTEM PRIVATE "${folder}")
+    target_link_libraries(${messages} PRIVATE protobuf::libprotobuf)
+    target_compile_features(${messages} PRIVATE cxx_std_20)
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${messages}>)
+    set_property(GLOBAL APPEND PROPERTY HLOKIT_MESSAGES ${messages})
+  endif()
   foreach(file IN LISTS ARGN)
     string(REGEX REPLACE "[.]proto$" "" stem "${file}")
     set(outputs "${folder}/${stem}.pb.cc" "${folder}/${stem}.pb.h")
@@ -78,11 +87,26 @@ function(hlokit_compile_protos target scope)
       DEPENDS "${PROJECT_SOURCE_DIR}/${file}" VERBATIM)
     # Output of protoc is exempt from our warnings.
     set_source_files_properties("${folder}/${stem}.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
-    target_sources(${target} PRIVATE ${outputs})
+    target_sources(${messages} PRIVATE ${outputs})
   endforeach()
   target_include_directories(${target} SYSTEM ${scope} "$<BUILD_INTERFACE:${folder}>")
   # The full library: gRPC depends on it, and two copies in one process conflict.
   target_link_libraries(${target} ${scope} protobuf::libprotobuf)
+endfunction()
+
+# hlokit_messages(): builds the messages of all libraries as a shared one. Modules that programs load link it before the
+# libraries: a process has one description of a message, and two modules with their own would end it.
+function(hlokit_messages)
+  get_property(targets GLOBAL PROPERTY HLOKIT_MESSAGES)
+  set(objects "")
+  foreach(target IN LISTS targets)
+    list(APPEND objects $<TARGET_OBJECTS:${target}>)
+  endforeach()
+  add_library(hlokit_messages SHARED ${objects})
+  set_target_properties(hlokit_messages PROPERTIES
+    LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hlokit")
+  target_link_libraries(hlokit_messages PRIVATE protobuf::libprotobuf)
+  install(TARGETS hlokit_messages DESTINATION lib/hlokit COMPONENT tools)
 endfunction()
 
 # hlokit_compile_services(TARGET FILE...): as hlokit_compile_protos, for .proto files with services, whose stubs are

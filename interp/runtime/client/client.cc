@@ -27,13 +27,22 @@ absl::Status InternalErrorOf(const DiagnosticSink& sink, std::string_view what) 
   return absl::InternalError(what.data());
 }
 
-bool HasCollectives(const Module& module) {
+bool HasInstruction(const Module& module, bool (*is)(Instruction)) {
   for (const Computation c : module.computations()) {
     for (const Instruction i : c.instructions()) {
-      if (HasTrait(i.opcode(), kCollective)) return true;
+      if (is(i)) return true;
     }
   }
   return false;
+}
+
+bool HasCollectives(const Module& module) {
+  return HasInstruction(module, [](Instruction i) { return HasTrait(i.opcode(), kCollective); });
+}
+
+bool ReadsDeviceIds(const Module& module) {
+  return HasInstruction(
+      module, [](Instruction i) { return i.opcode() == Opcode::kPartitionId || i.opcode() == Opcode::kReplicaId; });
 }
 
 }  // namespace
@@ -108,12 +117,18 @@ absl::Status Client::Optimize(Module& module) const {
   return pipeline->Run(module, passes).status();
 }
 
-absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
+absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module,
+                                                            std::optional<DeviceAssignment> assignment) {
   TimedSection timed(metrics_, "CompileTime");
   const TraceMe trace("PjRtComputationClient::Compile");
   metrics_->Add("CreateCompileHandles");
   auto executable = std::make_shared<Executable>();
   executable->module_ = std::move(module);
+  executable->assignment_ = std::move(assignment);
+  if (executable->assignment_ && executable->assignment_->devices.size() > 1) {
+    executable->rendezvous_ =
+        std::make_unique<Rendezvous>(executable->assignment_->devices.size(), options_.collective_timeout_seconds);
+  }
   if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(executable->module_->Clone()));
   const int64_t begun = ReadThreadCounters().cpu_ns;
   DiagnosticSink sink;
@@ -166,8 +181,17 @@ absl::Status Executable::PrepareLocked() {
     stored_ = SerializedExecutable();
   }
   const size_t processes = options_.world == nullptr ? 1 : static_cast<size_t>(options_.world->size());
-  if (devices_ * processes == 1 || !HasCollectives(*module_)) options_.world = nullptr;
-  if (devices_ * processes > 1 && HasCollectives(*module_)) {
+  if (assignment_) {
+    options_.world = nullptr;
+    if (assignment_->devices.size() > 1 && (HasCollectives(*module_) || ReadsDeviceIds(*module_))) {
+      collective_ = true;
+      digest_ = Fingerprint(*module_);
+      options_.num_replicas = assignment_->num_replicas;
+      options_.num_partitions = assignment_->num_partitions;
+    }
+  } else if (devices_ * processes == 1 || !HasCollectives(*module_)) {
+    options_.world = nullptr;
+  } else {
     collective_ = true;
     digest_ = Fingerprint(*module_);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
@@ -176,6 +200,13 @@ absl::Status Executable::PrepareLocked() {
   evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
   if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
   return status_;
+}
+
+std::pair<Rendezvous*, size_t> Executable::MeetingOf(size_t ordinal, Rendezvous* all) const {
+  if (rendezvous_ == nullptr) return {all, ordinal};
+  const std::vector<int>& devices = assignment_->devices;
+  const auto at = std::find(devices.begin(), devices.end(), static_cast<int>(ordinal));
+  return {rendezvous_.get(), static_cast<size_t>(at - devices.begin())};
 }
 
 namespace {
@@ -284,7 +315,8 @@ absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffe
 
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<DeviceBuffer>> arguments,
-                     std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated) {
+                     std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated,
+                     std::function<void(const absl::Status&)> done) {
   const TraceMe trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
   ++host_work.calls;
@@ -296,13 +328,16 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   absl::Status begun = deferred_ != nullptr ? absl::OkStatus() : GenerateValues(arguments);
   if (begun.ok()) begun = taken->Begin(std::move(arguments), donated, device->ordinal());
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
-               arguments = std::move(taken), results = std::move(results), begun = std::move(begun)]() -> absl::Status {
+               arguments = std::move(taken), results = std::move(results), begun = std::move(begun),
+               done = std::move(done)]() -> absl::Status {
     std::optional<TimedSection> timed;
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<DeviceBuffer>& result : results) result->Fail(status);
+      if (done != nullptr) done(status);
       return status;
     };
     if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
+    const auto [rendezvous, position] = executable->MeetingOf(ordinal, &rendezvous_);
     metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     {
@@ -311,7 +346,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       if (deferred_ != nullptr && status.ok()) status = GenerateValues(arguments->buffers());
       if (status.ok()) status = arguments->Wait(executable->collective_);
       if (!status.ok()) {
-        if (executable->collective_) rendezvous_.Abort(ordinal, status);
+        if (executable->collective_) rendezvous->Abort(position, status);
         return fail(status);
       }
     }
@@ -325,7 +360,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     };
     absl::StatusOr<std::vector<Literal>> computed =
         executable->collective_
-            ? rendezvous_.ArriveAndWait(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
+            ? rendezvous->ArriveAndWait(position, executable->digest_, run, arguments->values(), &arguments->donation)
             : run(arguments->values(), &arguments->donation);
     if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
@@ -335,6 +370,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       if (context == nullptr) context = executable->module_->shared_context();
       results[i]->SetValue(std::move((*computed)[i]), std::move(context));
     }
+    if (done != nullptr) done(absl::OkStatus());
     return absl::OkStatus();
   };
   if (!held) {

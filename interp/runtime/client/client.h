@@ -12,9 +12,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,6 +48,15 @@ struct ClientOptions {
   bool keep_lowered = false;
 };
 
+// The devices that run a program together, each one partition of one replica.
+struct DeviceAssignment {
+  int64_t num_replicas = 1;
+  int64_t num_partitions = 1;
+  // Ordinals: of partition p of replica r, devices[r * num_partitions + p]. Empty: of one replica and partition, which
+  // any device runs.
+  std::vector<int> devices;
+};
+
 // A compiled program. A deserialized one, and one of a client that defers executions, is prepared at its first use
 // beyond the handle, on a device's thread: loading a stored program does not block.
 class Executable {
@@ -69,6 +80,9 @@ class Executable {
  private:
   friend class Client;
   absl::Status PrepareLocked();
+  // Returns where the devices of a program with collectives meet, `all` unless it has an assignment, and the number of
+  // the device there. Requires: the device runs the program.
+  std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
   SerializedExecutable stored_;  // until Prepare
@@ -78,7 +92,10 @@ class Executable {
   double compile_seconds_ = 0;
   std::unique_ptr<interp::Evaluator> evaluator_;
   size_t devices_ = 1;       // of the client
-  bool collective_ = false;  // prepared for all devices, which run it together
+  bool collective_ = false;  // prepared for several devices, which run it together
+  // Set: the devices that run it, which meet there. Otherwise they are all devices of the client.
+  std::optional<DeviceAssignment> assignment_;
+  std::unique_ptr<Rendezvous> rendezvous_;
   Digest digest_;            // set if collective_
   absl::Status status_;      // result of Prepare
   std::mutex mutex_;         // serializes runs
@@ -135,17 +152,20 @@ class Client {
 
   // Runs the compilation pipeline over the module.
   absl::Status Optimize(Module& module) const;
-  // Verifies, optimizes and prepares the module.
-  absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
+  // Verifies, optimizes and prepares the module: for the devices of the assignment, or, if there is none, for all
+  // devices of the client as replicas.
+  absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module,
+                                                      std::optional<DeviceAssignment> assignment = std::nullopt);
   // Serialize returns a compiled program as text. DeserializeExecutable returns at once;
   // Executable::Prepare parses.
   std::string Serialize(const Executable& executable) const;
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
-  // memory the program may reuse; their buffers are deleted for all other users.
+  // memory the program may reuse; their buffers are deleted for all other users. `done`: called on the device's thread
+  // when the results have their values, or the error.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
-               absl::Span<const int64_t> donated = {});
+               absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr);
   // Starts all deferred executions.
   void StartDeferred();
   // Declares that the device runs no program after those that it was given, until NextSession: programs with

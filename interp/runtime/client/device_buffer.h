@@ -127,6 +127,7 @@ class DeviceBuffer {
   }
   // Deletes the buffer for all users but the caller, who may Take its value. Returns false if it was donated before.
   bool Donate() { return !donated_.exchange(true); }
+  bool donated() const { return donated_; }
   // Waits for the value and for earlier uses, then moves the value to the caller. Requires: Donate returned true.
   absl::Status Take(Literal* value, std::shared_ptr<Context>* context) {
     std::unique_lock<std::mutex> lock(mutex_);

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX on hlokit: registers the PJRT plugin, with which JAX programs run on hlokit. docs/jax.md has the options.
+
+JAX finds the plugin by itself where this package is installed; `JAX_PLATFORMS=hlokit` then selects it. `register` is for
+programs that choose options, and for a build directory.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+_NAME = "libhlokit_pjrt.so"
+# Below JAX's own platforms: hlokit runs programs that ask for it.
+_PRIORITY = -100
+
+
+def plugin_path() -> str:
+    """Returns the path of the plugin: HLOKIT_PJRT_PLUGIN, or the one of this installation.
+
+    Raises FileNotFoundError if there is none: hlokit was built without it.
+    """
+    named = os.environ.get("HLOKIT_PJRT_PLUGIN")
+    if named:
+        return named
+    package = pathlib.Path(os.path.abspath(__file__)).parent
+    candidates = [
+        package / _NAME,  # a wheel
+        package.parents[1] / "lib" / "hlokit" / _NAME,  # a build directory: build/release/python/hlokit
+        package.parents[2] / "hlokit" / _NAME,  # an installation: lib/python3/dist-packages/hlokit
+    ]
+    for candidate in candidates:
+        if candidate.exists():
+            return str(candidate)
+    raise FileNotFoundError(f"no {_NAME} in any of {', '.join(str(c.parent) for c in candidates)}; "
+                            "HLOKIT_PJRT_PLUGIN may name it")
+
+
+def register(**options: str | int) -> None:
+    """Registers the plugin with JAX as the platform "hlokit", before JAX is first used.
+
+    Options are those of the client: device="v5p:2x2x2", num_devices=8, dump_to="dumps".
+    """
+    from jax._src import xla_bridge  # JAX has no public name for it
+
+    xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(),
+                               options={name: value for name, value in options.items()})
