@@ -64,7 +64,7 @@ NodeParser::Step NodeParser::StartWord(std::string_view word, Goal* goal, NodeId
     in_.Word();
     std::string_view key;
     if (!in_.Expect('<') || !in_.Balanced('>', &key) || !in_.Expect(':', "after a resource")) return Step::kError;
-    Push(FrameKind::kDenseResource).text = std::string(key);
+    Push(FrameKind::kDenseResource).text = OnOneLine(key);
     *goal = Goal::kType;
     return Step::kMore;
   }
@@ -84,7 +84,7 @@ NodeParser::Step NodeParser::StartWord(std::string_view word, Goal* goal, NodeId
       if (!in_.Expect('[') || !in_.Balanced(']', &body)) return Step::kError;
     }
     if (!in_.Expect('<') || !in_.Balanced('>', &body)) return Step::kError;
-    *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+    *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
     return Step::kValue;
   }
   return StartType(goal, value);

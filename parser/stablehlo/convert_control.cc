@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, calls, tuples, tokens.
+#include <algorithm>
+
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
@@ -202,8 +204,18 @@ absl::Status Converter::ConvertAsyncDone(const Op& op) {
       {Opcode::kCollectivePermuteStart, Opcode::kCollectivePermuteDone},
       {Opcode::kAsyncStart, Opcode::kAsyncDone},
       {Opcode::kCopyStart, Opcode::kCopyDone}};
+  std::vector<InstructionId> inputs = operands(op);
+  const NodeId updates = Attribute(op, kAsyncUpdates);
+  if (start.opcode() == Opcode::kAsyncStart && updates.valid() && nodes().kind(updates) == NodeKind::kArray) {
+    for (NodeId text : nodes().children(updates)) {
+      const Shape shape = nodes().kind(text) == NodeKind::kString ? ReadShape(nodes().text(text)) : Shape();
+      const Result update = b().Add(Opcode::kAsyncUpdate, inputs, {}, shape.valid() ? shape : shape_of(inputs[0]));
+      if (!update.ok()) return SetResult(op, update);
+      inputs = {*update};
+    }
+  }
   for (const auto& [from, to] : kDone) {
-    if (start.opcode() == from) return EmitTuple(op, to, operands(op));
+    if (start.opcode() == from) return EmitTuple(op, to, inputs);
   }
   return Error(op, "has an operand that is not started by an asynchronous operation of its function");
 }

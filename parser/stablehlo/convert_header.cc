@@ -73,14 +73,20 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
   return absl::OkStatus();
 }
 
-// Attributes of the results of main, and of main itself, that HLO has no place for.
-void Converter::KeepFunctionAttributes(const Op& function) {
+void Converter::KeepFunctionAttributes(const Op& function, InstructionId root) {
+  const auto add = [&](std::string_view key, std::string_view text) {
+    if (!root.valid()) {
+      AddModuleFrontend(key, text);
+    } else if (!text.empty()) {
+      AddFrontend(root, key, text);
+    }
+  };
   KeptAttributes own;
   for (const mlir::Attribute& attribute : program_.attributes_of(function)) {
     if (attribute.inherent || nodes().str(attribute.name).starts_with("hlokit.")) continue;
     Keep(nodes().str(attribute.name), attribute.value, &own);
   }
-  AddModuleFrontend(kMlirFunctionAttributes, TextOf(own));
+  add(kMlirFunctionAttributes, TextOf(own));
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return;
   std::string text;
@@ -90,12 +96,13 @@ void Converter::KeepFunctionAttributes(const Op& function) {
     KeptAttributes kept;
     for (size_t i = 0; i < nodes().child_count(attributes); ++i) {
       const std::string name(nodes().str(StringId(static_cast<uint32_t>(nodes().ints(attributes)[i]))));
-      if (name != "mhlo.sharding" && name != "sdy.sharding") Keep(name, nodes().child(attributes, i), &kept);
+      const bool taken = !root.valid() && (name == "mhlo.sharding" || name == "sdy.sharding");
+      if (!taken) Keep(name, nodes().child(attributes, i), &kept);
     }
     any = any || !kept.names.empty();
     StrAppend(&text, text.empty() ? "[" : ", ", kept.names.empty() ? "{}" : TextOf(kept));
   }
-  if (any) AddModuleFrontend(kMlirResultAttributes, text + "]");
+  if (any) add(kMlirResultAttributes, text + "]");
 }
 
 void Converter::SortAliases() {
@@ -108,7 +115,7 @@ void Converter::SortAliases() {
 
 // Shardings of the results of main, onto its root.
 absl::Status Converter::ResultAttributes(const Op& function) {
-  KeepFunctionAttributes(function);
+  KeepFunctionAttributes(function, InstructionId());
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   const InstructionId root = module_->entry().root().id();
@@ -233,12 +240,17 @@ std::optional<Converter::Ints> Converter::ReplicationOf(std::string_view key, No
   return Ints(static_cast<size_t>(shape.leaf_count()), 1);
 }
 
+size_t Converter::ResultCount(const Op& function) const {
+  const NodeId type = Attribute(function, "function_type");
+  if (!type.valid() || nodes().kind(type) != NodeKind::kFunctionType) return 0;
+  return nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]);
+}
+
 // Of main, whose arguments are the elements of one parameter.
 absl::Status Converter::TupledArgumentAttributes(const Op& function, NodeId list) {
   const InstructionId parameter = module_->computation(frame().computation).parameter(0).id();
   const Shape tuple = shape_of(parameter);
-  const NodeId type = Attribute(function, "function_type");
-  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  const size_t results = ResultCount(function);
   std::vector<ListId> leaves;
   Ints replication;
   bool any_replication = false, any_sharding = false;
@@ -285,8 +297,7 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   const bool main = frame().function == main_;
   if (main && options_.use_tuple_args) return TupledArgumentAttributes(function, list);
-  const NodeId type = Attribute(function, "function_type");
-  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  const size_t results = ResultCount(function);
   for (size_t i = 0; i < nodes().child_count(list); ++i) {
     const NodeId attributes = nodes().child(list, i);
     if (nodes().kind(attributes) != NodeKind::kDictionary) {
@@ -314,6 +325,8 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
         module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(*flags));
       } else if (key == kShape && nodes().kind(value) == NodeKind::kString) {
         // Taken for the parameter.
+      } else if (key == kControlId || key == kControlPredecessors) {
+        RememberControl(key, value, parameter);
       } else {
         Keep(key, value, &kept);
       }

@@ -53,10 +53,14 @@ std::optional<std::string_view> Exporter::FrontendAttributeOf(std::optional<uint
 }
 
 // Of main.
-void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable) {
-  const uint32_t list = module_.header().frontend_attributes.value;
+void Exporter::AddFunctionAttributes(Computation computation, size_t results, Attributes* attributes,
+                                     Attributes* discardable) {
+  const bool entry = computation.is_entry();
+  if (!entry && options_.as_xla) return;
+  const std::optional<uint32_t> list =
+      entry ? module_.header().frontend_attributes.value : computation.root().payload(Attr::kFrontendAttributes);
   if (const auto text = FrontendAttributeOf(list, kMlirFunctionAttributes)) AddParsed(*text, discardable);
-  const Instruction root = module_.entry().root();
+  const Instruction root = computation.root();
   if (options_.as_xla && root.has(Attr::kSharding) && !root.shape().IsTuple()) {
     for (const NamedAttribute& attribute : Discardable(root)) {
       if (attribute.name != "mhlo.sharding") continue;
@@ -118,9 +122,15 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     const Opcode opcode = instruction.opcode();
     const bool transfer = opcode == Opcode::kSend || opcode == Opcode::kRecv;
     const bool composite = instruction.bool_attr(Attr::kIsComposite);
+    const Computation parent = instruction.parent();
+    const bool of_function = !options_.as_xla && !parent.is_entry() && parent.root().id() == instruction.id();
     std::string_view kept;
     for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
       if (transfer && context.str(entry.first) == kSourceTargetPairs) continue;  // the operation's own
+      if (of_function &&
+          (context.str(entry.first) == kMlirFunctionAttributes || context.str(entry.first) == kMlirResultAttributes)) {
+        continue;
+      }
       if (composite && context.str(entry.first).starts_with("composite.")) continue;
       if (context.str(entry.first) == kMlirAttributes) {
         kept = context.str(entry.second);
@@ -147,22 +157,31 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
   }
-  if (instruction.has(Attr::kResultAccuracy) || instruction.has(Attr::kConvolutionKind) || HasIotaGroups(instruction)) {
-    AddKept(instruction, {Attr::kResultAccuracy, Attr::kConvolutionKind, Attr::kReplicaGroups}, &attributes, false);
+  std::vector<Attr> texts = {Attr::kConvolutionKind, Attr::kConstrainLayout};
+  if (!AccuracyOf(instruction).valid()) texts.push_back(Attr::kResultAccuracy);
+  if (HasIotaGroups(instruction)) texts.push_back(Attr::kReplicaGroups);
+  if (instruction.int_attr(Attr::kChannelId, 1) == 0) texts.push_back(Attr::kChannelId);
+  if (std::any_of(texts.begin(), texts.end(), [&](Attr attr) { return instruction.has(attr); })) {
+    AddKept(instruction, texts, &attributes, false);
   }
   if (instruction.opcode() == Opcode::kSelect && instruction.operand(0).shape().IsScalar() &&
       !instruction.shape().IsScalar()) {
     AddKept(instruction, {}, &attributes);
   }
   if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
-    std::string text;
-    {
-      TextWriter out(&text);
-      PrintAttrValue(out, module_, {Attr::kSharding, *sharding});
-    }
-    attributes.push_back({"mhlo.sharding", n().String(text)});
+    attributes.push_back({"mhlo.sharding", n().String(ShardingText(ListId(*sharding)))});
   }
+  AddControlDependencies(instruction, &attributes);
   return attributes;
+}
+
+std::string Exporter::ShardingText(ListId sharding) const {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintAttrValue(out, module_, {Attr::kSharding, sharding.value});
+  }
+  return text;
 }
 
 NodeId Exporter::Dictionary(const Attributes& attributes) {

@@ -66,7 +66,10 @@ std::vector<NodeId> Exporter::StartedTypes(Instruction instruction) {
 }
 
 Instruction Exporter::DoneOf(Instruction start) {
-  const std::vector<Instruction> users = start.users();
+  std::vector<Instruction> users = start.users();
+  while (users.size() == 1 && users[0].opcode() == Opcode::kAsyncUpdate && !users[0].is_root()) {
+    users = users[0].users();
+  }
   if (users.size() != 1 || users[0].operand_count() != 1) return {};
   const Opcode done = users[0].opcode();
   const bool known = done == Opcode::kAllGatherDone || done == Opcode::kAllReduceDone ||
@@ -113,6 +116,7 @@ absl::Status Exporter::EmitStart(Instruction instruction, mlir::RegionId region,
   const std::vector<NodeId> types = ResultTypes(DoneOf(instruction));
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
+    if (n().kind(type) != NodeKind::kTensorType) return Unsupported(instruction, "a future of more than arrays");
   }
   Attributes discardable = Discardable(instruction);
   discardable.insert(discardable.end(), kept.begin(), kept.end());
@@ -182,9 +186,20 @@ absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportAllToAll(Instruction instruction) {
-  if (instruction.list_attr(Attr::kDimensions).empty()) return Unsupported(instruction, "a tuple of chunks");
   Attributes attributes;
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
+  if (instruction.list_attr(Attr::kDimensions).empty()) {
+    // A tuple of the parts for each device: only the operation of MHLO has several operands.
+    if (!instruction.shape().IsTuple()) return Unsupported(instruction, "an array of chunks");
+    for (NamedAttribute& attribute : attributes) {
+      if (attribute.name != "channel_handle") continue;
+      const mlir::NodeTable& nodes = n();
+      const Ints names(nodes.ints(attribute.value).begin(), nodes.ints(attribute.value).end());
+      attribute.value = n().Make(NodeKind::kFields, "mhlo.channel_handle", names, nodes.children(attribute.value));
+    }
+    if (!IsUnpacked(instruction.shape())) return Unsupported(instruction, "a tuple of one chunk");
+    return Define(instruction, "mhlo.all_to_all", OperandsOf(instruction), attributes);
+  }
   const ReplicaGroupCounts counts =
       CountReplicaGroups(module_.context(), AttrReader(instruction).list_id(Attr::kReplicaGroups));
   attributes.push_back({"split_dimension", DimensionOf(instruction)});

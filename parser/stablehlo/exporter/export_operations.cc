@@ -80,11 +80,6 @@ absl::Status Exporter::Convert(Instruction instruction) {
     // Default, high and highest.
     if (precision > 2) return Unsupported(instruction, ToString(Attr::kOperandPrecision));
   }
-  if (instruction.has(Attr::kControlPredecessors) && !warned_) {
-    warned_ = true;
-    sink_->Warning(DiagnosticKind::kUnsupported, RangeOf(instruction),
-                   "StableHLO has no place for control dependencies: the order that they ask for is lost");
-  }
   return (this->*kExports[static_cast<size_t>(instruction.opcode())])(instruction);
 }
 
@@ -114,8 +109,45 @@ std::string_view Exporter::SimpleName(Opcode opcode) {
 absl::Status Exporter::ExportSimple(Instruction instruction) {
   const std::string_view name = SimpleName(instruction.opcode());
   if (name.empty()) return Unsupported(instruction);
+  Attributes attributes;
+  if (const NodeId accuracy = AccuracyOf(instruction); accuracy.valid()) {
+    attributes.push_back({"result_accuracy", accuracy});
+  }
   // One value, also if it is a tuple.
-  return DefineAs(instruction, name, OperandsOf(instruction), {}, {TypeOf(instruction.shape())});
+  return DefineAs(instruction, name, OperandsOf(instruction), attributes, {TypeOf(instruction.shape())});
+}
+
+NodeId Exporter::AccuracyOf(Instruction instruction) {
+  const Ints list = IntsOf(instruction, Attr::kResultAccuracy);
+  const mlir::OpDefinition* definition = mlir::FindDefinition(SimpleName(instruction.opcode()));
+  if (list.size() != 4 || definition == nullptr || definition->FindAttribute("result_accuracy") == nullptr) return {};
+  const auto mode = static_cast<ResultAccuracyMode>(list[0]);
+  if (mode != ResultAccuracyMode::kTolerance && mode != ResultAccuracyMode::kHighest) return {};
+  const NodeId f64 = n().Make(NodeKind::kFloatType, "f64", {}, {});
+  std::vector<NodeId> values;
+  Ints names;
+  const auto add = [&](std::string_view name, NodeId value) {
+    names.push_back(n().strings().Intern(name).value);
+    values.push_back(value);
+  };
+  if (list[1] != 0) add("atol", n().Make(NodeKind::kFloat, "", {&list[1], 1}, {&f64, 1}));
+  if (list[2] != 0) add("rtol", n().Make(NodeKind::kFloat, "", {&list[2], 1}, {&f64, 1}));
+  if (list[3] != 0) add("ulps", I64(list[3]));
+  const std::string_view text = mode == ResultAccuracyMode::kHighest ? "HIGHEST" : "TOLERANCE";
+  add("mode", n().Enum("stablehlo.result_accuracy_mode", text));
+  return n().Make(NodeKind::kFields, "stablehlo.result_accuracy", names, values);
+}
+
+absl::Status Exporter::ExportDomain(Instruction instruction) {
+  const Ints domain = IntsOf(instruction, Attr::kDomain);
+  if (domain.size() != 3 || !instruction.shape().IsArray()) return ExportForwarded(instruction);
+  const auto kind = StringId(static_cast<uint32_t>(domain[0]));
+  if (module_.context().str(kind) != "sharding") return ExportForwarded(instruction);
+  const auto text = [&](int64_t id) { return n().String(ShardingText(ListId(static_cast<uint32_t>(id)))); };
+  return Define(instruction, "mhlo.domain", OperandsOf(instruction),
+                {{"entry_metadata", text(domain[1])},
+                 {"exit_metadata", text(domain[2])},
+                 {"kind", n().Enum("mhlo.kind", "sharding")}});
 }
 
 Exporter::Ints Exporter::IntsOf(Instruction instruction, Attr attr) {
@@ -436,6 +468,7 @@ absl::Status Exporter::ExportBatchNorm(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportRng(Instruction instruction) {
+  if (instruction.operand_count() != 2) return Unsupported(instruction, "an operand for its shape");
   const Ints sizes(instruction.shape().dims().begin(), instruction.shape().dims().end());
   const int64_t rank[] = {instruction.shape().rank()};
   const NodeId value = Elements64(sizes, rank);
@@ -450,15 +483,32 @@ absl::Status Exporter::ExportRng(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportRngBitGenerator(Instruction instruction) {
-  return Define(
-      instruction, "stablehlo.rng_bit_generator", OperandsOf(instruction),
-      {{"rng_algorithm",
-        n().Enum("stablehlo.rng_algorithm",
-                 EnumName(EnumTexts(EnumType::kRngAlgorithm)[*instruction.payload(Attr::kRngAlgorithm)], "rng_"))}});
+  const std::string_view algorithm = EnumTexts(EnumType::kRngAlgorithm)[*instruction.payload(Attr::kRngAlgorithm)];
+  const Attributes attributes = {{"rng_algorithm", n().Enum("stablehlo.rng_algorithm", EnumName(algorithm, "rng_"))}};
+  constexpr std::string_view kName = "stablehlo.rng_bit_generator";
+  if (instruction.shape().IsTuple()) return Define(instruction, kName, OperandsOf(instruction), attributes);
+  // One that does not give its state.
+  if (options_.as_xla) return Unsupported(instruction, "no state in its result");
+  const std::vector<NodeId> types = {TypeOf(instruction.operand(0).shape()), TypeOf(instruction.shape())};
+  if (!types[0].valid() || !types[1].valid()) return Unsupported(instruction, "its type");
+  Attributes discardable = Discardable(instruction);
+  AddKept(instruction, {}, &discardable);
+  const Values results =
+      Emit(kName, OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction));
+  values_[instruction.id().value] = results[1];
+  elements_[instruction.id().value].clear();
+  return absl::OkStatus();
 }
 
 absl::Status Exporter::ExportTopK(Instruction instruction) {
-  if (!instruction.bool_attr(Attr::kLargest, true)) return Unsupported(instruction, "the smallest elements");
+  const bool largest = instruction.bool_attr(Attr::kLargest, true);
+  if (options_.as_xla || !largest) {
+    // CHLO has no smallest elements.
+    if (!instruction.bool_attr(Attr::kIsStable, true) && !options_.as_xla) return Unsupported(instruction, "no order");
+    Attributes attributes = {{"k", I64(instruction.int_attr(Attr::kK))}};
+    if (!largest) attributes.push_back({"largest", n().Bool(false)});
+    return Define(instruction, "mhlo.topk", OperandsOf(instruction), attributes);
+  }
   return Define(instruction, "chlo.top_k", OperandsOf(instruction),
                 {{"k", I64(instruction.int_attr(Attr::kK))},
                  {"is_stable", n().Bool(instruction.bool_attr(Attr::kIsStable, true))}});
