@@ -42,10 +42,10 @@ try {
       const page = await context.newPage();
       const start = performance.now();
       await page.goto(pathToFileURL(file).href);
-      await page.waitForFunction(() => document.body.dataset.ready && hloView.viewport.frames > 0);
+      await page.waitForFunction(() => document.querySelector("main").dataset.ready && hloView.viewport.frames > 0);
       opened.push(performance.now() - start);
       boxes = await page.evaluate(() => hloView.scene.boxes.size);
-      await page.waitForFunction(() => document.body.dataset.warm);
+      await page.waitForFunction(() => document.querySelector("main").dataset.warm);
       const times = await page.evaluate(async () => {
         const app = hloView;
         const times = [];

@@ -40,7 +40,7 @@ try {
     view(module, "-o", join(scratch, "graph.html"), ...more);
     const page = await browser.newPage({ viewport: { width: 1400, height: 860 }, colorScheme: "light", reducedMotion: "reduce" });
     await page.goto(pathToFileURL(join(scratch, "graph.html")).href);
-    await page.waitForFunction(() => document.body.dataset.ready);
+    await page.waitForFunction(() => document.querySelector("main").dataset.ready);
     await page.evaluate(`(async () => { const app = hloView, g = app.graph; const node = (name) => { for (let k = 0; k < g.total; ++k) if (g.labelOf(k) === name) return k; throw new Error("no " + name); }; ${script} })()`);
     await page.waitForTimeout(300);
     await page.screenshot({ path: join(pictures, `${name}.png`) });
