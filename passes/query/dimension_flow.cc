@@ -34,7 +34,7 @@ void DimensionFlow::Mark(Instruction i, int64_t leaf, int64_t dimension) {
 
 absl::Status DimensionFlow::Follow(const SizeChange& change) {
   while (!open_.empty()) {
-    const DimensionPlace at = open_.back();
+    const ValueDimension at = open_.back();
     open_.pop_back();
     if (absl::Status s = FollowFrom(at, change); !s.ok()) return s;
   }
@@ -54,7 +54,7 @@ bool DimensionFlow::IsMarked(Instruction i) const {
   return false;
 }
 
-absl::Status DimensionFlow::FollowFrom(const DimensionPlace& at, const SizeChange& change) {
+absl::Status DimensionFlow::FollowFrom(const ValueDimension& at, const SizeChange& change) {
   const bool may_fail = obstacle_ == Obstacle::kError;
   if (may_fail) {
     const Shape leaf = Leaves(at.instruction.shape())[static_cast<size_t>(at.leaf)];
@@ -103,7 +103,7 @@ absl::Status DimensionFlow::FollowRule(Instruction i, int64_t operand, int64_t l
   }
   // Of several factors the most major one that has the old size as a divisor, or else one that the ratio makes whole.
   const std::vector<int32_t>& factors = arrays[number][static_cast<size_t>(dimension)];
-  // One along which the flow comes has been followed to all its places.
+  // One along which the flow comes has been followed already.
   const auto is_followed = [&](int32_t f) { return std::find(followed.begin(), followed.end(), f) != followed.end(); };
   if (std::any_of(factors.begin(), factors.end(), is_followed)) return absl::OkStatus();
   std::optional<int32_t> chosen;
@@ -143,8 +143,8 @@ absl::Status DimensionFlow::FollowRule(Instruction i, int64_t operand, int64_t l
   return absl::OkStatus();
 }
 
-std::vector<DimensionPlace> IndependentDimensions(const Module& module) {
-  std::vector<DimensionPlace> places;
+std::vector<ValueDimension> IndependentDimensions(const Module& module) {
+  std::vector<ValueDimension> representatives;
   DimensionFlow flow(module, DimensionFlow::Obstacle::kEnd);
   for (const Computation c : module.computations()) {
     for (const Instruction i : c.instructions()) {
@@ -155,7 +155,7 @@ std::vector<DimensionPlace> IndependentDimensions(const Module& module) {
         for (int64_t d = 0; d < array.rank(); ++d) {
           const uint64_t mask = flow.MaskOf(i.id(), static_cast<int64_t>(leaf));
           if (array.dim(d) <= 1 || array.is_dynamic(d) || (mask >> static_cast<uint64_t>(d) & 1) != 0) continue;
-          places.push_back({i, static_cast<int64_t>(leaf), d});
+          representatives.push_back({i, static_cast<int64_t>(leaf), d});
           flow.Mark(i, static_cast<int64_t>(leaf), d);
           // Ends where it cannot go on, and is never an error.
           flow.Follow({array.dim(d), 1, /*rounds=*/true}).IgnoreError();
@@ -163,7 +163,7 @@ std::vector<DimensionPlace> IndependentDimensions(const Module& module) {
       }
     }
   }
-  return places;
+  return representatives;
 }
 
 }  // namespace hlokit::query

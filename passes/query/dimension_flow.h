@@ -20,7 +20,7 @@
 namespace hlokit::query {
 
 // A dimension of a leaf of a value.
-struct DimensionPlace {
+struct ValueDimension {
   Instruction instruction;
   int64_t leaf = 0;
   int64_t dimension = 0;
@@ -65,7 +65,7 @@ class DimensionFlow {
   bool empty() const { return marked_.empty(); }
 
  private:
-  absl::Status FollowFrom(const DimensionPlace& at, const SizeChange& change);
+  absl::Status FollowFrom(const ValueDimension& at, const SizeChange& change);
   absl::Status FollowRule(Instruction i, int64_t operand, int64_t leaf, int64_t dimension, const SizeChange& change);
 
   const ValueFlow flow_;
@@ -76,12 +76,12 @@ class DimensionFlow {
     std::vector<int32_t> factors;  // along which the flow goes
   };
   absl::flat_hash_map<uint32_t, Followed> rules_;  // by instruction id
-  std::vector<DimensionPlace> open_;
+  std::vector<ValueDimension> open_;
 };
 
-// Returns one place of each group of dimensions larger than 1 that change together, in the order of the text; those of
+// Returns one of each group of dimensions larger than 1 that change together, in the order of the text; those of
 // arrays of dynamic sizes are left out.
-std::vector<DimensionPlace> IndependentDimensions(const Module& module);
+std::vector<ValueDimension> IndependentDimensions(const Module& module);
 
 }  // namespace hlokit::query
 

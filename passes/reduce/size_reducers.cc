@@ -30,30 +30,30 @@ void ForEachArray(const Module& module, Visit visit) {
 constexpr size_t kMaxDimensions = 64;  // that are tried in turn, the largest ones
 
 // A dimension as a target; `choice` is of the reducer. Returns false if it does not fit into one.
-bool ToTarget(const query::DimensionPlace& place, uint32_t choice, Target* target) {
-  if (place.leaf > UINT16_MAX) return false;
-  *target = {place.instruction.id().value,
-             static_cast<uint32_t>(place.leaf) << 16 | static_cast<uint32_t>(place.dimension) << 8 | choice};
+bool ToTarget(const query::ValueDimension& at, uint32_t choice, Target* target) {
+  if (at.leaf > UINT16_MAX) return false;
+  *target = {at.instruction.id().value,
+             static_cast<uint32_t>(at.leaf) << 16 | static_cast<uint32_t>(at.dimension) << 8 | choice};
   return true;
 }
 uint32_t ChoiceOf(Target target) { return target.detail & 0xff; }
 
 // Returns the size of the dimension of a target; 0 if it is gone.
-int64_t SizeOf(const Module& module, Target target, query::DimensionPlace* place) {
+int64_t CurrentSize(const Module& module, Target target, query::ValueDimension* at) {
   const InstructionId id(target.id);
   if (!IsAlive(module, id)) return 0;
-  *place = {module.instruction(id), target.detail >> 16, target.detail >> 8 & 0xff};
-  const std::vector<Shape> leaves = Leaves(place->instruction.shape());
-  if (place->leaf >= static_cast<int64_t>(leaves.size())) return 0;
-  const Shape array = leaves[static_cast<size_t>(place->leaf)];
-  return place->dimension < array.rank() ? array.dim(place->dimension) : 0;
+  *at = {module.instruction(id), target.detail >> 16, target.detail >> 8 & 0xff};
+  const std::vector<Shape> leaves = Leaves(at->instruction.shape());
+  if (at->leaf >= static_cast<int64_t>(leaves.size())) return 0;
+  const Shape array = leaves[static_cast<size_t>(at->leaf)];
+  return at->dimension < array.rank() ? array.dim(at->dimension) : 0;
 }
 
 // Returns dimensions that can change by themselves, with their sizes, the largest ones first.
-std::vector<std::pair<int64_t, query::DimensionPlace>> LargestDimensions(const Module& module) {
-  std::vector<std::pair<int64_t, query::DimensionPlace>> sized;
-  for (const query::DimensionPlace& place : query::IndependentDimensions(module)) {
-    sized.emplace_back(Leaves(place.instruction.shape())[static_cast<size_t>(place.leaf)].dim(place.dimension), place);
+std::vector<std::pair<int64_t, query::ValueDimension>> LargestDimensions(const Module& module) {
+  std::vector<std::pair<int64_t, query::ValueDimension>> sized;
+  for (const query::ValueDimension& at : query::IndependentDimensions(module)) {
+    sized.emplace_back(Leaves(at.instruction.shape())[static_cast<size_t>(at.leaf)].dim(at.dimension), at);
   }
   std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (sized.size() > kMaxDimensions) sized.resize(kMaxDimensions);
@@ -61,10 +61,10 @@ std::vector<std::pair<int64_t, query::DimensionPlace>> LargestDimensions(const M
 }
 
 // Gives a dimension a smaller size, and those that follow from it. Returns false if it cannot have it.
-bool Shrink(Module& module, const query::DimensionPlace& place, int64_t from, int64_t to) {
+bool Shrink(Module& module, const query::ValueDimension& at, int64_t from, int64_t to) {
   const query::SizeChange change = {from, to, /*rounds=*/true};
   query::DimensionFlow flow(module, query::DimensionFlow::Obstacle::kEnd);
-  flow.Mark(place.instruction, place.leaf, place.dimension);
+  flow.Mark(at.instruction, at.leaf, at.dimension);
   Module changed = module.Clone();
   if (!flow.Follow(change).ok() || !query::ResizeDimensions(flow, change, &changed).ok()) return false;
   module = std::move(changed);
@@ -77,16 +77,16 @@ class UnitDimensions : public Reducer {
   std::string_view name() const override { return "dimensions"; }
   std::vector<Target> Targets(const Module& module) const override {
     std::vector<Target> targets;
-    for (const auto& [size, place] : LargestDimensions(module)) {
+    for (const auto& [size, at] : LargestDimensions(module)) {
       Target target;
-      if (ToTarget(place, 0, &target)) targets.push_back(target);
+      if (ToTarget(at, 0, &target)) targets.push_back(target);
     }
     return targets;
   }
   bool Apply(Module& module, Target target) const override {
-    query::DimensionPlace place;
-    const int64_t size = SizeOf(module, target, &place);
-    return size > 1 && Shrink(module, place, size, 1);
+    query::ValueDimension at;
+    const int64_t size = CurrentSize(module, target, &at);
+    return size > 1 && Shrink(module, at, size, 1);
   }
 };
 
@@ -97,12 +97,12 @@ class ShrinkDimensions : public Reducer {
   Search search() const override { return Search::kAlternatives; }
   std::vector<Target> Targets(const Module& module) const override {
     std::vector<Target> targets;
-    for (const auto& [size, place] : LargestDimensions(module)) {
+    for (const auto& [size, at] : LargestDimensions(module)) {
       int64_t last = 1;
       for (uint32_t choice = 0; choice < kChoices; ++choice) {
         const int64_t to = NewSize(size, choice);
         Target target;
-        if (to <= last || to >= size || !ToTarget(place, choice, &target)) continue;
+        if (to <= last || to >= size || !ToTarget(at, choice, &target)) continue;
         last = to;
         targets.push_back(target);
       }
@@ -110,10 +110,10 @@ class ShrinkDimensions : public Reducer {
     return targets;
   }
   bool Apply(Module& module, Target target) const override {
-    query::DimensionPlace place;
-    const int64_t size = SizeOf(module, target, &place);
+    query::ValueDimension at;
+    const int64_t size = CurrentSize(module, target, &at);
     const int64_t to = NewSize(size, ChoiceOf(target));
-    return to > 0 && to < size && Shrink(module, place, size, to);
+    return to > 0 && to < size && Shrink(module, at, size, to);
   }
 
  private:

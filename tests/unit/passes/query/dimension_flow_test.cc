@@ -70,12 +70,12 @@ ENTRY e {
   ROOT flat = f32[64] reshape(t)
 })");
   ASSERT_TRUE(module.ok());
-  std::vector<std::string> places;
-  for (const DimensionPlace& place : IndependentDimensions(**module)) {
-    places.push_back(StrCat(place.instruction.name(), " ", place.dimension));
+  std::vector<std::string> found;
+  for (const ValueDimension& at : IndependentDimensions(**module)) {
+    found.push_back(StrCat(at.instruction.name(), " ", at.dimension));
   }
   // The rows of x, what is contracted, and the columns of w.
-  EXPECT_EQ(places, (std::vector<std::string>{"x 0", "x 1", "w 1"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"x 0", "x 1", "w 1"}));
 }
 
 TEST(ResizeDimensionsTest, FollowsOneDimensionAndLeavesOthersOfItsSize) {
