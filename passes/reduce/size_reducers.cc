@@ -27,7 +27,9 @@ void ForEachArray(const Module& module, Visit visit) {
   }
 }
 
-constexpr size_t kMaxDimensions = 64;  // that are tried in turn, the largest ones
+constexpr size_t kMaxInTurn = 64;  // dimensions that are tried one after the other
+// Dimensions that are tried at once, times the instructions of the module: each edit copies it.
+constexpr size_t kMaxCopied = size_t{1} << 20;
 
 // A dimension as a target; `choice` is of the reducer. Returns false if it does not fit into one.
 bool ToTarget(const query::ValueDimension& at, uint32_t choice, Target* target) {
@@ -50,13 +52,13 @@ int64_t CurrentSize(const Module& module, Target target, query::ValueDimension* 
 }
 
 // Returns dimensions that can change by themselves, with their sizes, the largest ones first.
-std::vector<std::pair<int64_t, query::ValueDimension>> LargestDimensions(const Module& module) {
+std::vector<std::pair<int64_t, query::ValueDimension>> LargestDimensions(const Module& module, size_t most) {
   std::vector<std::pair<int64_t, query::ValueDimension>> sized;
   for (const query::ValueDimension& at : query::IndependentDimensions(module)) {
     sized.emplace_back(Leaves(at.instruction.shape())[static_cast<size_t>(at.leaf)].dim(at.dimension), at);
   }
   std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (sized.size() > kMaxDimensions) sized.resize(kMaxDimensions);
+  if (sized.size() > most) sized.resize(most);
   return sized;
 }
 
@@ -77,7 +79,8 @@ class UnitDimensions : public Reducer {
   std::string_view name() const override { return "dimensions"; }
   std::vector<Target> Targets(const Module& module) const override {
     std::vector<Target> targets;
-    for (const auto& [size, at] : LargestDimensions(module)) {
+    const size_t most = std::max(kMaxInTurn, kMaxCopied / std::max<size_t>(1, module.instruction_id_bound()));
+    for (const auto& [size, at] : LargestDimensions(module, most)) {
       Target target;
       if (ToTarget(at, 0, &target)) targets.push_back(target);
     }
@@ -97,7 +100,7 @@ class ShrinkDimensions : public Reducer {
   Search search() const override { return Search::kAlternatives; }
   std::vector<Target> Targets(const Module& module) const override {
     std::vector<Target> targets;
-    for (const auto& [size, at] : LargestDimensions(module)) {
+    for (const auto& [size, at] : LargestDimensions(module, kMaxInTurn)) {
       int64_t last = 1;
       for (uint32_t choice = 0; choice < kChoices; ++choice) {
         const int64_t to = NewSize(size, choice);
