@@ -65,12 +65,18 @@ std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFla
   return tpu::XSpaceBytes(space);
 }
 
+// Instructions of the graphs in a page, beyond which programs are left out: about 5 MB.
+constexpr size_t kMaxGraphInstructions = 500'000;
+
 // Returns the data of the graphs of the programs, that of the report first, the others in the order of their first
-// calls.
+// calls, as many as there is room for.
 std::string GraphsOf(const tpu::ProfileSimulation& simulated, const std::string& device) {
   std::vector<GraphSource> graphs;
+  size_t instructions = 0;
   const auto add = [&](size_t program) {
     const tpu::ReportInput& input = simulated.input(program);
+    instructions += input.module.instruction_id_bound();
+    if (!graphs.empty() && instructions > kMaxGraphInstructions) return;
     GraphSource& graph = graphs.emplace_back();
     graph.module = &input.module;
     graph.options.device = device;
