@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the page of hlo-view is in Chromium: opening, opening a group, panning and zooming, and its size.
 //
-//   node bench/view_open.mjs [--bin=build/release/bin] [--page=build/release/web-pages] [--instructions=100000] [--runs=5] [FILE...]
+//   node bench/view_open.mjs [--bin=build/release/bin] [--page=build/release/web-pages] [--instructions=100000] [--runs=5]
+//     [--check=yes] [FILE...]
 //
 // Of each FILE, and of a generated module of so many instructions. Each run opens the page from a file in a fresh browser
 // context; opening ends when the graph is drawn. Groups are opened one after another, twenty of them. Frames are counted
-// while the view moves over the graph with these groups open. Prints medians, and the worst of each.
+// while the view moves over the graph with these groups open. Prints medians, and the worst of each; with --check the exit
+// code is 1 if a median or the size is beyond the limit: 3 s, 150 ms, 50 frames a second, 2 MB and 60 bytes an instruction.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -23,6 +25,9 @@ for (const argument of process.argv.slice(2)) {
 }
 const { chromium } = createRequire(pathToFileURL(join(resolve(flags.page), "x.js")))("playwright-core");
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
+
+let failed = 0;
+const limit = (name, value, most) => { if (flags.check && value > most) { console.log(`  beyond the limit: ${name} ${value.toFixed(0)}, at most ${most}`); ++failed; } };
 
 const scratch = mkdtempSync(join(tmpdir(), "hlokit-view-open-"));
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic",
@@ -42,10 +47,10 @@ try {
       const page = await context.newPage();
       const start = performance.now();
       await page.goto(pathToFileURL(file).href);
-      await page.waitForFunction(() => document.body.dataset.ready && hloView.viewport.frames > 0);
+      await page.waitForFunction(() => document.querySelector("main").dataset.ready && hloView.viewport.frames > 0);
       opened.push(performance.now() - start);
       boxes = await page.evaluate(() => hloView.scene.boxes.size);
-      await page.waitForFunction(() => document.body.dataset.warm);
+      await page.waitForFunction(() => document.querySelector("main").dataset.warm);
       const times = await page.evaluate(async () => {
         const app = hloView;
         const times = [];
@@ -83,9 +88,14 @@ try {
     const size = statSync(file).size;
     console.log(`${basename(module)}: ${instructions} instructions, written in ${wrote.toFixed(0)} ms, ${(size / 1e6).toFixed(2)} MB (limit ${((2e6 + 60 * instructions) / 1e6).toFixed(2)})`);
     console.log(`  opens in ${median(opened).toFixed(0)} ms (worst ${Math.max(...opened).toFixed(0)}) with ${boxes} boxes; a group in ${median(groups).toFixed(0)} ms (worst of ${groups.length}: ${Math.max(...groups).toFixed(0)})`);
+    limit("opens in ms", median(opened), 3000);
+    limit("a group in ms", median(groups), 150);
+    limit("ms of a frame", 1000 / Math.min(median(pans), median(zooms)), 1000 / 50);
+    limit("bytes", size, 2e6 + 60 * instructions);
     console.log(`  with ${open} boxes: pans at ${median(pans).toFixed(0)}, zooms at ${median(zooms).toFixed(0)} frames a second (worst ${Math.min(...pans, ...zooms).toFixed(0)})`);
   }
 } finally {
   await browser.close();
   rmSync(scratch, { recursive: true, force: true });
 }
+process.exit(failed ? 1 : 0);

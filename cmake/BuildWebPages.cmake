@@ -2,25 +2,28 @@
 # Bundles the pages of tools/web into C++ sources at build time:
 #   cmake -D folder=tools/web -D work=BUILD/web-pages -D output=FOLDER [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildWebPages.cmake
-# writes FOLDER/report_page_text.cc and view_page_text.cc. A source package contains the bundles, in tools/web/bundle,
-# which are used if they were built from the same sources. Otherwise node and npm build them. If they are missing, or the
-# libraries cannot be fetched, the generated sources have no page: the build succeeds, and hlo-run --report and hlo-view
-# report why they cannot write one.
+# writes FOLDER/report_page_text.cc, view_page_text.cc and layout_worker_text.cc. A source package contains the bundles,
+# in tools/web/bundle, which are used if they were built from the same sources. Otherwise node and npm build them. If they
+# are missing, or the libraries cannot be fetched, the generated sources have no page: the build succeeds, and hlo-run
+# --report and hlo-view report why they cannot write one.
 set(pages report view)
-set(constant_report kReportPage)
-set(constant_view kViewPage)
+set(texts report_page view_page layout_worker)
+# Without pages.
+set(none_report_page "const WebPage kReportPage = {nullptr, nullptr}")
+set(none_view_page "const WebPage kViewPage = {nullptr, nullptr}")
+set(none_layout_worker "const char* const kLayoutWorker = nullptr")
 
 function(no_pages why)
   message(WARNING "hlo-run --report and hlo-view will not write pages: ${why}. To try again, remove "
     "${output}/report_page_text.cc.")
-  foreach(page IN LISTS pages)
-    set(constant ${constant_${page}})
-    file(CONFIGURE OUTPUT "${output}/${page}_page_text.cc" @ONLY CONTENT [[
+  foreach(text IN LISTS texts)
+    set(definition "${none_${text}}")
+    file(CONFIGURE OUTPUT "${output}/${text}_text.cc" @ONLY CONTENT [[
 #include "tools/cli/web_page.h"
 
 namespace hlokit::cli {
 
-const WebPage @constant@ = {nullptr, nullptr};
+@definition@;
 
 }  // namespace hlokit::cli
 ]])
@@ -39,19 +42,19 @@ string(SHA256 sum "${sums}")
 set(head "// Sources: ${sum}")
 
 set(bundled TRUE)
-foreach(page IN LISTS pages)
+foreach(text IN LISTS texts)
   set(bundle_head "")
-  if(EXISTS "${folder}/bundle/${page}_page_text.cc")
-    file(STRINGS "${folder}/bundle/${page}_page_text.cc" bundle_head LIMIT_COUNT 1)
+  if(EXISTS "${folder}/bundle/${text}_text.cc")
+    file(STRINGS "${folder}/bundle/${text}_text.cc" bundle_head LIMIT_COUNT 1)
   endif()
   if(NOT bundle_head STREQUAL head)
     set(bundled FALSE)
   endif()
 endforeach()
 if(bundled)
-  foreach(page IN LISTS pages)
-    file(COPY_FILE "${folder}/bundle/${page}_page_text.cc" "${output}/${page}_page_text.cc")
-    file(TOUCH "${output}/${page}_page_text.cc")
+  foreach(text IN LISTS texts)
+    file(COPY_FILE "${folder}/bundle/${text}_text.cc" "${output}/${text}_text.cc")
+    file(TOUCH "${output}/${text}_text.cc")
   endforeach()
   return()
 endif()
@@ -88,7 +91,7 @@ execute_process(COMMAND "${node}" build.mjs "--cc=${output}" "--packages=${work}
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the pages do not build:\n${log}")
 endif()
-foreach(page IN LISTS pages)
-  file(READ "${output}/${page}_page_text.cc" text)
-  file(WRITE "${output}/${page}_page_text.cc" "${head}\n${text}")
+foreach(text IN LISTS texts)
+  file(READ "${output}/${text}_text.cc" content)
+  file(WRITE "${output}/${text}_text.cc" "${head}\n${content}")
 endforeach()

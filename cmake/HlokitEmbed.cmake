@@ -130,7 +130,8 @@ endfunction()
 # hlokit_web_pages(TARGET DIR): bundles the pages of DIR and compiles them into TARGET; see BuildWebPages.cmake.
 function(hlokit_web_pages target folder)
   set(generated "${PROJECT_BINARY_DIR}/generated")
-  set(outputs "${generated}/report_page_text.cc" "${generated}/view_page_text.cc")
+  set(outputs "${generated}/report_page_text.cc" "${generated}/view_page_text.cc"
+    "${generated}/layout_worker_text.cc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/BuildWebPages.cmake")
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/common/*" "${folder}/report/src/*" "${folder}/view/src/*")
   file(GLOB bundle CONFIGURE_DEPENDS "${folder}/bundle/*")

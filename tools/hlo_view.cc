@@ -93,7 +93,7 @@ int View(const Flags& flags) {
     WritePicture(flags, *module, &diagnostics);
     return diagnostics.exit_code();
   }
-  const std::string text = cli::GraphJson(*module, options);
+  const std::string text = cli::GraphJson({{module.get(), options}});
   const bool written = flags.format == "json" ? cli::WriteOutputFile(flags.output, &diagnostics,
                                                                      [&text](TextWriter& out) { out << text << '\n'; })
                                               : cli::WriteViewPage(flags.output, text, &diagnostics);

@@ -7,6 +7,7 @@
 
 #include "interp/values/engine_ulps.h"
 #include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp {
@@ -47,6 +48,10 @@ std::string_view ToString(Omission omission) {
       return "values were not recorded";
     case Omission::kNoCounterpart:
       return "no counterpart";
+    case Omission::kRepeated:
+      return "equal to one that ran";
+    case Omission::kTime:
+      return "no time was left";
   }
   return "";
 }
@@ -64,6 +69,11 @@ IsolatedDifference& IsolationTally::RowOf(Instruction instruction) {
 void IsolationTally::Omit(Instruction instruction, Omission why) {
   if (omitted_.empty()) omitted_.resize(rows_.size());
   omitted_[instruction.id().value] = static_cast<uint8_t>(1 + static_cast<uint8_t>(why));
+}
+
+bool IsolationTally::Has(Instruction instruction) const {
+  const uint32_t id = instruction.id().value;
+  return rows_[id] >= 0 || (!omitted_.empty() && omitted_[id] != 0);
 }
 
 void IsolationTally::Fail(Instruction instruction, int64_t execution, std::string error) {
@@ -162,13 +172,27 @@ std::vector<bool> IsolatedComputations(const Module& module, bool whole_fusions)
   return isolated;
 }
 
+bool IsolationBudget::IsOver() {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+  over_ = over_ || passed.count() > max_seconds_;
+  return over_;
+}
+
+bool IsolationBudget::Admits(const Module& part) {
+  if (!distinct_) return true;
+  const Digest digest = Fingerprint(part);
+  return seen_.emplace(digest.high, digest.low).second;
+}
+
 EngineIsolation::EngineIsolation(const Module& module, EngineKind engine, const IsolationOptions& options)
     : module_(module),
       engine_(engine),
       options_(options),
       runner_(module, engine == EngineKind::kExact ? EngineKind::kReference : EngineKind::kExact, options.run),
       tally_(module),
-      executions_(module.instruction_id_bound()) {}
+      budget_(options),
+      executions_(module.instruction_id_bound()),
+      repeated_(module.instruction_id_bound()) {}
 
 ObservationRequest EngineIsolation::Request() const {
   ObservationRequest request;
@@ -188,14 +212,24 @@ ObservationRequest EngineIsolation::Request() const {
 absl::Status EngineIsolation::OnValue(InstructionId id, absl::Span<const std::byte* const> values,
                                       absl::Span<const std::byte* const> operands) {
   const Instruction at = module_.instruction(id);
+  if (budget_.IsOver()) {
+    out_of_time_ = true;
+    return absl::DeadlineExceededError(std::string(ToString(Omission::kTime)));
+  }
   const int64_t execution = ++executions_[id.value];
-  if (execution > options_.max_executions) return absl::OkStatus();
+  if (execution > options_.max_executions || repeated_[id.value]) return absl::OkStatus();
   if (const Runnable runnable = runner_.Classify(at); runnable != Runnable::kYes) {
     tally_.Omit(at, OmissionOf(runnable));
     return absl::OkStatus();
   }
   if (WorkOf(at) > options_.max_work) {
     tally_.Omit(at, Omission::kWork);
+    return absl::OkStatus();
+  }
+  if (options_.distinct && execution == 1 &&
+      !budget_.Admits(query::ExtractPart(at, [](Instruction) { return true; }).module)) {
+    repeated_[id.value] = true;
+    tally_.Omit(at, Omission::kRepeated);
     return absl::OkStatus();
   }
   std::vector<Literal> given;
@@ -217,6 +251,18 @@ absl::Status EngineIsolation::OnValue(InstructionId id, absl::Span<const std::by
     return EngineTolerance(at, given, expected);
   });
   return absl::OkStatus();
+}
+
+IsolationResult EngineIsolation::Finish() {
+  if (out_of_time_) {
+    const ObservationRequest request = Request();
+    for (const Computation c : module_.computations()) {
+      for (const Instruction i : c.instructions()) {
+        if (request.instructions[i.id().value] && !tally_.Has(i)) tally_.Omit(i, Omission::kTime);
+      }
+    }
+  }
+  return tally_.Finish();
 }
 
 }  // namespace hlokit::interp

@@ -5,14 +5,17 @@
 #define HLOKIT_INTERP_ISOLATION_ISOLATION_H_
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "interp/equivalence/equivalence_check.h"
@@ -34,6 +37,11 @@ struct IsolationOptions {
   std::optional<Tolerance> tolerance;
   int64_t max_executions = std::numeric_limits<int64_t>::max();  // of each instruction: the first ones
   double max_work = 1e9;                                         // of one execution (WorkOf)
+  // Of instructions that are equal but for the values of their operands, the first that runs stands for all.
+  bool distinct = false;
+  // Seconds after which nothing more is compared: in engines from the beginning of the run, which ends then; in modules
+  // from the end of the recorded run.
+  double max_seconds = std::numeric_limits<double>::infinity();
 };
 
 // An instruction whose values differ.
@@ -47,8 +55,17 @@ struct IsolatedDifference {
 };
 
 // Why an executed instruction was not compared.
-enum class Omission : uint8_t { kDevices, kSideEffects, kDynamic, kWork, kNotRecorded, kNoCounterpart };
-inline constexpr size_t kOmissions = 6;
+enum class Omission : uint8_t {
+  kDevices,
+  kSideEffects,
+  kDynamic,
+  kWork,
+  kNotRecorded,
+  kNoCounterpart,
+  kRepeated,  // IsolationOptions::distinct
+  kTime,      // IsolationOptions::max_seconds
+};
+inline constexpr size_t kOmissions = 8;
 // Returns "depends on devices", "more work than the limit", ...
 std::string_view ToString(Omission omission);
 
@@ -67,6 +84,8 @@ class IsolationTally {
   explicit IsolationTally(const Module& module) : module_(module), rows_(module.instruction_id_bound(), -1) {}
 
   void Omit(Instruction instruction, Omission why);
+  // Returns true if the instruction was compared or omitted.
+  bool Has(Instruction instruction) const;
   // Compares one execution. Returns true if it matches.
   bool Compare(Instruction instruction, int64_t execution, absl::Span<const Literal> actual,
                absl::Span<const Literal> expected, const std::function<ErrorSpec(const Literal&)>& tolerance_of);
@@ -85,6 +104,25 @@ class IsolationTally {
   std::vector<uint8_t> absolved_;
 };
 
+// What limits how much is compared: the options `distinct` and `max_seconds`.
+class IsolationBudget {
+ public:
+  explicit IsolationBudget(const IsolationOptions& options)
+      : distinct_(options.distinct), max_seconds_(options.max_seconds), begin_(std::chrono::steady_clock::now()) {}
+
+  // Returns true if the time is over. It is over then for good.
+  bool IsOver();
+  // Returns true if a part (query::ExtractPart) is to be compared: it is the first of its kind, or all are.
+  bool Admits(const Module& part);
+
+ private:
+  const bool distinct_;
+  const double max_seconds_;
+  const std::chrono::steady_clock::time_point begin_;
+  bool over_ = false;
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> seen_;  // fingerprints
+};
+
 // Observes a run of one engine and runs each instruction on its operands in the other one. Holds the values of one
 // instruction at a time. In the result `actual` is of the exact engine, `expected` of the reference.
 class EngineIsolation : public ExecutionObserver {
@@ -96,7 +134,9 @@ class EngineIsolation : public ExecutionObserver {
   ObservationRequest Request() const;
   absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
                        absl::Span<const std::byte* const> operands) override;
-  IsolationResult Finish() { return tally_.Finish(); }
+  // Returns true if the run was ended because the time was over: it then has an error.
+  bool is_out_of_time() const { return out_of_time_; }
+  IsolationResult Finish();
 
  private:
   const Module& module_;
@@ -104,7 +144,10 @@ class EngineIsolation : public ExecutionObserver {
   const IsolationOptions options_;
   InstructionRunner runner_;
   IsolationTally tally_;
+  IsolationBudget budget_;
   std::vector<int64_t> executions_;  // by instruction id
+  std::vector<bool> repeated_;       // by instruction id: not of the first of its kind
+  bool out_of_time_ = false;
 };
 
 // Returns, by computation id, whether its instructions are run by themselves: not in fusions that are run whole, and

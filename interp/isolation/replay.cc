@@ -37,6 +37,7 @@ class Replayer {
         options_(options),
         runner_(module, options.engine, options.isolation.run),
         tally_(module),
+        budget_(options.isolation),
         differs_(module.instruction_id_bound()) {}
 
   absl::StatusOr<IsolationResult> Run() {
@@ -138,6 +139,10 @@ class Replayer {
       tally_.Omit(i, Omission::kNoCounterpart);
       return absl::OkStatus();
     }
+    if (budget_.IsOver()) {
+      tally_.Omit(i, Omission::kTime);
+      return absl::OkStatus();
+    }
     const int64_t executions = std::min(options_.isolation.max_executions, values_.Executions(CounterpartOf(i)));
     if (executions == 0) tally_.Omit(i, Omission::kNotRecorded);
     // The part stays the same as long as its inputs are recorded. The engine reads its module.
@@ -147,11 +152,13 @@ class Replayer {
       if (options_.poll) {
         if (absl::Status s = options_.poll(); !s.ok()) return s;
       }
+      if (execution > 1 && budget_.IsOver()) return absl::OkStatus();
       const auto is_recorded = [&](Instruction input) { return IsRecorded(input, execution); };
       if (!part || !std::all_of(part->inputs.begin(), part->inputs.end(), is_recorded)) {
         std::optional<Omission> omission;
         engine = nullptr;
         part.emplace(PartOf(i, execution, /*deep=*/false, &omission));
+        if (!omission && execution == 1 && !budget_.Admits(part->module)) omission = Omission::kRepeated;
         if (omission) {
           tally_.Omit(i, *omission);
           return absl::OkStatus();
@@ -235,6 +242,7 @@ class Replayer {
   const ReplayOptions& options_;
   InstructionRunner runner_;
   IsolationTally tally_;
+  IsolationBudget budget_;
   std::vector<bool> differs_;           // by instruction id
   std::vector<uint32_t> intermediate_;  // instruction ids
 };

@@ -10,12 +10,11 @@
 
 namespace hlokit {
 
-absl::StatusOr<uint32_t> ParseAttributeValue(Attr attr, std::string_view text, Context* context) {
-  DiagnosticSink sink;
+std::optional<uint32_t> ParseAttributeValue(Attr attr, std::string_view text, Context* context, DiagnosticSink* sink) {
   // Strings of the value may point into its text.
   const auto source = std::make_shared<const SourceBuffer>("value", std::string(text));
   context->Keep(source);
-  TextCursor cursor(source->text(), &sink, 0);
+  TextCursor cursor(source->text(), sink, 0);
   constexpr int64_t kMaxNesting = 100;
   ShapeParser shapes(&cursor, context, kMaxNesting);
   LiteralBudget budget;
@@ -23,11 +22,17 @@ absl::StatusOr<uint32_t> ParseAttributeValue(Attr attr, std::string_view text, C
   uint32_t payload = 0;
   const bool ok = parser.Parse(attr, &payload);
   if (ok && !cursor.AtEnd()) {
-    sink.Error(DiagnosticKind::kUnexpectedToken, {cursor.Offset(), 0},
-               StrCat("text after the value of `", ToString(attr), "`"));
+    sink->Error(DiagnosticKind::kUnexpectedToken, {cursor.Offset(), 0},
+                StrCat("text after the value of `", ToString(attr), "`"));
   }
-  if (!ok || sink.has_errors()) return sink.ToStatus(*source);
+  if (!ok || sink->has_errors()) return std::nullopt;
   return payload;
+}
+
+absl::StatusOr<uint32_t> ParseAttributeValue(Attr attr, std::string_view text, Context* context) {
+  DiagnosticSink sink;
+  if (const std::optional<uint32_t> payload = ParseAttributeValue(attr, text, context, &sink)) return *payload;
+  return sink.ToStatus(SourceBuffer("value", std::string(text)));
 }
 
 }  // namespace hlokit

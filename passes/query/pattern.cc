@@ -76,6 +76,7 @@ class PatternParser {
       return lexer_.Error(StrCat("a pattern has at most ", Pattern::kMaxNodes, " instructions"));
     }
     Pattern::Node node;
+    node.range = lexer_.token().range;
     bool only_variable = false;
     if (lexer_.token().kind == TokenKind::kVariable) {
       if (lexer_.token().text.empty()) return lexer_.Error("expected the name of a variable after `%`");

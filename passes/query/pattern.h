@@ -45,6 +45,7 @@ class Pattern {
     bool more_operands = false;  // others may follow
     uint32_t first = 0;          // of operands()
     uint32_t count = 0;
+    SourceRange range;  // of its first word in the text
   };
 
   // Parses a pattern. Returns nullopt after errors, which are in the sink, with offsets in `text`.

@@ -31,12 +31,14 @@ std::optional<Query> Query::Parse(const std::string& match, const std::string& w
   return query;
 }
 
-absl::StatusOr<Query> Query::Parse(const std::string& match, const std::string& where, const RegexCompiler& regex) {
+absl::StatusOr<Query> Query::Parse(const std::string& match, const std::string& where, const RegexCompiler& regex,
+                                   std::string_view match_name, std::string_view where_name) {
   DiagnosticSink sink;
   std::string_view wrong;
   std::optional<Query> query = Parse(match, where, regex, &sink, &wrong);
   if (query) return *std::move(query);
-  return QueryError(sink, std::string(wrong), wrong == kMatch ? match : where);
+  return wrong == kMatch ? QueryError(sink, std::string(match_name), match)
+                         : QueryError(sink, std::string(where_name), where);
 }
 
 std::vector<Match> Query::Find(const Module& module) const {

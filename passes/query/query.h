@@ -31,8 +31,10 @@ struct Query {
   // then kMatch or kWhere, the text that they are in.
   static std::optional<Query> Parse(const std::string& match, const std::string& where, const RegexCompiler& regex,
                                     DiagnosticSink* sink, std::string_view* wrong);
-  // The same with the errors as a status, QueryError, which begins with "match:1:5: error:" or "where:".
-  static absl::StatusOr<Query> Parse(const std::string& match, const std::string& where, const RegexCompiler& regex);
+  // The same with the errors as a status, QueryError, which begins with "match:1:5: error:" or "where:", the names of
+  // the texts.
+  static absl::StatusOr<Query> Parse(const std::string& match, const std::string& where, const RegexCompiler& regex,
+                                     std::string_view match_name = kMatch, std::string_view where_name = kWhere);
   // Parses the options. Errors begin as above.
   static absl::StatusOr<Query> Of(const PassOptions& options, const PassContext& context);
   // Returns the matches by computation, in the order of the text.

@@ -25,25 +25,30 @@ absl::StatusOr<Pattern> ParseReplacement(const std::string& text, const Pattern&
   DiagnosticSink sink;
   std::optional<Pattern> with = Pattern::Parse(text, &sink);
   if (!with) return QueryError(sink, "with", text);
-  for (const std::string& name : with->variables()) {
-    if (pattern.Find(name) >= 0) continue;
-    const std::vector<std::string_view> known(pattern.variables().begin(), pattern.variables().end());
-    return absl::InvalidArgumentError(
-        StrCat("with: `match` has no variable `%", name, "`", DidYouMeanSuffix(name, known)));
-  }
   std::vector<uint32_t> open = {with->root_index()};
   while (!open.empty()) {
     const Pattern::Node& node = with->node(open.back());
     open.pop_back();
+    if (node.variable >= 0) {
+      const std::string& name = with->variables()[static_cast<size_t>(node.variable)];
+      if (pattern.Find(name) < 0) {
+        const std::vector<std::string_view> known(pattern.variables().begin(), pattern.variables().end());
+        sink.Error(DiagnosticKind::kUnexpectedToken, node.range, StrCat("`match` has no variable `%", name, "`"),
+                   DidYouMean(name, known));
+        continue;
+      }
+    }
     const bool is_variable = node.kind == Pattern::Node::Kind::kAny && node.variable >= 0;
     const bool is_instruction = node.kind == Pattern::Node::Kind::kOpcode && node.has_operands && !node.more_operands &&
                                 node.variable < 0 && with->OpcodeOf(node);
     if (!is_variable && !is_instruction && node.kind != Pattern::Node::Kind::kNumber) {
-      return absl::InvalidArgumentError(
-          "with: expected variables, numbers and instructions of one opcode with all operands: add(%x, 1)");
+      sink.Error(DiagnosticKind::kUnexpectedToken, node.range,
+                 "expected a variable, a number or an instruction of one opcode with all operands",
+                 "a replacement is written add(%x, 1)");
     }
     for (uint32_t k = 0; k < node.count; ++k) open.push_back(with->operand(node, k));
   }
+  if (sink.has_errors()) return QueryError(sink, "with", text);
   return *std::move(with);
 }
 
@@ -202,13 +207,18 @@ absl::StatusOr<bool> SetAttributePass::Run(Module& module) {
     names.push_back(ToString(static_cast<Attr>(k)));
     if (names.back() == name) attr = static_cast<Attr>(k);
   }
-  if (!attr)
-    return absl::InvalidArgumentError(StrCat("name: unknown attribute `", name, "`", DidYouMeanSuffix(name, names)));
+  if (!attr) {
+    DiagnosticSink sink;
+    sink.Error(DiagnosticKind::kUnexpectedToken, {0, static_cast<uint32_t>(name.size())},
+               StrCat("unknown attribute `", name, "`"), DidYouMean(name, names));
+    return QueryError(sink, "name", name);
+  }
   const bool remove = text.empty();
   uint32_t payload = 0;
   if (!remove) {
-    const absl::StatusOr<uint32_t> value = ParseAttributeValue(*attr, text, &module.context());
-    if (!value.ok()) return value.status();
+    DiagnosticSink sink;
+    const std::optional<uint32_t> value = ParseAttributeValue(*attr, text, &module.context(), &sink);
+    if (!value) return QueryError(sink, "value", text);
     payload = *value;
   }
   Module changed = module.Clone();

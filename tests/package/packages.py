@@ -225,11 +225,11 @@ def try_source(trials, archive, scratch):
             "-DHLOKIT_NODE=HLOKIT_NODE-NOTFOUND", "-DHLOKIT_NPM=HLOKIT_NPM-NOTFOUND",
             "-DCMAKE_PROGRAM_PATH=", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
         run("ninja", "-C", build, "generated/report_page_text.cc", "generated/view_page_text.cc",
-            "generated/version.cc")
-        for page in ("report", "view"):
-            with open(f"{build}/generated/{page}_page_text.cc", encoding="utf-8") as made, \
-                 open(f"{top}/tools/web/bundle/{page}_page_text.cc", encoding="utf-8") as bundled:
-                expect(made.read() == bundled.read(), f"the {page} page is not the bundled one")
+            "generated/layout_worker_text.cc", "generated/version.cc")
+        for page in ("report_page", "view_page", "layout_worker"):
+            with open(f"{build}/generated/{page}_text.cc", encoding="utf-8") as made, \
+                 open(f"{top}/tools/web/bundle/{page}_text.cc", encoding="utf-8") as bundled:
+                expect(made.read() == bundled.read(), f"{page} is not the bundled one")
         commit = run("git", "-C", TOP, "rev-parse", "HEAD").stdout.strip()
         with open(f"{build}/generated/version.cc", encoding="utf-8") as file:
             found = re.search(r'kCommit = "([0-9a-f]+)"', file.read())

@@ -60,15 +60,6 @@ try {
   await page.goto(pathToFileURL(join(folder, "index.html")).href);
   await page.waitForFunction(() => document.body.dataset.ready);
 
-  await test("the graph of the module is linked", async () => {
-    const graph = await browser.newPage();
-    await graph.goto(new URL(await page.getAttribute("header a:text('graph of the module')", "href"), pathToFileURL(join(folder, "index.html"))).href);
-    await graph.waitForFunction(() => document.body.dataset.ready);
-    const total = await graph.evaluate(() => hloView.graph.time[hloView.graph.root]);
-    const parts = report.ops.reduce((sum, op) => sum + op.time_us, 0);
-    assert.ok(Math.abs(total - parts) < 0.02 * parts, `${total} of ${parts}`);
-    await graph.close();
-  });
   await test("the JSON adds up", () => {
     const parts = report.breakdown.filter((part) => part.kind !== "idle").reduce((sum, part) => sum + part.time_us, 0);
     assert.ok(Math.abs(parts - report.device_time_us) < 1e-6 * report.device_time_us, `${parts} of ${report.device_time_us}`);
@@ -166,6 +157,60 @@ try {
   await test("axe-core finds nothing", async () => {
     assert.deepEqual(await violations(page, axe), []);
   });
+  await test("the graph is read when it is first shown, in place of the sections", async () => {
+    assert.equal(await page.evaluate(() => document.getElementById("graph-data") !== null && !("hloView" in window)), true);
+    await page.evaluate(() => document.getElementById("memory").scrollIntoView());
+    await page.click("nav a:text-is('Graph')");
+    await page.waitForSelector("#graph .host[data-ready]");
+    assert.equal(await page.evaluate(() => document.getElementById("graph-data")), null);
+    assert.ok(!(await page.isVisible("#memory")) && !(await page.isVisible("header.top")) && (await page.isVisible("#graph #stage")));
+    assert.deepEqual(await page.$$eval("nav[aria-label=Sections] a[aria-current]", (list) => list.map((link) => link.textContent)), ["Graph"]);
+    const parts = report.ops.reduce((sum, op) => sum + op.time_us, 0);
+    const total = await page.evaluate(() => hloView.graph.time[hloView.graph.root]);
+    assert.ok(Math.abs(total - parts) < 0.02 * parts, `${total} of ${parts}`);
+    assert.equal(await page.evaluate(() => hloView.painter.mode), "time");
+    const size = await page.evaluate(() => { const { width, height } = document.querySelector("#graph .host").getBoundingClientRect(); return [width, height, document.documentElement.scrollHeight]; });
+    assert.ok(size[0] === 1280 && size[1] > 800 && size[2] <= 900, size.join());
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await violations(page, axe), [], colorScheme);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+  });
+  await test("the address has the state of the graph, and goes between it and the report", async () => {
+    await page.evaluate(async () => { const app = hloView; await app.select(app.graph.names.indexOf("x")); await app.setMode("bytes"); });
+    const address = await page.evaluate(() => location.hash);
+    assert.match(address, /^#graph&.*c=bytes/);
+    await page.click("nav a:text-is('Memory')");
+    await page.waitForFunction(() => !document.body.classList.contains("graph"));
+    assert.ok(await page.evaluate(() => { const { top, bottom } = document.getElementById("memory").getBoundingClientRect(); return bottom > 0 && top < innerHeight; }));
+    await page.goBack();
+    await page.waitForFunction(() => document.body.classList.contains("graph"));
+    assert.equal(await page.evaluate(() => location.hash), address);
+    await page.goBack();
+    await page.waitForFunction(() => hloView.painter.mode === "time");
+    // A link opens the same view.
+    const other = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    await other.goto(pathToFileURL(join(folder, "index.html")).href + address);
+    await other.waitForSelector("#graph .host[data-ready]");
+    assert.deepEqual(await other.evaluate(() => [hloView.painter.mode, hloView.graph.names[hloView.selected]]), ["bytes", "x"]);
+    await other.close();
+  });
+  await test("operations lead to the graph, and the keyboard moves there", async () => {
+    await page.click("nav a:text-is('Operations')");
+    const name = await page.textContent("#operations tbody tr:first-child td:first-child a");
+    await page.click("#operations tbody tr:first-child td:first-child a");
+    await page.waitForFunction((wanted) => hloView.graph.names[hloView.selected] === wanted, name);
+    assert.equal(await page.textContent("#graph .panel h2"), name);
+    await page.focus("#graph #stage");
+    await page.keyboard.press("ArrowUp");
+    await page.waitForFunction((wanted) => hloView.graph.names[hloView.selected] !== wanted, name);
+    await page.goBack();
+    await page.goBack();
+    await page.goBack();
+    await page.waitForFunction(() => !document.body.classList.contains("graph"));
+    await page.evaluate(() => { location.hash = ""; });
+  });
   await test("the timeline shows the chosen step, window and search", async () => {
     await page.selectOption("#choice-step", "3");
     const step = report.host.activities.find((a) => a[0] === "device" && a[2] === 3);
@@ -240,6 +285,7 @@ try {
     await other.goto(pathToFileURL(join(both, "index.html")).href);
     await other.waitForFunction(() => document.body.dataset.ready);
     assert.match(await other.textContent("#parts"), /waiting for slower devices/);
+    assert.equal(await other.$("nav a:text-is('Graph')"), null);
     assert.deepEqual(await violations(other, axe), []);
     // A report reads another one itself.
     await other.goto(pathToFileURL(join(folder, "index.html")).href);
@@ -277,6 +323,16 @@ try {
     assert.equal(await other.$$eval("#choice-thread option", (list) => list.length), 10);
     assert.match(await other.textContent("#unmodeled"), /Yes: each of these sums is its whole/);
     await drawAll(other);
+    // Each program has its graph, that of the report first.
+    await other.click("nav a:text-is('Graph')");
+    await other.waitForSelector("#graph .host[data-ready]");
+    const made = JSON.parse(readFileSync(join(traced, "report.json"), "utf8"));
+    assert.equal(await other.evaluate(() => hloView.graph.module), made.module);
+    assert.deepEqual((await other.$$eval("#which option", (list) => list.map((o) => o.textContent))).sort(), made.graphs.map((graph) => graph.module).sort());
+    await other.selectOption("#which", "1");
+    await other.waitForFunction(() => hloView.current === 1 && document.querySelector("#graph .host").shadowRoot.querySelector("h1").textContent === hloView.graph.module);
+    await other.click("nav a:text-is('Time')");
+    await other.waitForFunction(() => !document.body.classList.contains("graph"));
     assert.deepEqual(await violations(other, axe), []);
     await other.close();
   });
@@ -303,7 +359,7 @@ try {
   });
   await test("no errors, and nothing asked of the network", () => {
     assert.deepEqual(errors, []);
-    assert.deepEqual(requests.filter((url) => !url.startsWith("file:") && !url.startsWith("data:")), []);
+    assert.deepEqual(requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
   });
 } finally {
   await browser.close();

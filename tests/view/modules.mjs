@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules for the tests and benchmarks of hlo-view.
 
-// Scopes, a loop of ten iterations, a collective, a sharding, a donated parameter, a dead instruction, a recomputed one, and
+// Scopes, a loop of ten iterations, a collective, shardings, a donated parameter, a dead instruction, a recomputed one, and
 // a name that would break careless HTML.
 export const program = `HloModule two_layers, replica_count=4, input_output_alias={ {1}: (2, {}, may-alias) }
 
@@ -30,9 +30,9 @@ condition {
 
 ENTRY main {
   x = f32[512,2048]{1,0:T(8,128)} parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
-  w1 = f32[2048,2048] parameter(1)
-  w2 = f32[2048,2048] parameter(2)
-  h = f32[512,2048] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="step/forward/fc1/dot" source_file="/src/model.py" source_line=31}
+  w1 = f32[2048,2048] parameter(1), sharding={devices=[1,4]0,1,2,3}
+  w2 = f32[2048,2048] parameter(2), sharding={replicated}
+  h = f32[512,2048] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, sharding={maximal device=2}, metadata={op_name="step/forward/fc1/dot" source_file="/src/model.py" source_line=31}
   t = f32[512,2048] tanh(h), metadata={op_name="step/forward/</script><b>/tanh" source_file="/src/model.py" source_line=32}
   y = f32[512,2048] dot(t, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="step/forward/fc2/dot" source_file="/src/model.py" source_line=33}
   idle = f32[512,2048] negate(y), metadata={op_name="step/forward/</script><b>/neg"}
@@ -42,7 +42,7 @@ ENTRY main {
   last = f32[512,2048] get-tuple-element(loop), index=1, metadata={op_name="step/loop/get"}
   w3 = f32[2048,2048] add(w2, w2), metadata={op_name="step/optimizer/add"}
   grad = f32[2048,2048] all-reduce(w3), to_apply=sum, replica_groups={{0,1},{2,3}}, metadata={op_name="step/optimizer/all-reduce"}
-  ROOT result = (f32[512,2048], f32[2048,2048]) tuple(last, grad)
+  ROOT result = (f32[512,2048], f32[2048,2048]) tuple(last, grad), sharding={{devices=[2,2]<=[4]}, {replicated}}
 }
 `;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph page in ten situations looks as in tests/view/screenshots.
+// The graph page in eleven situations looks as in tests/view/screenshots.
 //
 //   node screenshots_test.mjs --bin=FOLDER --page=FOLDER [--update=yes]    --update writes the pictures
 //
@@ -24,6 +24,7 @@ const situations = [
   ["loop-open", "program", 'await app.toggle(node("loop")); await app.toggle(node("body: body"));'],
   ["selected", "program", 'await app.select(node("t"));'],
   ["sharding", "program", 'await app.setMode("sharding"); await app.select(node("x"));'],
+  ["device", "program", 'await app.setMode("device"); await app.select(node("x"));'],
   ["bytes", "program", 'await app.setMode("bytes"); await app.select(g.root);'],
   ["neighborhood", "program", 'await app.setFilter({ kind: "hops", a: node("y"), b: 2 });'],
   ["search", "chain", 'app.setQuery("opcode:dot name:9"); await app.select(g.root);'],
@@ -49,11 +50,11 @@ try {
     await tests.run(name, async () => {
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
       await page.goto(pathToFileURL(file(`${graph}.html`)).href);
-      await page.waitForFunction(() => document.body.dataset.ready);
+      await page.waitForFunction(() => document.querySelector("main").dataset.ready);
       await page.evaluate(`(async () => { const app = hloView, g = app.graph; const node = (name) => { for (let k = 0; k < g.total; ++k) if (g.labelOf(k) === name) return k; throw new Error("no " + name); }; ${script}
         app.viewport.fit(g.root, false); await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); })()`);
       // The file has another name each time.
-      await page.evaluate(() => document.querySelectorAll(".panel .shape").forEach((element) => { element.textContent = ""; }));
+      await page.evaluate(() => document.querySelector("main").shadowRoot.querySelectorAll(".panel .shape").forEach((element) => { element.textContent = ""; }));
       const picture = uri(await page.screenshot({ animations: "disabled" }));
       const old = join(kept, `${name}.png`);
       if (flags.update) {

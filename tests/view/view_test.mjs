@@ -25,6 +25,7 @@ try {
   tool("program");
   tool("chain");
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, reducedMotion: "reduce", acceptDownloads: true });
+  await context.addInitScript(() => { globalThis.shadow = () => document.querySelector("main").shadowRoot; });
   const page = await context.newPage();
   const errors = [], requests = [];
   page.on("pageerror", (error) => errors.push(error.message));
@@ -33,7 +34,7 @@ try {
   const open = async (name, fragment = "") => {
     await page.goto("about:blank");
     await page.goto(pathToFileURL(join(scratch, `${name}.html`)).href + fragment);
-    await page.waitForFunction(() => document.body.dataset.ready);
+    await page.waitForFunction(() => document.querySelector("main").dataset.ready);
   };
   // Runs in the page: `app`, `g` and `node(name)`.
   const run = (script) => page.evaluate(`(async () => { const app = hloView, g = app.graph; const node = (name) => { for (let k = 0; k < g.total; ++k) if (g.labelOf(k) === name) return k; return -1; }; ${script} })()`);
@@ -76,7 +77,7 @@ try {
   });
   await test("searches find what they say", async () => {
     for (const [query, names] of [["opcode:dot", ["h", "y"]], ["opcode:all-reduce", ["grad"]], ["/^h$/", ["h"]], ["name:/^y$/", ["y"]], ["bytes>20Mi opcode:dot", ["h", "y"]],
-      ["opcode:dot -name:h", ["y"]], ["scope:fc2", ["y"]], ["trips=10", ["loop"]], ["shape:pred", ["less"]], ["sharding:devices", ["x"]], ["nothing_like_it", []]]) {
+      ["opcode:dot -name:h", ["y"]], ["scope:fc2", ["y"]], ["trips=10", ["loop"]], ["shape:pred", ["less"]], ["sharding:devices", ["x", "w1", "result"]], ["nothing_like_it", []]]) {
       await page.fill("#search", query);
       assert.deepEqual(await run("return app.hits.map((i) => g.names[i])"), names, query);
     }
@@ -89,11 +90,11 @@ try {
     await run("await app.closeAll()");
     await page.fill("#search", "opcode:add");
     await page.press("#search", "Enter");
-    await page.waitForFunction(() => /^1 of/.test(document.getElementById("found").textContent));
+    await page.waitForFunction(() => /^1 of/.test(shadow().getElementById("found").textContent));
     const hit = await run("return [app.selected, app.hits[0], app.scene.boxes.has(app.hits[0])]");
     assert.deepEqual([hit[0], hit[2]], [hit[1], true]);
     await page.click("button[title='Previous hit']");
-    await page.waitForFunction(() => { const [, k, n] = /^(\d+) of (\d+)/.exec(document.getElementById("found").textContent) ?? []; return k && k === n; });
+    await page.waitForFunction(() => { const [, k, n] = /^(\d+) of (\d+)/.exec(shadow().getElementById("found").textContent) ?? []; return k && k === n; });
     await page.fill("#search", "");
   });
   await test("a click shows operands, users, attributes, value, sharding and layout", async () => {
@@ -102,12 +103,12 @@ try {
       return [r.left + (b.x + b.width / 2 - c.x) * c.scale, r.top + (b.y + b.height / 2 - c.y) * c.scale];`);
     await run("await app.select(g.root, false)");
     await page.mouse.click(...at);
-    await page.waitForFunction(() => document.querySelector(".panel h2").textContent === "h");
+    await page.waitForFunction(() => shadow().querySelector(".panel h2").textContent === "h");
     const text = await page.textContent(".panel");
     for (const part of ["lhs_contracting_dims={1}", "Operands (2)", "Users (1)", "step/forward/fc1/dot", "model.py:31"]) assert.ok(text.includes(part), part);
     assert.equal(await page.getAttribute(".panel a.source", "href"), "vscode://file/src/model.py:31");
     await page.click(".panel button.node:text-is('x')");
-    await page.waitForFunction(() => document.querySelector(".panel h2").textContent === "x");
+    await page.waitForFunction(() => shadow().querySelector(".panel h2").textContent === "x");
     assert.match(await page.textContent(".panel"), /dimension 0 \(512\) in 2/);
     assert.match(await page.textContent(".panel"), /fastest to slowest: dimension 1 \(2048\), dimension 0 \(512\); 64 × 16 tiles of 8 × 128/);
     assert.equal(await page.$$eval(".panel svg.tensor", (list) => list.length), 2);
@@ -123,7 +124,7 @@ try {
     const shown = "return g.names.filter((_, i) => !app.scene.only || app.scene.only[i]).sort()";
     await run('await app.setFilter({ kind: "hops", a: node("t"), b: 1 })');
     assert.deepEqual(await run(shown), ["h", "t", "y"]);
-    await page.click("footer button:text('Show all')");
+    await page.click("div.foot button:text('Show all')");
     await page.waitForFunction(() => !hloView.filter);
     await run('await app.select(node("x"))');
     await page.click(".panel button:text('Paths from here')");
@@ -143,7 +144,7 @@ try {
     const before = await run("return JSON.stringify({ ...app.state(), camera: null })");
     const address = await page.evaluate(() => location.hash);
     await page.goBack();
-    await page.waitForFunction(() => document.querySelector(".panel h2").textContent === "h");
+    await page.waitForFunction(() => shadow().querySelector(".panel h2").textContent === "h");
     await open("program", address);
     assert.equal(await run("return JSON.stringify({ ...app.state(), camera: null })"), before);
     // What cannot be is left out.
@@ -162,7 +163,7 @@ try {
     for (const mode of await page.$$eval("#mode option", (list) => list.map((o) => o.value))) {
       await page.selectOption("#mode", mode);
       await page.waitForFunction((m) => hloView.painter.mode === m, mode);
-      await page.waitForFunction(() => document.querySelectorAll(".legend .entry").length > 0);
+      await page.waitForFunction(() => shadow().querySelectorAll(".legend .entry").length > 0);
       const least = await run(`
         const light = (hex) => { const c = (at) => { const v = parseInt(hex.slice(at, at + 2), 16) / 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * c(1) + 0.7152 * c(3) + 0.0722 * c(5); };
         let least = 99;
@@ -171,6 +172,21 @@ try {
       assert.ok(least >= 4.5, `${mode}: ${least.toFixed(2)}`);
     }
     await page.selectOption("#mode", "family");
+  });
+  await test("tensors are colored by the devices that hold them", async () => {
+    await page.selectOption("#mode", "device");
+    await page.waitForFunction(() => hloView.painter.mode === "device");
+    const rows = await page.$$eval(".legend .entry", (list) => list.map((entry) => entry.textContent.replace(/ \(\d+\)$/, "")));
+    for (const text of ["2 parts on devices 0–3, each on 2", "4 parts on devices 0–3", "whole on device 2", "a copy on every device", "a tuple, in up to 4 parts", "not said"]) assert.ok(rows.includes(text), `${text}: ${rows.join("; ")}`);
+    const fills = await run('return ["x", "w1", "w2", "h", "t"].map((name) => app.painter.paintOf(node(name)).fill)');
+    assert.equal(new Set(fills).size, 5, fills.join());
+    await page.selectOption("#mode", "family");
+  });
+  await test("groups in view are laid out before they are opened", async () => {
+    await open("chain");
+    await page.waitForFunction(() => document.querySelector("main").dataset.warm);
+    await page.waitForFunction(() => { const app = hloView; return app.viewport.closedGroups(60).length > 5 && app.viewport.closedGroups(60).every((node) => app.scene.isLaidOut(node)); });
+    await open("program");
   });
   await test("the keyboard moves, opens and closes", async () => {
     await run('await app.closeAll(); await app.select(node("t"));');
@@ -192,7 +208,7 @@ try {
     await selected("loop");
     assert.match(await page.textContent("#status"), /^loop, while .* 10|^loop, while/);
     await page.keyboard.press("/");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "search");
+    assert.equal(await page.evaluate(() => shadow().activeElement.id), "search");
     await page.focus("#stage");
     await page.keyboard.press("?");
     assert.ok(await page.isVisible("dialog"));
@@ -256,10 +272,10 @@ try {
     await run('await app.select(node("t"))');
     assert.match(await page.textContent(".panel"), /opcode: tanh vs exponential/);
     await page.selectOption("#which", "0");
-    await page.waitForFunction(() => hloView.current === 0 && document.querySelector(".panel h2").textContent === "t");
+    await page.waitForFunction(() => hloView.current === 0 && shadow().querySelector(".panel h2").textContent === "t");
     assert.match(await page.textContent(".panel"), /tanh/);
     await page.check("#both");
-    const beside = () => page.waitForFunction(() => /^(before|after)$/.test(document.querySelector(".which").textContent));
+    const beside = () => page.waitForFunction(() => /^(before|after)$/.test(shadow().querySelector(".which").textContent));
     await beside();
     assert.equal(await page.textContent(".which"), "after");
     assert.ok(await page.isVisible(".beside canvas"));

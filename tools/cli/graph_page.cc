@@ -5,12 +5,12 @@
 
 namespace hlokit::cli {
 
-std::string GraphJson(const Module& module, const GraphDocumentOptions& options) {
+std::string GraphJson(const std::vector<GraphSource>& graphs) {
   std::string text;
   TextWriter out(&text);
   JsonWriter json(&out, JsonLayout::kCompact);
   json.BeginArray();
-  WriteGraphDocument(module, options, &json);
+  for (const GraphSource& graph : graphs) WriteGraphDocument(*graph.module, graph.options, &json);
   json.EndArray();
   out.Flush();
   return text;

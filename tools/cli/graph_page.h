@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page with the graph of a module.
+// The data of pages with graphs of modules.
 #ifndef HLOKIT_TOOLS_CLI_GRAPH_PAGE_H_
 #define HLOKIT_TOOLS_CLI_GRAPH_PAGE_H_
 
@@ -13,8 +13,14 @@
 
 namespace hlokit::cli {
 
-// Returns the data of the page: an array of one graph.
-std::string GraphJson(const Module& module, const GraphDocumentOptions& options);
+// A module, and what the document says of it.
+struct GraphSource {
+  const Module* module = nullptr;
+  GraphDocumentOptions options;
+};
+
+// Returns the data of the page: an array of these graphs.
+std::string GraphJson(const std::vector<GraphSource>& graphs);
 
 // Returns the simulated seconds of each instruction over one execution, by InstructionId. Loops and calls have none of
 // their own.

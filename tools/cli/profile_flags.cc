@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "interp/runtime/observe/profile_directory.h"
 #include "interp/tpu/export/profile_simulation.h"
@@ -16,6 +17,7 @@
 #include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/device_flag.h"
+#include "tools/cli/graph_page.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/web_page.h"
 
@@ -63,6 +65,31 @@ std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFla
   return tpu::XSpaceBytes(space);
 }
 
+// Instructions of the graphs in a page, beyond which programs are left out: about 5 MB.
+constexpr size_t kMaxGraphInstructions = 500'000;
+
+// Returns the data of the graphs of the programs, that of the report first, the others in the order of their first
+// calls, as many as there is room for.
+std::string GraphsOf(const tpu::ProfileSimulation& simulated, const std::string& device) {
+  std::vector<GraphSource> graphs;
+  size_t instructions = 0;
+  const auto add = [&](size_t program) {
+    const tpu::ReportInput& input = simulated.input(program);
+    instructions += input.module.instruction_id_bound();
+    if (!graphs.empty() && instructions > kMaxGraphInstructions) return;
+    GraphSource& graph = graphs.emplace_back();
+    graph.module = &input.module;
+    graph.options.device = device;
+    graph.options.seconds = SecondsByInstruction(input.module, input.simulation);
+  };
+  const size_t main_program = simulated.replay().main_program;
+  add(main_program);
+  for (size_t p = 0; p < simulated.program_count(); ++p) {
+    if (p != main_program) add(p);
+  }
+  return GraphJson(graphs);
+}
+
 }  // namespace
 
 void ProfileFlags::AddTo(CLI::App* app) {
@@ -73,7 +100,8 @@ void ProfileFlags::AddTo(CLI::App* app) {
          "for TensorBoard's profile plugin")
       ->type_name("DIR")
       ->group(group);
-  app->add_option("--report,--report-html", report, "write the same as a page to this directory (docs/report.md)")
+  app->add_option("--report,--report-html", report,
+                  "write the same as a page to this directory, with the graphs of the programs (docs/report.md)")
       ->type_name("DIR")
       ->group(group);
   AddNumber(app, "--profiler-port", &port,
@@ -183,8 +211,7 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   document.run = &run;
   const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
                                                (*simulated)->plan(replay.main_program), replay.plan, document);
-  const std::filesystem::path directory(flags.report);
-  WriteReportPage(directory, json, diagnostics);
+  WriteReportPage(flags.report, json, GraphsOf(**simulated, flags.device), diagnostics);
 }
 
 }  // namespace hlokit::cli

@@ -250,7 +250,7 @@ void CompareReports(const ReportComparisonOptions& options, DiagnosticReporter* 
   both["format"] = "hlokit comparison 1";
   both["before"] = *std::move(before);
   both["after"] = *std::move(after);
-  WriteReportPage(options.page, both.dump() + "\n", diagnostics);
+  WriteReportPage(options.page, both.dump() + "\n", "", diagnostics);
 }
 
 }  // namespace hlokit::cli

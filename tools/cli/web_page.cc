@@ -7,13 +7,15 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::cli {
 namespace {
 
-void PrintPage(std::string_view json, TextWriter& out) {
-  out << kReportPage.before;
+// Prints JSON as an element.
+void PrintData(std::string_view json, TextWriter& out) {
+  out << "<script type=\"application/json\" id=\"data\">";
   // The data must not contain text that ends its element.
   while (!json.empty()) {
     const size_t angle = std::min(json.find('<'), json.size());
@@ -21,7 +23,7 @@ void PrintPage(std::string_view json, TextWriter& out) {
     if (angle < json.size()) out << "\\u003c";
     json.remove_prefix(std::min(angle + 1, json.size()));
   }
-  out << kReportPage.after;
+  out << "</script>\n";
 }
 
 // Prints an error and returns false if the build has no page.
@@ -45,27 +47,44 @@ std::string Deflated(std::string_view text) {
   return bytes;
 }
 
+// Returns the elements of graphs: their data and the program that lays them out. Prints an error and returns an empty
+// text if they cannot be compressed.
+std::string GraphElements(const std::string& path, std::string_view graphs, DiagnosticReporter* diagnostics) {
+  const std::string bytes = Deflated(graphs);
+  if (bytes.empty()) {
+    diagnostics->ShowError(path, "the data of the page cannot be compressed", kInternal);
+    return "";
+  }
+  return StrCat("<script type=\"application/octet-stream\" id=\"graph-data\">", absl::Base64Escape(bytes),
+                "</script>\n", kLayoutWorker);
+}
+
 }  // namespace
 
-bool WriteReportPage(const std::filesystem::path& directory, std::string_view json, DiagnosticReporter* diagnostics) {
+bool WriteReportPage(const std::filesystem::path& directory, std::string_view json, std::string_view graphs,
+                     DiagnosticReporter* diagnostics) {
   if (!CreateDirectories(directory, diagnostics)) return false;
   if (!WriteOutputFile(directory / "report.json", diagnostics, [json](TextWriter& out) { out << json; })) return false;
   const std::string page = directory / "index.html";
   if (!HasPage(kReportPage, page, diagnostics)) return false;
-  return WriteOutputFile(page, diagnostics, [json](TextWriter& out) { PrintPage(json, out); });
+  std::string elements;
+  if (!graphs.empty()) {
+    elements = GraphElements(page, graphs, diagnostics);
+    if (elements.empty()) return false;
+  }
+  return WriteOutputFile(page, diagnostics, [json, &elements](TextWriter& out) {
+    out << kReportPage.before;
+    PrintData(json, out);
+    out << elements << kReportPage.after;
+  });
 }
 
-bool WriteViewPage(const std::string& path, std::string_view json, DiagnosticReporter* diagnostics) {
+bool WriteViewPage(const std::string& path, std::string_view graphs, DiagnosticReporter* diagnostics) {
   if (!HasPage(kViewPage, path, diagnostics)) return false;
-  const std::string bytes = Deflated(json);
-  if (bytes.empty()) {
-    diagnostics->ShowError(path, "the data of the page cannot be compressed", kInternal);
-    return false;
-  }
-  std::string text;
-  absl::Base64Escape(bytes, &text);
+  const std::string elements = GraphElements(path, graphs, diagnostics);
+  if (elements.empty()) return false;
   return WriteOutputFile(path, diagnostics,
-                         [&text](TextWriter& out) { out << kViewPage.before << text << kViewPage.after; });
+                         [&elements](TextWriter& out) { out << kViewPage.before << elements << kViewPage.after; });
 }
 
 }  // namespace hlokit::cli

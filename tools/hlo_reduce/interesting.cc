@@ -226,7 +226,8 @@ absl::StatusOr<std::unique_ptr<Test>> MakeTest(const TestFlags& flags, const std
     }
   }
   if (!flags.pattern.empty()) {
-    absl::StatusOr<query::Query> query = query::Query::Parse(flags.pattern, flags.where, cli::CompileRegex);
+    absl::StatusOr<query::Query> query =
+        query::Query::Parse(flags.pattern, flags.where, cli::CompileRegex, "--pattern", "--where");
     if (!query.ok()) return query.status();
     return std::make_unique<PatternTest>(*std::move(query));
   }

@@ -168,6 +168,12 @@ void AddIsolationFlags(CLI::App* app, Flags* flags) {
   cli::AddNumber(app, "--isolate-max-work", &flags->isolate_max_work,
                  "limit on the elements that one execution of an instruction visits; others are not run", 0)
       ->capture_default_str();
+  app->add_flag("--isolate-distinct", flags->isolate_distinct,
+                "of instructions that are equal but for the values of their operands, as in repeated layers, run the "
+                "first alone");
+  cli::AddNumber(app, "--isolate-max-seconds", &flags->isolate_max_seconds,
+                 "compare instructions for at most so long, and count those that are left; 0: all", 0, 1e9)
+      ->capture_default_str();
   cli::AddNumber(app, "--max-executions", &flags->max_executions,
                  "limit on the executions of each instruction, in loops, that --isolate and --replay run and "
                  "--dump-values writes: the first ones",

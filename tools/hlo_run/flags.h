@@ -55,6 +55,8 @@ struct Flags {
   std::string isolate_json;
   bool isolate_fusions = false;
   int64_t isolate_max_work = 1'000'000'000;
+  bool isolate_distinct = false;
+  double isolate_max_seconds = 0;  // 0: no limit
   std::string replay;
   int64_t max_executions = std::numeric_limits<int64_t>::max();  // of each instruction; also of dumped values
 

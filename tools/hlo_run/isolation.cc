@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/hlo_run/isolation.h"
 
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -43,6 +44,8 @@ interp::IsolationOptions OptionsOf(const Flags& flags, const interp::EvaluatorOp
   if (flags.tolerance_given) options.tolerance = interp::Tolerance::OfAllTypes(flags.tolerance);
   options.max_executions = flags.max_executions;
   options.max_work = static_cast<double>(flags.isolate_max_work);
+  options.distinct = flags.isolate_distinct;
+  if (flags.isolate_max_seconds > 0) options.max_seconds = flags.isolate_max_seconds;
   return options;
 }
 
@@ -188,15 +191,18 @@ void Report(const Flags& flags, const Comparison& comparison, const IsolatedModu
   if (!result.equal()) diagnostics->Fail(cli::kRejected);
 }
 
-// Runs the module and lets the observer see the values. Returns false after an error, which is printed.
+// Runs the module and lets the observer see the values. Returns false after an error, which is printed, unless the
+// observer has ended the run.
 bool Observe(const Flags& flags, const IsolatedModule& input, interp::EvaluatorOptions options,
              interp::ObservationRequest request, interp::ExecutionObserver* observer,
-             absl::Span<const Literal> arguments, cli::DiagnosticReporter* diagnostics) {
+             absl::Span<const Literal> arguments, const std::function<bool()>& ended,
+             cli::DiagnosticReporter* diagnostics) {
   options.observation = std::move(request);
   options.observer = observer;
   DiagnosticSink sink;
   const std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(flags.engine, input.module, options, &sink);
   const bool ran = engine != nullptr && engine->Run(arguments, &sink).has_value();
+  if (!ran && ended()) return true;
   diagnostics->Show(sink, input.source);
   if (!ran) diagnostics->Fail(cli::kRejected);
   return ran;
@@ -223,7 +229,11 @@ interp::ReplayOptions ReplayOptionsOf(const Flags& flags, const interp::Evaluato
 void IsolateInEngines(const Flags& flags, const IsolatedModule& input, const interp::EvaluatorOptions& options,
                       absl::Span<const Literal> arguments, cli::DiagnosticReporter* diagnostics) {
   interp::EngineIsolation isolation(input.module, flags.engine, OptionsOf(flags, options));
-  if (!Observe(flags, input, options, isolation.Request(), &isolation, arguments, diagnostics)) return;
+  if (!Observe(
+          flags, input, options, isolation.Request(), &isolation, arguments,
+          [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
+    return;
+  }
   Report(flags, {"engines", "exact", "reference"}, input, isolation.Finish(), diagnostics);
 }
 
@@ -234,7 +244,9 @@ void IsolateInModules(const Flags& flags, const IsolatedModule& input, const Iso
   interp::ValueRecorder recorder(input.module, flags.max_executions, options.limits.max_bytes);
   interp::ObservationRequest request;
   request.instructions = interp::NeededValues(input.module, counterparts);
-  if (!Observe(flags, input, options, std::move(request), &recorder, arguments, diagnostics)) return;
+  if (!Observe(
+          flags, input, options, std::move(request), &recorder, arguments, [] { return false; }, diagnostics))
+    return;
   const absl::StatusOr<interp::IsolationResult> result =
       interp::Replay(other.module, input.module, recorder, counterparts, ReplayOptionsOf(flags, options));
   if (!result.ok()) {

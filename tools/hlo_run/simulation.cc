@@ -69,20 +69,18 @@ std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::S
   return std::nullopt;
 }
 
-// Writes report.json, index.html and the graph that it links, graph.html.
+// Writes report.json and index.html, which shows the graph too.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
                const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
   tpu::ReportDocumentOptions options;
   options.max_events = flags.timeline_events;
   options.command = flags.command;
   options.flags = flags.names;
-  options.graph_page = "graph.html";
   const std::string json = tpu::ReportDocument(input, plan, host, options);
-  if (!cli::WriteReportPage(flags.page, json, diagnostics)) return false;
   GraphDocumentOptions graph;
   graph.device = flags.device;
   graph.seconds = cli::SecondsByInstruction(input.module, input.simulation);
-  return cli::WriteViewPage(flags.page + "/" + options.graph_page, cli::GraphJson(input.module, graph), diagnostics);
+  return cli::WriteReportPage(flags.page, json, cli::GraphJson({{&input.module, graph}}), diagnostics);
 }
 
 }  // namespace
@@ -104,8 +102,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_option(
          "--report,--report-html", page,
-         "write the report as a page to this directory: index.html, which requires no network, report.json, and the "
-         "graph of the module, graph.html (docs/hlo-view.md)")
+         "write the report as a page to this directory: index.html, which requires no network and shows the graph of "
+         "the module too (docs/hlo-view.md), and report.json")
       ->type_name("DIR")
       ->group(group);
   app->add_option("--host", host,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles each page into one HTML document with a place for its data.
 //
-//   node build.mjs --cc=FOLDER        FOLDER/report_page_text.cc and view_page_text.cc, documents cut in two at that place
-//   node build.mjs --html=FOLDER      FOLDER/report.html and view.html, with @DATA@ where the data goes
+//   node build.mjs --cc=FOLDER        FOLDER/report_page_text.cc, view_page_text.cc: documents cut in two at that place; and
+//                                     layout_worker_text.cc: the element with the worker that lays out graphs
 //   node build.mjs --packages=FILE    the npm packages with code in them, one a line; NOTICE names each
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,12 +14,13 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
 
-// name: of the folder; constant: in C++; data: the type of the data's element; workers: scripts that the page starts
-// workers from, deflated.
+// name: of the folder; constant: in C++.
 const pages = [
-  { name: "report", constant: "kReportPage", title: "hlokit report", what: "This report", data: "application/json", workers: [] },
-  { name: "view", constant: "kViewPage", title: "hlo-view", what: "This graph", data: "application/octet-stream", workers: ["elkjs/lib/elk-worker.min.js"] },
+  { name: "report", constant: "kReportPage", title: "hlokit report", what: "This report" },
+  { name: "view", constant: "kViewPage", title: "hlo-view", what: "This graph" },
 ];
+// Pages that show a graph start a worker from this script, deflated.
+const workerFile = "elkjs/lib/elk-worker.min.js";
 
 // Nothing in a script may end the element it stands in.
 const inElement = (script) => script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
@@ -33,11 +34,11 @@ async function bundle(page) {
     target: "es2022",
     charset: "utf8",
     legalComments: "none",
+    loader: { ".css": "text" },
     metafile: true,
     write: false,
   });
   const packages = Object.keys(result.metafile.inputs).map((file) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]);
-  packages.push(...page.workers.map((file) => file.split("/")[0]));
   return { script: inElement(result.outputFiles[0].text), packages: [...new Set(packages.filter(Boolean))].sort() };
 }
 
@@ -51,7 +52,7 @@ function notice() {
 }
 
 const style = (name) => [join(here, "common/theme.css"), join(here, name, "src/style.css")].map((file) => readFileSync(file, "utf8")).join("");
-const worker = (file) => `<script type="application/octet-stream" id="worker">${deflateSync(readFileSync(require.resolve(file)), { level: 9 }).toString("base64")}</script>\n`;
+const worker = () => `<script type="application/octet-stream" id="layout-worker">${deflateSync(readFileSync(require.resolve(workerFile)), { level: 9 }).toString("base64")}</script>\n`;
 
 const documentOf = (page, script) => `<!doctype html>
 <!--
@@ -61,7 +62,7 @@ ${notice()}
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:${page.workers.length ? " blob:; worker-src blob:" : ""}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; worker-src blob:">
 <title>${page.title}</title>
 <link rel="icon" href="data:,">
 <style>
@@ -70,8 +71,7 @@ ${style(page.name)}</style>
 <body>
 <noscript>${page.what} draws itself with JavaScript, which is turned off here.</noscript>
 <div id="page"></div>
-${page.workers.map(worker).join("")}<script type="${page.data}" id="data">@DATA@</script>
-<script>
+@DATA@<script>
 ${script}</script>
 </body>
 </html>
@@ -92,22 +92,18 @@ for (const page of pages) {
 }
 for (const argument of process.argv.slice(2)) {
   const [name, target] = argument.split("=", 2);
-  if (name === "--html") {
-    for (const { page, text } of made) writeFileSync(join(target, `${page.name}.html`), text);
-  } else if (name === "--cc") {
+  if (name === "--cc") {
+    const source = (file, definition) => writeFileSync(join(target, file),
+      `// Made by tools/web/build.mjs.\n#include "tools/cli/web_page.h"\n\nnamespace hlokit::cli {\n\n${definition};\n\n}  // namespace hlokit::cli\n`);
     for (const { page, text } of made) {
       const [before, after] = text.split("@DATA@");
-      writeFileSync(
-        join(target, `${page.name}_page_text.cc`),
-        `// Made by tools/web/build.mjs.\n#include "tools/cli/web_page.h"\n\nnamespace hlokit::cli {\n\n` +
-          `const WebPage ${page.constant} = {\n${literal(before)},\n${literal(after)},\n};\n\n` +
-          `}  // namespace hlokit::cli\n`,
-      );
+      source(`${page.name}_page_text.cc`, `const WebPage ${page.constant} = {\n${literal(before)},\n${literal(after)},\n}`);
     }
+    source("layout_worker_text.cc", `const char* const kLayoutWorker =\n${literal(worker())}`);
   } else if (name === "--packages") {
-    writeFileSync(target, [...new Set(made.flatMap((one) => one.packages))].sort().map((one) => `${one}\n`).join(""));
+    writeFileSync(target, [...new Set([...made.flatMap((one) => one.packages), workerFile.split("/")[0]])].sort().map((one) => `${one}\n`).join(""));
   } else {
-    console.error(`build.mjs: ${argument}: expected --html=FOLDER, --cc=FOLDER or --packages=FILE`);
+    console.error(`build.mjs: ${argument}: expected --cc=FOLDER or --packages=FILE`);
     process.exit(2);
   }
 }

@@ -311,7 +311,6 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["format"] = "hlokit report 3";
   json["title"] = Ascii(options.title.empty() ? std::string(input.module.name()) : options.title);
   json["command"] = Ascii(options.command);
-  if (!options.graph_page.empty()) json["graph_page"] = options.graph_page;
   json["tool"] = options.tool;
   json["flags"] = Json::array();
   for (const std::string& flag : options.flags) json["flags"].push_back(flag);

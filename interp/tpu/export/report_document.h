@@ -29,7 +29,6 @@ struct ReportDocumentOptions {
   std::string command;         // the command line, for the reader
   std::string tool = "hlo-run";
   std::vector<std::string> flags;    // of the tool; the page names no others
-  std::string graph_page;            // name of the page with the graph, beside this one; "": none
   const RecordedRun* run = nullptr;  // of a recorded program: all its graphs and threads
 };
 

@@ -26,6 +26,9 @@ function remember(key: string, value: string) {
 let editor = editors[remembered("editor")] ? remembered("editor") : "vscode";
 let root = remembered("root");
 
+// The trees of elements with links: the document, and shadow roots in it.
+export const sourceRoots = new Set<ParentNode>([document]);
+
 function href(source: string): string {
   const [, path, line] = /^(.*?):(\d+)$/.exec(source) ?? [undefined, source, "1"];
   const full = path!.startsWith("/") || !root ? path! : `${root.replace(/\/$/, "")}/${path}`;
@@ -40,7 +43,7 @@ export function sourceLink(source: string): HTMLElement | string {
 }
 
 export function editorChoice(): HTMLElement {
-  const relink = () => document.querySelectorAll<HTMLAnchorElement>("a.source").forEach((a) => { a.href = href(a.dataset.source!); });
+  const relink = () => { for (const root of sourceRoots) root.querySelectorAll<HTMLAnchorElement>("a.source").forEach((a) => { a.href = href(a.dataset.source!); }); };
   const select = h("select", { id: "editor", onchange: () => { editor = select.value; remember("editor", editor); relink(); } });
   for (const [key, e] of Object.entries(editors)) select.append(h("option", { value: key, selected: key === editor }, e.name));
   const input = h("input", { id: "root", type: "text", placeholder: "/home/me/project", value: root, onchange: () => { root = input.value; remember("root", root); relink(); } });

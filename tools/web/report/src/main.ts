@@ -4,6 +4,7 @@ import { watch } from "./charts";
 import { compareButton, comparison } from "./comparison";
 import { h, table } from "../../common/dom";
 import { digits } from "../../common/format";
+import { closeGraph, graphSection, openGraph } from "./graph";
 import { devices } from "./sections/devices";
 import { memory } from "./sections/memory";
 import { checks, uncertainty } from "./sections/graphs";
@@ -30,7 +31,7 @@ function unmodeled(r: Report): HTMLElement {
       h("details", {}, h("summary", {}, `Parameters of ${r.device}`), rows)));
 }
 
-function navigation(sections: HTMLElement[]): HTMLElement {
+function navigation(sections: HTMLElement[], graph?: HTMLElement): HTMLElement {
   const links = sections.map((s) => h("a", { href: `#${s.id}` }, s.dataset.nav!));
   const visible = new Set<string>();
   const current = new IntersectionObserver((entries) => {
@@ -45,7 +46,7 @@ function navigation(sections: HTMLElement[]): HTMLElement {
     }
   }, { rootMargin: "-70px 0px -70% 0px" });
   for (const s of sections) current.observe(s);
-  return h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links.map((link) => h("li", {}, link))));
+  return h("nav", { "aria-label": "Sections" }, h("ul", {}, ...links.map((link) => h("li", {}, link)), graph ? h("li", {}, h("a", { href: `#${graph.id}` }, graph.dataset.nav!)) : null));
 }
 
 interface Comparison {
@@ -63,14 +64,17 @@ function showReport(r: Report) {
   top.append(compareButton(r, (compared) => {
     showComparison(r, compared, h("button", { type: "button", class: "plain", onclick: () => showReport(r) }, "Back to the report"));
   }));
+  const graph = graphSection() ?? undefined;
   page().replaceChildren(
-    h("a", { class: "skip", href: "#time" }, "To the report"), top, navigation(sections),
-    h("main", {}, figures(r), ...sections),
+    h("a", { class: "skip", href: "#time" }, "To the report"), top, navigation(sections, graph),
+    h("main", {}, figures(r), ...sections, graph),
     h("footer", {}, `Made by ${r.tool}. report.json next to this page has the same data. Charts: Apache ECharts.`));
+  openGraph();
 }
 
 function showComparison(after: Report, sections: HTMLElement[], back: HTMLElement | null) {
   document.title = `${after.title}: comparison – hlokit report`;
+  closeGraph();
   page().replaceChildren(
     h("a", { class: "skip", href: "#both" }, "To the comparison"),
     h("header", { class: "top" }, h("h1", {}, `${after.title}: before and after`), back),
@@ -83,6 +87,7 @@ function main() {
   if ("before" in r) showComparison(r.after, comparison(r.before, r.after), null);
   else showReport(r);
   watch();
+  addEventListener("hashchange", openGraph);
   document.body.dataset.ready = String(Math.round(performance.now()));
 }
 

@@ -105,7 +105,6 @@ export interface Report {
   format: string;
   title: string;
   command: string;
-  graph_page?: string;
   tool: string;
   flags: string[];
   module: string;

@@ -5,6 +5,7 @@ import { categoryColor, color, fillOf } from "../../../common/colors";
 import { h, table, tabs } from "../../../common/dom";
 import { bytes, count, digits, flops, percent, rate, share, time } from "../../../common/format";
 import { editorChoice, sourceLink } from "../../../common/source";
+import { hasGraph, inGraph } from "../graph";
 import type { Op, Report } from "../types";
 import { missing } from "../missing";
 import { bar } from "./overview";
@@ -90,7 +91,7 @@ function groupTable(label: string, head: string, groups: Group[], whole: number,
 export function operations(r: Report): HTMLElement {
   const whole = r.device_time_us;
   const all = () => table<Op>("Operations", [
-    { head: "operation", text: true, wide: true, cell: (op) => h("span", { class: "mono" }, op.name), key: (op) => op.name },
+    { head: "operation", text: true, wide: true, cell: (op) => (hasGraph ? h("a", { class: "mono", href: inGraph(op.name), title: "in the graph" }, op.name) : h("span", { class: "mono" }, op.name)), key: (op) => op.name },
     { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${fillOf(op.category)}` }), op.category), key: (op) => op.category },
     { head: "time", cell: (op) => time(op.time_us), key: (op) => op.time_us },
     { head: "of the device", cell: (op) => bar(share(op.time_us, whole)), key: (op) => op.time_us },

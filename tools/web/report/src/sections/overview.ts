@@ -3,6 +3,7 @@
 import { color, fillOf } from "../../../common/colors";
 import { h, table } from "../../../common/dom";
 import { bytes, percent, rate, share, time } from "../../../common/format";
+import { hasGraph } from "../graph";
 import { graphs } from "./graphs";
 import type { Report } from "../types";
 
@@ -29,7 +30,7 @@ export function header(r: Report): HTMLElement {
   if (r.unmodeled.length) sentences.push(h("a", { href: "#unmodeled" }, `Unmodeled: ${r.unmodeled.length} item${r.unmodeled.length > 1 ? "s" : ""}.`));
   return h("header", { class: "top" },
     h("h1", {}, r.title),
-    h("p", { class: "where" }, r.title === r.module ? "" : `${r.module}, `, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`, r.graph_page ? h("span", {}, ", ", h("a", { href: r.graph_page }, "graph of the module")) : null),
+    h("p", { class: "where" }, r.title === r.module ? "" : `${r.module}, `, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`, hasGraph ? h("span", {}, ", ", h("a", { href: "#graph" }, "graph of the module")) : null),
     h("p", { class: "verdict" }, ...sentences),
     r.command ? h("code", {}, r.command) : null);
 }

@@ -12,7 +12,12 @@ export interface State {
   camera: [number, number, number] | null;  // the center and the scale
 }
 
-export function encode(s: State): string {
+// What the fragments of the view begin with: those of a page that shows more than the graph name it.
+export const prefixOf = (area: string) => `#${area}${area ? "&" : ""}`;
+// Is the fragment that of a view, with or without a state?
+export const isOf = (fragment: string, prefix: string) => prefix === "#" || `${fragment}&`.startsWith(prefix);
+
+export function encode(s: State, prefix: string): string {
   const parts: string[] = [];
   const add = (key: string, value: string) => { if (value) parts.push(`${key}=${encodeURIComponent(value)}`); };
   if (s.graph) add("g", String(s.graph));
@@ -25,15 +30,16 @@ export function encode(s: State): string {
   add("q", s.query);
   if (s.filter) add("f", `${s.filter.kind}.${s.filter.a}.${s.filter.b}`);
   if (s.camera) add("v", s.camera.map((x, k) => (k === 2 ? x.toPrecision(4) : x.toFixed(0))).join("_"));
-  return `#${parts.join("&")}`;
+  return prefix + parts.join("&");
 }
 
-// Returns what the fragment says; nodes outside the graph are left out.
-export function decode(fragment: string): Partial<State> | null {
-  if (fragment.length < 2) return null;
-  const s: Partial<State> = {};
+// Returns what the fragment says, null if that is nothing; nodes outside the graph are left out. A fragment with a name, "n",
+// is a link to that instruction in whatever state the view is.
+export function decode(fragment: string, prefix: string): Partial<State> & { name?: string } | null {
+  if (!fragment.startsWith(prefix) || fragment.length === prefix.length) return null;
+  const s: Partial<State> & { name?: string } = {};
   const whole = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : -1);
-  for (const part of fragment.slice(1).split("&")) {
+  for (const part of fragment.slice(prefix.length).split("&")) {
     const at = part.indexOf("=");
     let value: string;
     try { value = decodeURIComponent(part.slice(at + 1)); } catch { continue; }
@@ -44,6 +50,7 @@ export function decode(fragment: string): Partial<State> | null {
         s.open = value === "-" ? [] : value.split(".").map((digits) => (sum += parseInt(digits, 36) || 0));
         break;
       }
+      case "n": s.name = value; break;
       case "s": s.selected = whole(value); break;
       case "c": s.mode = value; break;
       case "m": s.mark = value; break;

@@ -318,7 +318,7 @@ export class Graph {
   }
 }
 
-// Inflates base64 text of an element.
+// Inflates the base64 text of an element, and removes the element.
 export async function inflated(id: string): Promise<Uint8Array<ArrayBuffer>> {
   const element = document.getElementById(id)!;
   const binary = atob(element.textContent!);
@@ -330,6 +330,6 @@ export async function inflated(id: string): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 export async function readGraphs(): Promise<Graph[]> {
-  const documents = JSON.parse(new TextDecoder().decode(await inflated("data"))) as Document[];
+  const documents = JSON.parse(new TextDecoder().decode(await inflated("graph-data"))) as Document[];
   return documents.map((d) => new Graph(d));
 }

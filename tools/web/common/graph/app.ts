@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of the page and what the user can do to it. Everything goes through here: mouse, keyboard, address.
-import { h } from "../../common/dom";
-import { count } from "../../common/format";
+import { h } from "../dom";
+import { count } from "../format";
 import { flagBits, type Graph } from "./graph";
-import { decode, encode, type Filter, type State } from "./location";
+import { decode, encode, isOf, type Filter, type State } from "./location";
 import { Painter } from "./paint";
 import { details, spoken, type Actions } from "./panel";
 import { Scene } from "./scene";
@@ -12,6 +12,8 @@ import { Viewport } from "./viewport";
 
 export const boxesAtFirst = 40;
 const maxOpened = 400;  // boxes that a filter opens by itself
+const maxAhead = 60;    // groups that are laid out before they are opened
+const whenIdle = (work: () => void) => { if ("requestIdleCallback" in window) requestIdleCallback(work); else setTimeout(work, 20); };
 
 export const marks: [string, string, (g: Graph, i: number) => boolean][] = [
   ["", "nothing", () => false],
@@ -45,8 +47,10 @@ export class App implements Actions {
   private crumbs!: HTMLElement;
   private status!: HTMLElement;
   private settle = 0;
+  private ahead = 0;               // how often groups were laid out ahead
 
-  constructor(readonly graphs: Graph[], public current = 0) {
+  // `prefix`: of the fragments with the state (location.ts).
+  constructor(readonly graphs: Graph[], public current: number, private readonly prefix: string) {
     this.graph = graphs[current];
     this.painter = new Painter(this.graph);
     this.painter.set(this.graph.compared ? "status" : this.graph.hasTime ? "time" : "family");
@@ -58,29 +62,47 @@ export class App implements Actions {
     this.panel = panel;
     this.crumbs = crumbs;
     this.status = status;
-    viewport.moved = () => { clearTimeout(this.settle); this.settle = window.setTimeout(() => this.remember(false), 300); };
+    viewport.moved = () => { clearTimeout(this.settle); this.settle = window.setTimeout(() => { this.remember(false); if (this.ahead) this.layOutAhead(); }, 300); };
     viewport.clicked = (node) => { void this.select(node, false); };
+    // What the pointer is on may be opened next.
+    viewport.hovered = (node) => { if (this.ahead && this.isClosed(node)) this.scene.prepare(node).catch(() => {}); };
     viewport.doubleClicked = (node) => { if (node !== this.graph.root) void this.toggle(node); };
-    addEventListener("popstate", () => { void this.restore(decode(location.hash) ?? {}); });
+    addEventListener("popstate", () => { if (isOf(location.hash, this.prefix)) void this.go(); });
   }
 
   say(text: string) { this.status.textContent = text; }
 
   // Changes run one after another: each lays out what it needs.
   private run(change: () => Promise<void>): Promise<void> {
-    this.queue = this.queue.then(change).catch((error: unknown) => { this.say(`This cannot be drawn: ${String(error)}`); console.error(error); });
+    this.queue = this.queue.then(change).catch((error: unknown) => { this.say(`This cannot be drawn: ${String(error)}`); console.error(error); })
+      .then(() => { if (this.ahead) this.layOutAhead(); });
     return this.queue;
   }
 
   async begin() {
-    const state = decode(location.hash);
-    if (state) await this.restore(state);
-    else await this.run(async () => {
+    const state = decode(location.hash, this.prefix);
+    if (state && state.name === undefined) { await this.restore(state); return; }
+    await this.run(async () => {
       this.scene.openAtFirst(boxesAtFirst);
       await this.layOut(-1);
       this.viewport.open();
       this.show(this.graph.root);
     });
+    if (state) await this.showNamed(state.name!);
+  }
+
+  // Goes where the address says. Without a state, as that of a link to the graph, everything stays as it is.
+  private async go() {
+    const state = decode(location.hash, this.prefix);
+    if (state?.name !== undefined) await this.showNamed(state.name);
+    else if (state) await this.restore(state);
+    else this.remember(false);
+  }
+  private async showNamed(name: string) {
+    const node = this.graph.names.indexOf(name);
+    this.remember(false);  // in place of the name: going back does not come here again
+    if (node >= 0) await this.select(node, true);
+    else this.say(`There is no instruction ${name} here.`);
   }
 
   private async layOut(anchor: number) {
@@ -88,6 +110,22 @@ export class App implements Actions {
     await this.scene.update();
     this.countHits();
     this.viewport.sceneChanged(before, anchor);
+  }
+
+  // Lays out closed groups before they are opened, one after another, while the page has nothing else to do: the selected one,
+  // then those in view.
+  layOutAhead() {
+    const turn = ++this.ahead;
+    const scene = this.scene;
+    const waiting = this.viewport.closedGroups(maxAhead);
+    if (this.isClosed(this.selected)) waiting.unshift(this.selected);
+    const next = async () => {
+      const node = turn === this.ahead ? waiting.shift() : undefined;
+      if (node === undefined) return;
+      await scene.prepare(node).catch(() => {});  // said when it is opened
+      whenIdle(() => { void next(); });
+    };
+    whenIdle(() => { void next(); });
   }
 
   private async restore(s: Partial<State>) {
@@ -126,7 +164,8 @@ export class App implements Actions {
       camera: [camera.x + width / 2 / camera.scale, camera.y + height / 2 / camera.scale, camera.scale] };
   }
   private remember(step: boolean) {
-    const url = encode(this.state());
+    if (!isOf(location.hash, this.prefix)) return;  // the page shows something else
+    const url = encode(this.state(), this.prefix);
     if (step && url !== location.hash) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
   }
@@ -156,7 +195,7 @@ export class App implements Actions {
       await this.layOut(-1);
       if (same >= 0) this.viewport.center(same, false);
       else this.viewport.open();
-      if (at >= 0 && same < 0) this.say("What was selected has no counterpart here.");
+      if (at >= 0 && same < 0 && this.graph.compared) this.say("What was selected has no counterpart here.");
       this.show(same >= 0 ? same : this.graph.root);
       this.changed();
       this.remember(true);
@@ -176,6 +215,7 @@ export class App implements Actions {
 
   // ---- actions ----
   isOpen(node: number) { return this.scene.isOpen(node); }
+  private isClosed(node: number) { return node >= 0 && this.graph.hasChildren(node) && !this.scene.isOpen(node); }
   pathStart() { return this.start; }
 
   // Selects a node; opens the groups around it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other module of a comparison, beside the one that is looked at: the same groups open, at the counterpart of what is
 // selected.
-import { h } from "../../common/dom";
+import { h } from "../dom";
 import type { App } from "./app";
 import type { Graph } from "./graph";
 import { Painter } from "./paint";

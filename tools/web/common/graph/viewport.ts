@@ -15,6 +15,7 @@ export class Viewport {
   moved: () => void = () => {};
   clicked: (node: number) => void = () => {};
   doubleClicked: (node: number) => void = () => {};
+  hovered: (node: number) => void = () => {};  // the pointer came to another box
   frames = 0;  // drawn so far
   private drawing: Drawing;
   private before = new Map<number, Box>();
@@ -88,6 +89,7 @@ export class Viewport {
       const mix = (a: number, b: number) => a + (b - a) * eased;
       return { ...box, x: mix(old.x, box.x), y: mix(old.y, box.y), width: mix(old.width, box.width), height: mix(old.height, box.height) };
     };
+    if (!this.width || !this.height) return;  // not shown; showing it resizes it
     const context = this.canvas.getContext("2d")!;
     this.drawing.draw(context, this.width, this.height, devicePixelRatio, this.camera, this.marks, at, part >= 1 ? 1 : eased * eased);
     this.drawMap();
@@ -97,6 +99,7 @@ export class Viewport {
 
   private mapScale() { return Math.min(this.minimap.clientWidth / this.scene.size.width, this.minimap.clientHeight / this.scene.size.height); }
   private drawMap() {
+    if (!this.minimap.width || !this.minimap.height) return;
     const c = this.minimap.getContext("2d")!;
     const ratio = devicePixelRatio;
     const scale = this.mapScale();
@@ -176,6 +179,16 @@ export class Viewport {
     this.go({ ...this.camera, x: this.camera.x + dx / this.camera.scale, y: this.camera.y + dy / this.camera.scale }, false);
   }
 
+  // Returns closed groups in view, those nearest to its middle first.
+  closedGroups(limit: number): number[] {
+    const { x, y, scale } = this.flight?.to ?? this.camera;
+    const right = x + this.width / scale, bottom = y + this.height / scale;
+    const distance = (b: Box) => Math.hypot(b.x + b.width / 2 - (x + right) / 2, b.y + b.height / 2 - (y + bottom) / 2);
+    return [...this.scene.boxes.values()]
+      .filter((b) => !b.open && this.scene.graph.hasChildren(b.node) && b.x < right && b.x + b.width > x && b.y < bottom && b.y + b.height > y)
+      .sort((a, b) => distance(a) - distance(b)).slice(0, limit).map((b) => b.node);
+  }
+
   nodeAt(event: MouseEvent): number {
     const bounds = this.canvas.getBoundingClientRect();
     return this.scene.boxAt(this.camera.x + (event.clientX - bounds.left) / this.camera.scale, this.camera.y + (event.clientY - bounds.top) / this.camera.scale);
@@ -184,7 +197,7 @@ export class Viewport {
   private listen() {
     const canvas = this.canvas;
     const pointers = new Map<number, PointerEvent>();
-    let travelled = 0;
+    let travelled = 0, under = -1;
     canvas.addEventListener("pointerdown", (event) => {
       pointers.set(event.pointerId, event);
       canvas.setPointerCapture(event.pointerId);
@@ -192,7 +205,11 @@ export class Viewport {
     });
     canvas.addEventListener("pointermove", (event) => {
       const last = pointers.get(event.pointerId);
-      if (!last) return;
+      if (!last) {
+        const node = this.nodeAt(event);
+        if (node !== under) this.hovered(under = node);
+        return;
+      }
       if (pointers.size === 2) {
         const other = [...pointers.values()].find((p) => p.pointerId !== event.pointerId)!;
         const bounds = canvas.getBoundingClientRect();

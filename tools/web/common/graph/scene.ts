@@ -32,7 +32,7 @@ export class Scene {
   boxes = new Map<number, Box>();
   edges: Edge[] = [];
   size: Size = { width: 0, height: 0 };
-  private readonly placed = new Map<number, { key: string; layout: GroupLayout; bundles: Bundle[] }>();
+  private readonly placed = new Map<number, { key: string; layout: Promise<GroupLayout>; bundles: Bundle[]; done: boolean }>();
 
   constructor(readonly graph: Graph, private readonly lines: (node: number) => string[]) {
     this.open.add(graph.root);
@@ -99,6 +99,26 @@ export class Scene {
     return list;
   }
 
+  // Returns the layout of a group with all its children closed; each is computed once.
+  private layoutOf(group: number) {
+    const children = this.shownChildren(group);
+    const closed = new Map(children.map((child) => [child, this.sizeOfClosed(child)]));
+    const key = children.map((child) => `${child}:${closed.get(child)!.width}x${closed.get(child)!.height}`).join();
+    let entry = this.placed.get(group);
+    if (entry?.key !== key) {
+      const bundles = this.shownBundles(group);
+      const made = { key, layout: GroupLayout.create(children, closed, bundles), bundles, done: false };
+      made.layout.then(() => { made.done = true; }, () => { if (this.placed.get(group) === made) this.placed.delete(group); });
+      this.placed.set(group, entry = made);
+    }
+    return { closed, ...entry };
+  }
+
+  // Lays out a group that may be opened.
+  async prepare(group: number): Promise<void> { await this.layoutOf(group).layout; }
+
+  isLaidOut(group: number) { return this.placed.get(group)?.done === true; }
+
   // Computes boxes and edges anew.
   async update(): Promise<void> {
     const groups = this.openGroups();
@@ -106,18 +126,10 @@ export class Scene {
     const results = new Map<number, { result: Placed; bundles: Bundle[] }>();
     for (let k = groups.length - 1; k >= 0; --k) {
       const group = groups[k];
-      const children = this.shownChildren(group);
-      const closed = new Map(children.map((child) => [child, this.sizeOfClosed(child)]));
-      for (const child of children) if (!sizes.has(child)) sizes.set(child, closed.get(child)!);
-      const key = children.map((child) => `${child}:${closed.get(child)!.width}x${closed.get(child)!.height}`).join();
-      let entry = this.placed.get(group);
-      if (entry?.key !== key) {
-        const bundles = this.shownBundles(group);
-        entry = { key, layout: await GroupLayout.create(children, closed, bundles), bundles };
-        this.placed.set(group, entry);
-      }
-      const result = entry.layout.placed(sizes);
-      results.set(group, { result, bundles: entry.bundles });
+      const { closed, layout, bundles } = this.layoutOf(group);
+      for (const [child, size] of closed) if (!sizes.has(child)) sizes.set(child, size);
+      const result = (await layout).placed(sizes);
+      results.set(group, { result, bundles });
       const least = widthOf(shortened(this.graph.labelOf(group), 60), true) + 60;
       sizes.set(group, { width: Math.max(result.size.width, least), height: result.size.height });
     }

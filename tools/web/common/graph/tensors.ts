@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes, layouts and shardings of tensors, and small pictures of them.
-import { h } from "../../common/dom";
+import { h } from "../dom";
 
 export interface ArrayShape { type: string; dims: number[]; minorToMajor: number[] | null; tiles: number[][]; memorySpace: number }
 
@@ -21,6 +21,13 @@ export interface Tiling { tiles: number[]; devices: number[]; replicated: number
 
 // Parses "{devices=[2,4]<=[8] last_tile_dim_replicate}", "{devices=[2,2]<=[2,2]T(1,0)}", "{devices=[2,1]0,1}".
 export function parseSharding(text: string): Tiling | null {
+  let tiling = tilings.get(text);
+  if (tiling === undefined) tilings.set(text, tiling = readSharding(text));
+  return tiling;
+}
+const tilings = new Map<string, Tiling | null>();
+
+function readSharding(text: string): Tiling | null {
   const found = /devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))/.exec(text);
   if (!found) return null;
   const tiles = found[1].split(",").map(Number);
@@ -48,10 +55,66 @@ export function parseSharding(text: string): Tiling | null {
   if (subgroups) for (let k = subgroups[1].split(",").length; k > 0; --k) replicated *= tiles.pop() ?? 1;
   return { tiles, devices, replicated };
 }
-export const deviceOf = (sharding: string): number | null => {
-  const found = /maximal device=(\d+)/.exec(sharding);
-  return found ? Number(found[1]) : null;
-};
+// Returns the shardings of a tuple's elements, or the one of an array.
+function elementsOf(sharding: string): string[] {
+  const list: string[] = [];
+  if (!/^\{\s*\{/.test(sharding)) return [sharding];
+  let depth = 0, begin = 0;
+  for (let k = 0; k < sharding.length; ++k) {
+    if (sharding[k] === "{" && ++depth === 2) begin = k;
+    if (sharding[k] === "}" && depth-- === 2) list.push(sharding.slice(begin, k + 1));
+  }
+  return list;
+}
+
+// Where a tensor lives: in how many parts, and on which devices. parts 0: no rule says, or none of this kind.
+export interface Placement { parts: number; text: string; device?: number }
+
+// "0–7", "0, 2, 4, …".
+function deviceList(devices: number[]): string {
+  const sorted = [...devices].sort((a, b) => a - b);
+  const row = sorted.every((device, k) => device === sorted[0] + k);
+  if (sorted.length === 1) return `device ${sorted[0]}`;
+  return `devices ${row ? `${sorted[0]}–${sorted[sorted.length - 1]}` : sorted.length > 6 ? `${sorted.slice(0, 5).join(", ")}, …` : sorted.join(", ")}`;
+}
+
+function placementOfElement(sharding: string): Placement {
+  const single = /maximal device=(\d+)/.exec(sharding);
+  if (single) return { parts: 1, text: `whole on device ${single[1]}`, device: Number(single[1]) };
+  if (/\breplicated\b/.test(sharding)) return { parts: 1, text: "a copy on every device" };
+  const tiling = parseSharding(sharding);
+  if (tiling) {
+    const parts = tiling.tiles.reduce((a, b) => a * b, 1);
+    const where = deviceList(tiling.devices);
+    if (parts === 1) return { parts, text: `a copy on each of ${where}` };
+    return { parts, text: `${parts} parts on ${where}${tiling.replicated > 1 ? `, each on ${tiling.replicated}` : ""}` };
+  }
+  return { parts: 0, text: /\bmanual\b/.test(sharding) ? "divided by the program (manual)" : "not said" };
+}
+
+export function placementOf(sharding: string): Placement {
+  if (!sharding) return { parts: 0, text: "not said" };
+  const all = elementsOf(sharding).map(placementOfElement);
+  if (!all.length) return { parts: 0, text: "not said" };
+  if (all.every((one) => one.text === all[0].text)) return all[0];
+  return { parts: Math.max(...all.map((one) => one.parts)), text: `a tuple, in up to ${Math.max(...all.map((one) => one.parts))} parts` };
+}
+
+// The parts as a table, by the two dimensions with most of them: which devices hold each.
+export function holdersOf(tiling: Tiling) {
+  const dims = tiling.tiles.map((_, k) => k).sort((a, b) => tiling.tiles[b] - tiling.tiles[a]).slice(0, 2).sort((a, b) => a - b);
+  const [rowDim, columnDim] = dims.length === 2 ? dims : [-1, dims.length ? dims[0] : -1];
+  const strides = tiling.tiles.map((_, k) => tiling.tiles.slice(k + 1).reduce((a, b) => a * b, 1));
+  const at = (dim: number, index: number) => (dim < 0 ? 0 : index * strides[dim]);
+  return {
+    rows: rowDim < 0 ? 1 : tiling.tiles[rowDim],
+    columns: columnDim < 0 ? 1 : tiling.tiles[columnDim],
+    of: (row: number, column: number) => {
+      const first = (at(rowDim, row) + at(columnDim, column)) * tiling.replicated;
+      return tiling.devices.slice(first, first + tiling.replicated);
+    },
+  };
+}
 
 const svgTag = (name: string, attributes: Record<string, string | number>, ...children: (Node | string)[]) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -75,8 +138,10 @@ function grid(name: string, rows: number, columns: number, text: (row: number, c
   return svg;
 }
 
-const hues = ["matmul", "elementwise", "reduction", "custom", "all-gather", "convolution", "update", "movement"];
-const tint = (k: number) => `color-mix(in srgb, var(--${hues[k % hues.length]}) 34%, var(--card))`;
+// Variables of the colors of devices, the same in all pictures.
+const deviceHues = ["matmul", "elementwise", "reduction", "custom", "all-gather", "convolution", "update", "movement"];
+export const hueOfDevice = (device: number) => deviceHues[device % deviceHues.length];
+const tint = (device: number) => `color-mix(in srgb, var(--${hueOfDevice(device)}) 34%, var(--card))`;
 const maxCells = 8;
 
 // Shows which devices hold which part of the tensor: the two dimensions with most parts.
@@ -84,16 +149,11 @@ export function shardingPicture(shape: string, sharding: string): HTMLElement | 
   const tiling = parseSharding(sharding);
   const array = parseShape(shape);
   if (!tiling || !array || tiling.tiles.length !== array.dims.length) return null;
-  const dims = tiling.tiles.map((_, k) => k).sort((a, b) => tiling.tiles[b] - tiling.tiles[a]).slice(0, 2).sort((a, b) => a - b);
-  if (!dims.length) return null;
-  const [rowDim, columnDim] = dims.length === 2 ? dims : [-1, dims[0]];
-  const rows = rowDim < 0 ? 1 : tiling.tiles[rowDim], columns = tiling.tiles[columnDim];
-  const strides = tiling.tiles.map((_, k) => tiling.tiles.slice(k + 1).reduce((a, b) => a * b, 1));
-  const first = (row: number, column: number) => ((rowDim < 0 ? 0 : row * strides[rowDim]) + column * strides[columnDim]) * tiling.replicated;
-  const holders = (row: number, column: number) => tiling.devices.slice(first(row, column), first(row, column) + tiling.replicated);
+  if (!tiling.tiles.length) return null;
+  const { rows, columns, of: holders } = holdersOf(tiling);
   const shownRows = Math.min(rows, maxCells), shownColumns = Math.min(columns, maxCells);
   const picture = grid(`${rows} times ${columns} parts`, shownRows, shownColumns,
-    (row, column) => { const list = holders(row, column); return list.length > 2 ? `${list[0]}, …` : list.join(","); }, (row, column) => tint(tiling.devices[first(row, column)]));
+    (row, column) => { const list = holders(row, column); return list.length > 2 ? `${list[0]}, …` : list.join(","); }, (row, column) => tint(holders(row, column)[0]));
   const parts = tiling.tiles.map((tile, k) => `dimension ${k} (${array.dims[k]}) in ${tile}`).filter((_, k) => tiling.tiles[k] > 1);
   const cut = shownRows < rows || shownColumns < columns ? `; shown: ${shownRows} × ${shownColumns}` : "";
   return h("div", {}, picture as unknown as Node, h("p", { class: "quiet" }, `${parts.join(", ") || "not divided"}${tiling.replicated > 1 ? `; each part on ${tiling.replicated} devices` : ""}${cut}. Numbers are devices.`));

@@ -40,7 +40,7 @@ const maxRouted = 80;
 
 let engine: Promise<InstanceType<typeof ELK>> | undefined;
 export function startLayout() {
-  engine ??= inflated("worker").then((script) => {
+  engine ??= inflated("layout-worker").then((script) => {
     const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
     return new ELK({ workerFactory: () => new Worker(url), algorithms: ["layered"] });
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the selected instruction or group.
-import { h } from "../../common/dom";
-import { bytes, count, flops, percent, time } from "../../common/format";
-import { sourceLink } from "../../common/source";
+import { h } from "../dom";
+import { bytes, count, flops, percent, time } from "../format";
+import { sourceLink } from "../source";
 import { flagBits, statusNames, type Graph } from "./graph";
 import { layoutPicture, shardingPicture } from "./tensors";
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the scene on a canvas: only what is in view, texts only where they can be read.
-import { bytes, count } from "../../common/format";
+import { bytes, count } from "../format";
 import { header } from "./layout";
 import type { Painter } from "./paint";
 import { boldFont, font, shortened, type Box, type Edge, type Scene } from "./scene";
-import { parseSharding } from "./tensors";
+import { holdersOf, hueOfDevice, parseSharding, type Tiling } from "./tensors";
 
 export interface Camera { x: number; y: number; scale: number }  // of the scene at the corner of the canvas
 export interface Marks {
@@ -128,7 +128,7 @@ export class Drawing {
         c.fillText(k === 0 && group ? `▸ ${line}` : line, box.x + 9, box.y + 13 + 15 * k, box.width - 14);
       });
       const tiling = box.node < g.size && g.shardingOf(box.node) ? parseSharding(g.shardingOf(box.node)) : null;
-      if (tiling) this.drawTiling(c, box, tiling.tiles, paint.ink);
+      if (tiling) this.drawTiling(c, box, tiling, paint.ink);
       if (hits > 0 && group) {
         c.fillStyle = p.variable("bad");
         roundRect(c, box.x + box.width - 32, box.y - 8, 38, 16, 8);
@@ -142,11 +142,19 @@ export class Drawing {
     c.globalAlpha = 1;
   }
 
-  // A small grid of the parts of a tensor, in the corner of its box.
-  private drawTiling(c: CanvasRenderingContext2D, box: Box, tiles: number[], ink: string) {
-    const dims = tiles.filter((tile) => tile > 1).slice(0, 2).map((tile) => Math.min(4, tile));
-    const rows = dims.length === 2 ? dims[0] : 1, columns = dims.length ? dims[dims.length - 1] : 1;
+  // A small grid of the parts of a tensor, in the corner of its box; if the colors tell devices, in those of the devices.
+  private drawTiling(c: CanvasRenderingContext2D, box: Box, tiling: Tiling, ink: string) {
+    const holders = holdersOf(tiling);
+    const rows = Math.min(4, holders.rows), columns = Math.min(4, holders.columns);
     const size = 12, x = box.x + box.width - size - 5, y = box.y + 6;
+    if (this.painter.mode === "device") {
+      for (let row = 0; row < rows; ++row) {
+        for (let column = 0; column < columns; ++column) {
+          c.fillStyle = this.painter.variable(hueOfDevice(holders.of(row, column)[0]));
+          c.fillRect(x + (size * column) / columns, y + (size * row) / rows, size / columns, size / rows);
+        }
+      }
+    }
     c.strokeStyle = ink;
     c.lineWidth = 0.8;
     c.beginPath();

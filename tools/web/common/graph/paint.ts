@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colors of boxes by what the user chose, and the legend.
-import { color, inkOn } from "../../common/colors";
-import { bytes, count, flops, percent, time } from "../../common/format";
+import { color, inkOn } from "../colors";
+import { bytes, count, flops, percent, time } from "../format";
 import { statusNames, type Graph } from "./graph";
-import { deviceOf, memorySpaceOf, parseSharding } from "./tensors";
+import { hueOfDevice, memorySpaceOf, placementOf, type Placement } from "./tensors";
 
 export interface Mode { key: string; name: string; available: (g: Graph) => boolean }
 export const modes: Mode[] = [
@@ -14,7 +14,7 @@ export const modes: Mode[] = [
   { key: "live", name: "bytes live at the peak", available: (g) => g.live[g.root] > 0 },
   { key: "space", name: "memory space", available: () => true },
   { key: "sharding", name: "sharding", available: () => true },
-  { key: "device", name: "device", available: () => true },
+  { key: "device", name: "devices that hold it", available: () => true },
   { key: "status", name: "difference", available: (g) => g.compared },
 ];
 
@@ -41,6 +41,8 @@ export class Painter {
   private variables = new Map<string, string>();
   private papers = new Map<string, Paint>();
   private classes = new Map<string, number>();  // of shardings
+  private placements = new Map<string, Placement>();  // by sharding
+  private mostParts = 1;
   private largest = 0;
 
   constructor(private readonly g: Graph) {}
@@ -53,6 +55,7 @@ export class Painter {
     this.papers.clear();
     this.largest = 0;
     if (this.isQuantity()) for (let i = 0; i < this.g.size; ++i) this.largest = Math.max(this.largest, this.quantity(i));
+    if (this.mode === "device") for (let i = 0; i < this.g.size; ++i) this.mostParts = Math.max(this.mostParts, this.placement(i).parts);
     if (this.mode === "sharding") {
       const counts = new Map<string, number>();
       for (let i = 0; i < this.g.size; ++i) { const s = this.g.shardingOf(i); if (s) counts.set(s, (counts.get(s) ?? 0) + 1); }
@@ -60,18 +63,27 @@ export class Painter {
     }
   }
 
+  private placement(i: number): Placement {
+    const sharding = this.g.shardingOf(i);
+    let placement = this.placements.get(sharding);
+    if (!placement) this.placements.set(sharding, placement = placementOf(sharding));
+    return placement;
+  }
+
   private isQuantity() { return ["time", "bytes", "flops", "live"].includes(this.mode); }
   private values(): Float64Array { return this.mode === "time" ? this.g.time : this.mode === "bytes" ? this.g.bytes : this.mode === "live" ? this.g.live : this.g.flops; }
   private quantity(node: number) { return this.values()[node]; }
   private text(value: number) { return this.mode === "time" ? time(value) : this.mode === "flops" ? flops(value) : bytes(value); }
 
+  // Of a name in the style sheet; colors stay.
   variable(name: string): string {
+    if (name.startsWith("#")) return name;
     let value = this.variables.get(name);
     if (value === undefined) this.variables.set(name, value = color(name));
     return value;
   }
 
-  // The class of an instruction in a mode with names: its key, name and color.
+  // The class of an instruction in a mode with names: its name, and its color or the variable of it.
   private classOf(i: number): [string, string] {
     switch (this.mode) {
       case "space": {
@@ -85,10 +97,11 @@ export class Painter {
         return at < hues.length ? [text, hues[at]] : ["other shardings", "scalar"];
       }
       case "device": {
-        const text = this.g.shardingOf(i);
-        const device = deviceOf(text);
-        if (device !== null) return [`device ${device}`, hues[device % hues.length]];
-        return parseSharding(text) ? ["divided among devices", "scalar"] : ["all devices, or any", "control"];
+        // Tensors in parts have a scale by the number of parts, those on one device the color of the device.
+        const { parts, text, device } = this.placement(i);
+        if (device !== undefined) return [text, hueOfDevice(device)];
+        if (parts <= 1) return [text, parts ? "control" : "unknown"];
+        return [text, scaleColor(0.2 + 0.8 * (Math.log2(parts) / Math.log2(this.mostParts)))];
       }
       case "status": return [statusNames[this.g.status[i]], statusVariables[this.g.status[i]]];
       default: return [this.g.families[this.g.family[i]], familyVariables[this.g.families[this.g.family[i]]]];
@@ -134,7 +147,7 @@ export class Painter {
       if (entry) ++entry[1];
       else counts.set(key, [name, 1]);
     }
-    return { rows: [...counts].sort((a, b) => b[1][1] - a[1][1]).slice(0, 14).map(([key, [name, n]]) => [`${key} (${count(n)})`, `var(--${name})`]) };
+    return { rows: [...counts].sort((a, b) => b[1][1] - a[1][1]).slice(0, 14).map(([key, [name, n]]) => [`${key} (${count(n)})`, name.startsWith("#") ? name : `var(--${name})`]) };
   }
 
   // The lines of a box.
