@@ -33,7 +33,8 @@ class ShardingPropagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     sharding::PropagationOptions propagation;
-    propagation.is_spmd = options().Bool("is-spmd");
+    const std::string_view is_spmd = options().String("is-spmd");
+    propagation.is_spmd = is_spmd == "auto" ? module.header().num_partitions > 1 : is_spmd == "true";
     propagation.propagate_metadata = options().Bool("propagate-metadata");
     propagation.cse_prevention_only = options().Bool("cse-prevention-only");
     propagation.threads = ListEntries(options().String("threads"));
@@ -91,6 +92,7 @@ class SpmdPartitioner : public Pass {
     partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
     partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
+    partition.diagnostics = context().diagnostics;
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
     if (counts->computations == 0) return false;
@@ -145,9 +147,11 @@ void RegisterShardingPasses(PassRegistry* registry) {
               "does not depend on the order of the text. `hlo-inspect shardings --why` explains it.",
        .example = kPropagationExample,
        .options = {{.name = "is-spmd",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "all devices run one program; otherwise nothing is merged, as XLA's for several programs"},
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "auto",
+                    .doc = "all devices run one program; otherwise nothing is merged, as XLA's for several programs; "
+                           "auto: if the module has several partitions",
+                    .choices = {"auto", "true", "false"}},
                    {.name = "propagate-metadata",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "false",

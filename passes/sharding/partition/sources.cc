@@ -188,6 +188,15 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     FinishCopy(i);
     return absl::OkStatus();
   }
+  if (i.operand_count() == 1 && target == "xla.sdy.FuncResultSharding") {
+    // Shardy's mark of a result of the entry, whose sharding is that of the root.
+    if (owner_.GivenTilings(i)) {
+      FinishCopy(i);
+    } else {
+      SetValue(i, ValueOf(i.operand(0)));
+    }
+    return absl::OkStatus();
+  }
   if (i.operand_count() == 1 && (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")) {
     // The part of a device is the same on both sides.
     const LeafTilings wanted = WantedTilings(i);
@@ -211,7 +220,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (RuleClassOf(i) == RuleClass::kCustomCall && !RuleOf(i).known) {
+  if (!RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
     } else {

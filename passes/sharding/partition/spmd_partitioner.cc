@@ -200,6 +200,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
     EraseUnused(job.target);
     ++counts_.computations;
   }
+  if (options_.diagnostics != nullptr) warnings_.Report(options_.diagnostics);
   module_.SetEntry(target);
   EraseOld(before);
   UpdateEntryLayout();

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/sharding/partition/partition_warnings.h"
+
+#include <utility>
+
+#include "ir/core/saturating.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/module_statistics.h"
+#include "ir/graph/source_line.h"
+#include "ir/sharding/sharding.h"
+
+namespace hlokit::spmd {
+namespace {
+
+std::string TextOf(const Module& module, const Tiling& tiling) {
+  std::string text;
+  TextWriter out(&text);
+  Context& context = module.context();
+  PrintSharding(out, context, EncodeLeaf(&context, LeafOf(tiling)), /*include_metadata=*/false);
+  out.Flush();
+  return text;
+}
+
+// Returns " (model.py:12)"; "" if the line is not known.
+std::string LineSuffix(Instruction i) {
+  const std::string line = SourceLineOf(i);
+  return line.empty() ? line : StrCat(" (", line, ")");
+}
+
+// Returns "f32[2,3] (24 B)".
+std::string TextOf(Shape array) {
+  const int64_t bits = BitsOf(array.element_type());
+  const int64_t bytes = SaturatingMultiply(array.element_count(), bits) / 8;
+  return StrCat(ToString(array, false), " (", HumanBytes(bytes), ")");
+}
+
+}  // namespace
+
+void PartitionWarnings::Add(Instruction at, std::string key, std::string message, std::string hint) {
+  const auto [known, added] = known_.emplace(std::move(key), warnings_.size());
+  if (added) {
+    SourceRange range;
+    const uint32_t offset = at.record().source_offset;
+    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
+    warnings_.push_back({range, std::move(message), std::move(hint), 0});
+  }
+  ++warnings_[known->second].count;
+}
+
+void PartitionWarnings::AddFullGather(Instruction user, Instruction producer, Shape array, const Tiling& from,
+                                      const Tiling& to) {
+  const std::string before = TextOf(module_, from), after = TextOf(module_, to);
+  const std::string shape = TextOf(array);
+  const std::string what = producer.valid() ? StrCat("`", producer.name(), "`, operand of `", user.name(), "`")
+                                            : StrCat("the result of `", user.name(), "`");
+  const std::string owner = producer.valid() ? std::string(producer.name()) : std::string(user.name());
+  Add(user, StrCat(ToString(user.opcode()), producer.valid() ? 1 : 0, shape, before, after),
+      StrCat("every device gathers all of ", what, ", ", shape, ", to get from ", before, " to ", after,
+             LineSuffix(user)),
+      producer.valid() ? StrCat("the sharding ", after, " of `", owner, "` would avoid it, or one of `", user.name(),
+                                "` that fits ", before)
+                       : StrCat("the sharding ", before, " of `", owner, "` would avoid it"));
+}
+
+void PartitionWarnings::AddUndivided(Instruction user, Instruction operand, Shape array, const Tiling& tiling) {
+  const std::string shape = TextOf(array), before = TextOf(module_, tiling);
+  const bool custom = user.opcode() == Opcode::kCustomCall;
+  const std::string target = custom ? std::string(user.string_attr(Attr::kCustomCallTarget)) : "";
+  Add(user, StrCat(ToString(user.opcode()), target, shape, before),
+      StrCat("every device gathers all of `", operand.name(), "`, ", shape, ", from ", before, ": `", user.name(),
+             "` has no sharding rule", custom ? StrCat(" (target `", target, "`)") : "", " and is computed whole",
+             LineSuffix(user)),
+      custom ? std::string("the frontend attribute xla.sdy.sharding_rule gives it one")
+             : StrCat("a replicated `", operand.name(), "` would avoid it"));
+}
+
+void PartitionWarnings::Report(DiagnosticSink* sink) const {
+  for (const Warning& w : warnings_) {
+    const std::string more = w.count == 1 ? "" : StrCat(", and ", w.count - 1, " more like it");
+    sink->Warning(DiagnosticKind::kSharding, w.range, w.message + more, w.hint);
+  }
+}
+
+}  // namespace hlokit::spmd
