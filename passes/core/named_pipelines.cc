@@ -46,11 +46,11 @@ void RegisterNamedPipelines(PassRegistry* registry) {
        .summary = "remove schedule, control edges and fusions; XLA's also removes mixed precision of bf16",
        .text = "hlo-descheduler,control-dep-remover,defuse"});
   RegisterFusingPipelines(registry);
-  registry->AddPipeline(
-      {.name = "spmd-propagation",
-       .summary = "give every instruction of a program for several partitions its sharding",
-       .text = "inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,sharding-propagation{is-spmd}",
-       .skip_if_partitioned = true});
+  registry->AddPipeline({.name = "spmd-propagation",
+                         .summary = "give every instruction of a program for several partitions its sharding",
+                         .text = "defuse,inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,"
+                                 "sharding-propagation{is-spmd=true}",
+                         .skip_if_partitioned = true});
   registry->AddPipeline(
       {.name = "spmd",
        .summary = "write a program with shardings for one of its partitions; partitioned modules are not changed",

@@ -244,8 +244,8 @@ absl::Status ModelFlags::Check() {
     if (request.config.name != "llama" && request.config.name != "mixtral") {
       return absl::InvalidArgumentError("--attention=splash requires --model=llama or mixtral");
     }
-    if (request.config.dropout != 0 || request.step == "decode") {
-      return absl::InvalidArgumentError("--attention=splash cannot be used with --dropout and --step=decode");
+    if (request.step == "decode") {
+      return absl::InvalidArgumentError("--attention=splash cannot be used with --step=decode");
     }
     request.config.fused_attention = true;
   }

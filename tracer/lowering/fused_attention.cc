@@ -40,7 +40,7 @@ XlaOp Kernel(LoweringContext& n, std::string_view name, const AttentionSizes& s,
                      static_cast<double>(s.queries) * static_cast<double>(s.keys);
   const double scores = n.bool_arg(operands.size()) ? all / 2 : all;
   const double flops = flops_by_score * scores * static_cast<double>(s.depth);
-  constexpr double kLargest = 0x1p62;
+  static constexpr double kLargest = 0x1p62;
   const auto number = [](double x) { return static_cast<int64_t>(std::min(x, kLargest)); };
   const std::string cost = StrCat("{\"custom_call_config\":{\"cost_estimate\":{\"flops\":", number(flops),
                                   ",\"transcendentals\":", number(scores), "}}}");

@@ -8,6 +8,7 @@
 #include "ir/graph/module_statistics.h"
 #include "ir/graph/source_line.h"
 #include "ir/sharding/sharding.h"
+#include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::spmd {
 namespace {
@@ -65,13 +66,15 @@ void PartitionWarnings::AddFullGather(Instruction user, Instruction producer, Sh
 void PartitionWarnings::AddUndivided(Instruction user, Instruction operand, Shape array, const Tiling& tiling) {
   const std::string shape = TextOf(array), before = TextOf(module_, tiling);
   const bool custom = user.opcode() == Opcode::kCustomCall;
+  const bool stated = custom && RuleClassOf(user) == RuleClass::kStated;
   const std::string target = custom ? std::string(user.string_attr(Attr::kCustomCallTarget)) : "";
   Add(user, StrCat(ToString(user.opcode()), target, shape, before),
       StrCat("every device gathers all of `", operand.name(), "`, ", shape, ", from ", before, ": `", user.name(),
-             "` has no sharding rule", custom ? StrCat(" (target `", target, "`)") : "", " and is computed whole",
-             LineSuffix(user)),
-      custom ? std::string("the frontend attribute xla.sdy.sharding_rule gives it one")
-             : StrCat("a replicated `", operand.name(), "` would avoid it"));
+             stated ? "` states a sharding rule that does not fit its arrays" : "` has no sharding rule",
+             custom ? StrCat(" (target `", target, "`)") : "", " and is computed whole", LineSuffix(user)),
+      stated ? "expected #sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=4} reduction={j}>, with the sizes of the arrays"
+      : custom ? std::string("the frontend attribute xla.sdy.sharding_rule gives it one")
+               : StrCat("a replicated `", operand.name(), "` would avoid it"));
 }
 
 void PartitionWarnings::Report(DiagnosticSink* sink) const {

@@ -92,7 +92,9 @@ class ModulePartitioner {
   // Returns the computation that `source` becomes for parameters and root of these tilings. It is written later.
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
   // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
-  std::optional<LeafTilings> GivenTilings(Instruction i);
+  std::optional<LeafTilings> GivenTilings(Instruction i) { return GivenTilings(i, i.shape()); }
+  // As above, where the sharding is that of another shape, or of its leaves and more.
+  std::optional<LeafTilings> GivenTilings(Instruction i, Shape shape);
   // Returns the device that alone has a leaf; nullopt if several have.
   std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
   // Gives the new instruction the name of the old one, when that is gone.

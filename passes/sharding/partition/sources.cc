@@ -172,9 +172,8 @@ void ComputationPartitioner::Outfeed(Instruction i) {
   const Value& value = ValueOf(i.operand(0));
   LeafTilings tilings;
   for (const Leaf& leaf : value) tilings.push_back(leaf.tiling);
-  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
-    if (given->size() == tilings.size()) tilings = *std::move(given);
-  }
+  // Of the data, and perhaps the token after them.
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i, i.operand(0).shape())) tilings = *std::move(given);
   std::vector<InstructionId> operands = {PackResharded(value, i.operand(0).shape(), tilings)};
   for (int64_t k = 1; k < i.operand_count(); ++k) operands.push_back(LeafOf(i.operand(k)).id);
   const InstructionId id = Clone(i, operands, i.shape());
