@@ -23,6 +23,10 @@ def size(b):
     return f'{b:.3g} TB'
 
 
+def milliseconds(x):
+    return f'{x:.0f}' if x >= 100 else f'{x:.3g}'
+
+
 def main():
     flags = [a for a in sys.argv[1:] if a.startswith('--')]
     arguments = [a for a in sys.argv[1:] if not a.startswith('--')]
@@ -35,7 +39,7 @@ def main():
         text = open(path, errors='replace').read()
         if not re.search(r'^HloModule[^\n]*num_partitions=([2-9]|[1-9]\d)', text) or 'sharding' not in text:
             continue
-        name = os.path.basename(path).removesuffix('.hlo')
+        name = re.sub(r'\.module_\d+\.jit_+', ' ', os.path.basename(path).removesuffix('.hlo'))
         with tempfile.NamedTemporaryFile(suffix='.hlo') as out:
             made = subprocess.run([f'{tools}/hlo-opt', '--passes=spmd', '--diagnostics=json', '--print=lossless', path, '-o', out.name],
                                   capture_output=True, text=True)
@@ -52,7 +56,7 @@ def main():
         share = report['flops'] * report['devices'] / max(cost[0]['total']['flops'], 1)
         used = {c['kind']: (c['runs'], c['bytes']) for c in report['collectives']}
         cells = [f'{used[k][0]:.0f}, {size(used[k][1])}' if k in used else '' for k in KINDS]
-        rows.append([name, str(report['devices']), f'{share:.2f}', *cells, str(len(warnings)), f"{report['step_time_us'] / 1000:.3g}"])
+        rows.append([name, str(report['devices']), f'{share:.2f}', *cells, str(len(warnings)), milliseconds(report['step_time_us'] / 1000)])
     header = ['program', 'devices', 'operations', *KINDS, 'full gathers', f'{device}, ms']
     if '--markdown' in flags:
         print('| ' + ' | '.join(header) + ' |\n|' + '---|' * len(header))
