@@ -225,9 +225,8 @@ void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOpti
 // Returns a copy of the module to simulate, for as many devices as the flags say.
 std::unique_ptr<Module> ForDevices(const Flags& flags, const Module& module) {
   auto copy = std::make_unique<Module>(module.Clone());
-  if (!flags.devices_given) return copy;
-  copy->header().num_partitions = flags.options.num_partitions;
-  copy->header().replica_count = flags.options.num_replicas;
+  if (flags.partitions_given) copy->header().num_partitions = flags.options.num_partitions;
+  if (flags.replicas_given) copy->header().replica_count = flags.options.num_replicas;
   return copy;
 }
 
@@ -275,10 +274,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
   std::unique_ptr<ProtoFile> snapshot;
   if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
-  if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
+  if (snapshot != nullptr && !flags.devices_given()) ChooseDevices(*snapshot, *input->module, &flags.options);
   if (session != nullptr) {
     const std::string why =
-        ChooseDevicesOfProcesses(*input->module, session->size(), flags.devices_given, &flags.options);
+        ChooseDevicesOfProcesses(*input->module, session->size(), flags.devices_given(), &flags.options);
     if (!why.empty()) return cli::UsageError("hlo-run", why);
     flags.options.world = session;
   }
