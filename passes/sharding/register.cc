@@ -38,6 +38,9 @@ class ShardingPropagation : public Pass {
     propagation.propagate_metadata = options().Bool("propagate-metadata");
     propagation.cse_prevention_only = options().Bool("cse-prevention-only");
     propagation.threads = ListEntries(options().String("threads"));
+    const ModuleHeader& header = module.header();
+    propagation.to_output = sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_output);
+    propagation.to_parameters = sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_parameters);
     if (absl::Status status = Bools("to-output", &propagation.to_output); !status.ok()) return status;
     if (absl::Status status = Bools("to-parameters", &propagation.to_parameters); !status.ok()) return status;
     const absl::StatusOr<sharding::PropagationCounts> counts =
@@ -51,7 +54,9 @@ class ShardingPropagation : public Pass {
   }
 
  private:
+  // Replaces the values by those of the option, if it is set.
   absl::Status Bools(std::string_view option, std::vector<bool>* values) const {
+    if (!options().String(option).empty()) values->clear();
     for (const std::string& entry : ListEntries(options().String(option))) {
       if (entry != "true" && entry != "false") {
         return absl::InvalidArgumentError(StrCat(option, ": expected true or false, found `", entry, "`"));
@@ -163,11 +168,13 @@ void RegisterShardingPasses(PassRegistry* registry) {
                    {.name = "to-output",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",
-                    .doc = "whether the result of the entry may change: true, or [true,false] for its elements"},
+                    .doc = "whether the result of the entry may change: true, or [true,false] for its elements; by "
+                           "default as the header allows"},
                    {.name = "to-parameters",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",
-                    .doc = "whether the parameters of the entry may change: true, or [true,false] for each"},
+                    .doc = "whether the parameters of the entry may change: true, or [true,false] for each; by "
+                           "default as the header allows"},
                    {.name = "threads",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",
