@@ -22,6 +22,9 @@ std::string TextOf(const Module& module, const Tiling& tiling) {
   return text;
 }
 
+// Returns true if the text has the instruction.
+bool HasPlace(Instruction i) { return i.record().source_offset != InstructionRecord::kNoSourceOffset; }
+
 // Returns " (model.py:12)"; "" if the line is not known.
 std::string LineSuffix(Instruction i) {
   const std::string line = SourceLineOf(i);
@@ -37,12 +40,14 @@ std::string TextOf(Shape array) {
 
 }  // namespace
 
-void PartitionWarnings::Add(Instruction at, std::string key, std::string message, std::string hint) {
+void PartitionWarnings::Add(Instruction user, std::string key, std::string message, std::string hint) {
+  Instruction at = user;
   const auto [known, added] = known_.emplace(std::move(key), warnings_.size());
   if (added) {
+    // One that an earlier pass made has no place: that of an operand is near.
+    for (int64_t k = 0; !HasPlace(at) && k < user.operand_count(); ++k) at = user.operand(k);
     SourceRange range;
-    const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
+    if (HasPlace(at)) range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
     warnings_.push_back({range, std::move(message), std::move(hint), 0});
   }
   ++warnings_[known->second].count;

@@ -33,7 +33,7 @@ class PartitionWarnings {
     std::string message, hint;
     int64_t count = 0;
   };
-  void Add(Instruction at, std::string key, std::string message, std::string hint);
+  void Add(Instruction user, std::string key, std::string message, std::string hint);
 
   const Module& module_;
   std::vector<Warning> warnings_;
