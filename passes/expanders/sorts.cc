@@ -30,6 +30,8 @@ ComputationId MakeComparator(PatternRewriter& rewriter, Instruction source, Elem
   std::vector<AttrValue> attrs = {Builder::Enum(Attr::kDirection, direction)};
   if (IsFloat(type)) attrs.push_back(Builder::Enum(Attr::kCompareType, ComparisonType::kTotalOrder));
   b.SetRoot(b.Make(Opcode::kCompare, b.shapes().Scalar(ElementType::kPred), {parameters[0], parameters[1]}, attrs));
+  // It stands for the comparator that the call had.
+  MergeMetadataOfComputations(module, source.called_computations(), module.computation(b.computation()).root().id());
   return b.computation();
 }
 
