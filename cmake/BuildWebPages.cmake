@@ -2,13 +2,36 @@
 # Bundles the pages of tools/web into C++ sources at build time:
 #   cmake -D folder=tools/web -D work=BUILD/web-pages -D output=FOLDER [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildWebPages.cmake
-# writes FOLDER/report_page_text.cc and view_page_text.cc. A source package contains the bundles, in tools/web/bundle,
+# writes FOLDER/report_page_text.cc and view_page_text.cc, and the documents in them with @DATA@ where the data goes,
+# FOLDER/report.html and view.html, which are empty if there are none. A source package contains the bundles, in tools/web/bundle,
 # which are used if they were built from the same sources. Otherwise node and npm build them. If they are missing, or the
 # libraries cannot be fetched, the generated sources have no page: the build succeeds, and hlo-run --report and hlo-view
 # report why they cannot write one.
 set(pages report view)
 set(constant_report kReportPage)
 set(constant_view kViewPage)
+
+# Writes the documents: the text of the literals in the sources, whose halves a comma separates.
+function(write_documents)
+  set(begin "R\"hlokitpage(")
+  set(end ")hlokitpage\"")
+  foreach(page IN LISTS pages)
+    file(READ "${output}/${page}_page_text.cc" text)
+    string(FIND "${text}" "${begin}" from)
+    string(FIND "${text}" "${end}" to REVERSE)
+    if(from EQUAL -1)
+      file(WRITE "${output}/${page}.html" "")
+      continue()
+    endif()
+    string(LENGTH "${begin}" length)
+    math(EXPR from "${from} + ${length}")
+    math(EXPR length "${to} - ${from}")
+    string(SUBSTRING "${text}" ${from} ${length} text)
+    string(REPLACE "${end},\n${begin}" "@DATA@" text "${text}")
+    string(REPLACE "${end}\n${begin}" "" text "${text}")
+    file(WRITE "${output}/${page}.html" "${text}")
+  endforeach()
+endfunction()
 
 function(no_pages why)
   message(WARNING "hlo-run --report and hlo-view will not write pages: ${why}. To try again, remove "
@@ -25,6 +48,7 @@ const WebPage @constant@ = {nullptr, nullptr};
 }  // namespace hlokit::cli
 ]])
   endforeach()
+  write_documents()
 endfunction()
 
 # The first line of a bundle names the sources that it is made of.
@@ -53,6 +77,7 @@ if(bundled)
     file(COPY_FILE "${folder}/bundle/${page}_page_text.cc" "${output}/${page}_page_text.cc")
     file(TOUCH "${output}/${page}_page_text.cc")
   endforeach()
+  write_documents()
   return()
 endif()
 
@@ -92,3 +117,4 @@ foreach(page IN LISTS pages)
   file(READ "${output}/${page}_page_text.cc" text)
   file(WRITE "${output}/${page}_page_text.cc" "${head}\n${text}")
 endforeach()
+write_documents()
