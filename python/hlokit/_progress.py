@@ -100,10 +100,10 @@ class bar:
         self.next = time.monotonic() + _INTERVAL_SECONDS
         if total:
             filled = int(_WIDTH * min(done / total, 1))
-            shown = f"{self.what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done:g} of {total:g}"
+            shown = f"{self.what} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done:,.0f} of {total:,.0f} {text}"
         else:
-            shown = f"{self.what} {done:g}"
-        self.output.show(f"{shown}, {seconds:.1f} s {text}".rstrip()[:100])
+            shown = f"{self.what}: {done:,.0f} {text}"
+        self.output.show(f"{shown.rstrip()[:90]}, {seconds:.1f} s")
 
     def __enter__(self) -> "bar":
         return self

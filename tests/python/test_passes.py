@@ -2,11 +2,16 @@
 """Pipelines, and passes in Python among those of the library."""
 
 import io
+import os
+import signal
+import sys
+import types
 
 import numpy as np
 import pytest
 
 import hlokit
+from hlokit import _progress
 
 X, Y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
 
@@ -176,6 +181,40 @@ def test_progress_is_a_line(module, capsys):
         hlokit.progress(None)
     shown = capsys.readouterr().err
     assert "passes [" in shown and "of 2" in shown and shown.endswith(" \r")
+
+
+def test_progress_in_a_notebook(module, monkeypatch):
+    """In the kernel of a notebook, an output is shown and updated; this is what is used of IPython."""
+    shown = []
+
+    class Handle:
+        def update(self, data):
+            shown.append(data)
+
+    def display(data, display_id=None):
+        shown.append(data)
+        return Handle()
+
+    class ZMQInteractiveShell:
+        pass
+
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=ZMQInteractiveShell))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(HTML=str, display=display))
+    monkeypatch.setattr(_progress, "_DELAY_SECONDS", 0)
+    monkeypatch.setattr(_progress, "_INTERVAL_SECONDS", 0)
+    module.run("dce,cse")
+    assert shown[0].startswith("<pre>passes [") and "2 of 2" in shown[1] and shown[-1] == ""
+
+
+def test_interrupts_between_passes(module):
+    @hlokit.module_pass(name="test-signal")
+    def signals(m):
+        m["d"].rename("changed")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        module.run("test-signal,dce,cse")
+    assert module["d"].opcode == "dot"
 
 
 def test_interrupts_in_passes(module):

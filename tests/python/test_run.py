@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running modules on arrays."""
 
+import gc
 import io
 import os
 import signal
@@ -279,8 +280,18 @@ def test_no_leaks(module):
                 pass
         for _ in range(count // 10):
             module.run_on(x, y)
+            module.run_on(x, y, on_value=lambda i, value: None, print_values="d", file=io.StringIO(), profile=True)
+            np.from_dlpack(hlokit.Array(module.run_on(x, y, results="array"), "f32"))
+            hlokit.Array(x).__dlpack__()
+            hlokit.module_pass(lambda m: m is None, name="test-leaks")
+            module.run("test-leaks,dce", stats=True, print_changed=True, file=io.StringIO())
+            with pytest.raises(hlokit.RunError):
+                hlokit.Executable(module, max_bytes=8)(x, y)
 
     use(1000)
-    before = resident_kib()
+    gc.collect()
+    before, objects = resident_kib(), len(gc.get_objects())
     use(9000)
+    gc.collect()
+    assert len(gc.get_objects()) - objects < 100
     assert resident_kib() - before < 2000  # one object a load would be 500 KiB or more, one module 20 MiB
