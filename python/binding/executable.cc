@@ -167,6 +167,14 @@ Executable::Executable(const ModulePtr& state, ExecutableOptions options) : opti
   if (r < 1 || p < 1 || r > kMax || p > kMax || r * p > kMax) {
     throw py::value_error(StrCat("replicas times partitions is from 1 to ", kMax));
   }
+  constexpr int kMaxThreads = 1024;
+  if (options_.num_threads < 0 || options_.num_threads > kMaxThreads) {
+    throw py::value_error(StrCat("num_threads is from 0 to ", kMaxThreads));
+  }
+  // Written so that a NaN is none.
+  const bool bounded = options_.max_bytes.value_or(0) >= 0 && options_.max_steps.value_or(0) >= 0 &&
+                       options_.max_seconds.value_or(0) >= 0;
+  if (!bounded) throw py::value_error("max_bytes, max_seconds and max_steps are not negative");
   const bool watches = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
   if ((watches || options_.profile) && options_.engine == "reference") {
     throw py::value_error("debug_nans, print_values, on_value and profile require engine=\"exact\"");

@@ -50,7 +50,10 @@ std::string Simulated(const ModulePtr& state, const std::string& device, const s
   const Module& original = state->valid();
   absl::StatusOr<tpu::SimulationOptions> options = tpu::OptionsForDevice(device, original);
   if (!options.ok()) throw py::value_error(StrCat("device: ", std::string(options.status().message())));
-  if (trip_count < 0) throw py::value_error("trip_count: a number of iterations is not negative");
+  constexpr int64_t kMaxTripCount = int64_t{1} << 40;
+  if (trip_count < 0 || trip_count > kMaxTripCount) {
+    throw py::value_error(StrCat("trip_count is from 0 to ", kMaxTripCount));
+  }
   options->default_trip_count = trip_count;
   for (const auto& [name, factor] : scale) {
     const absl::Status status = tpu::ScaleParameter(name, factor, &options->machine);

@@ -234,6 +234,23 @@ def test_wrong_devices():
             hlokit.Executable(m, replicas=replicas)
 
 
+def test_options_are_checked(module):
+    for options in (
+        {"num_threads": -1},
+        {"num_threads": 100000},
+        {"max_bytes": -1},
+        {"max_seconds": float("nan")},
+        {"max_steps": -5},
+        {"on_value_match": "x"},
+    ):
+        with pytest.raises(ValueError):
+            hlokit.Executable(module, **options)
+    with pytest.raises(hlokit.RunError, match="max_steps|steps|instructions"):
+        hlokit.parse(ENDLESS).run_on(np.int32(0), max_steps=100)
+    with pytest.raises(ValueError, match="trip_count"):
+        hlokit.simulate(module, "v5e", trip_count=-1)
+
+
 def test_elided_constants():
     m = hlokit.parse("HloModule a\nENTRY e { ROOT c = f32[4] constant({...}) }")
     with pytest.raises(hlokit.RunError):
