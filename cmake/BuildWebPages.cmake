@@ -2,16 +2,39 @@
 # Bundles the pages of tools/web into C++ sources at build time:
 #   cmake -D folder=tools/web -D work=BUILD/web-pages -D output=FOLDER [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildWebPages.cmake
-# writes FOLDER/report_page_text.cc, view_page_text.cc and layout_worker_text.cc. A source package contains the bundles,
-# in tools/web/bundle, which are used if they were built from the same sources. Otherwise node and npm build them. If they
-# are missing, or the libraries cannot be fetched, the generated sources have no page: the build succeeds, and hlo-run
-# --report and hlo-view report why they cannot write one.
+# writes FOLDER/report_page_text.cc, view_page_text.cc and layout_worker_text.cc, and the documents of the pages with
+# @DATA@ where the data goes, FOLDER/report.html and view.html, which are empty if there are none. A source package
+# contains the bundles, in tools/web/bundle, which are used if they were built from the same sources. Otherwise node and
+# npm build them. If they are missing, or the libraries cannot be fetched, the generated sources have no page: the build
+# succeeds, and hlo-run --report and hlo-view report why they cannot write one.
 set(pages report view)
 set(texts report_page view_page layout_worker)
 # Without pages.
 set(none_report_page "const WebPage kReportPage = {nullptr, nullptr}")
 set(none_view_page "const WebPage kViewPage = {nullptr, nullptr}")
 set(none_layout_worker "const char* const kLayoutWorker = nullptr")
+
+# Writes the documents: the text of the literals in the sources, whose halves a comma separates.
+function(write_documents)
+  set(begin "R\"hlokitpage(")
+  set(end ")hlokitpage\"")
+  foreach(page IN LISTS pages)
+    file(READ "${output}/${page}_page_text.cc" text)
+    string(FIND "${text}" "${begin}" from)
+    string(FIND "${text}" "${end}" to REVERSE)
+    if(from EQUAL -1)
+      file(WRITE "${output}/${page}.html" "")
+      continue()
+    endif()
+    string(LENGTH "${begin}" length)
+    math(EXPR from "${from} + ${length}")
+    math(EXPR length "${to} - ${from}")
+    string(SUBSTRING "${text}" ${from} ${length} text)
+    string(REPLACE "${end},\n${begin}" "@DATA@" text "${text}")
+    string(REPLACE "${end}\n${begin}" "" text "${text}")
+    file(WRITE "${output}/${page}.html" "${text}")
+  endforeach()
+endfunction()
 
 function(no_pages why)
   message(WARNING "hlo-run --report and hlo-view will not write pages: ${why}. To try again, remove "
@@ -28,6 +51,7 @@ namespace hlokit::cli {
 }  // namespace hlokit::cli
 ]])
   endforeach()
+  write_documents()
 endfunction()
 
 # The first line of a bundle names the sources that it is made of.
@@ -56,6 +80,7 @@ if(bundled)
     file(COPY_FILE "${folder}/bundle/${text}_text.cc" "${output}/${text}_text.cc")
     file(TOUCH "${output}/${text}_text.cc")
   endforeach()
+  write_documents()
   return()
 endif()
 
@@ -95,3 +120,4 @@ foreach(text IN LISTS texts)
   file(READ "${output}/${text}_text.cc" content)
   file(WRITE "${output}/${text}_text.cc" "${head}\n${content}")
 endforeach()
+write_documents()

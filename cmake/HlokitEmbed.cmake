@@ -127,7 +127,8 @@ function(hlokit_compile_services target)
   target_link_libraries(${target} PRIVATE gRPC::grpc++)
 endfunction()
 
-# hlokit_web_pages(TARGET DIR): bundles the pages of DIR and compiles them into TARGET; see BuildWebPages.cmake.
+# hlokit_web_pages(TARGET DIR): bundles the pages of DIR and compiles them into TARGET; see BuildWebPages.cmake. The target
+# hlokit_web_documents makes their documents, generated/report.html and generated/view.html.
 function(hlokit_web_pages target folder)
   set(generated "${PROJECT_BINARY_DIR}/generated")
   set(outputs "${generated}/report_page_text.cc" "${generated}/view_page_text.cc"
@@ -140,11 +141,13 @@ function(hlokit_web_pages target folder)
   # As part of the command, so that it runs again once they are installed.
   find_program(HLOKIT_NODE NAMES node nodejs)
   find_program(HLOKIT_NPM npm)
-  add_custom_command(OUTPUT ${outputs}
+  set(documents "${generated}/report.html" "${generated}/view.html")
+  add_custom_command(OUTPUT ${outputs} ${documents}
     COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/web-pages" -D "output=${generated}"
       -D "node=${HLOKIT_NODE}" -D "npm=${HLOKIT_NPM}" -P "${script}"
     DEPENDS ${inputs} COMMENT "Bundling the pages" VERBATIM)
   # Each alone, so that a tool has the page that it writes.
   set_source_files_properties(${outputs} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${outputs})
+  add_custom_target(hlokit_web_documents DEPENDS ${documents})
 endfunction()

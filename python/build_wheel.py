@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a wheel with CMake: a build backend (PEP 517) without dependencies.
 
-The folder of the build is kept, build/wheel, so that a second build compiles what changed.
+The build directory is kept, build/wheel, so that a second build compiles what changed. With the config setting
+`build-dir` one that exists is used: pip install --no-build-isolation --config-settings build-dir=build/release .
 """
 
 import base64
@@ -35,15 +36,31 @@ def _tag() -> str:
     return f"{python}-{python}-{platform}"
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+def _configure() -> None:
     options = ["-G", "Ninja", f"-DPython3_EXECUTABLE={sys.executable}", "-DHLOKIT_PYTHON=ON"]
     options += ["-DHLOKIT_TESTS=OFF", "-DHLOKIT_BENCH=OFF"]
     subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD, *options], check=True)
-    subprocess.run(["cmake", "--build", BUILD, "--target", "hlokit_python", "--parallel", str(os.cpu_count())], check=True)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    build = BUILD
+    if config_settings and config_settings.get("build-dir"):
+        build = SOURCE / config_settings["build-dir"]
+        if not (build / "CMakeCache.txt").exists():
+            raise SystemExit(f"build-dir: {build} is no build directory of CMake")
+    else:
+        _configure()
+    command = ["cmake", "--build", build, "--target", "hlokit_python", "--parallel", str(os.cpu_count())]
+    subprocess.run(command, check=True)
     files = {}
-    for path in sorted((BUILD / "python" / "hlokit").iterdir()):
-        if path.is_file():
-            files[f"hlokit/{path.name}"] = path.read_bytes()
+    package = build / "python"
+    for folder, folders, names in os.walk(package / "hlokit", followlinks=True):
+        folders[:] = sorted(f for f in folders if f != "__pycache__")
+        for name in sorted(names):
+            path = pathlib.Path(folder) / name
+            # The pages are empty in builds without them.
+            if path.stat().st_size > 0 or name == "py.typed":
+                files[path.relative_to(package).as_posix()] = path.read_bytes()
     name = f"{_project('name')}-{_project('version')}"
     info = f"{name}.dist-info"
     files[f"{info}/METADATA"] = _metadata().encode()

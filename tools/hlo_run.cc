@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "interp/distributed/mpi_session.h"
+#include "interp/equivalence/partitioned_program.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/host_io.h"
 #include "interp/values/array_file.h"
@@ -23,7 +24,6 @@
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/isolation.h"
-#include "tools/hlo_run/partitioning.h"
 #include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/snapshot.h"
 #include "tools/hlo_run/sweep.h"
@@ -62,21 +62,22 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
 // Partitions a program with shardings for several devices, unless it is partitioned already. Returns false after an
 // error.
 bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics,
-                      std::optional<PartitionedProgram>* program) {
+                      std::optional<interp::PartitionedProgram>* program) {
   if (flags.options.num_partitions <= 1) return true;
   if (!FirstUnpartitioned(*input.module).valid()) return true;
   DiagnosticSink warnings;
-  absl::StatusOr<PartitionedProgram> partitioned = PartitionProgram(flags, *input.module, &warnings);
+  absl::StatusOr<interp::PartitionedProgram> partitioned =
+      interp::PartitionProgram(*input.module, flags.options, &warnings);
   diagnostics->Show(warnings, *input.part.source);
   if (partitioned.ok()) {
     *program = *std::move(partitioned);
     return true;
   }
   DiagnosticSink sink;
-  ReportPartitionError(*input.module, partitioned.status(),
-                       "run it with --partitions=1; if it is partitioned, remove its shardings with "
-                       "hlo-opt --passes=sharding-remover",
-                       &sink);
+  interp::ReportPartitionError(*input.module, partitioned.status(),
+                               "run it with --partitions=1; if it is partitioned, remove its shardings with "
+                               "hlo-opt --passes=sharding-remover",
+                               &sink);
   diagnostics->Show(sink, *input.part.source);
   return false;
 }
@@ -286,7 +287,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     if (!why.empty()) return cli::UsageError("hlo-run", why);
     flags.options.world = session;
   }
-  std::optional<PartitionedProgram> partitioned;
+  std::optional<interp::PartitionedProgram> partitioned;
   if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
   const Module& module = partitioned ? *partitioned->module : *input->module;
   cli::ProgressLine progress;

@@ -159,7 +159,11 @@ class PatternParser {
       set->set(k);
       any = true;
     }
-    if (!any) return lexer_.Error(StrCat("unknown opcode `", token.text, "`"), DidYouMean(token.text, names));
+    if (!any) {
+      const std::string near = DidYouMean(token.text, names);
+      return lexer_.Error(StrCat("unknown opcode `", token.text, "`"),
+                          near.empty() ? StrCat("a variable is written %", token.text) : near);
+    }
     lexer_.Take();
     return true;
   }

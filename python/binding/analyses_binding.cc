@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost, memory, differences, simulation.
+// Cost, memory, annotations, differences.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,17 +10,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/tpu/memory/memory_plan.h"
-#include "interp/tpu/program/kernel_plan.h"
-#include "interp/tpu/report/report.h"
-#include "interp/tpu/timing/compile.h"
-#include "interp/tpu/timing/device_selection.h"
-#include "interp/tpu/timing/simulator.h"
 #include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/digest/fingerprint_diff.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
+#include "passes/annotations/coverage.h"
+#include "passes/annotations/text.h"
 #include "passes/diff/diff_text.h"
 #include "passes/diff/module_diff.h"
 #include "python/binding/bindings.h"
@@ -50,7 +49,7 @@ struct Costs {
 };
 
 py::object Memory(const ModulePtr& state) {
-  const Module& module = state->read();
+  const Module& module = state->valid();
   const MemoryAnalysis analysis = ValueOrThrow(MemoryAnalysis::Create(module), "HloError");
   const MemoryUse& use = analysis.OfModule();
   py::list live;
@@ -66,35 +65,59 @@ py::object Memory(const ModulePtr& state) {
   return Make("MemoryUse", use.peak_bytes, use.argument_bytes, use.result_bytes, use.constant_bytes, at, live);
 }
 
-std::string Simulated(const ModulePtr& state, const std::string& device, const std::string& pipeline,
-                      int64_t trip_count, bool memory) {
-  const Module& original = state->read();
-  absl::StatusOr<tpu::SimulationOptions> options = tpu::OptionsForDevice(device, original);
-  if (!options.ok()) throw py::value_error(StrCat("device: ", std::string(options.status().message())));
-  options->default_trip_count = trip_count;
-  Module compiled = original.Clone();
-  absl::Status status;
-  std::string json;
-  {
-    const WorkScope work(state, "a simulation");
-    status = tpu::Compile(*options, pipeline, &compiled);
-    if (status.ok()) {
-      const tpu::KernelPlan plan(compiled);
-      const tpu::Simulation simulation = tpu::Simulate(compiled, plan, *options);
-      const tpu::MemoryPlan plan_of_memory =
-          tpu::PlanMemory(options->machine, compiled, plan, simulation.implicit_partitions);
-      json = tpu::ReportJson({compiled, *options, simulation, plan_of_memory, &original, pipeline}, memory);
-    }
+// Returns what hlo-inspect annotations counts, of the module as it is.
+py::object Annotations(const ModulePtr& state) {
+  Module module = state->valid().Clone();
+  ReadMetadataSources(module);
+  const AnnotationCounts counts = CountAnnotations(module);
+  py::list scopes, missing;
+  std::vector<std::string> path;
+  for (const ScopeNode& node : ScopeTree(module)) {
+    const auto depth = static_cast<size_t>(std::max(node.depth - 1, 0));
+    path.resize(std::min(path.size(), depth));
+    if (node.depth > 0) path.push_back(node.name);
+    std::string name;
+    for (const std::string& part : path) StrAppend(&name, name.empty() ? "" : "/", part);
+    scopes.append(Make("Scope", ToStr(name), node.depth, node.instructions, node.cost.flops, node.cost.bytes()));
   }
-  if (!status.ok()) Throw("PassError", status);
-  return json;
+  for (const MissingMetadata& i : InstructionsMissingMetadata(module)) {
+    // Reading the sources moves no instruction: ids are those of the module.
+    missing.append(py::make_tuple(py::cast(InstructionHandle{state, i.id}), ToStr(ToString(i.reason))));
+  }
+  return Make("Annotations", counts.annotations, counts.instructions, counts.without, scopes, missing);
+}
+
+FingerprintOptions OptionsOf(bool layout, bool sharding, bool metadata, bool frontend_attributes, bool schedule) {
+  return {layout, sharding, metadata, frontend_attributes, schedule};
+}
+
+py::object FingerprintDifference(const ModulePtr& a, const ModulePtr& b, bool layout, bool sharding, bool metadata,
+                                 bool frontend_attributes, bool schedule) {
+  const FingerprintOptions options = OptionsOf(layout, sharding, metadata, frontend_attributes, schedule);
+  const FingerprintTable first(a->complete(), options), second(b->complete(), options);
+  const FingerprintedModule of_a{&a->read(), &first, a->source().get()}, of_b{&b->read(), &second, b->source().get()};
+  const FingerprintDiff diff = CompareFingerprints(of_a, of_b);
+  const auto texts = [](const std::vector<std::string>& lines) {
+    py::list result;
+    for (const std::string& line : lines) result.append(ToStr(line));
+    return result;
+  };
+  const auto handle = [](const ModulePtr& state, Instruction i) {
+    return i.valid() ? py::cast(Handle(state, i)) : py::object(py::none());
+  };
+  py::list path;
+  for (const FingerprintStep& step : diff.path) {
+    path.append(py::make_tuple(handle(a, step.a), handle(b, step.b), ToStr(RenderStep(step))));
+  }
+  return Make("FingerprintDiff", diff.same, texts(diff.ignored_differences), texts(diff.header), path,
+              texts(diff.differences), ToStr(RenderText(diff, of_a, of_b)));
 }
 
 // A module and its copy in another context, with instructions that correspond by name.
 class Copy {
  public:
   Copy(const ModulePtr& state, const std::shared_ptr<Context>& context) : state_(state) {
-    const Module& module = state->read();
+    const Module& module = state->valid();
     if (module.shared_context() == context) {
       clone_ = std::make_unique<Module>(module.Clone());
       return;
@@ -155,15 +178,34 @@ void BindAnalyses(py::module_& m) {
   type.def(
           "costs",
           [](const ModulePtr& s) {
-            const Module& module = s->read();
+            const Module& module = s->valid();
             auto analysis = std::make_unique<CostAnalysis>(module);
             const Cost total = analysis->OfModule();
             return Costs{s, std::move(analysis), module.instruction_id_bound(), total};
           },
           "Floating-point operations and bytes by instruction: m.costs()[i].flops, m.costs().total.")
-      .def("memory", &Memory, "Peak of memory, and the buffers that are live then, largest first.");
-  m.def("_simulate", &Simulated, py::arg("module"), py::arg("device"), py::arg("pipeline"), py::arg("trip_count"),
-        py::arg("memory"));
+      .def("memory", &Memory,
+           "Memory of a run as XLA's buffers, in bytes: the peak, and the buffers that are live then, largest first. "
+           "Raises HloError.")
+      .def("annotations", &Annotations,
+           "The scopes that instructions are attributed to by their metadata, with instructions, operations and bytes, "
+           "and the instructions without metadata.")
+      .def(
+          "fingerprint",
+          [](const ModuleState& s, bool layout, bool sharding, bool metadata, bool frontend_attributes, bool schedule) {
+            return ToString(
+                Fingerprint(s.complete(), OptionsOf(layout, sharding, metadata, frontend_attributes, schedule)));
+          },
+          py::kw_only(), py::arg("layout") = false, py::arg("sharding") = false, py::arg("metadata") = false,
+          py::arg("frontend_attributes") = false, py::arg("schedule") = false,
+          "A digest that names, ids, comments and the order of the text have no influence on, as 32 hexadecimal "
+          "digits. "
+          "Layouts, shardings, metadata, frontend attributes and the schedule count where they are asked for.");
+  m.def("fingerprint_diff", &FingerprintDifference, py::arg("a"), py::arg("b"), py::kw_only(),
+        py::arg("layout") = false, py::arg("sharding") = false, py::arg("metadata") = false,
+        py::arg("frontend_attributes") = false, py::arg("schedule") = false,
+        "Why the fingerprints of two modules differ: the first instructions that differ on the way from the root; or, "
+        "where they are equal, which differences they ignore. The options are those of Module.fingerprint.");
   m.def("diff", &Diff, py::arg("a"), py::arg("b"),
         "What differs between two modules: instructions that correspond are matched whatever their names.");
 }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Literals as NumPy arrays and back. Neither direction copies bytes where both sides have the same layout of elements.
+// Literals as arrays of Python and back. Neither direction copies bytes where both sides have the same layout of
+// elements.
+#include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/types/float_types.h"
+#include "python/binding/dlpack.h"
 #include "python/binding/values.h"
 
 namespace hlokit::python {
@@ -67,12 +72,12 @@ py::object MlDtypes() {
   return py::reinterpret_borrow<py::object>(module);
 }
 
-// Returns the elements of raw types, which have no dtype of their own, as unsigned integers.
-py::dtype RawDtype(ElementType type) { return py::dtype(BytesOf(type) == 2 ? "u2" : "u1"); }
+// Returns the dtype of the elements' bits, for types that have no dtype of their own.
+py::dtype RawDtype(ElementType type) { return py::dtype(BytesOf(type) == 2 ? "u2" : IsSigned(type) ? "i1" : "u1"); }
 
 std::vector<py::ssize_t> Sizes(Shape shape) { return {shape.dims().begin(), shape.dims().end()}; }
 
-py::object Array(Shape shape, const std::byte* data, py::handle owner, bool writable) {
+py::array Array(Shape shape, const std::byte* data, py::handle owner, bool writable) {
   py::array result(DtypeOf(shape.element_type()), Sizes(shape), data, owner);
   if (!writable) py::detail::array_proxy(result.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
   return result;
@@ -83,11 +88,39 @@ py::capsule OwnerOf(T value) {
   return py::capsule(new T(std::move(value)), [](void* data) { delete static_cast<T*>(data); });
 }
 
-std::string DimsText(absl::Span<const int64_t> dims) {
+std::string DimsText(absl::Span<const py::ssize_t> dims) {
   std::string text = "(";
-  for (const int64_t d : dims) text += StrCat(text.size() > 1 ? ", " : "", d);
+  for (const py::ssize_t d : dims) text += StrCat(text.size() > 1 ? ", " : "", d);
   return text + (dims.size() == 1 ? ",)" : ")");
 }
+
+std::string DtypeText(const py::array& array) { return py::str(array.dtype()); }
+
+// Returns true if each byte is an element of a type that has fewer values than a byte.
+bool AreElements(ElementType type, const py::array& array) {
+  const int bits = type == ElementType::kPred ? 1 : BitsOf(type);
+  if (bits >= 8) return true;
+  const uint8_t offset = IsSigned(type) ? uint8_t{1} << (bits - 1) : 0, mask = static_cast<uint8_t>(0xff << bits);
+  const auto* const data = static_cast<const uint8_t*>(array.data());
+  uint8_t beyond = 0;
+  for (py::ssize_t i = 0; i < array.size(); ++i) beyond |= static_cast<uint8_t>(data[i] + offset) & mask;
+  return beyond == 0;
+}
+
+// Returns the array, or a copy of it whose elements are dense, aligned and row-major.
+py::array Dense(const py::array& array) {
+  constexpr int kDense = py::detail::npy_api::NPY_ARRAY_C_CONTIGUOUS_ | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
+  if ((array.flags() & kDense) == kDense) return array;
+  return py::module_::import("numpy").attr("require")(array, py::none(), py::make_tuple("C", "A"));
+}
+
+// Returns an array of the same sizes.
+py::array EmptyLike(const py::array& array, const py::dtype& dtype) {
+  return py::array(dtype, std::vector<py::ssize_t>(array.shape(), array.shape() + array.ndim()));
+}
+
+// Returns the name of the Python type, for messages.
+std::string TypeText(py::handle value) { return py::str(py::type::of(value)); }
 
 }  // namespace
 
@@ -121,7 +154,21 @@ py::object LiteralToPython(const std::shared_ptr<Context>& context, LiteralId id
   return LiteralToPython(context, context->literals.ToLiteral(id));
 }
 
-py::object LiteralToPython(std::shared_ptr<Context> context, Literal literal) {
+ArrayValue ArrayOf(std::shared_ptr<Context> context, Literal literal) {
+  ArrayValue value;
+  value.shape = literal.shape();
+  auto owned = std::make_shared<std::pair<std::shared_ptr<Context>, Literal>>(context, std::move(literal));
+  value.context = std::move(context);
+  value.data = owned->second.data();
+  value.owner = std::move(owned);
+  return value;
+}
+
+py::array ToNumpy(const ArrayValue& array) {
+  return Array(array.shape, array.data, OwnerOf(std::make_pair(array.context, array.owner)), array.writable);
+}
+
+py::object LiteralToPython(std::shared_ptr<Context> context, Literal literal, ArrayForm form) {
   // Tuples nest as deep as the input says: a stack instead of recursion.
   struct Frame {
     explicit Frame(Literal value) : literal(std::move(value)) {}
@@ -146,53 +193,117 @@ py::object LiteralToPython(std::shared_ptr<Context> context, Literal literal) {
     } else if (!shape.IsArray() || frame.literal.elided()) {
       result = py::none();
     } else {
-      using Owned = std::pair<std::shared_ptr<Context>, Literal>;
-      auto* owned = new Owned(context, std::move(frame.literal));
-      const py::capsule owner(owned, [](void* data) { delete static_cast<Owned*>(data); });
-      result = Array(shape, owned->second.data(), owner, /*writable=*/true);
+      ArrayValue value = ArrayOf(context, std::move(frame.literal));
+      result = form == ArrayForm::kNumpy ? py::object(ToNumpy(value)) : py::cast(std::move(value));
     }
     stack.pop_back();
   }
   return result;
 }
 
-Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, py::list* keep) {
-  py::array array;
-  if (py::hasattr(value, "__dlpack__") && !py::isinstance<py::array>(value) &&
-      !py::hasattr(value, "__array_interface__") && !py::hasattr(value, "__array__")) {
-    array = py::module_::import("numpy").attr("from_dlpack")(value);
+GivenArray ArrayFromPython(py::handle value, const std::string& what) {
+  if (py::isinstance<ArrayValue>(value)) {
+    const auto& array = value.cast<const ArrayValue&>();
+    return {ToNumpy(array), array.shape.element_type()};
+  }
+  const bool numpy = py::isinstance<py::array>(value);
+  std::string why;
+  if (!numpy && py::hasattr(value, "__dlpack__")) {
+    try {
+      ImportedArray imported = FromDlpack(value, what);
+      return {std::move(imported.array), imported.type};
+    } catch (py::error_already_set& error) {
+      // Types that its DLPack lacks, such as bool in torch 1.13, come as an array.
+      if (!error.matches(PyExc_Exception)) throw;
+      why = StrCat(": ", std::string(py::str(error.value())));
+    }
+  }
+  py::array array = py::array::ensure(value);
+  if (!array) {
+    PyErr_Clear();
+    throw py::type_error(StrCat(what, ": not an array: ", TypeText(value), why));
+  }
+  constexpr std::string_view kNoNumbers = "OUSVMm";  // objects, texts, records, dates
+  if (kNoNumbers.find(array.dtype().kind()) != std::string_view::npos && !ElementTypeOf(array.dtype()))
+    throw py::type_error(StrCat(what, ": not an array: ", TypeText(value)));
+  GivenArray given{array, ElementTypeOf(array.dtype())};
+  given.numbers = py::isinstance<py::float_>(value) || py::isinstance<py::int_>(value) ||
+                  py::isinstance<py::bool_>(value) || py::isinstance<py::list>(value) ||
+                  py::isinstance<py::tuple>(value) || PyComplex_Check(value.ptr());
+  return given;
+}
+
+py::array ConvertNumbers(const py::array& numbers, ElementType type, const std::string& what) {
+  const py::dtype dtype = DtypeOf(type);
+  py::array to;
+  if (ElementTypeOf(dtype) == type) {
+    to = numbers.attr("astype")(dtype);
   } else {
-    array = py::array::ensure(value);
-    if (!array) {
-      PyErr_Clear();
-      throw py::type_error(StrCat(what, ": not an array: ", std::string(py::str(py::type::of(value)))));
+    const py::array from = Dense(numbers.attr("astype")("f8"));
+    to = EmptyLike(from, dtype);
+    const auto* const values = static_cast<const double*>(from.data());
+    VisitType(type, [&]<typename T>(std::type_identity<T>) {
+      auto* const elements = static_cast<T*>(to.mutable_data());
+      for (py::ssize_t i = 0; i < from.size(); ++i) {
+        if constexpr (SoftFloat<T>) {
+          elements[i] = T(values[i]);
+        } else if constexpr (std::numeric_limits<T>::is_integer && sizeof(T) == 1) {
+          // Others differ from the number, which is noticed below.
+          elements[i] = T(values[i] > -256 && values[i] < 256 ? static_cast<int>(values[i]) : 0);
+        }
+      }
+    });
+  }
+  const bool exact = IsInteger(type) || type == ElementType::kPred;
+  if (exact && !py::bool_(py::module_::import("numpy").attr("array_equal")(to, numbers))) {
+    throw py::value_error(StrCat(what, ": a number is no ", ToString(type)));
+  }
+  return to;
+}
+
+bool IsRaw(const py::array& array, ElementType type) {
+  return array.dtype().equal(RawDtype(type)) && DtypeOf(type).equal(RawDtype(type)) &&
+         ElementTypeOf(DtypeOf(type)) != type;
+}
+
+py::array ToFloat32(const py::array& array, ElementType type) {
+  const py::array from = Dense(array);
+  py::array to = EmptyLike(from, py::dtype("f4"));
+  auto* const values = static_cast<float*>(to.mutable_data());
+  VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    if constexpr (!AnyComplex<T>) {
+      const auto* const elements = static_cast<const T*>(from.data());
+      for (py::ssize_t i = 0; i < from.size(); ++i) values[i] = static_cast<float>(elements[i]);
     }
+  });
+  return to;
+}
+
+py::array ElementsOf(const GivenArray& given, ElementType type, absl::Span<const int64_t> dims,
+                     const std::string& what) {
+  py::array array = given.array;
+  const absl::Span<const py::ssize_t> sizes(array.shape(), static_cast<size_t>(array.ndim()));
+  if (!std::equal(sizes.begin(), sizes.end(), dims.begin(), dims.end())) {
+    throw py::value_error(StrCat(what, ": the array has the shape ", DimsText(sizes), ", not ",
+                                 DimsText(std::vector<py::ssize_t>(dims.begin(), dims.end()))));
   }
-  if (array.dtype().kind() == 'O') {
-    throw py::type_error(StrCat(what, ": not an array: ", std::string(py::str(py::type::of(value)))));
+  if (given.numbers && given.type != type) {
+    array = ConvertNumbers(array, type, what);
+  } else if (given.type != type && !IsRaw(array, type)) {
+    throw py::type_error(
+        StrCat(what, ": the array has elements of ",
+               given.type ? StrCat(ToString(*given.type), " (", DtypeText(array), ")") : DtypeText(array), ", not of ",
+               ToString(type), " (", std::string(py::str(DtypeOf(type))), ")"));
   }
-  const ElementType type = shape.element_type();
-  const std::vector<py::ssize_t> sizes = Sizes(shape);
-  if (!std::equal(sizes.begin(), sizes.end(), array.shape(), array.shape() + array.ndim())) {
-    const std::vector<int64_t> given(array.shape(), array.shape() + array.ndim());
-    throw py::value_error(StrCat(what, ": the array has the shape ", DimsText(given), ", the program takes ",
-                                 ToString(shape, /*with_layout=*/false)));
+  array = Dense(array);
+  if (!AreElements(type, array)) {
+    throw py::value_error(StrCat(what, ": an element has bits beyond those of ", ToString(type)));
   }
-  const std::optional<ElementType> given = ElementTypeOf(array.dtype());
-  const bool raw = array.dtype().equal(RawDtype(type)) && DtypeOf(type).equal(RawDtype(type));
-  if (given != type && !raw) {
-    // Python's own numbers have types that their user did not choose.
-    const bool number = py::isinstance<py::float_>(value) || py::isinstance<py::int_>(value) ||
-                        py::isinstance<py::bool_>(value) || py::isinstance<py::list>(value) ||
-                        py::isinstance<py::tuple>(value);
-    if (!number) {
-      throw py::type_error(StrCat(what, ": the array has the type ", std::string(py::str(array.dtype())),
-                                  ", the program takes ", ToString(type),
-                                  " (NumPy: ", std::string(py::str(DtypeOf(type))), ")"));
-    }
-    array = array.attr("astype")(DtypeOf(type));
-  }
-  array = py::module_::import("numpy").attr("ascontiguousarray")(array).attr("reshape")(ToTuple(shape.dims()));
+  return array;
+}
+
+Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, py::list* keep) {
+  const py::array array = ElementsOf(ArrayFromPython(value, what), shape.element_type(), shape.dims(), what);
   keep->append(array);
   return Literal::Borrowed(shape, const_cast<std::byte*>(static_cast<const std::byte*>(array.data())));
 }

@@ -8,6 +8,7 @@
 namespace hlokit::python {
 
 void BindShape(pybind11::module_& m);
+void BindArray(pybind11::module_& m);
 void BindModule(pybind11::module_& m);
 void BindComputation(pybind11::module_& m);
 void BindInstruction(pybind11::module_& m);
@@ -15,6 +16,8 @@ void BindQuery(pybind11::module_& m);
 void BindBuilder(pybind11::module_& m);
 void BindPasses(pybind11::module_& m);
 void BindAnalyses(pybind11::module_& m);
+void BindSimulation(pybind11::module_& m);
+void BindView(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
 
 }  // namespace hlokit::python

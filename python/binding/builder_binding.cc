@@ -75,12 +75,17 @@ InstructionHandle Add(const InsertionPoint& p, const std::string& opcode_name,
   for (const auto& [key, value] : attributes) {
     attrs.push_back(AttributeFromPython(p.state, opcode, py::str(key), py::reinterpret_borrow<py::object>(value)));
   }
-  if (name) builder.WithName(*name);
+  if (name) {
+    CheckName(*name);
+    builder.WithName(*name);
+  }
   return Added(p, builder.Add(opcode, ids, attrs, ShapeOf(builder.module(), shape)));
 }
 
 InstructionHandle Parameter(const InsertionPoint& p, const py::object& shape, const std::optional<std::string>& name) {
   Builder builder = BuilderAt(p);
+  if (name) CheckName(*name);
+  CheckHasNoCallers(builder.module().computation(p.computation), "what is added");
   const int64_t number = builder.module().computation(p.computation).parameter_count();
   InstructionHandle added = Added(p, builder.Parameter(number, ShapeOf(builder.module(), shape), name.value_or("")));
   const Computation computation = builder.module().computation(p.computation);
@@ -88,30 +93,41 @@ InstructionHandle Parameter(const InsertionPoint& p, const py::object& shape, co
   return added;
 }
 
+// Python's numbers are f32, s32 and c64, as in the frameworks.
+ElementType TypeOfNumbers(ElementType type) {
+  if (type == ElementType::kF64) return ElementType::kF32;
+  if (type == ElementType::kS64) return ElementType::kS32;
+  return type == ElementType::kC128 ? ElementType::kC64 : type;
+}
+
 InstructionHandle Constant(const InsertionPoint& p, const py::object& value, const py::object& shape) {
   Builder builder = BuilderAt(p);
-  py::object array = py::module_::import("numpy").attr("asarray")(value);
+  GivenArray given = ArrayFromPython(value, "constant");
+  if (!given.type) {
+    throw py::type_error(StrCat("constant: HLO has no element type for ", std::string(py::str(given.array.dtype()))));
+  }
   Shape type;
   if (shape.is_none()) {
-    const bool plain = py::isinstance<py::float_>(value) || py::isinstance<py::int_>(value);
-    // Python's numbers are f32 and s32, as in the frameworks.
-    if (plain && !py::isinstance<py::bool_>(value)) {
-      array = array.attr("astype")(py::isinstance<py::float_>(value) ? "float32" : "int32");
-    }
-    const std::optional<ElementType> element = ElementTypeOf(array.attr("dtype").cast<py::dtype>());
-    if (!element) throw py::type_error(StrCat("no element type for ", std::string(py::str(array.attr("dtype")))));
-    type = builder.shapes().Array(*element, array.attr("shape").cast<std::vector<int64_t>>());
+    const absl::Span<const py::ssize_t> sizes(given.array.shape(), static_cast<size_t>(given.array.ndim()));
+    const ElementType element = given.numbers ? TypeOfNumbers(*given.type) : *given.type;
+    type = builder.shapes().Array(element, std::vector<int64_t>(sizes.begin(), sizes.end()));
   } else {
     type = ShapeOf(builder.module(), shape);
     if (!type.IsArray()) throw py::type_error("a constant is an array");
-    array = py::module_::import("numpy").attr("broadcast_to")(array.attr("astype")(DtypeOf(type.element_type())),
-                                                              ToTuple(type.dims()));
+    const ElementType element = type.element_type();
+    if (given.type != element && !IsRaw(given.array, element)) {
+      given.array = ConvertNumbers(given.array, element, "constant");
+      given.type = element;
+    }
+    given.array = py::module_::import("numpy").attr("broadcast_to")(given.array, ToTuple(type.dims()));
   }
-  py::list keep;
-  return Added(p, builder.Constant(ArrayToLiteral(array, type, "constant", &keep)));
+  const py::array elements = ElementsOf(given, type.element_type(), type.dims(), "constant");
+  const auto* const data = static_cast<const std::byte*>(elements.data());
+  return Added(p, builder.Constant(Literal::Borrowed(type, const_cast<std::byte*>(data))));
 }
 
 ModulePtr NewModule(const std::string& name) {
+  CheckName(name);
   auto module = std::make_unique<Module>();
   module->header().name = module->context().strings.Intern(name);
   const ComputationId entry = module->AddComputation(module->context().strings.Intern("main"));
@@ -120,6 +136,7 @@ ModulePtr NewModule(const std::string& name) {
 }
 
 ComputationHandle AddComputation(const ModulePtr& state, const std::string& name) {
+  CheckName(name);
   Module& module = state->edit();
   return {state, module.AddComputation(module.UniqueComputationName(std::string_view(name)))};
 }
@@ -141,24 +158,40 @@ and nothing is added.)")
              return InsertionPoint{before.state, before.get().parent().id(), before.id};
            }),
            py::arg("before"))
-      .def("_add", &Add)
+      .def_static(
+          "after",
+          [](const InstructionHandle& at) {
+            const Computation computation = at.get().parent();
+            InsertionPoint point{at.state, computation.id(), std::nullopt};
+            bool passed = false;
+            for (const Instruction i : computation.instructions()) {
+              if (passed && !point.before) point.before = i.id();
+              passed |= i == at.get();
+            }
+            return point;
+          },
+          py::arg("instruction"), "A builder that adds behind an instruction, in the order of the text.")
+      .def("_add", &Add, py::arg("opcode"), py::arg("operands"), py::arg("shape"), py::arg("name"),
+           py::arg("attributes"))
       .def("parameter", &Parameter, py::arg("shape"), py::arg("name") = py::none(),
-           "Adds the next parameter, of a shape or its text: b.parameter(\"f32[2,3]\").")
+           "Adds the next parameter, of a shape or its text: b.parameter(\"f32[2,3]\"). Raises EditError where "
+           "instructions call the computation already.")
       .def("constant", &Constant, py::arg("value"), py::arg("shape") = py::none(),
-           "Adds a constant: an array, or a number, which `shape` may spread.")
+           "Adds a constant: an array, or numbers, which are f32, s32 or c64 unless `shape` says otherwise; it may "
+           "spread "
+           "them to more elements. Raises ValueError for numbers that its type lacks, TypeError.")
       .def(
           "set_root",
           [](const InsertionPoint& p, const InstructionHandle& root) {
-            const InstructionId id = IdIn(p.state, root);
-            if (root.get().parent().id() != p.computation) Throw("EditError", "the root is in another computation");
-            Module& module = p.state->edit();
-            module.SetRoot(p.computation, id);
-            if (module.computation(p.computation).is_entry()) RefreshEntrySignature(module);
+            SetRoot({p.state, p.computation}, root);
           },
-          py::arg("root"))
-      .def_property_readonly("computation", [](const InsertionPoint& p) {
-        return ComputationHandle{p.state, p.computation};
-      });
+          py::arg("root"), "As Computation.set_root of the computation.")
+      .def_property_readonly(
+          "computation",
+          [](const InsertionPoint& p) {
+            return ComputationHandle{p.state, p.computation};
+          },
+          "The computation it adds to.");
   m.def("module", &NewModule, py::arg("name") = "module",
         "A new module whose entry computation is empty: build it with Builder(m.entry) and set its root.");
   auto type = py::reinterpret_borrow<py::class_<ModuleState, ModulePtr>>(m.attr("Module"));

@@ -11,6 +11,7 @@
 #include "ir/core/suggest.h"
 #include "ir/graph/entry_signature.h"
 #include "ir/inference/shape_inference.h"
+#include "parser/core/scan.h"
 #include "parser/hlo/attribute_value.h"
 #include "python/binding/values.h"
 
@@ -140,9 +141,12 @@ AttrValue AttributeFromPython(const ModulePtr& state, Opcode opcode, const std::
   for (size_t k = 0; k < kAttrCount; ++k) {
     const Attr candidate = static_cast<Attr>(k);
     if (!IsCommon(candidate) && FindAttrSpec(opcode, candidate) == nullptr) continue;
+    // Those without a name are not in the text; metadata have a method of their own.
+    if (ToString(candidate).empty() || InfoOf(InfoOf(candidate).type).payload == PayloadKind::kMetadata) continue;
     names.push_back(ToString(candidate));
     if (names.back() == name) attr = candidate;
   }
+  if (!attr && name == "metadata") Throw("EditError", "`metadata`: set_metadata sets its fields");
   if (!attr) {
     Throw("EditError", StrCat(ToString(opcode), " takes no attribute `", name, "`", DidYouMeanSuffix(name, names)));
   }
@@ -209,14 +213,7 @@ void EraseInstruction(const InstructionHandle& handle) {
   if (i.is_root()) ThrowEdit(i, "is the root of its computation");
   if (i.has_users()) ThrowEdit(i, StrCat("has users: ", Quoted(i.users()[0])));
   if (i.opcode() == Opcode::kParameter) {
-    // Callers pass as many arguments as there are parameters; what runs the entry does too.
-    for (const Computation c : module.computations()) {
-      for (const Instruction caller : c.instructions()) {
-        bool calls = false;
-        caller.ForEachCallee([&](Computation callee) { calls |= callee == i.parent(); });
-        if (calls) ThrowEdit(i, StrCat("is a parameter of a computation that ", Quoted(caller), " calls"));
-      }
-    }
+    CheckHasNoCallers(i.parent(), Quoted(i));
     const bool entry = i.parent().is_entry();
     module.RemoveParameter(i.id());
     if (entry) RefreshEntrySignature(module);
@@ -276,6 +273,7 @@ InstructionHandle CloneInstruction(const InstructionHandle& handle,
     const absl::Status status = CheckShape({&module, source.opcode(), shapes, source.attrs(), source.shape()});
     if (!status.ok()) ThrowEdit(source, std::string(status.message()));
   }
+  if (name) CheckName(*name);
   const StringId unique = module.UniqueInstructionName(name ? std::string_view(*name) : source.name());
   const InstructionId id = module.CloneInstruction(source.parent().id(), source.id(), unique, ids);
   return {handle.state, id};
@@ -304,11 +302,46 @@ void SetMetadata(const InstructionHandle& handle, const std::optional<std::strin
   module.SetMetadata(i.id(), context.metadata.Intern(metadata));
 }
 
+void CheckName(const std::string& name) {
+  const bool valid = !name.empty() && char_class::Is(name[0], char_class::kNameStart) &&
+                     std::all_of(name.begin(), name.end(), char_class::IsName);
+  if (!valid) {
+    Throw("EditError", StrCat("`", name,
+                              "` is no name: expected letters, digits, `_`, `.` and `-`, of which a letter or "
+                              "`_` comes first"));
+  }
+}
+
+void CheckHasNoCallers(Computation computation, const std::string& what) {
+  for (const Computation c : computation.module().computations()) {
+    for (const Instruction caller : c.instructions()) {
+      bool calls = false;
+      caller.ForEachCallee([&](Computation callee) { calls |= callee == computation; });
+      if (calls) {
+        Throw("EditError", StrCat(what, " is a parameter of a computation that ", Quoted(caller), " calls"));
+      }
+    }
+  }
+}
+
+void SetRoot(const ComputationHandle& handle, const InstructionHandle& root) {
+  Module& module = handle.state->edit();
+  const InstructionId id = IdIn(handle.state, root);
+  const Computation c = handle.get();
+  if (root.get().parent() != c) Throw("EditError", "the root is an instruction of the computation");
+  const bool callers_use = !c.is_entry() && c.record().root.valid();
+  if (callers_use && !Compatible(root.get().shape(), c.root().shape())) {
+    ThrowEdit(root.get(), "has another shape than the root, which callers use");
+  }
+  module.SetRoot(c.id(), id);
+  if (c.is_entry()) RefreshEntrySignature(module);
+}
+
 void RenameInstruction(const InstructionHandle& handle, const std::string& name) {
   Module& module = handle.state->edit();
   const Instruction i = handle.get();
   if (i.name() == name) return;
-  if (name.empty()) ThrowEdit(i, "a name is not empty");
+  CheckName(name);
   module.SetName(i.id(), module.UniqueInstructionName(std::string_view(name)));
 }
 

@@ -27,6 +27,11 @@ void MoveInstructionBefore(const InstructionHandle& instruction, const Instructi
 void SetMetadata(const InstructionHandle& instruction, const std::optional<std::string>& op_name,
                  const std::optional<std::string>& op_type, const std::optional<std::string>& source_file,
                  std::optional<int64_t> source_line);
+void SetRoot(const ComputationHandle& computation, const InstructionHandle& root);
+// Throws EditError unless HLO text can have this name.
+void CheckName(const std::string& name);
+// Throws EditError if an instruction calls the computation: its parameters are those that callers pass.
+void CheckHasNoCallers(Computation computation, const std::string& what);
 void RenameInstruction(const InstructionHandle& instruction, const std::string& name);
 
 // Returns the attribute `name` of an instruction of this opcode with a value, as `attributes` has it or as HLO text.

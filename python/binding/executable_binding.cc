@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running modules on NumPy arrays.
+// hlokit.Executable.
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "interp/exact/evaluator.h"
-#include "interp/reference/evaluator.h"
-#include "ir/core/str_cat.h"
-#include "ir/verify/verifier.h"
 #include "python/binding/bindings.h"
-#include "python/binding/values.h"
+#include "python/binding/executable.h"
 
 namespace hlokit::python {
 
@@ -22,242 +16,90 @@ namespace py = pybind11;
 
 namespace {
 
-struct Statistics {
-  int64_t steps;
-  int64_t loop_iterations;
-  int64_t peak_bytes;
-  double seconds;
-};
-
-class RunningScope {
- public:
-  explicit RunningScope(bool* running) : running_(running) { *running_ = true; }
-  ~RunningScope() { *running_ = false; }
-  RunningScope(const RunningScope&) = delete;
-  RunningScope& operator=(const RunningScope&) = delete;
-
- private:
-  bool* running_;
-};
-
-// A prepared program: a copy of the module, which later edits do not change.
-class Executable {
- public:
-  Executable(const ModulePtr& state, const std::string& engine, int num_threads, std::optional<int64_t> seed,
-             std::optional<int64_t> max_bytes, std::optional<double> max_seconds, int64_t replicas, int64_t partitions)
-      : module_(state->read().Clone()), source_(state->source()), use_(state->use()) {
-    if (engine != "exact" && engine != "reference") {
-      throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact and reference"));
-    }
-    interp::EvaluatorOptions options;
-    options.num_threads = num_threads;
-    options.seed = static_cast<uint64_t>(seed.value_or(0));
-    if (max_bytes) options.limits.max_bytes = *max_bytes;
-    if (max_seconds) options.limits.max_seconds = *max_seconds;
-    options.limits.max_seconds_flag = "max_seconds";
-    constexpr int64_t kMax = interp::EvaluatorOptions::kMaxDevices;
-    if (replicas < 1 || partitions < 1 || replicas > kMax || partitions > kMax || replicas * partitions > kMax) {
-      throw py::value_error(StrCat("replicas times partitions is from 1 to ", kMax));
-    }
-    options.num_replicas = replicas;
-    options.num_partitions = partitions;
-    options.cancel = &cancel_;
-    options.progress = [this](const interp::RunProgress&) { CheckSignals(); };
-    DiagnosticSink sink;
-    {
-      const WorkScope work(state, "preparing a program");
-      VerifyModule(module_, {}, &sink);
-      if (!sink.has_errors()) {
-        if (engine == "exact") {
-          exact_ = interp::Evaluator::Prepare(module_, options, &sink);
-        } else {
-          reference_ = reference::Evaluator::Prepare(module_, options, &sink);
-        }
-      }
-    }
-    if (exact_ == nullptr && reference_ == nullptr) ThrowErrors(sink);
+std::unique_ptr<Executable> NewExecutable(const ModulePtr& module, const std::string& engine, int num_threads,
+                                          std::optional<int64_t> seed, std::optional<int64_t> max_bytes,
+                                          std::optional<double> max_seconds, std::optional<int64_t> max_steps,
+                                          int64_t replicas, int64_t partitions, std::optional<std::string> fill_elided,
+                                          const std::string& results, bool by_device, bool debug_nans,
+                                          std::optional<std::string> print_values, py::object file, py::object on_value,
+                                          std::optional<std::string> on_value_match, bool profile) {
+  ExecutableOptions options;
+  options.engine = engine;
+  options.num_threads = num_threads;
+  options.seed = seed;
+  options.max_bytes = max_bytes;
+  options.max_seconds = max_seconds;
+  options.max_steps = max_steps;
+  options.replicas = replicas;
+  options.partitions = partitions;
+  options.fill_elided = std::move(fill_elided);
+  options.results = results;
+  options.by_device = by_device;
+  options.debug_nans = debug_nans;
+  options.print_values = std::move(print_values);
+  options.on_value = std::move(on_value);
+  options.on_value_match = std::move(on_value_match);
+  options.profile = profile;
+  if (options.print_values) {
+    if (file.is_none()) file = py::module_::import("sys").attr("stderr");
+    options.write = file.attr("write");
   }
-
-  // Takes the arguments of one device, or of each device a list.
-  py::object Call(const py::args& arguments) {
-    if (running_) Throw("BusyError", "the program is running in another thread");
-    // From here on: converting arguments calls Python, which may switch threads.
-    const RunningScope running(&running_);
-    const size_t devices = static_cast<size_t>(exact_ ? exact_->num_devices() : reference_->num_devices());
-    const std::vector<Shape>& shapes = exact_ ? exact_->argument_shapes() : reference_->argument_shapes();
-    std::vector<Literal> literals;
-    py::list keep;
-    if (devices == 1) {
-      Leaves(arguments, shapes, "", &literals, &keep);
-    } else {
-      if (arguments.size() != devices) {
-        throw py::type_error(StrCat("the program runs on ", devices,
-                                    " devices, and takes a list of arguments for each; ", arguments.size(),
-                                    " are given"));
-      }
-      for (size_t d = 0; d < devices; ++d) {
-        Leaves(py::reinterpret_borrow<py::sequence>(arguments[d]), shapes, StrCat("device ", d, ", "), &literals,
-               &keep);
-      }
-    }
-    DiagnosticSink sink;
-    std::optional<std::vector<Literal>> results;
-    cancel_ = false;
-    interrupted_ = false;
-    if (exact_) {
-      const py::gil_scoped_release release;
-      results = exact_->Run(literals, &sink);
-    } else {
-      // The plain evaluator adds shapes to the context, which the module's shares.
-      const WorkScope work(use_, "the plain evaluator");
-      results = reference_->Run(literals, &sink);
-    }
-    if (interrupted_) {
-      PyErr_SetNone(PyExc_KeyboardInterrupt);
-      throw py::error_already_set();
-    }
-    if (!results) ThrowErrors(sink);
-    const size_t count = results->size() / devices;
-    std::vector<py::object> values;
-    for (size_t d = 0; d < devices; ++d) {
-      size_t next = d * count;
-      values.push_back(Result(module_.entry().root().shape(), &*results, &next));
-    }
-    if (devices == 1) return values[0];
-    py::list all;
-    for (py::object& value : values) all.append(std::move(value));
-    return all;
-  }
-
-  Statistics statistics() const {
-    const interp::RunStatistics& s = exact_ ? exact_->statistics() : reference_->statistics();
-    return {s.steps, s.loop_iterations, s.peak_bytes, s.seconds};
-  }
-  py::tuple argument_shapes() const {
-    const std::vector<Shape>& shapes = exact_ ? exact_->argument_shapes() : reference_->argument_shapes();
-    py::tuple result(shapes.size());
-    for (size_t i = 0; i < shapes.size(); ++i) result[i] = py::cast(ShapeValue{module_.shared_context(), shapes[i]});
-    return result;
-  }
-
- private:
-  [[noreturn]] void ThrowErrors(const DiagnosticSink& sink) const {
-    const SourceBuffer none("<module>", "");
-    Throw("RunError", sink, source_ == nullptr ? none : *source_);
-  }
-
-  void CheckSignals() {
-    const py::gil_scoped_acquire acquire;
-    if (PyErr_CheckSignals() == 0) return;
-    PyErr_Clear();
-    interrupted_ = true;
-    cancel_ = true;
-  }
-
-  // Appends the arrays of the leaves: tuples of arguments are nested sequences, or are given as their leaves.
-  void Leaves(const py::sequence& given, const std::vector<Shape>& shapes, const std::string& what,
-              std::vector<Literal>* literals, py::list* keep) const {
-    std::vector<py::object> flat;
-    // A sequence stands for a tuple parameter; other parameters may be lists of numbers.
-    if (given.size() == static_cast<size_t>(module_.entry().parameter_count())) {
-      for (size_t i = 0; i < given.size(); ++i) {
-        Flatten(given[i], module_.entry().parameter(static_cast<int64_t>(i)).shape(), StrCat(what, "argument ", i),
-                &flat);
-      }
-    } else if (given.size() == shapes.size()) {
-      for (const py::handle value : given) flat.push_back(py::reinterpret_borrow<py::object>(value));
-    } else {
-      throw py::type_error(StrCat(what, "the program takes ", module_.entry().parameter_count(), " arguments, ",
-                                  given.size(), " are given"));
-    }
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      if (!shapes[i].IsArray()) {
-        literals->push_back(Literal::Zeros(shapes[i]));
-        continue;
-      }
-      literals->push_back(ArrayToLiteral(flat[i], shapes[i], StrCat(what, "argument ", i), keep));
-    }
-  }
-
-  void Flatten(const py::object& value, Shape shape, const std::string& what, std::vector<py::object>* flat) const {
-    std::vector<std::pair<py::object, Shape>> stack = {{value, shape}};
-    while (!stack.empty()) {
-      const auto [v, s] = stack.back();
-      stack.pop_back();
-      if (!s.IsTuple()) {
-        flat->push_back(v);
-        continue;
-      }
-      if (!py::isinstance<py::sequence>(v) || py::len(v) != static_cast<size_t>(s.tuple_size())) {
-        throw py::type_error(StrCat(what, ": the program takes a tuple of ", s.tuple_size()));
-      }
-      const auto elements = py::reinterpret_borrow<py::sequence>(v);
-      for (int64_t i = s.tuple_size(); i-- > 0;) stack.push_back({elements[static_cast<size_t>(i)], s.element(i)});
-    }
-  }
-
-  // Returns the value of `shape` from its leaves.
-  py::object Result(Shape shape, std::vector<Literal>* leaves, size_t* next) const {
-    struct Frame {
-      explicit Frame(Shape s) : shape(s) {}
-      Shape shape;
-      int64_t next = 0;
-      py::list values;
-    };
-    std::vector<Frame> stack;
-    stack.emplace_back(shape);
-    py::object result;
-    while (!stack.empty()) {
-      Frame& frame = stack.back();
-      if (!frame.shape.IsTuple()) {
-        result = LiteralToPython(module_.shared_context(), std::move((*leaves)[(*next)++]));
-      } else {
-        if (result) frame.values.append(std::exchange(result, py::object()));
-        if (frame.next < frame.shape.tuple_size()) {
-          const Shape element = frame.shape.element(frame.next++);
-          stack.emplace_back(element);
-          continue;
-        }
-        result = py::tuple(frame.values);
-      }
-      stack.pop_back();
-    }
-    return result;
-  }
-
-  const Module module_;
-  const std::shared_ptr<const SourceBuffer> source_;
-  const std::shared_ptr<ContextUse> use_;
-  std::atomic<bool> cancel_ = false;
-  bool interrupted_ = false;
-  bool running_ = false;
-  std::unique_ptr<interp::Evaluator> exact_;
-  std::unique_ptr<reference::Evaluator> reference_;
-};
+  return std::make_unique<Executable>(module, std::move(options));
+}
 
 }  // namespace
 
 void BindExecutable(py::module_& m) {
-  py::class_<Statistics>(m, "RunStatistics", "What a run took.")
-      .def_readonly("steps", &Statistics::steps, "Instructions run, those of called computations too.")
-      .def_readonly("loop_iterations", &Statistics::loop_iterations)
-      .def_readonly("peak_bytes", &Statistics::peak_bytes, "Most bytes of live values.")
-      .def_readonly("seconds", &Statistics::seconds);
+  using interp::RunStatistics;
+  py::class_<RunStatistics>(m, "RunStatistics", "What a run took.")
+      .def_readonly("steps", &RunStatistics::steps, "Instructions run, those of called computations too.")
+      .def_readonly("loop_iterations", &RunStatistics::loop_iterations, "Iterations of all loops.")
+      .def_readonly("peak_bytes", &RunStatistics::peak_bytes, "Most bytes of live values.")
+      .def_readonly("seconds", &RunStatistics::seconds, "Time of the run.");
 
-  py::class_<Executable>(m, "Executable", R"(A program that is ready to run on arrays.
+  py::class_<Executable>(m, "Executable", R"(A program that is ready to run on arrays, any number of times.
 
 Executable(module)(x, y) takes one array for each parameter, nested tuples for tuples, and returns an array or a tuple.
-With several devices it takes a list of arguments for each, and returns a list of results. Arrays that are contiguous
-are read in place, and results own their memory: nothing is copied. docs/python.md has the types.)")
-      .def(py::init<const ModulePtr&, const std::string&, int, std::optional<int64_t>, std::optional<int64_t>,
-                    std::optional<double>, int64_t, int64_t>(),
-           py::arg("module"), py::arg("engine") = "exact", py::kw_only(), py::arg("num_threads") = 0,
-           py::arg("seed") = py::none(), py::arg("max_bytes") = py::none(), py::arg("max_seconds") = py::none(),
-           py::arg("replicas") = 1, py::arg("partitions") = 1)
-      .def("__call__", &Executable::Call)
+With several devices it takes a list of arguments for each, and returns a list of results; a program with shardings that
+is not partitioned yet is partitioned for `partitions` devices, and takes and returns whole arrays. Dense arrays are
+read in place, and results own their memory: nothing is copied. docs/python.md has the types.)")
+      .def(py::init(&NewExecutable), py::arg("module"), py::arg("engine") = "exact", py::kw_only(),
+           py::arg("num_threads") = 0, py::arg("seed") = py::none(), py::arg("max_bytes") = py::none(),
+           py::arg("max_seconds") = py::none(), py::arg("max_steps") = py::none(), py::arg("replicas") = 1,
+           py::arg("partitions") = 1, py::arg("fill_elided") = py::none(), py::arg("results") = "numpy",
+           py::arg("by_device") = false, py::arg("debug_nans") = false, py::arg("print_values") = py::none(),
+           py::arg("file") = py::none(), py::arg("on_value") = py::none(), py::arg("on_value_match") = py::none(),
+           py::arg("profile") = false,
+           R"(Prepares a copy of a module; later edits do not change it.
+
+engine: "exact", or "reference", the plain evaluator that defines the values, slowly. num_threads: 0 is one for each
+core; results do not depend on it. seed: of rng and of random constants. max_bytes, max_seconds, max_steps: limits on
+the bytes of live values, the time of a run and its instructions. fill_elided: "zeros", "iota" or "random" values for
+constants whose text is elided. results: "numpy", or "array" for hlokit.Array. by_device: of a program that is
+partitioned first, returns the parts of each device.
+
+debug_nans ends a run at the first instruction that produces a NaN or an infinity, a RunError that names it and its
+operands. print_values prints the values of instructions in whose names a regular expression is found, large ones as
+statistics, to `file` (sys.stderr). on_value is called as f(instruction, value) with the value, a copy, of each
+instruction, or those that on_value_match is found in the names of, as it is computed. profile measures the time of each
+instruction.
+
+Raises RunError for programs that cannot be run, and ValueError.)")
+      .def("__call__", &Executable::Call,
+           R"(Runs the program on arrays: of NumPy, with DLPack (torch), hlokit.Array, or numbers.
+
+Raises RunError where the run fails, TypeError and ValueError for arguments that do not fit, BusyError while it runs in
+another thread; Ctrl-C ends the run.)")
       .def_property_readonly("argument_shapes", &Executable::argument_shapes,
                              "Shapes of the arrays it takes, tuples flattened.")
-      .def_property_readonly("statistics", &Executable::statistics, "RunStatistics of the last run.");
+      .def_property_readonly("module", &Executable::program,
+                             "The program of one device: the module as it was, or after partitioning. It cannot be "
+                             "edited.")
+      .def_property_readonly("is_partitioned", &Executable::is_partitioned,
+                             "Whether it was partitioned first, so that it takes whole arrays.")
+      .def("_profile", &Executable::Profile)
+      .def_property_readonly(
+          "statistics", [](const Executable& e) { return e.statistics(); }, "RunStatistics of the last run.");
 }
 
 }  // namespace hlokit::python

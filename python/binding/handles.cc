@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
+#include "python/binding/values.h"
 
 namespace hlokit::python {
 
@@ -11,7 +13,7 @@ namespace py = pybind11;
 
 void Throw(const char* type, const std::string& message) {
   const py::object error = py::module_::import("hlokit._errors").attr(type);
-  PyErr_SetObject(error.ptr(), error(message).ptr());
+  PyErr_SetObject(error.ptr(), error(ToStr(message)).ptr());
   throw py::error_already_set();
 }
 
@@ -19,8 +21,8 @@ void Throw(const char* type, const absl::Status& status) { Throw(type, std::stri
 
 void Throw(const char* type, const DiagnosticSink& sink, const SourceBuffer& source) {
   const py::object errors = py::module_::import("hlokit._errors");
-  const py::object error =
-      errors.attr("with_diagnostics")(errors.attr(type), RenderText(sink, source), RenderJson(sink, source));
+  const py::object error = errors.attr("with_diagnostics")(errors.attr(type), ToStr(RenderText(sink, source)),
+                                                           ToStr(RenderJson(sink, source)));
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
   throw py::error_already_set();
 }
@@ -38,9 +40,35 @@ Instruction RootOf(Computation computation) {
   return computation.root();
 }
 
-void ModuleState::Replace(std::unique_ptr<Module> module) {
-  // Ids of instructions and computations that are erased at once are used up.
-  const size_t instructions = module_->instruction_id_bound(), computations = module_->computation_id_bound();
+const Module& ModuleState::complete() const {
+  const Module& module = read();
+  for (const Computation c : module.computations()) RootOf(c);
+  return module;
+}
+
+const Module& ModuleState::valid() const {
+  complete();
+  if (verified_ != edits_) Verify(*this);
+  return *module_;
+}
+
+void Verify(const ModuleState& state) {
+  const Module& module = state.read();
+  DiagnosticSink sink;
+  VerifyModule(module, {}, &sink);
+  const SourceBuffer none("<module>", "");
+  if (sink.has_errors()) Throw("VerifyError", sink, state.source() == nullptr ? none : *state.source());
+  state.set_verified();
+}
+
+void ModuleState::ThrowFrozen() const {
+  Throw("EditError", "the module of an Executable does not change: clone() gives a copy that can be edited");
+}
+
+namespace {
+
+// Ids of instructions and computations that are erased at once are used up.
+void UseUpIds(size_t instructions, size_t computations, Module* module) {
   while (module->instruction_id_bound() < instructions || module->computation_id_bound() < computations) {
     const ComputationId scratch = module->AddComputation(module->UniqueComputationName("scratch"));
     while (module->instruction_id_bound() < instructions) {
@@ -48,7 +76,18 @@ void ModuleState::Replace(std::unique_ptr<Module> module) {
     }
     module->EraseComputation(scratch);
   }
-  module_ = std::move(module);
+}
+
+}  // namespace
+
+void ModuleState::Replace(std::unique_ptr<Module> module) {
+  UseUpIds(module_->instruction_id_bound(), module_->computation_id_bound(), module.get());
+  *module_ = std::move(*module);
+  ++edits_;
+}
+
+void ModuleState::ReserveIds(const Module& other) {
+  UseUpIds(other.instruction_id_bound(), other.computation_id_bound(), module_.get());
 }
 
 Computation ComputationHandle::get() const {
@@ -60,13 +99,13 @@ Computation ComputationHandle::get() const {
 
 WorkScope::WorkScope(std::shared_ptr<ContextUse> use, std::string work) : use_(std::move(use)) {
   use_->Check();
-  use_->work = std::move(work);
+  outer_ = std::exchange(*use_, {std::move(work), {}});
   thread_ = PyEval_SaveThread();
 }
 
 WorkScope::~WorkScope() {
   PyEval_RestoreThread(thread_);
-  use_->work.clear();
+  *use_ = std::move(outer_);
 }
 
 InstructionId IdIn(const ModulePtr& state, const InstructionHandle& instruction) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -25,11 +26,12 @@ namespace hlokit::python {
 
 // State of a context, which modules with common contents share.
 struct ContextUse {
-  std::string work;  // "a pipeline": what runs without the interpreter's lock; "" for nothing
+  std::string work;        // "a pipeline": what runs without the interpreter's lock; "" for nothing
+  std::thread::id caller;  // the thread of that work, while it calls Python
 
-  // Throws BusyError while work runs.
+  // Throws BusyError while work runs, unless it calls this.
   void Check() const {
-    if (!work.empty()) ThrowBusy();
+    if (!work.empty() && std::this_thread::get_id() != caller) ThrowBusy();
   }
 
  private:
@@ -48,20 +50,43 @@ class ModuleState {
     use_->Check();
     return *module_;
   }
+  // Throws EditError while a computation has no root: what is being built.
+  const Module& complete() const;
+  // Throws VerifyError, or EditError where it is not complete. Verifies where it was edited since the last time.
+  const Module& valid() const;
+  // It was verified as it is.
+  void set_verified() const { verified_ = edits_; }
+  // Also throws EditError for the module of an Executable.
   Module& edit() {
     use_->Check();
+    if (frozen_) ThrowFrozen();
+    ++edits_;
     return *module_;
   }
+  // For the work of a WorkScope.
+  Module* work_module() { return module_.get(); }
+  // Number of calls of edit().
+  int64_t edits() const { return edits_; }
   const std::shared_ptr<const SourceBuffer>& source() const { return source_; }
   const std::shared_ptr<ContextUse>& use() const { return use_; }
-  // Replaces the contents by those after a pass over a clone of this module, or of one before it. Ids that this module
-  // had are not given to others.
+  void Freeze() { frozen_ = true; }
+  // Replaces the contents by those after passes over a clone of this module, in place: references to it stay valid. Ids
+  // that this module had are not given to others.
   void Replace(std::unique_ptr<Module> module);
+  // Uses up the ids that `other`, once a clone of this module, has given to new instructions and computations.
+  void ReserveIds(const Module& other);
+  // For a pass in Python: handles refer to the clone that the pipeline works on, and afterwards to the module again.
+  void Exchange(std::unique_ptr<Module>* module) { module_.swap(*module); }
 
  private:
+  [[noreturn]] void ThrowFrozen() const;
+
   std::unique_ptr<Module> module_;
   std::shared_ptr<const SourceBuffer> source_;
   std::shared_ptr<ContextUse> use_;
+  bool frozen_ = false;
+  int64_t edits_ = 0;
+  mutable int64_t verified_ = -1;  // number of edits when it was valid
 };
 using ModulePtr = std::shared_ptr<ModuleState>;
 
@@ -77,7 +102,24 @@ class WorkScope {
 
  private:
   std::shared_ptr<ContextUse> use_;
+  ContextUse outer_;  // of a caller of this thread: work within a pass in Python
   PyThreadState* thread_;
+};
+
+// Takes the interpreter's lock within a WorkScope, to call Python, which may use the module.
+class CallScope {
+ public:
+  explicit CallScope(std::shared_ptr<ContextUse> use) : use_(std::move(use)), outer_(use_->caller) {
+    use_->caller = std::this_thread::get_id();
+  }
+  ~CallScope() { use_->caller = outer_; }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+ private:
+  const pybind11::gil_scoped_acquire lock_;
+  std::shared_ptr<ContextUse> use_;
+  std::thread::id outer_;
 };
 
 // Returns false for what was erased, and what a module does not have, such as the root of an empty computation.
@@ -116,6 +158,8 @@ struct InstructionHandle {
 };
 
 inline InstructionHandle Handle(const ModulePtr& state, Instruction i) { return {state, i.id()}; }
+// Throws VerifyError with all violations of HLO's rules.
+void Verify(const ModuleState& state);
 // Returns the root. Throws EditError if the computation has none yet.
 Instruction RootOf(Computation computation);
 inline ComputationHandle Handle(const ModulePtr& state, Computation c) { return {state, c.id()}; }

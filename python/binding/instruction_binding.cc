@@ -72,31 +72,38 @@ void BindInstruction(py::module_& m) {
 
 A small handle: two of the same instruction are equal and hash alike. It keeps its module alive. After the instruction
 was erased each use raises DeadHandleError.)");
-  type.def_property_readonly("name", [](const InstructionHandle& h) { return ToStr(h.get().name()); })
+  type.def_property_readonly(
+          "name", [](const InstructionHandle& h) { return ToStr(h.get().name()); }, "Its name, without %.")
       .def_property_readonly(
           "opcode", [](const InstructionHandle& h) { return ToStr(h.get().opcode_text()); },
           "Opcode as in HLO text: \"dot\", \"get-tuple-element\".")
-      .def_property_readonly("shape",
-                             [](const InstructionHandle& h) {
-                               const Instruction i = h.get();
-                               return ShapeValue{i.module().shared_context(), i.shape()};
-                             })
-      .def_property_readonly("operands",
-                             [](const InstructionHandle& h) {
-                               const Instruction i = h.get();
-                               py::tuple result(i.operand_count());
-                               for (int64_t k = 0; k < i.operand_count(); ++k)
-                                 result[k] = py::cast(Handle(h.state, i.operand(k)));
-                               return result;
-                             })
+      .def_property_readonly(
+          "shape",
+          [](const InstructionHandle& h) {
+            const Instruction i = h.get();
+            return ShapeValue{i.module().shared_context(), i.shape()};
+          },
+          "Type of its value.")
+      .def_property_readonly(
+          "operands",
+          [](const InstructionHandle& h) {
+            const Instruction i = h.get();
+            py::tuple result(i.operand_count());
+            for (int64_t k = 0; k < i.operand_count(); ++k) result[k] = py::cast(Handle(h.state, i.operand(k)));
+            return result;
+          },
+          "The instructions whose values it reads, in order.")
       .def_property_readonly(
           "users", [](const InstructionHandle& h) { return Handles(h.state, h.get().users()); },
           "The distinct users, by first use.")
       .def_property_readonly(
           "control_predecessors",
-          [](const InstructionHandle& h) { return Handles(h.state, h.get().control_predecessors()); })
-      .def_property_readonly("control_successors",
-                             [](const InstructionHandle& h) { return Handles(h.state, h.get().control_successors()); })
+          [](const InstructionHandle& h) { return Handles(h.state, h.get().control_predecessors()); },
+          "Instructions that run before it, by control edges.")
+      .def_property_readonly(
+          "control_successors",
+          [](const InstructionHandle& h) { return Handles(h.state, h.get().control_successors()); },
+          "Instructions that run after it, by control edges.")
       .def_property_readonly(
           "attributes",
           [](const InstructionHandle& h) {
@@ -115,11 +122,13 @@ was erased each use raises DeadHandleError.)");
             return absent;
           },
           py::arg("name"), py::arg("default") = py::none(), "One attribute, or `default` where it is absent.")
-      .def_property_readonly("metadata",
-                             [](const InstructionHandle& h) {
-                               const Instruction i = h.get();
-                               return MetadataToPython(i.module(), i.metadata_id());
-                             })
+      .def_property_readonly(
+          "metadata",
+          [](const InstructionHandle& h) {
+            const Instruction i = h.get();
+            return MetadataToPython(i.module(), i.metadata_id());
+          },
+          "Where it comes from: Metadata, with empty fields where it says nothing.")
       .def_property_readonly(
           "parameter_number",
           [](const InstructionHandle& h) -> py::object {
@@ -137,14 +146,21 @@ was erased each use raises DeadHandleError.)");
             py::list result;
             h.get().ForEachCallee([&](Computation c) { result.append(py::cast(Handle(h.state, c))); });
             return result;
-          })
-      .def_property_readonly("parent", [](const InstructionHandle& h) { return Handle(h.state, h.get().parent()); })
-      .def_property_readonly("module",
-                             [](const InstructionHandle& h) {
-                               h.get();
-                               return h.state;
-                             })
-      .def_property_readonly("is_root", [](const InstructionHandle& h) { return h.get().is_root(); })
+          },
+          "Computations it calls: bodies, reducers, fused ones.")
+      .def_property_readonly(
+          "parent", [](const InstructionHandle& h) { return Handle(h.state, h.get().parent()); },
+          "The computation it is in.")
+      .def_property_readonly(
+          "module",
+          [](const InstructionHandle& h) {
+            h.get();
+            return h.state;
+          },
+          "The module it is in.")
+      .def_property_readonly(
+          "is_root", [](const InstructionHandle& h) { return h.get().is_root(); },
+          "Whether its computation returns its value.")
       .def_property_readonly("is_dead", &InstructionHandle::is_dead,
                              "Whether the instruction was erased. Never raises DeadHandleError.")
       .def_property_readonly("location", &LocationOf, "Place in the text the module was read from, or None.")
@@ -184,13 +200,16 @@ was erased each use raises DeadHandleError.)");
            "Sets an attribute to a value as `attributes` has it, or to its HLO text; None removes it. Raises EditError "
            "where the instruction does not take it.")
       .def("clone", &CloneInstruction, py::arg("operands") = py::none(), py::arg("name") = py::none(),
-           "Adds a copy behind this instruction, with other operands if they are given, and returns it.")
+           "Adds a copy behind this instruction, with other operands if they are given, and returns it. Raises "
+           "EditError "
+           "for operands that do not fit.")
       .def("move_before", &MoveInstructionBefore, py::arg("other"),
-           "Moves it before another instruction of its computation.")
+           "Moves it before another instruction of its computation in the order of the text.")
       .def("set_metadata", &SetMetadata, py::arg("op_name") = py::none(), py::arg("op_type") = py::none(),
            py::arg("source_file") = py::none(), py::arg("source_line") = py::none(),
-           "Sets fields of the metadata; None keeps one.")
-      .def("rename", &RenameInstruction, py::arg("name"), "Sets the name; adds a number if another has it.");
+           "Sets fields of the metadata; None keeps one. source_line counts from 1; 0 is unknown.")
+      .def("rename", &RenameInstruction, py::arg("name"),
+           "Sets the name; adds a number if another has it. Raises EditError for what is no name in HLO text.");
 }
 
 }  // namespace hlokit::python

@@ -7,6 +7,7 @@
 PYBIND11_MODULE(_hlokit, m) {
   m.doc() = "HLO modules in Python; hlokit/__init__.py is the public interface.";
   hlokit::python::BindShape(m);
+  hlokit::python::BindArray(m);
   hlokit::python::BindInstruction(m);
   hlokit::python::BindComputation(m);
   hlokit::python::BindModule(m);
@@ -14,5 +15,7 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindBuilder(m);
   hlokit::python::BindPasses(m);
   hlokit::python::BindAnalyses(m);
+  hlokit::python::BindSimulation(m);
+  hlokit::python::BindView(m);
   hlokit::python::BindExecutable(m);
 }

@@ -2,6 +2,7 @@
 // hlokit.Module and hlokit.Computation; parse, load and save.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "ir/digest/fingerprint.h"
 #include "ir/graph/entry_signature.h"
 #include "ir/graph/traversal.h"
 #include "ir/text/printer.h"
@@ -22,6 +22,7 @@
 #include "parser/mlir/printer.h"
 #include "parser/stablehlo/export.h"
 #include "python/binding/bindings.h"
+#include "python/binding/edit.h"
 #include "python/binding/values.h"
 
 namespace hlokit::python {
@@ -31,14 +32,6 @@ namespace py = pybind11;
 namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 32;
-
-void Verify(const Module& module, const SourceBuffer* source) {
-  DiagnosticSink sink;
-  VerifyModule(module, {}, &sink);
-  if (!sink.has_errors()) return;
-  const SourceBuffer none("<module>", "");
-  Throw("VerifyError", sink, source == nullptr ? none : *source);
-}
 
 ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool allow_unknown, const std::string& entry) {
   DiagnosticSink sink;
@@ -58,7 +51,9 @@ ModulePtr Parse(std::shared_ptr<const SourceBuffer> source, bool verify, bool al
   }
   if (module == nullptr) Throw("ParseError", sink, *source);
   if (!valid) Throw("VerifyError", sink, *source);
-  return std::make_shared<ModuleState>(std::move(module), std::move(source));
+  auto state = std::make_shared<ModuleState>(std::move(module), std::move(source));
+  if (verify) state->set_verified();
+  return state;
 }
 
 ModulePtr ParseText(const py::object& text, const std::string& name, bool verify, bool allow_unknown,
@@ -70,6 +65,10 @@ ModulePtr ParseText(const py::object& text, const std::string& name, bool verify
     bytes = text.attr("encode")("utf-8", "surrogateescape").cast<std::string>();
   } else {
     throw py::type_error("expected str or bytes");
+  }
+  if (bytes.find('\n') == std::string::npos && bytes.find(' ') == std::string::npos &&
+      (bytes.ends_with(".mlir") || ModuleFormatOfPath(bytes) != nullptr)) {
+    Throw("ParseError", StrCat("`", bytes, "` is the name of a file: load reads it, parse takes its text"));
   }
   return Parse(std::make_shared<const SourceBuffer>(name, std::move(bytes)), verify, allow_unknown, entry);
 }
@@ -98,29 +97,50 @@ PrintOptions FormOf(const std::string& form) {
   throw py::value_error(StrCat("form: \"", form, "\" is none of default, short, canonical and lossless"));
 }
 
-std::string TextOf(const ModulePtr& state, const std::string& form, std::optional<bool> metadata,
-                   std::optional<bool> large_constants, std::optional<bool> layouts) {
+std::string FormattedText(const ModulePtr& state, const std::string& form, std::optional<bool> metadata,
+                          std::optional<bool> large_constants, std::optional<bool> layouts) {
   PrintOptions options = FormOf(form);
   if (metadata) options.print_metadata = *metadata;
   if (large_constants) options.print_large_constants = *large_constants;
   if (layouts) options.include_layout_in_shapes = *layouts;
-  return ToString(state->read(), options);
+  return ToString(state->complete(), options);
+}
+
+// Returns the text of a computation, and says if it has no root yet.
+std::string TextOf(Computation computation) {
+  if (computation.record().root.valid()) return ToString(computation);
+  std::string text = StrCat("%", computation.name(), " {  // has no root yet\n");
+  for (const Instruction i : computation.instructions()) StrAppend(&text, "  ", ToString(i), "\n");
+  return text + "}\n";
+}
+
+std::string TextOf(const Module& module) {
+  const std::vector<Computation> computations = module.computations();
+  const auto complete = [](Computation c) { return c.record().root.valid(); };
+  if (std::all_of(computations.begin(), computations.end(), complete)) return ToString(module);
+  std::string text = StrCat("HloModule ", module.name(), "\n");
+  for (const Computation c : computations) StrAppend(&text, "\n", TextOf(c));
+  return text;
 }
 
 constexpr std::string_view kStablehlo = "stablehlo", kArtifact = "artifact";
 
-// Returns the name of the format that the suffix says, "hlo" for others.
+// Returns the name of the format that the suffix says. Throws ValueError for others.
 std::string FormatOf(std::string_view path) {
   if (path.ends_with(".mlir")) return std::string(kStablehlo);
   if (path.ends_with(".mlir.bc")) return std::string(kArtifact);
-  const ModuleFormat* format = ModuleFormatOfPath(path);
-  return format == nullptr ? "hlo" : std::string(format->name);
+  if (const ModuleFormat* format = ModuleFormatOfPath(path)) return std::string(format->name);
+  std::string suffixes;
+  for (const ModuleFormat& format : ModuleFormats()) {
+    for (const std::string_view suffix : format.suffixes) StrAppend(&suffixes, suffix, ", ");
+  }
+  throw py::value_error(StrCat("path: \"", path, "\" ends in none of ", suffixes,
+                               ".mlir and .mlir.bc; format= chooses a format whatever the name is"));
 }
 
 std::string Written(const ModulePtr& state, const std::string& format) {
-  const Module& module = state->read();
   if (const ModuleFormat* known = FindModuleFormat(format)) {
-    return ValueOrThrow(known->write(module, nullptr), "HloError");
+    return ValueOrThrow(known->write(state->complete(), nullptr), "HloError");
   }
   if (format != kStablehlo && format != kArtifact) {
     std::string names;
@@ -128,7 +148,7 @@ std::string Written(const ModulePtr& state, const std::string& format) {
     throw py::value_error(StrCat("format: \"", format, "\" is none of ", names, kStablehlo, " and ", kArtifact));
   }
   DiagnosticSink sink;
-  const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(module, &sink);
+  const std::unique_ptr<mlir::Module> program = stablehlo::ExportToStablehlo(state->valid(), &sink);
   std::optional<std::string> written;
   if (program != nullptr) {
     written = format == kArtifact ? bytecode::WriteArtifact(program.get(), &sink) : mlir::PrintMlir(*program, {});
@@ -140,7 +160,7 @@ std::string Written(const ModulePtr& state, const std::string& format) {
 
 void Save(const ModulePtr& state, const py::object& path, const std::optional<std::string>& format) {
   const std::string name = py::module_::import("os").attr("fspath")(path).cast<std::string>();
-  const std::string bytes = Written(state, format.value_or(FormatOf(name)));
+  const std::string bytes = Written(state, format ? *format : FormatOf(name));
   absl::StatusOr<std::unique_ptr<AtomicFileWriter>> file = AtomicFileWriter::Open(name);
   absl::Status status = file.status();
   if (file.ok()) {
@@ -261,8 +281,11 @@ void BindComputation(py::module_& m) {
 
 Iterating gives its instructions in the order of the text as it is when the iteration begins; instructions that are
 erased meanwhile are left out, and those that are added do not come.)")
-      .def_property_readonly("name", [](const ComputationHandle& h) { return ToStr(h.get().name()); })
-      .def_property_readonly("root", [](const ComputationHandle& h) { return Handle(h.state, RootOf(h.get())); })
+      .def_property_readonly(
+          "name", [](const ComputationHandle& h) { return ToStr(h.get().name()); }, "Its name, without %.")
+      .def_property_readonly(
+          "root", [](const ComputationHandle& h) { return Handle(h.state, RootOf(h.get())); },
+          "The instruction whose value it returns. Raises EditError while it has none: what is being built.")
       .def_property_readonly(
           "instructions",
           [](const ComputationHandle& h) {
@@ -272,51 +295,45 @@ erased meanwhile are left out, and those that are added do not come.)")
             return result;
           },
           "Its instructions, in the order of the text.")
-      .def_property_readonly("parameters",
-                             [](const ComputationHandle& h) {
-                               const Computation c = h.get();
-                               py::list result;
-                               for (int64_t i = 0; i < c.parameter_count(); ++i) {
-                                 result.append(py::cast(Handle(h.state, c.parameter(i))));
-                               }
-                               return result;
-                             })
-      .def_property_readonly("is_entry", [](const ComputationHandle& h) { return h.get().is_entry(); })
-      .def_property_readonly("execution_thread",
-                             [](const ComputationHandle& h) { return ToStr(h.get().execution_thread()); })
-      .def_property_readonly("module",
-                             [](const ComputationHandle& h) {
-                               h.get();
-                               return h.state;
-                             })
+      .def_property_readonly(
+          "parameters",
+          [](const ComputationHandle& h) {
+            const Computation c = h.get();
+            py::list result;
+            for (int64_t i = 0; i < c.parameter_count(); ++i) {
+              result.append(py::cast(Handle(h.state, c.parameter(i))));
+            }
+            return result;
+          },
+          "Its parameters, by number.")
+      .def_property_readonly(
+          "is_entry", [](const ComputationHandle& h) { return h.get().is_entry(); },
+          "Whether the module's run begins here.")
+      .def_property_readonly(
+          "execution_thread", [](const ComputationHandle& h) { return ToStr(h.get().execution_thread()); },
+          "The thread it runs on, such as \"host\"; \"\" for the main one.")
+      .def_property_readonly(
+          "module",
+          [](const ComputationHandle& h) {
+            h.get();
+            return h.state;
+          },
+          "The module it is in.")
       .def(
           "post_order", [](const ComputationHandle& h) { return Ordered(h, false); },
           "Its instructions, operands before users.")
       .def(
           "pre_order", [](const ComputationHandle& h) { return Ordered(h, true); },
           "Its instructions, users before operands.")
-      .def(
-          "set_root",
-          [](const ComputationHandle& h, const InstructionHandle& root) {
-            Module& module = h.state->edit();
-            const InstructionId id = IdIn(h.state, root);
-            const Computation c = h.get();
-            if (root.get().parent() != c) Throw("EditError", "the root is an instruction of the computation");
-            const bool callers_use = !c.is_entry() && c.record().root.valid();
-            if (callers_use && !Compatible(root.get().shape(), c.root().shape())) {
-              Throw("EditError",
-                    StrCat("`", root.get().name(), "` has another shape than the root, which callers use"));
-            }
-            module.SetRoot(c.id(), id);
-            if (c.is_entry()) RefreshEntrySignature(module);
-          },
-          py::arg("root"))
+      .def("set_root", &SetRoot, py::arg("root"),
+           "Makes an instruction of it the root. Raises EditError for those of others, and for another shape than "
+           "callers use.")
       .def(
           "__getitem__", [](const ComputationHandle& h, const std::string& name) { return Named(h, name); },
-          py::arg("name"))
+          py::arg("name"), "The instruction with this name. Raises KeyError.")
       .def("__len__", [](const ComputationHandle& h) { return h.get().instruction_count(); })
       .def("__iter__", [](const ComputationHandle& h) { return InstructionIterator(h.state, IdsOf(h.get())); })
-      .def("__str__", [](const ComputationHandle& h) { return ToStr(ToString(h.get())); })
+      .def("__str__", [](const ComputationHandle& h) { return ToStr(TextOf(h.get())); })
       .def("__repr__",
            [](const ComputationHandle& h) {
              const Computation c = h.get();
@@ -334,8 +351,11 @@ void BindModule(py::module_& m) {
   py::class_<ModuleState, ModulePtr>(m, "Module", R"(An HLO module.
 
 m.entry, m.computations and m["name"] give computations and instructions; str(m) is its HLO text.)")
-      .def_property_readonly("name", [](const ModuleState& s) { return ToStr(s.read().name()); })
-      .def_property_readonly("entry", [](const ModulePtr& s) { return Handle(s, s->read().entry()); })
+      .def_property_readonly(
+          "name", [](const ModuleState& s) { return ToStr(s.read().name()); }, "Its name.")
+      .def_property_readonly(
+          "entry", [](const ModulePtr& s) { return Handle(s, s->read().entry()); },
+          "The computation that a run begins with.")
       .def_property_readonly(
           "computations",
           [](const ModulePtr& s) {
@@ -346,32 +366,42 @@ m.entry, m.computations and m["name"] give computations and instructions; str(m)
           "The computations, in the order of the text.")
       .def("instructions", &AllInstructions,
            "An iterator over the instructions of all computations, in the order of the text.")
-      .def_property_readonly("instruction_count", [](const ModuleState& s) { return s.read().instruction_count(); })
-      .def_property_readonly("num_partitions", [](const ModuleState& s) { return s.read().header().num_partitions; })
-      .def_property_readonly("num_replicas", [](const ModuleState& s) { return s.read().header().replica_count; })
-      .def("text", &TextOf, py::arg("form") = "default", py::kw_only(), py::arg("metadata") = py::none(),
+      .def_property_readonly(
+          "instruction_count", [](const ModuleState& s) { return s.read().instruction_count(); },
+          "Number of instructions of all computations.")
+      .def_property_readonly(
+          "num_partitions", [](const ModuleState& s) { return s.read().header().num_partitions; },
+          "Partitions of each replica that the header asks for.")
+      .def_property_readonly(
+          "num_replicas", [](const ModuleState& s) { return s.read().header().replica_count; },
+          "Replicas that the header asks for.")
+      .def("text", &FormattedText, py::arg("form") = "default", py::kw_only(), py::arg("metadata") = py::none(),
            py::arg("large_constants") = py::none(), py::arg("layouts") = py::none(),
            "HLO text: form \"default\" as XLA prints, \"short\", \"canonical\", or \"lossless\", which parses to the "
            "same "
-           "module.")
+           "module; metadata, large_constants and layouts override whether it has these. Raises EditError for "
+           "modules that are not complete, ValueError.")
       .def(
           "to_format", [](const ModulePtr& s, const std::string& format) { return py::bytes(Written(s, format)); },
           py::arg("format"),
-          "The module in a format that tools write: \"hlo\", \"stablehlo\", \"proto\", \"json\", ...")
-      .def("save", &Save, py::arg("path"), py::arg("format") = py::none(),
-           "Writes a file, whole or not at all, in the format of its suffix.")
+          "The bytes of the module in a format: \"hlo\", \"stablehlo\", \"artifact\", \"proto\", \"textproto\", "
+          "\"json\", "
+          "\"proto-json\", \"snapshot\". Raises ValueError for others, HloError where the format cannot express the "
+          "module.")
       .def(
-          "verify", [](const ModuleState& s) { Verify(s.read(), s.source().get()); },
-          "Raises VerifyError with all violations of HLO's rules.")
+          "save", &Save, py::arg("path"), py::arg("format") = py::none(),
+          "Writes a file, whole or not at all, in the format of its suffix (.hlo, .mlir, .mlir.bc, .pb, .pbtxt, .json, "
+          "...), or another format of to_format. Raises ValueError for unknown suffixes and formats, OSError, "
+          "HloError.")
+      .def("verify", &Verify, "Raises VerifyError with all violations of HLO's rules.")
+      .def("clone", &Clone, "A copy, whose instructions have the same names; handles stay those of this module.")
       .def(
-          "fingerprint", [](const ModuleState& s) { return ToString(Fingerprint(s.read())); },
-          "A digest that names, metadata and the order of the text have no influence on, as hexadecimal digits.")
-      .def("clone", &Clone, "A copy.")
-      .def(
-          "__getitem__", [](const ModulePtr& s, const std::string& name) { return Named(s, name); }, py::arg("name"))
+          "__getitem__", [](const ModulePtr& s, const std::string& name) { return Named(s, name); }, py::arg("name"),
+          "The instruction of this name, or else the computation; % before it may be there. Takes time in proportion "
+          "to the module. Raises KeyError.")
       .def("__copy__", &Clone)
       .def("__deepcopy__", [](const ModulePtr& s, const py::dict&) { return Clone(s); })
-      .def("__str__", [](const ModuleState& s) { return ToStr(ToString(s.read())); })
+      .def("__str__", [](const ModuleState& s) { return ToStr(TextOf(s.read())); })
       .def("__repr__", [](const ModuleState& s) {
         const Module& module = s.read();
         return ToStr(StrCat("<Module ", module.name(), ": ", module.computation_count(), " computations, ",

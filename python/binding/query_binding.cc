@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "ir/verify/verifier.h"
 #include "passes/query/extract.h"
 #include "passes/query/query.h"
@@ -36,7 +37,7 @@ query::Query ParseQuery(const std::string& pattern, const std::string& where) {
 py::list Match(const ModulePtr& state, const std::string& pattern, const std::string& where) {
   const query::Query query = ParseQuery(pattern, where);
   py::list result;
-  for (const query::Match& match : query.Find(state->read())) {
+  for (const query::Match& match : query.Find(state->complete())) {
     py::dict variables;
     for (size_t k = 0; k < match.variables.size(); ++k) {
       if (match.variables[k].valid()) {
@@ -58,13 +59,23 @@ py::list Find(const ModulePtr& state, const std::optional<std::string>& opcode, 
   std::vector<Instruction> found;
   if (!where.is_none() && !callable) {
     const query::Query query = ParseQuery(opcode.value_or("_"), where.cast<std::string>());
-    for (const query::Match& match : query.Find(module)) found.push_back(match.root);
+    for (const query::Match& match : query.Find(state->complete())) found.push_back(match.root);
   } else {
     for (const Computation c : module.computations()) {
       for (const Instruction i : c.instructions()) {
         if (!opcode || i.opcode_text() == *opcode) found.push_back(i);
       }
     }
+  }
+  if (found.empty() && opcode && !OpcodeFromText(*opcode)) {
+    // Not one that a module could have, unless it was read with allow_unknown.
+    bool exists = false;
+    for (const Computation c : module.computations()) {
+      for (const Instruction i : c.instructions()) exists |= i.opcode_text() == *opcode;
+    }
+    std::vector<std::string_view> names;
+    for (size_t k = 0; k < kOpcodeCount; ++k) names.push_back(ToString(static_cast<Opcode>(k)));
+    if (!exists) Throw("QueryError", StrCat("unknown opcode `", *opcode, "`", DidYouMeanSuffix(*opcode, names)));
   }
   py::list result;
   for (const Instruction i : found) {
@@ -80,9 +91,21 @@ py::list Find(const ModulePtr& state, const std::optional<std::string>& opcode, 
   return result;
 }
 
-ModulePtr Extract(const ModulePtr& state, const std::vector<InstructionHandle>& results, std::optional<int64_t> depth,
+ModulePtr Extract(const ModulePtr& state, const py::object& instructions, std::optional<int64_t> depth,
                   const std::vector<InstructionHandle>& inputs) {
-  const Module& module = state->read();
+  std::vector<InstructionHandle> results;
+  if (py::isinstance<InstructionHandle>(instructions)) {
+    results.push_back(instructions.cast<InstructionHandle>());
+  } else {
+    for (const py::handle i : py::iter(instructions)) {
+      if (!py::isinstance<InstructionHandle>(i)) {
+        throw py::type_error("extract: expected an Instruction or a list of them, not " +
+                             std::string(py::str(py::type::of(i))));
+      }
+      results.push_back(i.cast<InstructionHandle>());
+    }
+  }
+  const Module& module = state->valid();
   std::vector<Instruction> taken;
   for (const InstructionHandle& h : results) taken.emplace_back(&module, IdIn(state, h));
   if (taken.empty()) throw py::value_error("extract: no instructions are given");
@@ -109,6 +132,9 @@ absl::StatusOr<TextPredicate> CompileRegex(std::string_view expression) {
 }
 
 void BindQuery(py::module_& m) {
+  m.def(
+      "_check_query", [](const std::string& pattern, const std::string& where) { ParseQuery(pattern, where); },
+      py::arg("pattern"), py::arg("where"));
   auto type = py::reinterpret_borrow<py::class_<ModuleState, ModulePtr>>(m.attr("Module"));
   type.def("match", &Match, py::arg("pattern"), py::arg("where") = "",
            R"doc(The places where a pattern in HLO's words matches, as a list of Match.
@@ -121,9 +147,10 @@ m.match("dot(transpose(%x), convert(%y))", where='bytes>1e6 && scope~"attention"
 holds for: a text such as "bytes>1e6", or a function of the instruction.)")
       .def("extract", &Extract, py::arg("instructions"), py::arg("depth") = py::none(),
            py::arg("inputs") = std::vector<InstructionHandle>(),
-           R"(A module of its own that computes these instructions of one computation, and can be run.
+           R"(A module of its own that computes an instruction, or several of one computation, and can be run.
 
-What is more than `depth` operands away, and `inputs`, become parameters.)");
+What is more than `depth` operands away, and `inputs`, become parameters. Raises EditError where the part cannot stand
+alone, and VerifyError where the module is not valid.)");
 }
 
 }  // namespace hlokit::python

@@ -62,9 +62,12 @@ Shapes are values: they compare and hash by their contents, layouts included.)")
       .def_property_readonly("layout", &LayoutOf, "Layout, or None for a shape without one.")
       .def_property_readonly(
           "rank", [](const ShapeValue& v) { return v.shape.rank(); }, "Number of dimensions.")
-      .def_property_readonly("is_tuple", [](const ShapeValue& v) { return v.shape.IsTuple(); })
-      .def_property_readonly("is_array", [](const ShapeValue& v) { return v.shape.IsArray(); })
-      .def_property_readonly("is_token", [](const ShapeValue& v) { return v.shape.IsToken(); })
+      .def_property_readonly(
+          "is_tuple", [](const ShapeValue& v) { return v.shape.IsTuple(); }, "Whether it is a tuple.")
+      .def_property_readonly(
+          "is_array", [](const ShapeValue& v) { return v.shape.IsArray(); }, "Whether it is an array, which has dims.")
+      .def_property_readonly(
+          "is_token", [](const ShapeValue& v) { return v.shape.IsToken(); }, "Whether it is a token.")
       .def_property_readonly(
           "elements",
           [](const ShapeValue& v) {

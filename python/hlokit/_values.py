@@ -149,6 +149,52 @@ class MemoryUse(NamedTuple):
     live_at_peak: List[LiveBuffer]
 
 
+class Scope(NamedTuple):
+    """A scope of the metadata, such as "net/dense", with what is in it and below; "" is the whole module, of depth 0."""
+
+    name: str
+    depth: int
+    instructions: int
+    flops: int
+    bytes: int
+
+
+class Annotations(NamedTuple):
+    """How far the metadata of a module goes.
+
+    annotations counts distinct ones; instructions those of computations that run, without_metadata those of them without
+    any, which `missing` has with the reasons; scopes are a tree, parents first.
+    """
+
+    annotations: int
+    instructions: int
+    without_metadata: int
+    scopes: List[Scope]
+    missing: List[Tuple["Instruction", str]]
+
+
+class FingerprintDiff(NamedTuple):
+    """Why two fingerprints differ, or what they ignore.
+
+    path has (instruction of the first, of the second, text) from the root to the first pair that differs while its
+    operands are equal; differences are those of the last pair, header those of the header. str() is a text.
+    """
+
+    same: bool
+    ignored: List[str]
+    header: List[str]
+    path: List[Tuple[Optional["Instruction"], Optional["Instruction"], str]]
+    differences: List[str]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        """Whether the fingerprints differ."""
+        return not self.same
+
+
 class Diff(NamedTuple):
     """What differs between two modules.
 

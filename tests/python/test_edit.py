@@ -117,42 +117,22 @@ def test_passes(module):
     assert "simplify" in hlokit.passes()
 
 
-def test_python_passes(module):
-    @hlokit.rewrite("multiply(%a, broadcast(%c))")
-    def double_is_a_sum(match):
-        b = hlokit.Builder(match.root)
-        return b.add("add", match["a"], match["a"])
-
-    @hlokit.module_pass(name="test-erase-dead")
-    def erase_dead(m):
-        dead = [i for i in m.entry.pre_order() if not i.users and not i.is_root and i.opcode != "parameter"]
-        for i in dead:
-            i.erase()
-        return bool(dead)
-
-    stats = module.run("dce,double-is-a-sum,test-erase-dead,simplify", stats=True, verify_each=True)
-    names = [s.name for s in stats]
-    assert names.index("double-is-a-sum") < names.index("test-erase-dead")
-    assert module.find(opcode="multiply") == [] and module.find(opcode="broadcast") == []
-    assert module.run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [24, 24]
-
+def test_failing_passes_change_nothing(module):
     added = []
 
-    @hlokit.module_pass
-    def fails_on_purpose(m):
+    @hlokit.module_pass(name="test-fails-on-purpose")
+    def fails(m):
         m["r"].rename("changed")
         added.append(hlokit.Builder(m["changed"]).constant(1.0))
         raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError):
-        module.run("fails-on-purpose")
+        module.run("test-fails-on-purpose")
     assert module["r"].name == "r"
     assert added[0].is_dead and repr(added[0]) == "<erased Instruction>"
     assert hlokit.Builder(module["r"]).constant(2.0) != added[0]
     with pytest.raises(hlokit.DeadHandleError):
         added[0].name
-    with pytest.raises(ValueError):
-        hlokit.module_pass(lambda m: False, name="dce")
 
 
 def test_computations_without_a_root():
@@ -170,3 +150,79 @@ def test_values_that_contain_themselves(module):
     endless.append(endless)
     with pytest.raises(ValueError, match="nested"):
         module["d"].set_attribute("lhs_contracting_dims", endless)
+
+
+def test_insertion_points(module):
+    before, behind = hlokit.Builder(module["d"]), hlokit.Builder.after(module["d"])
+    before.negate(module["x"], name="first"), behind.negate(module["d"], name="second")
+    names = [i.name for i in module.entry]
+    assert names.index("first") + 1 == names.index("d") == names.index("second") - 1
+    last = hlokit.Builder.after(module["r"]).negate(module["r"])
+    assert list(module.entry)[-1] == last
+    with pytest.raises(TypeError, match="operand 1 is no Instruction but float; constant"):
+        before.add("add", module["x"], 2.0)
+
+
+def test_names(module):
+    for name in ("", "a b", "1x", "é", "x,y", "%q", "a\nb", "f32[2]"):
+        for edit in (
+            lambda: module["d"].rename(name),
+            lambda: module["d"].clone(name=name),
+            lambda: hlokit.Builder(module["d"]).negate(module["x"], name=name),
+            lambda: module.add_computation(name),
+            lambda: hlokit.module(name),
+        ):
+            with pytest.raises(hlokit.EditError, match="is no name"):
+                edit()
+    assert hlokit.parse(str(module)).fingerprint() == module.fingerprint()
+
+
+def test_parameters_of_computations_that_are_called(module):
+    with pytest.raises(hlokit.EditError, match="`r` calls"):
+        hlokit.Builder(module["add"]).parameter("f32[]")
+    with pytest.raises(hlokit.EditError, match="callers use"):
+        hlokit.Builder(module["add"]).set_root(hlokit.Builder(module["add"]).constant(1))
+    module.verify()
+
+
+def test_errors_name_what_can_be_set(module):
+    with pytest.raises(hlokit.EditError) as error:
+        module["d"].set_attribute("dimensions", (1,))
+    assert "``" not in str(error.value) and "`lhs_contracting_dims`" in str(error.value)
+    with pytest.raises(hlokit.EditError, match="set_metadata"):
+        module["d"].set_attribute("metadata", {"op_name": "x"})
+
+
+def test_what_is_being_built():
+    m = hlokit.module("built")
+    b = hlokit.Builder(m.entry)
+    assert "no root yet" in str(m) and "no root yet" in str(m.entry)
+    x = b.parameter("f32[2]", "x")
+    assert "%x = f32[2]{0} parameter(0)" in str(m)
+    for use in (
+        lambda: m.text("lossless"),
+        lambda: m.to_format("json"),
+        lambda: m.run("dce"),
+        lambda: m.run_on([1, 2]),
+        lambda: m.fingerprint(),
+        lambda: m.memory(),
+        lambda: m.extract(x),
+        lambda: hlokit.simulate(m, "v5e"),
+        lambda: hlokit.diff(m, m),
+    ):
+        with pytest.raises(hlokit.EditError, match="`main` has no root"):
+            use()
+    with pytest.raises(hlokit.VerifyError, match="root"):
+        m.verify()
+    b.set_root(x)
+    assert m.run_on([1, 2]).tolist() == [1, 2]
+
+
+def test_modules_that_are_not_valid():
+    m = hlokit.parse("HloModule x\nENTRY e { p = f32[2] parameter(0) ROOT a = f32[3] negate(p) }", verify=False)
+    assert m["a"].shape.dims == (3,) and "negate" in str(m)
+    for use in (lambda: m.run("dce"), lambda: m.memory(), lambda: hlokit.simulate(m, "v5e"), lambda: m.verify()):
+        with pytest.raises(hlokit.VerifyError, match=r"f32\[3\]"):
+            use()
+    with pytest.raises(hlokit.RunError):
+        m.run_on([1, 2])

@@ -2,6 +2,7 @@
 """Reading modules: text, handles, attributes, queries."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -113,9 +114,33 @@ def test_match(module):
     assert module.match("dot(%a, %a)") == []
     with pytest.raises(hlokit.QueryError):
         module.match("dot(")
+    with pytest.raises(hlokit.QueryError, match="a variable is written %x"):
+        module.match("dot(transpose(x), convert(y))")
+
+
+def test_unknown_opcodes(module):
+    with pytest.raises(hlokit.QueryError, match="did you mean `dot`"):
+        module.find(opcode="dott")
+    assert module.find(opcode="tanh") == []
+
+
+def test_pickle(module):
+    other = pickle.loads(pickle.dumps(module))
+    assert other.fingerprint() == module.fingerprint() and other["d"].metadata == module["d"].metadata
+
+
+def test_names_of_files_are_no_modules():
+    with pytest.raises(hlokit.ParseError, match="load reads it"):
+        hlokit.parse("model.hlo")
+    with pytest.raises(hlokit.ParseError):
+        hlokit.parse(b"HloModule a\n\xff\xfe \xc3 {")
 
 
 def test_extract(module):
+    assert module.extract(module["d"]).fingerprint() == module.extract([module["d"]]).fingerprint()
+    for wrong in (None, 5, [5], ["d"]):
+        with pytest.raises(TypeError):
+            module.extract(wrong)
     part = module.extract([module["d"]], inputs=[module["z"]])
     assert part.entry.root.opcode == "dot" and [p.name for p in part.entry.parameters] == ["y", "z"]
     assert part.run_on(np.ones((3, 4), np.float32), np.ones((2, 3), np.float32)).tolist() == [[3] * 4] * 2
@@ -146,6 +171,11 @@ def test_formats(module, tmp_path):
         module.to_format("nothing")
     with pytest.raises(OSError):
         module.save(tmp_path / "absent" / "m.hlo")
+    with pytest.raises(ValueError, match=r"\.mlir\.bc"):
+        module.save(tmp_path / "m.hlp")
+    assert not (tmp_path / "m.hlp").exists()
+    module.save(tmp_path / "m.hlp", format="json")
+    assert hlokit.load(tmp_path / "m.hlp").fingerprint() == module.fingerprint()
 
 
 def test_copies(module):
@@ -168,8 +198,3 @@ def test_entry():
     with pytest.raises(hlokit.ParseError, match="main"):
         hlokit.parse(program)
     assert hlokit.parse(program, entry="f").entry.root.opcode == "parameter"
-
-
-def test_notebook(module):
-    page = module._repr_html_()
-    assert "<pre>" in page and "8 instructions" not in page and "dot" in page and "&gt;" in page

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running modules on arrays."""
 
+import gc
+import io
 import os
 import signal
 import threading
@@ -69,10 +71,13 @@ def test_narrow_types():
     assert m.run_on(raw.view(dtype)).view(np.uint16).tolist() == [0xBF80, 0xC000]
 
 
-def test_devices():
-    m = hlokit.parse("""HloModule a
+REDUCING = """HloModule a
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }
-ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] all-reduce(p), replica_groups={}, to_apply=add }""")
+ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] all-reduce(p), replica_groups={}, to_apply=add }"""
+
+
+def test_devices():
+    m = hlokit.parse(REDUCING)
     results = m.run_on([np.array([1, 2], np.float32)], [np.array([10, 20], np.float32)], replicas=2)
     assert [r.tolist() for r in results] == [[11, 22], [11, 22]]
 
@@ -91,8 +96,9 @@ body { p = s32[] parameter(0) o = s32[] constant(1) ROOT n = s32[] add(p, o) }
 ENTRY e { p = s32[] parameter(0) ROOT w = s32[] while(p), condition=cond, body=body }"""
 
 
-def test_interrupt():
-    loop = hlokit.Executable(hlokit.parse(ENDLESS), max_seconds=30)
+@pytest.mark.parametrize("engine", ["exact", "reference"])
+def test_interrupt(engine):
+    loop = hlokit.Executable(hlokit.parse(ENDLESS), engine, max_seconds=30)
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         loop(np.int32(0))
@@ -116,6 +122,161 @@ def test_threads():
     assert {type(e) for e in errors} == {hlokit.RunError, hlokit.BusyError} and len(errors) == 3
 
 
+NANS = """HloModule nans
+ENTRY main {
+  x = f32[2] parameter(0)
+  zero = f32[] constant(0)
+  zeros = f32[2] broadcast(zero), dimensions={}
+  l = f32[2] log(x)
+  d = f32[2] divide(x, zeros)
+  ROOT t = f32[2] add(l, d)
+}"""
+
+
+def test_nan_search():
+    m = hlokit.parse(NANS, "nans.hlo")
+    with pytest.raises(hlokit.RunError, match="l: produces a NaN") as error:
+        m.run_on(np.array([-1, 1], np.float32), debug_nans=True)
+    assert (error.value.diagnostics[0].file, error.value.diagnostics[0].line) == ("nans.hlo", 6)
+    ends = hlokit.Executable(m, debug_nans=True)
+    for _ in range(2):
+        with pytest.raises(hlokit.RunError, match="d: produces an infinity"):
+            ends(np.ones(2, np.float32))
+    with pytest.raises(ValueError, match="exact"):
+        m.run_on(np.ones(2, np.float32), debug_nans=True, engine="reference")
+
+
+def test_print_values():
+    m = hlokit.parse(NANS)
+    out = io.StringIO()
+    program = hlokit.Executable(m, print_values="^[ld]$", file=out)
+    for _ in range(2):
+        program(np.ones(2, np.float32))
+    assert out.getvalue() == "l = f32[2] {0, 0}\nd = f32[2] {inf, inf}\n" * 2
+    with pytest.raises(hlokit.QueryError):
+        hlokit.Executable(m, print_values="(")
+
+    class Broken:
+        def write(self, text):
+            raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        m.run_on(np.ones(2, np.float32), print_values="", file=Broken())
+
+
+def test_on_value():
+    m = hlokit.parse(NANS)
+    seen = {}
+    program = hlokit.Executable(m, on_value=lambda i, value: seen.update({i.name: value}), on_value_match="^[lt]$")
+    result = program(np.ones(2, np.float32))
+    assert sorted(seen) == ["l", "t"] and seen["t"].tolist() == result.tolist()
+    assert [i.name for i in program.module.entry] == [i.name for i in m.entry]
+    with pytest.raises(hlokit.EditError, match="Executable"):
+        program.module["l"].rename("other")
+    nested = hlokit.Executable(m, on_value=lambda i, value: nested(np.ones(2, np.float32)))
+    with pytest.raises(hlokit.BusyError):
+        nested(np.ones(2, np.float32))
+    loop = hlokit.parse(ENDLESS)
+    steps = []
+
+    def stop(i, value):
+        steps.append(i.opcode)
+        if len(steps) == 20:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        loop.run_on(np.int32(0), on_value=stop, max_seconds=10)
+    assert len(steps) == 20
+
+
+def test_profile(module):
+    program = hlokit.Executable(module, profile=True)
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    program(x, y), program(x, y)
+    rows = {row["instruction"]: row for row in program.profile["instructions"]}
+    assert rows["d"]["runs"] == 2 and rows["d"]["opcode"] == "dot" and rows["d"]["shape"] == "f32[2,4]"
+    assert program.profile["total_us"] > 0 and "<table>" in program.profile._repr_html_()
+    with pytest.raises(ValueError, match="profile=True"):
+        hlokit.Executable(module).profile
+
+
+SHARDED = """HloModule s
+ENTRY main {
+  x = f32[4,6] parameter(0), sharding={devices=[2,1]<=[2]}
+  w = f32[6,4] parameter(1), sharding={devices=[1,2]<=[2]}
+  ROOT d = f32[4,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, sharding={devices=[2,1]<=[2]}
+}"""
+
+
+@pytest.mark.parametrize("engine", ["exact", "reference"])
+def test_programs_are_partitioned(engine):
+    m = hlokit.parse(SHARDED)
+    x, w = np.arange(24, dtype=np.float32).reshape(4, 6), np.ones((6, 4), np.float32)
+    program = hlokit.Executable(m, engine, partitions=2)
+    assert program.is_partitioned and [s.dims for s in program.argument_shapes] == [(4, 6), (6, 4)]
+    assert np.array_equal(program(x, w), x @ w)
+    assert program.module["x"].shape.dims == (2, 6) and m["x"].shape.dims == (4, 6)
+    top, bottom = m.run_on(x, w, partitions=2, by_device=True, engine=engine)
+    assert np.array_equal(np.vstack([top, bottom]), x @ w)
+    assert not hlokit.Executable(m).is_partitioned
+    with pytest.raises(hlokit.RunError, match="cannot be partitioned"):
+        hlokit.Executable(m, partitions=3)
+
+
+def test_wrong_devices():
+    m = hlokit.parse(REDUCING)
+    with pytest.raises(TypeError, match="2 devices"):
+        m.run_on(np.ones(2, np.float32), replicas=2)
+    with pytest.raises(TypeError, match="device 0: expected a list"):
+        m.run_on(np.ones((1, 2), np.float32), np.ones((1, 2), np.float32), replicas=2)
+    for replicas in (0, -1, 5000):
+        with pytest.raises(ValueError):
+            hlokit.Executable(m, replicas=replicas)
+
+
+def test_options_are_checked(module):
+    for options in (
+        {"num_threads": -1},
+        {"num_threads": 100000},
+        {"max_bytes": -1},
+        {"max_seconds": float("nan")},
+        {"max_steps": -5},
+        {"on_value_match": "x"},
+    ):
+        with pytest.raises(ValueError):
+            hlokit.Executable(module, **options)
+    with pytest.raises(hlokit.RunError, match="max_steps|steps|instructions"):
+        hlokit.parse(ENDLESS).run_on(np.int32(0), max_steps=100)
+    with pytest.raises(ValueError, match="trip_count"):
+        hlokit.simulate(module, "v5e", trip_count=-1)
+
+
+def test_elided_constants():
+    m = hlokit.parse("HloModule a\nENTRY e { ROOT c = f32[4] constant({...}) }")
+    with pytest.raises(hlokit.RunError):
+        m.run_on()
+    assert m["c"].literal is None and m.run_on(fill_elided="iota").tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="iota"):
+        m.run_on(fill_elided="ones")
+
+
+def test_runs_of_several_programs_at_once(module):
+    x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    programs = [hlokit.Executable(module) for _ in range(4)]
+    results = []
+
+    def run(program):
+        for _ in range(50):
+            results.append(program(x, y).tolist())
+
+    threads = [threading.Thread(target=run, args=(p,)) for p in programs]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == [[24, 24]] * 200
+
+
 def resident_kib():
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * 4
@@ -136,8 +297,18 @@ def test_no_leaks(module):
                 pass
         for _ in range(count // 10):
             module.run_on(x, y)
+            module.run_on(x, y, on_value=lambda i, value: None, print_values="d", file=io.StringIO(), profile=True)
+            np.from_dlpack(hlokit.Array(module.run_on(x, y, results="array"), "f32"))
+            hlokit.Array(x).__dlpack__()
+            hlokit.module_pass(lambda m: m is None, name="test-leaks")
+            module.run("test-leaks,dce", stats=True, print_changed=True, file=io.StringIO())
+            with pytest.raises(hlokit.RunError):
+                hlokit.Executable(module, max_bytes=8)(x, y)
 
     use(1000)
-    before = resident_kib()
+    gc.collect()
+    before, objects = resident_kib(), len(gc.get_objects())
     use(9000)
+    gc.collect()
+    assert len(gc.get_objects()) - objects < 100
     assert resident_kib() - before < 2000  # one object a load would be 500 KiB or more, one module 20 MiB

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "interp/equivalence/partitioned_program.h"
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
@@ -18,55 +19,27 @@
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"
 #include "tools/cli/device_flag.h"
-#include "tools/hlo_run/partitioning.h"
 
 namespace hlokit::run {
 
 namespace {
 
-// Short names of frequent parameters.
-constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-    {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
-    {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
-
 bool ApplyScale(const std::string& text, tpu::DeviceDescription* machine, cli::DiagnosticReporter* diagnostics) {
-  const size_t equal = text.find('=');
-  const std::string name = text.substr(0, equal);
-  std::string_view field_name = name;
-  for (const auto& [from, to] : kShort) {
-    if (name == from) field_name = to;
-  }
-  const tpu::DeviceDescriptionField* field = tpu::FindDeviceDescriptionField(field_name);
-  if (field == nullptr) {
-    diagnostics->ShowError(
-        "--scale", StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableParameters())), cli::kUsage);
-    return false;
-  }
+  const size_t equal = std::min(text.find('='), text.size());
   double factor = 0;
-  const char* begin = text.data() + (equal == std::string::npos ? text.size() : equal + 1);
+  const char* const begin = text.data() + std::min(equal + 1, text.size());
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), factor);
-  if (error != std::errc() || end != text.data() + text.size() || !(factor > 0) || factor > 1e6) {
-    diagnostics->ShowError("--scale", StrCat("expected PARAMETER=FACTOR with a positive factor, found `", text, "`"),
-                           cli::kUsage);
-    return false;
+  const bool valid = error == std::errc() && end == text.data() + text.size() && factor > 0;
+  // An unknown name is the first thing to say.
+  absl::Status status = tpu::ScaleParameter(std::string_view(text).substr(0, equal), valid ? factor : 1, machine);
+  if (status.ok() && !valid) {
+    status = absl::InvalidArgumentError(StrCat("expected PARAMETER=FACTOR with a positive factor, found `", text, "`"));
   }
-  double& value = machine->*field->member;
-  value *= factor;
-  if (value < field->minimum || value > field->maximum) {
-    diagnostics->ShowError("--scale", StrCat("`", text, "` is out of range for ", field->name), cli::kUsage);
-    return false;
-  }
-  return true;
+  if (!status.ok()) diagnostics->ShowError("--scale", std::string(status.message()), cli::kUsage);
+  return status.ok();
 }
 
 }  // namespace
-
-std::vector<std::string_view> ScalableParameters() {
-  std::vector<std::string_view> names;
-  for (const auto& [name, field] : kShort) names.push_back(name);
-  for (const tpu::DeviceDescriptionField& field : tpu::DeviceDescriptionFields()) names.push_back(field.name);
-  return names;
-}
 
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::DiagnosticReporter* diagnostics) {
@@ -122,7 +95,7 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (result.ok()) return true;
   if (whole && warnings != nullptr && FirstUnpartitioned(*module).valid()) {
-    ReportPartitionError(
+    interp::ReportPartitionError(
         *module, result.status(),
         StrCat("num_partitions in the header is ", partitions, ", --partitions=N sets another number; ",
                "hlo-opt --passes=sharding-remover removes the shardings"),

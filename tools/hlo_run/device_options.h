@@ -4,8 +4,6 @@
 #define HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module_fwd.h"
@@ -13,9 +11,6 @@
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
-
-// Returns the names that --scale accepts.
-std::vector<std::string_view> ScalableParameters();
 
 // Returns the options to simulate `module`. Prints errors.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,

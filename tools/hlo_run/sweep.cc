@@ -250,7 +250,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
     return std::nullopt;
   }
   std::vector<std::string_view> names = {"device", "chips", "dtype", "batch", "seq"};
-  for (std::string_view parameter : ScalableParameters()) names.push_back(parameter);
+  for (std::string_view parameter : tpu::ScalableParameters()) names.push_back(parameter);
   if (!family && std::find(names.begin(), names.end(), what) == names.end()) {
     const std::string near = DidYouMeanSuffix(what, names);
     diagnostics->ShowError("--sweep",

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/host.h"
 #include "ir/core/str_cat.h"
-#include "tools/hlo_run/device_options.h"
 
 namespace hlokit::run {
 namespace {
@@ -18,7 +18,7 @@ void CompleteTolerance(std::string_view typed, cli::Completion* out) {
 }
 
 void CompleteParameter(std::string_view, cli::Completion* out) {
-  cli::CompleteNames(ScalableParameters(), "=", out);
+  cli::CompleteNames(tpu::ScalableParameters(), "=", out);
   out->open = true;
 }
 
@@ -46,7 +46,7 @@ void CompleteSweep(std::string_view typed, cli::Completion* out) {
   const size_t equal = typed.find('=');
   if (equal == std::string_view::npos) {
     cli::CompleteNames({"device", "chips", "dtype", "batch", "seq"}, "=", out);
-    return cli::CompleteNames(ScalableParameters(), "=", out);
+    return cli::CompleteNames(tpu::ScalableParameters(), "=", out);
   }
   cli::Completion values;
   const std::string_view what = typed.substr(0, equal);

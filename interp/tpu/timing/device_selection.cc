@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 
@@ -22,7 +23,43 @@ std::string_view NearestDevice(std::string_view name) {
   return FindNearest(name, same);
 }
 
+// Short names of frequent parameters.
+constexpr std::pair<std::string_view, std::string_view> kShortNames[] = {
+    {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
+    {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
+constexpr double kMaxScale = 1e6;
+
 }  // namespace
+
+std::vector<std::string_view> ScalableParameters() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : kShortNames) names.push_back(name);
+  for (const DeviceDescriptionField& field : DeviceDescriptionFields()) names.push_back(field.name);
+  return names;
+}
+
+absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescription* machine) {
+  std::string_view field_name = name;
+  for (const auto& [from, to] : kShortNames) {
+    if (name == from) field_name = to;
+  }
+  const DeviceDescriptionField* field = FindDeviceDescriptionField(field_name);
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableParameters())));
+  }
+  if (!(factor > 0) || factor > kMaxScale) {
+    return absl::InvalidArgumentError(
+        StrCat("expected a positive factor for `", name, "`, found ", FormatDouble(factor, 6)));
+  }
+  const double value = machine->*field->member * factor;
+  if (value < field->minimum || value > field->maximum) {
+    return absl::InvalidArgumentError(
+        StrCat("`", name, "=", FormatDouble(factor, 6), "` is out of range for ", field->name));
+  }
+  machine->*field->member = value;
+  return absl::OkStatus();
+}
 
 absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name) {
   if (std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name)) return *std::move(machine);
@@ -49,8 +86,8 @@ absl::StatusOr<Topology> TopologyFor(const DeviceDescription& machine, std::stri
   absl::StatusOr<Topology> parsed = ParseTopology(machine, text);
   if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
   if (parsed->Chips() * per_chip < devices) {
-    return absl::FailedPreconditionError(StrCat("the module requires ", devices, " devices, but ", device, " has ",
-                                                parsed->Chips() * per_chip));
+    return absl::FailedPreconditionError(
+        StrCat("the module requires ", devices, " devices, but ", device, " has ", parsed->Chips() * per_chip));
   }
   return parsed;
 }

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"
@@ -17,6 +19,14 @@ namespace hlokit::tpu {
 
 // Returns a built-in description. The error names those that exist, and the nearest one.
 absl::StatusOr<DeviceDescription> NamedDevice(std::string_view name);
+
+// Returns the names that ScaleParameter takes: short ones of frequent parameters, and those of all fields.
+std::vector<std::string_view> ScalableParameters();
+
+// Multiplies a parameter, such as "hbm" or "hbm_rate", by a factor, to see what bounds next. Returns InvalidArgument
+// for unknown names, with the nearest one, factors that are not positive, and results out of range; changes nothing
+// then.
+absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescription* machine);
 
 // Splits "v5p:4x4x4" into "v5p" and "4x4x4".
 std::pair<std::string, std::string> SplitDeviceName(std::string_view device);

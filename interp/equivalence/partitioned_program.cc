@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/hlo_run/partitioning.h"
+#include "interp/equivalence/partitioned_program.h"
 
 #include <string>
 #include <utility>
@@ -10,34 +10,34 @@
 #include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 
-namespace hlokit::run {
+namespace hlokit::interp {
 namespace {
 
 absl::Status RunPasses(const std::string& text, DiagnosticSink* warnings, Module* module) {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
   if (!pipeline.ok()) return pipeline.status();
-  PipelineOptions options = {.context = interp::EvaluatingContext()};
+  PipelineOptions options = {.context = EvaluatingContext()};
   options.context.diagnostics = warnings;
   return pipeline->Run(*module, options).status();
 }
 
 }  // namespace
 
-absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Module& whole, DiagnosticSink* warnings) {
-  const int64_t partitions = flags.options.num_partitions;
+absl::StatusOr<PartitionedProgram> PartitionProgram(const Module& whole, const EvaluatorOptions& options,
+                                                    DiagnosticSink* warnings) {
+  const int64_t partitions = options.num_partitions;
   PartitionedProgram program{std::make_unique<Module>(whole.Clone()), {}, {}};
   Module& module = *program.module;
   module.header().num_partitions = partitions;
-  if (flags.options.fill_elided) {
-    uint64_t seed = flags.options.seed;
-    const absl::Status filled =
-        FillElidedConstants(*flags.options.fill_elided, flags.options.limits.max_bytes, &seed, &module);
+  if (options.fill_elided) {
+    uint64_t seed = options.seed;
+    const absl::Status filled = FillElidedConstants(*options.fill_elided, options.limits.max_bytes, &seed, &module);
     if (!filled.ok()) return filled;
   }
   if (absl::Status status = RunPasses("spmd-propagation", warnings, &module); !status.ok()) return status;
-  absl::StatusOr<interp::ShardedArrays> parameters = interp::ShardedArrays::OfParameters(module, partitions);
+  absl::StatusOr<ShardedArrays> parameters = ShardedArrays::OfParameters(module, partitions);
   if (!parameters.ok()) return parameters.status();
-  absl::StatusOr<interp::ShardedArrays> result = interp::ShardedArrays::OfResult(module, partitions);
+  absl::StatusOr<ShardedArrays> result = ShardedArrays::OfResult(module, partitions);
   if (!result.ok()) return result.status();
   program.parameters = *std::move(parameters);
   program.result = *std::move(result);
@@ -58,4 +58,4 @@ void ReportPartitionError(const Module& whole, const absl::Status& status, std::
               std::move(hint));
 }
 
-}  // namespace hlokit::run
+}  // namespace hlokit::interp

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs the Python package as a user does, from a build that is there, and uses it:
+
+  installed_package.py BUILD
+
+by pip into a fresh virtual environment with the system's packages, and by `cmake --install` below a prefix.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import hlokit, numpy as np, sys
+assert hlokit.__file__.startswith(sys.argv[1]), hlokit.__file__
+m = hlokit.load(sys.argv[2])
+assert m.run("simplify") in (True, False) and "<" in m._repr_html_()
+p = hlokit.parse("HloModule a\\nENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
+assert p.run_on(np.ones(4, np.float32)).tolist() == [-1] * 4
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def main(build: str) -> None:
+    module = ROOT / "examples" / "gated_mlp.hlo"
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = pathlib.Path(folder) / "environment"
+        run(sys.executable, "-m", "venv", "--system-site-packages", environment)
+        python = environment / "bin" / "python"
+        setting = f"build-dir={os.path.relpath(build, ROOT)}"
+        run(python, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--config-settings", setting, ROOT)
+        run(python, "-c", PROGRAM, environment, module, cwd=folder, env=clean)
+        prefix = pathlib.Path(folder) / "prefix"
+        run("cmake", "--install", build, "--component", "python", "--prefix", prefix)
+        (package,) = prefix.glob("lib/python3*/dist-packages")
+        run(sys.executable, "-c", PROGRAM, prefix, module, cwd=folder, env={**clean, "PYTHONPATH": str(package)})
+    print("2 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])
