@@ -16,6 +16,7 @@ void BindBuilder(pybind11::module_& m);
 void BindPasses(pybind11::module_& m);
 void BindAnalyses(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
+void BindTracer(pybind11::module_& m);
 
 }  // namespace hlokit::python
 

@@ -15,4 +15,5 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindPasses(m);
   hlokit::python::BindAnalyses(m);
   hlokit::python::BindExecutable(m);
+  hlokit::python::BindTracer(m);
 }
