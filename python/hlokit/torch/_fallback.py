@@ -127,9 +127,10 @@ def _into_results(func: Any, args: Any, kwargs: Any) -> Any:
         return NotImplemented
     outs = [a.name for a in func._schema.arguments if a.is_out]
     positional = [a.name for a in func._schema.arguments if not a.kwarg_only]
-    given = {**dict(zip(positional, args)), **kwargs}
-    targets = [given.pop(name) for name in outs]
-    values = functional(**{name: value for name, value in given.items()})
+    named = dict(kwargs)
+    given = list(args[: len(positional)])
+    targets = [named.pop(name) if name in named else given.pop() for name in outs]
+    values = functional(*given, **named)
     values = values if isinstance(values, (tuple, list)) else (values,)
     for target, value in zip(targets, values):
         store(target, value)
@@ -148,13 +149,8 @@ def store(target: torch.Tensor, value: torch.Tensor) -> None:
 
 def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
     """An op that writes its first argument, and may change its sizes: the functional op and a new value."""
-    schema = func._schema
-    writes = [a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-    if not schema.name.endswith("_") or len(writes) != 1 or not args or not isinstance(args[0], XlaTensor):
-        return NotImplemented
-    packet = getattr(aten, schema.name[len("aten::") : -1], None)
-    functional = getattr(packet, schema.overload_name or "default", None)
-    if functional is None or [a.name for a in functional._schema.arguments] != [a.name for a in schema.arguments]:
+    functional = _plans.without_write(func)
+    if functional is None or not args or not isinstance(args[0], XlaTensor):
         return NotImplemented
     result = functional(*args, **kwargs)
     if result.shape == args[0].shape:
@@ -184,8 +180,12 @@ def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
             return torch.device("meta" if session.fake else "cpu")
         return value
 
+    device = kwargs.get("device")
+    stays = device is not None and torch.device(device).type not in ("xla", "lazy")
     local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
     result = func(*local_args, **local_kwargs)  # raises torch's own error
+    if stays:
+        return result
     session.count(f"aten::{func._schema.name.split('::')[-1]}")
     fallbacks[_plans.full_name(func), reason] += 1
     originals = {id(local): value for value, local in copies.values()}
@@ -264,25 +264,38 @@ def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
     return target
 
 
+def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    result: torch.Tensor = _copy_(aten.copy_.default, (target, source), {})
+    return target if result is NotImplemented else result
+
+
 def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
     adopt(args[0], args[1])
     return args[0]
-
-
-def _record_stream(func: Any, args: Any, kwargs: Any) -> Any:
-    return None
 
 
 def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
     return args[0].shape == args[1].shape
 
 
+def _conj(func: Any, args: Any, kwargs: Any) -> Any:
+    # Conjugates are computed, not marked.
+    return aten.conj_physical.default(args[0]) if args[0].is_complex() else aten.alias.default(args[0])
+
+
+def _nothing(func: Any, args: Any, kwargs: Any) -> Any:
+    return None
+
+
+_special[aten._conj.default] = _conj
+if hasattr(aten, "_linalg_check_errors"):  # an error that depends on values, which the tracer does not have
+    _special[aten._linalg_check_errors.default] = _nothing
 _special[aten._local_scalar_dense.default] = _local_scalar_dense
 _special[aten._to_copy.default] = _to_copy
 _special[aten.copy_.default] = _copy_
 _special[aten.set_.source_Tensor] = _set_source
 _special[aten.is_same_size.default] = _is_same_size
-_special[aten.record_stream.default] = _record_stream
+_special[aten.record_stream.default] = _nothing
 
 
 def _resize_(func: Any, args: Any, kwargs: Any) -> Any:
@@ -365,7 +378,27 @@ def register_creation() -> None:
             _seen[func] = True
             overloads.append((name[len("aten::") :], func))
     library = torch.library.Library("aten", "IMPL")
+    # torch.tensor(..., device=) copies with __torch_dispatch__ disabled.
+    library.impl("_copy_from", _copy_from, "Lazy")
     for key in ("XLA", "Lazy"):  # the second: autograd makes zeros where PyTorch takes the tensors to be
         for name, func in overloads:
             library.impl(name, _creator(func), key)
+    if hasattr(aten, "_efficientzerotensor"):  # gradients that are zero
+        library.impl("_efficientzerotensor", _zeros, "Lazy")
+    # Before 2.0 it reads the number of repetitions from a tensor, so that the program would wait for it.
+    if hasattr(aten.repeat_interleave, "self_int"):
+        library.impl("repeat_interleave.self_int", _repeat_interleave, "AutogradLazy")
     _libraries.append(library)
+
+
+def _zeros(size: Any, **kwargs: Any) -> torch.Tensor:
+    return torch.zeros(size, dtype=kwargs.get("dtype"), device=kwargs.get("device"))
+
+
+def _repeat_interleave(tensor: torch.Tensor, repeats: int, dim: Any = None, *, output_size: Any = None) -> torch.Tensor:
+    if dim is None:
+        tensor, dim = tensor.flatten(), 0
+    dim = dim % max(tensor.dim(), 1)
+    sizes = list(tensor.shape)
+    sizes.insert(dim + 1, repeats)
+    return tensor.unsqueeze(dim + 1).expand(sizes).flatten(dim, dim + 1)

@@ -5,7 +5,7 @@ A row of the tracer's table has torch's schema without the arguments that say ho
 writes in place, and has no row of its own, is the functional one with its result written.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -101,6 +101,8 @@ def plan_for(func: Any) -> Optional[Plan]:
         row = ROWS.get(full_name(func))
         if row is None or not any(written for _, _, written, _ in row.arguments):
             return None
+    if any("Tensor" not in str(r.type) for r in schema.returns):
+        return None  # a Python number, for which the program waits
     returns_list = len(schema.returns) == 1 and str(schema.returns[0].type).startswith("List")
     view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
     writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
@@ -118,16 +120,18 @@ def plan_for(func: Any) -> Optional[Plan]:
                 return Plan(row.number, _OP, *found, aliases, returns_list, False)
             return Plan(row.number, _NEW, *found, [], returns_list, view)
         return None
-    base = schema.name[:-1]
-    if schema.name.endswith("_") and not schema.name.endswith("__") and writes[0] and sum(writes) == 1:
-        row = ROWS.get(f"{base}.{schema.overload_name}" if schema.overload_name else base)
-        if row is None or row.list or row.results != 1 or row.view:
-            return None
-        found = _match(func, row)
-        if found is None or found[0][0] < 0:
-            return None
-        return Plan(row.number, _WRITTEN, *found, [0], False, False)
-    return None
+    if writes.count(True) != 1 or not writes[0]:
+        return None
+    functional = without_write(func)
+    if functional is None:
+        return None
+    row = ROWS.get(full_name(functional))
+    if row is None or row.list or row.results != 1 or row.view:
+        return None
+    found = _match(func, row)
+    if found is None or found[0][0] < 0:
+        return None
+    return Plan(row.number, _WRITTEN, *found, [0], False, False)
 
 
 def add(func: Any) -> bool:
@@ -139,15 +143,32 @@ def add(func: Any) -> bool:
     return True
 
 
+def _signature(func: Any, without: Sequence[str] = ()) -> List[Tuple[str, str]]:
+    return [(a.name, str(a.type)) for a in func._schema.arguments if a.name not in without and not a.is_out]
+
+
+def _overload_like(packet: Any, func: Any) -> Optional[Any]:
+    """The overload of a packet with the same arguments that writes to none of them."""
+    for ignored in ((), tuple(_STORAGE | {"dtype"})):
+        wanted = _signature(func, ignored)
+        for name in packet.overloads():
+            candidate = getattr(packet, name)
+            if any(a.alias_info is not None and a.alias_info.is_write for a in candidate._schema.arguments):
+                continue
+            if _signature(candidate, ignored) == wanted:
+                return candidate
+    return None
+
+
 def without_out(func: Any) -> Optional[Any]:
     """The overload with the same arguments that returns its results."""
-    wanted = [(a.name, str(a.type)) for a in func._schema.arguments if not a.is_out]
-    packet = func.overloadpacket if hasattr(func, "overloadpacket") else func._overloadpacket
-    for overload in packet.overloads():
-        candidate = getattr(packet, overload)
-        arguments = [a for a in candidate._schema.arguments if a.name not in _STORAGE and a.name != "dtype" or (a.name, str(a.type)) in wanted]
-        if any(a.is_out for a in candidate._schema.arguments):
-            continue
-        if [(a.name, str(a.type)) for a in arguments] == wanted:
-            return candidate
-    return None
+    return _overload_like(func.overloadpacket if hasattr(func, "overloadpacket") else func._overloadpacket, func)
+
+
+def without_write(func: Any) -> Optional[Any]:
+    """The overload that returns what this one writes to its first argument: relu of relu_."""
+    space, _, name = func._schema.name.partition("::")
+    if not name.endswith("_") or name.endswith("__"):
+        return None
+    packet = getattr(getattr(torch.ops, space), name[:-1], None)
+    return None if packet is None else _overload_like(packet, func)
