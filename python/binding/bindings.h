@@ -17,6 +17,7 @@ void BindPasses(pybind11::module_& m);
 void BindAnalyses(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
 void BindTracer(pybind11::module_& m);
+void BindTracerProfile(pybind11::module_& m);
 
 }  // namespace hlokit::python
 

@@ -16,4 +16,5 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindAnalyses(m);
   hlokit::python::BindExecutable(m);
   hlokit::python::BindTracer(m);
+  hlokit::python::BindTracerProfile(m);
 }

@@ -33,7 +33,7 @@ EXCLUDED = [
 ]
 
 
-def _op_db() -> List[Any]:
+def op_db() -> List[Any]:
     if "expecttest" not in sys.modules:
         try:
             import expecttest  # noqa: F401
@@ -73,7 +73,15 @@ def weights(tensor: torch.Tensor) -> torch.Tensor:
     return line.to(tensor.dtype)
 
 
-def run(op: Any, sample: Any, place: Any) -> Tuple[List[torch.Tensor], List[Optional[torch.Tensor]]]:
+Values = Tuple[List[torch.Tensor], List[Optional[torch.Tensor]]]
+
+
+def wider(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in f64 or c128, if it has floats."""
+    return tensor.to({torch.float32: torch.float64, torch.complex64: torch.complex128}.get(tensor.dtype, tensor.dtype), copy=True)
+
+
+def run(op: Any, sample: Any, place: Any) -> Values:
     """Results and gradients of a call whose tensors `place` puts on a device, all on the CPU."""
     inputs: List[torch.Tensor] = []
 
@@ -92,13 +100,37 @@ def run(op: Any, sample: Any, place: Any) -> Tuple[List[torch.Tensor], List[Opti
         shown = sample.output_process_fn_grad(result)
     else:
         shown = result
-    results = leaves(result)
+    results = leaves(shown)
     roots = [t for t in leaves(shown) if t.requires_grad]
     grads: List[Optional[torch.Tensor]] = []
     if roots and inputs:
         cotangents = [place(weights(t)) for t in roots]
         grads = list(torch.autograd.grad(roots, inputs, cotangents, allow_unused=True))
     return [t.detach().cpu() for t in results], [None if g is None else g.detach().cpu() for g in grads]
+
+
+def judge(op: Any, sample: Any, found: Values, expected: Values, rtol: float, atol: float) -> None:
+    """Raises AssertionError unless values are torch's, or at least as near to torch's values in f64."""
+    try:
+        compare(found[0], expected[0], "results", rtol, atol)
+        compare(found[1], expected[1], "gradients", rtol * 10, atol * 10)
+    except AssertionError:
+        try:
+            exact = run(op, sample, wider)
+        except Exception:
+            exact = None
+        if exact is None:
+            raise
+        pairs = [*zip(found[0], expected[0], exact[0]), *zip(found[1], expected[1], exact[1])]
+        for ours, theirs, truth in pairs:
+            if ours is None or theirs is None or truth is None or not ours.dtype.is_floating_point and not ours.dtype.is_complex:
+                raise
+            if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+                raise
+            error = (ours.to(truth.dtype) - truth).abs()
+            allowed = (theirs.to(truth.dtype) - truth).abs().max() * 2 + atol + rtol * truth.abs() if ours.numel() else error
+            if not bool((error <= allowed).all()):
+                raise
 
 
 def compare(ours: List[Any], theirs: List[Any], what: str, rtol: float, atol: float) -> None:
@@ -138,7 +170,7 @@ def check(pattern: str = "", limit: int = 1000, rtol: float = 1e-4, atol: float 
 
     device = ht.device()
     outcome = Outcome()
-    for op in _op_db():
+    for op in op_db():
         if not re.search(pattern, op.name):
             continue
         name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
@@ -160,8 +192,7 @@ def check(pattern: str = "", limit: int = 1000, rtol: float = 1e-4, atol: float 
             known = dict(_fallback.fallbacks)
             try:
                 found = run(op, sample, lambda t: t.to(device))
-                compare(found[0], expected[0], "results", rtol, atol)
-                compare(found[1], expected[1], "gradients", rtol * 10, atol * 10)
+                judge(op, sample, found, expected, rtol, atol)
             except Exception as error:  # noqa: BLE001
                 outcome.failures.append((f"{name} #{number}", f"{type(error).__name__}: {error}".split("\n\n")[0][:300]))
                 if verbose:

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map
 from hlokit import _hlokit
 
 from . import _plans, _session
+from ._decompositions import DECOMPOSITIONS, NotRecorded
 from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
 
 try:
@@ -45,6 +46,12 @@ def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> 
         result = special(func, args, kwargs)
         if result is not NotImplemented:
             return result
+    ours = DECOMPOSITIONS.get(func)
+    if ours is not None and session_of(_flat(args, kwargs)) is not None:
+        try:
+            return ours(*args, **kwargs)
+        except NotRecorded as error:
+            return on_cpu(func, args, kwargs, str(error))
     planned = _seen.get(func)
     if planned is None:
         planned = _seen[func] = _plans.add(func)

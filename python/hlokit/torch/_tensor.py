@@ -64,6 +64,12 @@ class XlaTensor(torch.Tensor):
             args = (INNER(args[0]), args[0].dtype, *args[1:])
         return torch._C._TensorBase.to(self, *args, **kwargs)
 
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+
+    def __array__(self, dtype: Any = None) -> Any:
+        return self.numpy()
+
     def __reduce_ex__(self, protocol: int) -> Any:
         return (_rebuild, (self.detach().cpu(), str(self.device), self.requires_grad, isinstance(self, torch.nn.Parameter)))
 
