@@ -55,6 +55,30 @@ void SeparateFrom(const lazy::Args& args, lazy::Outputs* outputs) {
   }
 }
 
+// Makes a view an ordinary tensor where nothing else refers to its base: a step then computes one value, not two.
+// PyTorch drops the results of derivatives as soon as it has their transposes, and keeps these as gradients.
+void ForgetUnreachableBase(const lazy::Tensor& tensor) {
+  constexpr int64_t kOfTheView = 2;  // ViewInfo::parent, and its first argument
+  lazy::TensorImpl* const impl = tensor.impl();
+  if (impl->view == nullptr) return;
+  bool separate = false;
+  for (const lazy::TensorImpl* at = impl; at->view != nullptr; at = at->view->parent.impl()) {
+    const lazy::TensorImpl* const parent = at->view->parent.impl();
+    if (parent->refs() > kOfTheView) return;
+    separate |= parent->data.get() != impl->data.get();
+  }
+  if (!separate) return;
+  lazy::RefreshView(tensor);
+  impl->view.reset();
+  impl->data->follows_base = false;
+}
+
+void ForgetUnreachableBases(const lazy::Args& args) {
+  for (const lazy::IValue& value : args) {
+    if (const lazy::Tensor* const tensor = value.get<lazy::Tensor>()) ForgetUnreachableBase(*tensor);
+  }
+}
+
 }  // namespace
 
 TorchRecorder& TorchRecorder::Get() {
@@ -115,6 +139,7 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
 
 Attempt TorchRecorder::Run(OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
   lazy::Tracer& tracer = *session;
+  ForgetUnreachableBases(values);
   const lazy::Args given = values;
   lazy::Outputs outputs;
   if ((lazy::InfoOf(plan.op).flags & lazy::kFallback) != 0) {

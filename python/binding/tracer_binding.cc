@@ -131,6 +131,24 @@ py::array Fetch(py::handle object, bool keep) {
                    reinterpret_cast<const uint8_t*>(owned->data()), owner);
 }
 
+void Write(py::handle target, py::handle value) {
+  LazyTensorObject& to = LazyOf(target);
+  const LazyTensorObject& from = LazyOf(value);
+  lazy::TensorImpl* const impl = to.tensor.impl();
+  // A tensor that nothing else refers to gets the value itself, whose buffer a step may then reuse.
+  if (impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr &&
+      from.tensor.shape() == to.tensor.shape() && from.session == to.session) {
+    to.tensor = from.tensor;
+    return;
+  }
+  const lazy::NoGradGuard no_grad;
+  const lazy::DeviceGuard guard(to.tensor.device());
+  lazy::WriteInPlace(to.tensor, from.tensor);
+  const absl::Status status = to.session->status();
+  if (!status.ok()) to.session->ClearStatus();
+  Check(status);
+}
+
 void MarkStep(const TracerPtr& session, int ordinal, bool wait, const std::string& reason) {
   lazy::DeviceState& device = DeviceOf(session, ordinal);
   std::optional<ScopedUserFrame> frame;
@@ -514,15 +532,7 @@ void BindTracer(py::module_& m) {
   m.def("_lazy_fetch", &Fetch, py::arg("lazy"), py::arg("keep"));
   m.def("_lazy_ordinal", [](py::handle lazy) { return LazyOf(lazy).tensor.device()->device()->ordinal(); });
   m.def("_lazy_session", [](py::handle lazy) { return LazyOf(lazy).session; });
-  m.def("_lazy_write", [](py::handle target, py::handle value) {
-    const LazyTensorObject& to = LazyOf(target);
-    const lazy::NoGradGuard no_grad;
-    const lazy::DeviceGuard guard(to.tensor.device());
-    lazy::WriteInPlace(to.tensor, LazyOf(value).tensor);
-    const absl::Status status = to.session->status();
-    if (!status.ok()) to.session->ClearStatus();
-    Check(status);
-  });
+  m.def("_lazy_write", &Write, py::arg("target"), py::arg("value"));
   m.def("_push_scope", [](const std::string& name) { scopes.push_back(std::make_unique<lazy::ScopedName>(name)); });
   m.def("_pop_scope", [] {
     if (!scopes.empty()) scopes.pop_back();
