@@ -132,7 +132,7 @@ void BindTracerProfile(py::module_& m) {
       .def_property_readonly("program_count", [](const SimulatedRun& r) { return r.simulation->program_count(); })
       .def("document", &Document, py::arg("title"))
       .def("write_profile", &WriteProfile, py::arg("logdir"));
-  py::class_<runtime::ProfilerServer>(m, "ProfilerServer")
+  py::class_<runtime::ProfilerServer>(m, "ProfilerServer", "A profiler that serves until it is deleted.")
       .def_property_readonly("port", &runtime::ProfilerServer::port);
   m.def("_profiler_serve", &Serve, py::arg("port"), py::arg("device"));
   m.def("_profile_active", &runtime::Profiler::active);

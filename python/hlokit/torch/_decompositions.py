@@ -142,7 +142,7 @@ def _unfold_backward(grad_in: torch.Tensor, input_sizes: Any, dim: int, size: in
 
 def _upsample(name: str, aligned: bool) -> None:
     """The overload with lists of sizes and factors is the one with numbers."""
-    base = getattr(aten, name, None)
+    base: Any = getattr(aten, name, None)
     if base is None or not hasattr(base, "vec"):
         return
 

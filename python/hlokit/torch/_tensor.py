@@ -70,7 +70,7 @@ class XlaTensor(torch.Tensor):
     def __array__(self, dtype: Any = None) -> Any:
         return self.numpy()
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         return (_rebuild, (self.detach().cpu(), str(self.device), self.requires_grad, isinstance(self, torch.nn.Parameter)))
 
     def __deepcopy__(self, memo: Any) -> Any:
