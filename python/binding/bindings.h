@@ -19,6 +19,8 @@ void BindAnalyses(pybind11::module_& m);
 void BindSimulation(pybind11::module_& m);
 void BindView(pybind11::module_& m);
 void BindExecutable(pybind11::module_& m);
+void BindTracer(pybind11::module_& m);
+void BindTracerProfile(pybind11::module_& m);
 
 }  // namespace hlokit::python
 

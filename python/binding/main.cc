@@ -18,4 +18,6 @@ PYBIND11_MODULE(_hlokit, m) {
   hlokit::python::BindSimulation(m);
   hlokit::python::BindView(m);
   hlokit::python::BindExecutable(m);
+  hlokit::python::BindTracer(m);
+  hlokit::python::BindTracerProfile(m);
 }

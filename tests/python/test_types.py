@@ -146,6 +146,7 @@ def test_mypy(options, folder):
     files = [ROOT / folder] if not options else sorted((ROOT / folder).glob("*.py"))
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", "--ignore-missing-imports", "--cache-dir=/dev/null"]
+        + [f"--config-file={ROOT / 'pyproject.toml'}"]
         + [*options, *files],
         capture_output=True,
         text=True,

@@ -74,6 +74,13 @@ XlaOp InputGradient(XlaOp g, XlaOp w, const ConvPlan& p, Dims input_spatial) {
   return Emit(g, flipped, window, DimLabels(g.emitter().builder(), spatial, 0, 1, 1, 0, 0, 1), p.groups, 1);
 }
 
+// Returns the first elements of each spatial dimension, as many as in `spatial`.
+XlaOp FirstElements(XlaOp x, Dims spatial) {
+  DimVector limits = x.dims();
+  std::copy(spatial.begin(), spatial.end(), limits.begin() + 2);
+  return limits == x.dims() ? x : Slice(x, DimVector(limits.size(), 0), limits);
+}
+
 // Returns the gradient of Forward's kernel: the input convolved with the gradient, with batch and features exchanged.
 XlaOp KernelGradient(XlaOp x, XlaOp g, const ConvPlan& p, Dims kernel) {
   const int64_t spatial = x.rank() - 2;
@@ -160,7 +167,14 @@ void ConvolutionBackward(LoweringContext& n) {
   const XlaOp nothing = Constant(n.emitter(), g.type(), 0);
   XlaOp dx = nothing, dw = nothing, db = nothing;
   const DimVector kernel = Spatial(w);
-  if (mask.size() > 0 && mask[0] != 0) dx = transposed ? Forward(g, w, plan) : InputGradient(g, w, plan, Spatial(x));
+  if (mask.size() > 0 && mask[0] != 0) {
+    if (transposed) {
+      // An output padding of a whole stride or more gives positions that no element of the input reaches.
+      dx = FirstElements(Forward(g, w, plan), Spatial(x));
+    } else {
+      dx = InputGradient(g, w, plan, Spatial(x));
+    }
+  }
   if (mask.size() > 1 && mask[1] != 0) {
     dw = transposed ? KernelGradient(g, x, plan, kernel) : KernelGradient(x, g, plan, kernel);
   }

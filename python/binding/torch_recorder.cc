@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/binding/torch_recorder.h"
+
+#include <optional>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "tracer/autograd/node.h"
+#include "tracer/step/device_state.h"
+
+namespace hlokit::python {
+
+namespace py = pybind11;
+
+namespace {
+
+Attempt Untranslated(std::string reason) { return {nullptr, true, std::move(reason)}; }
+
+// Returns false where a device is named that is not a lazy one: "cpu".
+bool IsLazyDevice(PyObject* device) {
+  static PyObject* const type_name = PyUnicode_InternFromString("type");
+  if (device == Py_None) return true;
+  PyObject* const type = PyObject_GetAttr(device, type_name);
+  if (type == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool lazy =
+      PyUnicode_CompareWithASCIIString(type, "lazy") == 0 || PyUnicode_CompareWithASCIIString(type, "xla") == 0;
+  Py_DECREF(type);
+  return lazy;
+}
+
+bool IsDeviceName(PyObject* name) {
+  static PyObject* const device = PyUnicode_InternFromString("device");
+  return name == device || PyUnicode_Compare(name, device) == 0;
+}
+
+// Results that share their data with an argument, although the op makes no views, get their own.
+void SeparateFrom(const lazy::Args& args, lazy::Outputs* outputs) {
+  const auto separate = [&](const lazy::Tensor& argument) {
+    if (!argument.defined()) return;
+    for (lazy::Tensor& output : *outputs) {
+      if (!output.defined() || output.impl()->data.get() != argument.impl()->data.get()) continue;
+      lazy::DeviceState& device = *argument.device();
+      lazy::DeviceLock lock(device.mutex());
+      output = device.NewTensor(device.ValueOf(argument.impl()->data.get()), argument.shape());
+    }
+  };
+  for (const lazy::IValue& value : args) {
+    if (const lazy::Tensor* const tensor = value.get<lazy::Tensor>()) separate(*tensor);
+    if (const lazy::Tensors* const list = value.get<lazy::Tensors>()) {
+      for (const lazy::Tensor& tensor : *list) separate(tensor);
+    }
+  }
+}
+
+// Makes a view an ordinary tensor where nothing else refers to its base: a step then computes one value, not two.
+// PyTorch drops the results of derivatives as soon as it has their transposes, and keeps these as gradients.
+void ForgetUnreachableBase(const lazy::Tensor& tensor) {
+  constexpr int64_t kOfTheView = 2;  // ViewInfo::parent, and its first argument
+  lazy::TensorImpl* const impl = tensor.impl();
+  if (impl->view == nullptr) return;
+  bool separate = false;
+  for (const lazy::TensorImpl* at = impl; at->view != nullptr; at = at->view->parent.impl()) {
+    const lazy::TensorImpl* const parent = at->view->parent.impl();
+    if (parent->refs() > kOfTheView) return;
+    separate |= parent->data.get() != impl->data.get();
+  }
+  if (!separate) return;
+  lazy::RefreshView(tensor);
+  impl->view.reset();
+  impl->data->follows_base = false;
+}
+
+void ForgetUnreachableBases(const lazy::Args& args) {
+  for (const lazy::IValue& value : args) {
+    if (const lazy::Tensor* const tensor = value.get<lazy::Tensor>()) ForgetUnreachableBase(*tensor);
+  }
+}
+
+}  // namespace
+
+TorchRecorder& TorchRecorder::Get() {
+  static TorchRecorder* const recorder = new TorchRecorder;
+  return *recorder;
+}
+
+void TorchRecorder::AddPlan(py::object function, OpPlan plan) {
+  plans_.insert_or_assign(function.ptr(), std::move(plan));
+  function.release();  // kept, so that the address is not used again
+}
+
+Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs, TracerPtr session,
+                           lazy::DeviceState* device) {
+  const auto found = plans_.find(function);
+  if (found == plans_.end()) return Untranslated("");
+  OpPlan& plan = found->second;
+  ArgumentConverter converter(lazy::SchemaOf(plan.op));
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (static_cast<size_t>(count) > plan.positional.size()) return Untranslated("too many arguments");
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int index = plan.positional[static_cast<size_t>(i)];
+    if (index == OpPlan::kIgnored) continue;
+    if (!converter.Convert(PyTuple_GET_ITEM(args, i), index)) return Untranslated(converter.reason());
+  }
+  if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0) {
+    PyObject *name, *value;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(kwargs, &position, &name, &value)) {
+      int index = OpPlan::kIgnored;
+      bool known = false;
+      for (const auto& [keyword, argument] : plan.keywords) {
+        if (keyword != name && PyUnicode_Compare(keyword, name) != 0) continue;
+        index = argument;
+        known = true;
+        break;
+      }
+      if (!known) return Untranslated(StrCat("argument `", PyUnicode_AsUTF8(name), "`"));
+      if (index == OpPlan::kIgnored) {
+        if (IsDeviceName(name) && !IsLazyDevice(value)) return Untranslated("a result on another device");
+        continue;
+      }
+      if (!converter.Convert(value, index)) return Untranslated(converter.reason());
+    }
+  }
+  if (const LazyTensorObject* const first = converter.first()) {
+    session = first->session;
+    device = first->tensor.device();
+  }
+  if (session == nullptr) return Untranslated("no argument is a lazy tensor");
+  std::optional<ScopedUserFrame> frame;
+  if (session->options().debug) frame.emplace();
+  const lazy::DeviceGuard guard(device);
+  const lazy::NoGradGuard no_grad;
+  if (!converter.Finish()) return Untranslated(converter.reason());
+  return Run(plan, args, converter.TakeValues(), session);
+}
+
+Attempt TorchRecorder::Run(OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
+  lazy::Tracer& tracer = *session;
+  ForgetUnreachableBases(values);
+  const lazy::Args given = values;
+  lazy::Outputs outputs;
+  if ((lazy::InfoOf(plan.op).flags & lazy::kFallback) != 0) {
+    const py::gil_scoped_release release;  // the op waits for values
+    outputs = lazy::Dispatch(plan.op, std::move(values));
+  } else {
+    outputs = lazy::Dispatch(plan.op, std::move(values));
+  }
+  if (plan.results == OpPlan::Results::kWritten) {
+    const auto at = static_cast<size_t>(plan.positional[static_cast<size_t>(plan.returns[0])]);
+    const lazy::Tensor* const target = given[at].get<lazy::Tensor>();
+    if (target != nullptr && outputs[0].defined()) lazy::WriteInPlace(*target, outputs[0]);
+  }
+  if (absl::Status status = tracer.status(); !status.ok()) {
+    tracer.ClearStatus();
+    return Untranslated(std::string(status.message()));
+  }
+  ++plan.calls;
+  if (plan.results == OpPlan::Results::kNew && !plan.view) SeparateFrom(given, &outputs);
+  if (plan.results == OpPlan::Results::kWritten) {
+    return {Py_NewRef(PyTuple_GET_ITEM(args, plan.returns[0])), false, ""};
+  }
+  const TorchClasses& classes = TorchClasses::Get();
+  const auto result = [&](size_t k) -> PyObject* {
+    if (plan.results == OpPlan::Results::kOp && k < plan.returns.size() && plan.returns[k] >= 0) {
+      return Py_NewRef(PyTuple_GET_ITEM(args, plan.returns[k]));
+    }
+    if (k >= outputs.size() || !outputs[k].defined()) return Py_NewRef(Py_None);
+    return classes.Wrap(std::move(outputs[k]), session);
+  };
+  if (plan.results == OpPlan::Results::kOp && plan.returns.empty() && !plan.list)
+    return {Py_NewRef(Py_None), false, ""};
+  if (outputs.size() == 1 && !plan.list) return {result(0), false, ""};
+  const size_t count = outputs.size();
+  PyObject* const list =
+      plan.list ? PyList_New(static_cast<Py_ssize_t>(count)) : PyTuple_New(static_cast<Py_ssize_t>(count));
+  if (list == nullptr) return {};
+  for (size_t k = 0; k < count; ++k) {
+    PyObject* const item = result(k);
+    if (item == nullptr) {
+      Py_DECREF(list);
+      return {};
+    }
+    if (plan.list) {
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(k), item);
+    } else {
+      PyTuple_SET_ITEM(list, static_cast<Py_ssize_t>(k), item);
+    }
+  }
+  return {list, false, ""};
+}
+
+PyObject* TorchRecorder::Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs) {
+  Attempt attempt = Try(function, args, kwargs);
+  if (!attempt.untranslated) return attempt.value;
+  if (untranslated_ == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "hlokit.torch is not imported");
+    return nullptr;
+  }
+  PyObject* const reason =
+      PyUnicode_DecodeUTF8(attempt.reason.data(), static_cast<Py_ssize_t>(attempt.reason.size()), "replace");
+  if (reason == nullptr) return nullptr;
+  PyObject* const result = PyObject_CallFunctionObjArgs(untranslated_, function, types, args,
+                                                        kwargs == nullptr ? Py_None : kwargs, reason, nullptr);
+  Py_DECREF(reason);
+  return result;
+}
+
+}  // namespace hlokit::python

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that the tracer's table does not have, in terms of those that it has."""
+
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+
+from hlokit import _hlokit
+
+from . import _plans
+
+aten = torch.ops.aten
+
+# By overload; in place of PyTorch's own decompositions.
+DECOMPOSITIONS: Dict[Any, Callable[..., Any]] = {}
+
+
+def decomposes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers a function for overloads, "aminmax" or "count_nonzero.dim_IntList", that this PyTorch has."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            base, _, overload = name.partition(".")
+            func = getattr(getattr(aten, base, None), overload or "default", None)
+            if func is not None:
+                DECOMPOSITIONS[func] = function
+        return function
+
+    return register
+
+
+class NotRecorded(Exception):
+    """The tracer does not take a call that a decomposition makes."""
+
+
+class _Row:
+    """A row of the tracer's table as a function of positional arguments."""
+
+    def __init__(self, name: str):
+        row = _plans.ROWS[name]
+        count = len(row.arguments)
+        returns_list = row.list
+        _hlokit._torch_plan(self, row.number, 0, list(range(count)), [], [], returns_list, row.view)
+        self.name = name
+
+    def __call__(self, *args: Any) -> Any:
+        value, reason = _hlokit._torch_try(self, args, {})
+        if reason is not None:
+            raise NotRecorded(f"{self.name}: {reason}")
+        return value
+
+
+# The factors that PyTorch saves are those of the transposed matrix if the matrix is contiguous, as lazy tensors always
+# are, and not complex: its derivatives rely on that.
+
+
+def _factored(matrix: torch.Tensor) -> torch.Tensor:
+    return matrix if matrix.is_complex() else matrix.transpose(-1, -2)
+
+
+_det = _Row("aten::_linalg_det")
+_slogdet = _Row("aten::_linalg_slogdet")
+_solve_ex = _Row("aten::_linalg_solve_ex")
+_lu_factor_ex = _Row("aten::linalg_lu_factor_ex")
+
+
+@decomposes("_linalg_det")
+def _linalg_det(A: torch.Tensor) -> Any:
+    return _det(_factored(A))
+
+
+@decomposes("_linalg_slogdet")
+def _linalg_slogdet(A: torch.Tensor) -> Any:
+    return _slogdet(_factored(A))
+
+
+@decomposes("_linalg_solve_ex")
+def _linalg_solve_ex(A: torch.Tensor, B: torch.Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    result, _, _, info = _solve_ex(A, B, left, check_errors)
+    factors, pivots, _ = _lu_factor_ex(_factored(A))
+    return result, factors, pivots, info
+
+
+@decomposes("aminmax")
+def _aminmax(self: torch.Tensor, *, dim: Optional[int] = None, keepdim: bool = False) -> Any:
+    dims = [] if dim is None else [dim]
+    return aten.amin.default(self, dims, keepdim), aten.amax.default(self, dims, keepdim)
+
+
+@decomposes("count_nonzero.dim_IntList")
+def _count_nonzero(self: torch.Tensor, dim: Sequence[int]) -> torch.Tensor:
+    return aten.sum.dim_IntList(aten.ne.Scalar(self, 0), list(dim))
+
+
+@decomposes("vdot")
+def _vdot(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return aten.dot.default(aten.conj_physical.default(self) if self.is_complex() else self, other)
+
+
+@decomposes("_conj_physical")
+def _conj_physical(self: torch.Tensor) -> torch.Tensor:
+    return aten.conj_physical.default(self)
+
+
+@decomposes("narrow_copy")
+def _narrow_copy(self: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
+    return aten.clone.default(aten.slice.Tensor(self, dim, start, start + length))
+
+
+@decomposes("_trilinear")
+def _trilinear(
+    i1: torch.Tensor,
+    i2: torch.Tensor,
+    i3: torch.Tensor,
+    expand1: List[int],
+    expand2: List[int],
+    expand3: List[int],
+    sumdim: List[int],
+    unroll_dim: int = 1,
+) -> torch.Tensor:
+    factors = []
+    for factor, dims in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        for dim in sorted(dims):
+            factor = factor.unsqueeze(dim)
+        factors.append(factor)
+    product = factors[0] * factors[1] * factors[2]
+    return aten.sum.dim_IntList(product, list(sumdim)) if sumdim else product
+
+
+@decomposes("unfold_backward")
+def _unfold_backward(grad_in: torch.Tensor, input_sizes: Any, dim: int, size: int, step: int) -> torch.Tensor:
+    dim = dim % max(len(input_sizes), 1)
+    result = aten.new_zeros.default(grad_in, list(input_sizes))
+    if not input_sizes:
+        return result + grad_in.sum()
+    windows = grad_in.shape[dim]
+    device = result.device
+    places = torch.arange(windows, device=device).unsqueeze(1) * step + torch.arange(size, device=device)
+    values = grad_in.movedim(-1, dim + 1).flatten(dim, dim + 1)
+    return result.index_add(dim, places.flatten(), values)
+
+
+def _upsample(name: str, aligned: bool) -> None:
+    """The overload with lists of sizes and factors is the one with numbers."""
+    base: Any = getattr(aten, name, None)
+    if base is None or not hasattr(base, "vec"):
+        return
+
+    def backward(grad: torch.Tensor, output_size: Any, input_size: Any, *rest: Any) -> torch.Tensor:
+        spatial = list(grad.shape[2:])
+        factors = rest[-1] if output_size is None and rest[-1] is not None else [None] * len(spatial)
+        corners = [rest[0]] if aligned else []
+        return base.default(grad, spatial, list(input_size), *corners, *factors)  # type: ignore[no-any-return]
+
+    DECOMPOSITIONS[base.vec] = backward
+
+
+for _dims in ("1d", "2d", "3d"):
+    _upsample(f"upsample_nearest{_dims}_backward", False)
+    _upsample(f"_upsample_nearest_exact{_dims}_backward", False)
+for _name in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d"):
+    _upsample(f"upsample_{_name}_backward", True)

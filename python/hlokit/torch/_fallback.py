@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that the recorder has no plan for: values that go between devices, results in given tensors, decompositions of
+PyTorch, and what remains, which runs on the CPU and is counted as aten::NAME, as in PyTorch/XLA."""
+
+import collections
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch.utils._pytree import tree_map
+
+from hlokit import _hlokit
+
+from . import _plans, _session
+from ._decompositions import DECOMPOSITIONS, NotRecorded
+from ._tensor import INNER, XlaTensor, adopt, fetch, session_of, upload
+
+try:
+    from torch._decomp import decomposition_table
+except ImportError:
+    decomposition_table = {}
+
+aten = torch.ops.aten
+
+# Why each op ran on the CPU, with the number of times: (name, reason) -> count.
+fallbacks: Dict[Tuple[str, str], int] = collections.Counter()
+
+_seen: Dict[Any, bool] = {}  # overloads that were looked up: whether they have a plan
+_special: Dict[Any, Callable[..., Any]] = {}
+
+
+def _flat(args: Any, kwargs: Any) -> List[Any]:
+    result: List[Any] = []
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, (list, tuple)):
+            result.extend(value)
+        else:
+            result.append(value)
+    return result
+
+
+def untranslated(func: Any, types: Any, args: Any, kwargs: Any, reason: str) -> Any:
+    """What __torch_dispatch__ does with a call that the recorder did not take."""
+    kwargs = {} if kwargs is None else kwargs
+    special = _special.get(func)
+    if special is not None:
+        result = special(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    ours = DECOMPOSITIONS.get(func)
+    if ours is not None and session_of(_flat(args, kwargs)) is not None:
+        try:
+            return ours(*args, **kwargs)
+        except NotRecorded as error:
+            return on_cpu(func, args, kwargs, str(error))
+    planned = _seen.get(func)
+    if planned is None:
+        planned = _seen[func] = _plans.add(func)
+        if planned:
+            result, why = _hlokit._torch_try(func, args, kwargs)
+            if why is None:
+                return result
+            reason = why
+    if planned:
+        moved = _with_small_tensors(func, args, kwargs)
+        if moved is not None:
+            args, kwargs = moved
+            result, why = _hlokit._torch_try(func, args, kwargs)
+            if why is None:
+                return result
+            reason = why
+    else:
+        reason = "the tracer has no such op"
+        if any(argument.is_out for argument in func._schema.arguments):
+            result = _into_results(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if _composite(func):
+            return func.decompose(*args, **kwargs)
+        decomposition = decomposition_table.get(func)
+        if decomposition is not None and func not in _without_decomposition:
+            try:
+                return decomposition(*args, **kwargs)
+            except (NotImplementedError, TypeError, AttributeError, RuntimeError):
+                pass  # the CPU has torch's own error
+        result = _in_place(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return on_cpu(func, args, kwargs, reason)
+
+
+# Decompositions that call their own op, or read values.
+_without_decomposition = {aten.detach.default, aten._to_copy.default, aten.lift_fresh.default}
+
+
+def _composite(func: Any) -> bool:
+    try:
+        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+    except (AttributeError, RuntimeError):
+        return False
+
+
+# Ops whose indices may be tensors on the host.
+_INDEXING = frozenset(("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"))
+
+
+def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any, Any]]:
+    """The arguments with numbers in CPU tensors, and indices, brought to the device; None if there are none."""
+    home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
+    if home is None:
+        return None
+    session, ordinal = _hlokit._lazy_session(home._lazy), _hlokit._lazy_ordinal(home._lazy)
+    found = False
+
+    def move(value: Any) -> Any:
+        nonlocal found
+        if not isinstance(value, torch.Tensor) or isinstance(value, XlaTensor):
+            return value
+        if value.dim() != 0 and func._schema.name not in _INDEXING:
+            raise RuntimeError(
+                f"{func._schema.name}: Expected all tensors to be on the same device, but found at least two devices, "
+                f"xla:{ordinal} and {value.device}"
+            )
+        found = True
+        return upload(value, session, ordinal)
+
+    moved = tree_map(move, (tuple(args), dict(kwargs)))
+    return moved if found else None
+
+
+def _into_results(func: Any, args: Any, kwargs: Any) -> Any:
+    """An overload that stores its results in given tensors: the functional one, whose results are written."""
+    functional = _plans.without_out(func)
+    if functional is None:
+        return NotImplemented
+    outs = [a.name for a in func._schema.arguments if a.is_out]
+    positional = [a.name for a in func._schema.arguments if not a.kwarg_only]
+    named = dict(kwargs)
+    given = list(args[: len(positional)])
+    targets = [named.pop(name) if name in named else given.pop() for name in outs]
+    values = functional(*given, **named)
+    values = values if isinstance(values, (tuple, list)) else (values,)
+    for target, value in zip(targets, values):
+        store(target, value)
+    return targets[0] if len(targets) == 1 else tuple(targets)
+
+
+def store(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Writes a result to a tensor, which takes its sizes."""
+    if target.shape != value.shape:
+        if isinstance(target, XlaTensor):
+            adopt(target, value.to(target.dtype))
+            return
+        target.resize_(value.shape)
+    target.copy_(value)
+
+
+def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
+    """An op that writes its first argument, and may change its sizes: the functional op and a new value."""
+    functional = _plans.without_write(func)
+    if functional is None or not args or not isinstance(args[0], XlaTensor):
+        return NotImplemented
+    result = functional(*args, **kwargs)
+    if result.shape == args[0].shape:
+        args[0].copy_(result)
+    else:
+        adopt(args[0], result)
+    return args[0]
+
+
+def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
+    """Runs an op on the host with the values of its arguments, and uploads its results."""
+    session = session_of(_flat(args, kwargs)) or _session.current()
+    home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
+    ordinal = _session.ordinal_of(None) if home is None else _hlokit._lazy_ordinal(home._lazy)
+    copies: Dict[int, Tuple[XlaTensor, torch.Tensor]] = {}
+
+    def down(value: Any) -> Any:
+        if isinstance(value, XlaTensor):
+            if id(value) not in copies:
+                if session.fake:
+                    local = torch.empty(tuple(value.shape), dtype=value.dtype, device="meta")
+                else:
+                    local = fetch(value).clone()
+                copies[id(value)] = (value, local)
+            return copies[id(value)][1]
+        if isinstance(value, torch.device) and value.type in ("xla", "lazy"):
+            return torch.device("meta" if session.fake else "cpu")
+        return value
+
+    device = kwargs.get("device")
+    stays = device is not None and torch.device(device).type not in ("xla", "lazy")
+    local_args, local_kwargs = tree_map(down, (tuple(args), dict(kwargs)))
+    result = func(*local_args, **local_kwargs)  # raises torch's own error
+    if stays:
+        return result
+    session.count(f"aten::{func._schema.name.split('::')[-1]}")
+    fallbacks[_plans.full_name(func), reason] += 1
+    originals = {id(local): value for value, local in copies.values()}
+    for argument, value in zip(func._schema.arguments, args):
+        _write_back(argument, value, copies, session, ordinal)
+    for argument in func._schema.arguments:
+        if argument.name in kwargs:
+            _write_back(argument, kwargs[argument.name], copies, session, ordinal)
+
+    def up(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or isinstance(value, XlaTensor):
+            return value
+        if id(value) in originals:
+            return originals[id(value)]
+        return upload(value, session, ordinal)
+
+    return tree_map(up, result)
+
+
+def _write_back(argument: Any, value: Any, copies: Any, session: Any, ordinal: int) -> None:
+    if argument.alias_info is None or not argument.alias_info.is_write:
+        return
+    for tensor in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(tensor, XlaTensor):
+            local = copies[id(tensor)][1]
+            new = upload(local, session, ordinal)
+            if local.shape == tensor.shape:
+                _hlokit._lazy_write(tensor._lazy, new._lazy)
+            else:
+                adopt(tensor, new)
+
+
+# ---- ops with values on the host ----
+
+
+def _local_scalar_dense(func: Any, args: Any, kwargs: Any) -> Any:
+    tensor = args[0]
+    session = session_of(args)
+    assert session is not None
+    session.count("aten::_local_scalar_dense")
+    return fetch(tensor, keep=True).item()
+
+
+def _to_copy(func: Any, args: Any, kwargs: Any) -> Any:
+    tensor = args[0]
+    device = kwargs.get("device")
+    dtype = kwargs.get("dtype")
+    if not isinstance(tensor, XlaTensor):
+        return NotImplemented
+    session, here = _hlokit._lazy_session(tensor._lazy), _hlokit._lazy_ordinal(tensor._lazy)
+    if device is None or (device.type in ("xla", "lazy") and _session.ordinal_of(device) == here):
+        return NotImplemented
+    if device.type == "meta":
+        return torch.empty(tuple(tensor.shape), dtype=dtype or tensor.dtype, device="meta")
+    value = fetch(tensor)
+    value = value.to(dtype) if dtype is not None else value
+    if device.type in ("xla", "lazy"):
+        return upload(value, session, _session.ordinal_of(device))
+    return value.clone() if device.type == "cpu" else value.to(device)
+
+
+def _copy_(func: Any, args: Any, kwargs: Any) -> Any:
+    target, source = args[0], args[1]
+    if not isinstance(target, XlaTensor):
+        target.copy_(fetch(source))
+        return target
+    session, here = _hlokit._lazy_session(target._lazy), _hlokit._lazy_ordinal(target._lazy)
+    if isinstance(source, XlaTensor):
+        if _hlokit._lazy_ordinal(source._lazy) == here and _hlokit._lazy_session(source._lazy) is session:
+            return NotImplemented
+        source = fetch(source)
+    value = source.detach().to(target.dtype)
+    if value.shape != target.shape:
+        value = value.expand(target.shape)
+    _hlokit._lazy_write(target._lazy, upload(value, session, here)._lazy)
+    return target
+
+
+def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    result: torch.Tensor = _copy_(aten.copy_.default, (target, source), {})
+    return target if result is NotImplemented else result
+
+
+def _set_source(func: Any, args: Any, kwargs: Any) -> Any:
+    adopt(args[0], args[1])
+    return args[0]
+
+
+def _is_same_size(func: Any, args: Any, kwargs: Any) -> Any:
+    return args[0].shape == args[1].shape
+
+
+def _conj(func: Any, args: Any, kwargs: Any) -> Any:
+    # Conjugates are computed, not marked.
+    return aten.conj_physical.default(args[0]) if args[0].is_complex() else aten.alias.default(args[0])
+
+
+def _nothing(func: Any, args: Any, kwargs: Any) -> Any:
+    return None
+
+
+_special[aten._conj.default] = _conj
+if hasattr(aten, "_linalg_check_errors"):  # an error that depends on values, which the tracer does not have
+    _special[aten._linalg_check_errors.default] = _nothing
+_special[aten._local_scalar_dense.default] = _local_scalar_dense
+_special[aten._to_copy.default] = _to_copy
+_special[aten.copy_.default] = _copy_
+_special[aten.set_.source_Tensor] = _set_source
+_special[aten.is_same_size.default] = _is_same_size
+_special[aten.record_stream.default] = _nothing
+
+
+def _resize_(func: Any, args: Any, kwargs: Any) -> Any:
+    target, sizes = args[0], list(args[1])
+    if list(target.shape) == sizes:
+        return target
+    flat = target.detach().reshape(-1)
+    count = 1
+    for size in sizes:
+        count *= size
+    if count <= flat.numel():
+        flat = flat[:count].clone()
+    else:
+        flat = torch.nn.functional.pad(flat, (0, count - flat.numel()))
+    adopt(target, flat.reshape(sizes))
+    return target
+
+
+_special[aten.resize_.default] = _resize_
+
+
+# ---- tensors that are made on the device ----
+
+_libraries: List[Any] = []
+
+
+def _creator(func: Any) -> Callable[..., Any]:
+    names = [a.name for a in func._schema.arguments if not a.kwarg_only]
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args))
+        device = kwargs.get("device")
+        ordinal = _session.ordinal_of(device)
+        session = _session.current()
+        _session.device(ordinal)
+        if "dtype" in {a.name for a in func._schema.arguments} and kwargs.get("dtype") is None:
+            kwargs = {**kwargs, "dtype": _default_type(func, list(given.values()))}
+        if session.fake and func._schema.name in ("aten::empty", "aten::empty_strided"):
+            value = session.upload(ordinal, list(args[0]), kwargs["dtype"], None)
+            return _hlokit._torch_wrap(value)
+        value, why = _hlokit._torch_try(func, tuple(args), kwargs, session, ordinal)
+        if why is None:
+            return value
+        local = {**kwargs, "device": torch.device("cpu")}
+        session.count(f"aten::{func._schema.name.split('::')[-1]}")
+        fallbacks[_plans.full_name(func), why] += 1
+        return upload(func(*args, **local), session, ordinal)
+
+    return create
+
+
+def _default_type(func: Any, values: List[Any]) -> torch.dtype:
+    """The type of a new tensor for which none is given."""
+    name = func._schema.name
+    if name in ("aten::randint", "aten::randperm", "aten::tril_indices", "aten::triu_indices"):
+        return torch.int64
+    if name == "aten::arange" and all(isinstance(v, int) for v in values):
+        return torch.int64
+    if name == "aten::full":
+        fill = values[1]
+        if isinstance(fill, bool):
+            return torch.bool
+        if isinstance(fill, int):
+            return torch.int64
+    return torch.get_default_dtype()
+
+
+def register_creation() -> None:
+    """Makes torch.zeros(..., device="xla:0") and the like record."""
+    overloads = []
+    for name, row in _plans.ROWS.items():
+        space, _, rest = name.partition("::")
+        base, _, overload = rest.partition(".")
+        if space != "aten" or any("Tensor" in kind for _, kind, _, _ in row.arguments):
+            continue
+        func = getattr(getattr(aten, base, None), overload or "default", None)
+        if func is None or not any(a.name == "device" for a in func._schema.arguments):
+            continue
+        if _plans.add(func):
+            _seen[func] = True
+            overloads.append((name[len("aten::") :], func))
+    library = torch.library.Library("aten", "IMPL")
+    # torch.tensor(..., device=) copies with __torch_dispatch__ disabled.
+    library.impl("_copy_from", _copy_from, "Lazy")
+    for key in ("XLA", "Lazy"):  # the second: autograd makes zeros where PyTorch takes the tensors to be
+        for name, func in overloads:
+            library.impl(name, _creator(func), key)
+    if hasattr(aten, "_efficientzerotensor"):  # gradients that are zero
+        library.impl("_efficientzerotensor", _zeros, "Lazy")
+    # Before 2.0 it reads the number of repetitions from a tensor, so that the program would wait for it.
+    if hasattr(aten.repeat_interleave, "self_int"):
+        library.impl("repeat_interleave.self_int", _repeat_interleave, "AutogradLazy")
+    _libraries.append(library)
+
+
+def _zeros(size: Any, **kwargs: Any) -> torch.Tensor:
+    return torch.zeros(size, dtype=kwargs.get("dtype"), device=kwargs.get("device"))
+
+
+def _repeat_interleave(tensor: torch.Tensor, repeats: int, dim: Any = None, *, output_size: Any = None) -> torch.Tensor:
+    if dim is None:
+        tensor, dim = tensor.flatten(), 0
+    dim = dim % max(tensor.dim(), 1)
+    sizes = list(tensor.shape)
+    sizes.insert(dim + 1, repeats)
+    return tensor.unsqueeze(dim + 1).expand(sizes).flatten(dim, dim + 1)

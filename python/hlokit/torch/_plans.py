@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches overloads of PyTorch's ops with those of the tracer, by schema.
+
+A row of the tracer's table has torch's schema without the arguments that say how a result is stored. An overload that
+writes in place, and has no row of its own, is the functional one with its result written.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from hlokit import _hlokit
+
+# Arguments that have no meaning for lazy tensors.
+_STORAGE = frozenset(("layout", "device", "pin_memory", "memory_format", "non_blocking", "generator", "implicit", "copy"))
+_NEW, _WRITTEN, _OP = 0, 1, 2  # OpPlan::Results
+
+
+class Row(NamedTuple):
+    """A row of the tracer's table of ops."""
+
+    number: int
+    arguments: List[Tuple[str, str, bool, bool]]  # name, type, written, may be omitted
+    results: int
+    list: bool
+    view: bool
+
+
+ROWS: Dict[str, Row] = {name: Row(*row) for name, row in _hlokit._tracer_ops().items()}
+
+
+class Plan(NamedTuple):
+    """Arguments of _torch_plan."""
+
+    op: int
+    results: int
+    positional: List[int]
+    keywords: List[Tuple[str, int]]
+    returns: List[int]
+    list: bool
+    view: bool
+
+
+def full_name(func: Any) -> str:
+    """"aten::add.Tensor"."""
+    schema = func._schema
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
+
+
+def _is_tensor(type_text: str) -> bool:
+    return "Tensor" in type_text
+
+
+def _match(func: Any, row: Row) -> Optional[Tuple[List[int], List[Tuple[str, int]]]]:
+    """Where each argument of the overload goes, or None if one has no place."""
+    places = {name: i for i, (name, *_) in enumerate(row.arguments)}
+    positional: List[int] = []
+    keywords: List[Tuple[str, int]] = []
+    taken = set()
+    for number, argument in enumerate(func._schema.arguments):
+        index = places.get(argument.name, -1)
+        if index < 0 and argument.name not in _STORAGE and not argument.kwarg_only:
+            # Names of arguments differ between versions of PyTorch.
+            if number < len(row.arguments) and row.arguments[number][0] not in {a.name for a in func._schema.arguments}:
+                index = number
+        if index < 0 and argument.name not in _STORAGE:
+            return None
+        if index >= 0:
+            if _is_tensor(str(argument.type)) != _is_tensor(row.arguments[index][1]):
+                return None
+            taken.add(index)
+        if argument.kwarg_only:
+            keywords.append((argument.name, index))
+        else:
+            positional.append(index)
+            keywords.append((argument.name, index))
+    for index, (_, _, _, omissible) in enumerate(row.arguments):
+        if index not in taken and not omissible:
+            return None
+    return positional, keywords
+
+
+def _aliases(func: Any) -> List[int]:
+    """For each result the number of the argument that it is, where the op writes to it, or -1."""
+    result = []
+    for value in func._schema.returns:
+        place = -1
+        if value.alias_info is not None and value.alias_info.is_write:
+            for number, argument in enumerate(func._schema.arguments):
+                info = argument.alias_info
+                if info is not None and info.is_write and info.before_set == value.alias_info.before_set:
+                    place = number
+        result.append(place)
+    return result
+
+
+def plan_for(func: Any) -> Optional[Plan]:
+    """How the tracer records the overload; None if it has no op for it."""
+    schema = func._schema
+    if any(argument.is_out for argument in schema.arguments):
+        row = ROWS.get(full_name(func))
+        if row is None or not any(written for _, _, written, _ in row.arguments):
+            return None
+    if any("Tensor" not in str(r.type) for r in schema.returns):
+        return None  # a Python number, for which the program waits
+    returns_list = len(schema.returns) == 1 and str(schema.returns[0].type).startswith("List")
+    view = any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+    writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
+    row = ROWS.get(full_name(func))
+    if row is not None:
+        found = _match(func, row)
+        row_writes = any(written for _, _, written, _ in row.arguments)
+        count = 1 if row.list else row.results
+        ok = any(writes) == row_writes and (row.list == returns_list) and count == max(len(schema.returns), count if row_writes else 0)
+        if found is not None and ok and (not view or row.view):
+            if row_writes:
+                aliases = _aliases(func)
+                if any(place >= len(found[0]) for place in aliases):
+                    return None  # written arguments with names only
+                return Plan(row.number, _OP, *found, aliases, returns_list, False)
+            return Plan(row.number, _NEW, *found, [], returns_list, view)
+        return None
+    if writes.count(True) != 1 or not writes[0]:
+        return None
+    functional = without_write(func)
+    if functional is None:
+        return None
+    row = ROWS.get(full_name(functional))
+    if row is None or row.list or row.results != 1 or row.view:
+        return None
+    found = _match(func, row)
+    if found is None or found[0][0] < 0:
+        return None
+    return Plan(row.number, _WRITTEN, *found, [0], False, False)
+
+
+def add(func: Any) -> bool:
+    """Gives the recorder a plan for the overload, if there is one."""
+    plan = plan_for(func)
+    if plan is None:
+        return False
+    _hlokit._torch_plan(func, *plan)
+    return True
+
+
+def _signature(func: Any, without: Sequence[str] = ()) -> List[Tuple[str, str]]:
+    return [(a.name, str(a.type)) for a in func._schema.arguments if a.name not in without and not a.is_out]
+
+
+def _overload_like(packet: Any, func: Any) -> Optional[Any]:
+    """The overload of a packet with the same arguments that writes to none of them."""
+    for ignored in ((), tuple(_STORAGE | {"dtype"})):
+        wanted = _signature(func, ignored)
+        for name in packet.overloads():
+            candidate = getattr(packet, name)
+            if any(a.alias_info is not None and a.alias_info.is_write for a in candidate._schema.arguments):
+                continue
+            if _signature(candidate, ignored) == wanted:
+                return candidate
+    return None
+
+
+def without_out(func: Any) -> Optional[Any]:
+    """The overload with the same arguments that returns its results."""
+    return _overload_like(func.overloadpacket if hasattr(func, "overloadpacket") else func._overloadpacket, func)
+
+
+def without_write(func: Any) -> Optional[Any]:
+    """The overload that returns what this one writes to its first argument: relu of relu_."""
+    space, _, name = func._schema.name.partition("::")
+    if not name.endswith("_") or name.endswith("__"):
+        return None
+    packet = getattr(getattr(torch.ops, space), name[:-1], None)
+    return None if packet is None else _overload_like(packet, func)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of the tracer, and the devices xla:0, xla:1, ... in them."""
+
+import contextlib
+import threading
+from typing import Any, Dict, Iterator, List, Optional
+
+import torch
+
+from hlokit._hlokit import TracerSession
+
+_MOST_DEVICES = 1024
+_options: Dict[str, Any] = {"devices": 0, "pipeline": "default", "debug": True, "fake": False, "replicas": 1}
+_sessions: List[TracerSession] = []  # the last one is current
+_thread = threading.local()  # .ordinal: the device of a thread of spawn()
+_lock = threading.Lock()
+
+XLA_DEVICES = [torch.device("xla", i) for i in range(_MOST_DEVICES)]
+# What PyTorch itself takes the tensors for: a kind of device for which every build has what autograd needs.
+INNER_DEVICES = [torch.device("lazy", i) for i in range(_MOST_DEVICES)]
+
+
+def configure(
+    devices: Optional[int] = None,
+    *,
+    pipeline: Optional[str] = None,
+    debug: Optional[bool] = None,
+    fake: Optional[bool] = None,
+    replicas: Optional[int] = None,
+) -> None:
+    """Starts a new session with these options; those not given keep their values.
+
+    devices: the number of devices in this process, xla:0 and on. pipeline: passes of compilation. debug: scopes of
+    modules and lines of the program in graphs and HLO. fake: tensors have no values and take no memory. replicas: of
+    the whole program, of which this process is one. Environment variables of PyTorch/XLA are read too. Tensors of
+    earlier sessions stay valid, and cannot be mixed with those of this one.
+    """
+    given = {"devices": devices, "pipeline": pipeline, "debug": debug, "fake": fake, "replicas": replicas}
+    _options.update({name: value for name, value in given.items() if value is not None})
+    with _lock:
+        session = TracerSession(**_options)
+        _sessions[-1:] = [session]
+
+
+def current() -> TracerSession:
+    """The current session."""
+    if not _sessions:
+        configure()
+    return _sessions[-1]
+
+
+@contextlib.contextmanager
+def temporary(**options: Any) -> Iterator[TracerSession]:
+    """A session of its own for the block."""
+    session = TracerSession(**{**_options, **options})
+    current()
+    _sessions.append(session)
+    try:
+        yield session
+    finally:
+        _sessions.remove(session)
+
+
+def ordinal_of(device: Any) -> int:
+    """The number of a device given as torch.device, text or number; None: of this thread's."""
+    if device is None:
+        return int(getattr(_thread, "ordinal", 0))
+    if isinstance(device, int):
+        return device
+    device = torch.device(device)
+    if device.type not in ("xla", "lazy"):
+        raise ValueError(f"{device} is not an XLA device")
+    return int(getattr(_thread, "ordinal", 0)) if device.index is None else int(device.index)
+
+
+def device(n: Optional[int] = None) -> torch.device:
+    """The device of this thread, xla:0 outside of spawn(), or xla:n."""
+    ordinal = ordinal_of(n)
+    count = current().device_count
+    if not 0 <= ordinal < count:
+        raise RuntimeError(f"there is no device xla:{ordinal}: this session has {count} (hlokit.torch.configure)")
+    return XLA_DEVICES[ordinal]
+
+
+@contextlib.contextmanager
+def on_device(ordinal: int) -> Iterator[None]:
+    """Makes xla:ordinal the device of this thread."""
+    before = getattr(_thread, "ordinal", 0)
+    _thread.ordinal = ordinal
+    try:
+        yield
+    finally:
+        _thread.ordinal = before

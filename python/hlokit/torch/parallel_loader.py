@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders that upload batches ahead, with the names of torch_xla.distributed.parallel_loader."""
+
+import queue
+import threading
+from typing import Any, Iterable, Iterator, List, Optional, Sequence
+
+from . import _session, xla_model
+
+
+class MpDeviceLoader:
+    """Batches of `loader` on `device`, uploaded ahead by a thread; a step is marked before each further batch.
+
+    batches_per_execution: batches between two steps. device_prefetch_size: batches uploaded ahead.
+    """
+
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        device: Any,
+        *,
+        batches_per_execution: int = 1,
+        device_prefetch_size: int = 8,
+        **kwargs: Any,
+    ):
+        self._loader = loader
+        self._device = device
+        self._batches_per_execution = max(1, batches_per_execution)
+        self._ahead = max(1, device_prefetch_size)
+
+    def __len__(self) -> int:
+        return len(self._loader)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Any]:
+        ready: "queue.Queue[Any]" = queue.Queue(self._ahead)
+        stop = threading.Event()
+
+        def put(item: Any) -> bool:
+            while not stop.is_set():
+                try:
+                    ready.put(item, timeout=0.1)
+                    return True
+                except queue.Full:
+                    continue
+            return False
+
+        def load() -> None:
+            try:
+                for batch in self._loader:
+                    if not put((xla_model.send_cpu_data_to_device(batch, self._device), None)):
+                        return
+                put(None)
+            except BaseException as error:  # noqa: BLE001: raised where the program takes the batch
+                put((None, error))
+
+        thread = threading.Thread(target=load, name="loader", daemon=True)
+        thread.start()
+        try:
+            count = 0
+            with _session.on_device(_session.ordinal_of(self._device)):
+                pass
+            while True:
+                if count > 0 and count % self._batches_per_execution == 0:
+                    self._mark_step()
+                item = ready.get()
+                if item is None:
+                    if count % self._batches_per_execution != 0:
+                        self._mark_step()
+                    return
+                batch, error = item
+                if error is not None:
+                    raise error
+                count += 1
+                yield batch
+        finally:
+            stop.set()
+            thread.join()
+
+    def _mark_step(self) -> None:
+        with _session.on_device(_session.ordinal_of(self._device)):
+            xla_model.step("loader")
+
+
+class ParallelLoader:
+    """One loader for several devices: batches go to them in turn. per_device_loader(device) iterates over its own."""
+
+    def __init__(self, loader: Iterable[Any], devices: Sequence[Any], **kwargs: Any):
+        self._loader = loader
+        self._devices = [_session.ordinal_of(d) for d in devices]
+        self._options = kwargs
+
+    def per_device_loader(self, device: Any) -> MpDeviceLoader:
+        place = self._devices.index(_session.ordinal_of(device))
+        count = len(self._devices)
+
+        class Part:
+            def __init__(self, loader: Iterable[Any]):
+                self.loader = loader
+
+            def __iter__(self) -> Iterator[Any]:
+                batches: List[Any] = []
+                for batch in self.loader:
+                    batches.append(batch)
+                    if len(batches) == count:
+                        yield batches[place]
+                        batches = []
+
+        return MpDeviceLoader(Part(self._loader), device, **self._options)
