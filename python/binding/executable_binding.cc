@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
+#include "interp/reference/engine.h"
 #include "interp/reference/evaluator.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
@@ -46,9 +48,8 @@ class Executable {
   Executable(const ModulePtr& state, const std::string& engine, int num_threads, std::optional<int64_t> seed,
              std::optional<int64_t> max_bytes, std::optional<double> max_seconds, int64_t replicas, int64_t partitions)
       : module_(state->read().Clone()), source_(state->source()), use_(state->use()) {
-    if (engine != "exact" && engine != "reference") {
-      throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact and reference"));
-    }
+    const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
+    if (!kind) throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact, fast and reference"));
     interp::EvaluatorOptions options;
     options.num_threads = num_threads;
     options.seed = static_cast<uint64_t>(seed.value_or(0));
@@ -68,7 +69,10 @@ class Executable {
       const WorkScope work(state, "preparing a program");
       VerifyModule(module_, {}, &sink);
       if (!sink.has_errors()) {
-        if (engine == "exact") {
+        if (*kind == interp::EngineKind::kFast) {
+          options.kernels = std::make_shared<interp::compiled::CompiledKernels>(options.observation);
+        }
+        if (*kind != interp::EngineKind::kReference) {
           exact_ = interp::Evaluator::Prepare(module_, options, &sink);
         } else {
           reference_ = reference::Evaluator::Prepare(module_, options, &sink);

@@ -23,6 +23,8 @@ struct Flags {
   bool verify = true;
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
+  bool explain_engine = false;
+  int64_t repeat = 1;
   interp::EvaluatorOptions options;
   bool devices_given = false;  // --replicas or --partitions
   // Of a program that --partitions divides.
