@@ -13,7 +13,8 @@ function(hlokit_library name)
   cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "FLAGS;PUBLIC;PRIVATE;HEADER_ONLY")
   set(target hlokit_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "/(codegen|distributed/mpi|pjrt)/")  # programs that write sources, modules loaded at run time
+  # Programs that write sources, and modules that are loaded at run time.
+  list(FILTER sources EXCLUDE REGEX "/(codegen|distributed/mpi|compiled/llvm|compiled/onednn|pjrt)/")
   if(sources)
     set(scope PUBLIC)
     add_library(${target} STATIC ${sources})

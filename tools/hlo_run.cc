@@ -2,6 +2,7 @@
 // hlo-run: runs a module.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "interp/compiled/explanation.h"
 #include "interp/distributed/mpi_session.h"
 #include "interp/equivalence/partitioned_program.h"
 #include "interp/exact/evaluator.h"
@@ -310,8 +312,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   RunObservers instruments(flags, module);
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
+  RunTimes times;
+  const auto compile_begin = std::chrono::steady_clock::now();
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
+  times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
+  if (flags.explain_engine) {
+    std::fputs(interp::compiled::Explain(module, *evaluator->compiled()).c_str(), stderr);
+  }
   // How a snapshot divides the arguments of a program before partitioning.
   std::optional<interp::ShardedArrays> parts;
   if (snapshot != nullptr && partitioned) {
@@ -360,10 +368,13 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (session != nullptr) session->EndSetup();
   evaluator->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() || reference.values ||
                          reference.evaluator != nullptr);
-  const std::optional<std::vector<Literal>> results =
-      RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
+  std::optional<std::vector<Literal>> results;
+  for (int64_t run = 0; run < flags.repeat && (run == 0 || results); ++run) {
+    results = RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
+    times.run_seconds.push_back(evaluator->statistics().seconds);
+  }
   // Reports the profile of a failed run too.
-  instruments.Report(evaluator->statistics(), &diagnostics);
+  instruments.Report(evaluator->statistics(), times, &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {
       diagnostics.ShowOutputError(status);

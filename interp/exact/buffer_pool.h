@@ -61,6 +61,10 @@ class BufferPool {
     Free(b);
   }
 
+  // Takes over the free blocks of another pool, and from then on keeps as many as were in use at one time. For pools of
+  // runs of one program, one after the other.
+  void TakeFreeBlocks(BufferPool* from);
+
   // Returns the size of the block that Allocate takes for `bytes`, at least 0 and at most 2^50.
   static int64_t BlockBytes(int64_t bytes) { return ClassBytes(SizeClass(bytes)); }
 
@@ -96,6 +100,7 @@ class BufferPool {
   int64_t bytes_in_use_ = 0;
   int64_t bytes_free_ = 0;
   int64_t peak_bytes_ = 0;
+  bool keeps_all_ = false;
   std::array<PoolBlock*, kClasses> free_{};
 };
 

@@ -332,7 +332,8 @@ bool CompiledComputationBuilder::Prepare(Instruction instruction) {
   }
   if (!FitTypes()) return false;
   const uint32_t first_slot = static_cast<uint32_t>(routine_->slots.size());
-  prepare(*this);
+  KernelProvider* const kernels = program_.options().kernels;
+  if (kernels == nullptr || !kernels->Prepare(*this)) prepare(*this);
   if (failed_) return false;
   const std::vector<bool>& observed = program_.options().observation.instructions;
   if (instruction.id().value < observed.size() && observed[instruction.id().value]) EmitObservation(first_slot);
@@ -362,39 +363,89 @@ void CompiledComputationBuilder::EmitObservation(uint32_t first_slot) {
   routine_->plans.push_back(std::move(plan));
 }
 
+void CompiledComputationBuilder::MakeGroups() {
+  KernelProvider* const kernels = program_.options().kernels;
+  if (kernels == nullptr) return;
+  const std::vector<uint32_t>& first_view = program_.first_view();
+  groups_ = kernels->Group(routine_->computation, [&](Instruction i) { return first_view[i.id().value] == kLive; });
+  dependencies_.resize(groups_.size());
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    for (Instruction member : groups_[g].members) group_of_[member.id().value] = g;
+  }
+  for (uint32_t g = 0; g < groups_.size(); ++g) {
+    const auto add = [&](Instruction on) {
+      const auto it = group_of_.find(on.id().value);
+      if (it == group_of_.end() || it->second != g) dependencies_[g].push_back(on);
+    };
+    for (Instruction member : groups_[g].members) {
+      for (Instruction operand : member.operands()) add(operand);
+      if (!member.has(Attr::kControlPredecessors)) continue;
+      for (Instruction predecessor : member.control_predecessors()) add(predecessor);
+    }
+  }
+}
+
+bool CompiledComputationBuilder::PrepareVisited(Instruction instruction) {
+  const auto it = group_of_.find(instruction.id().value);
+  if (it == group_of_.end()) return Prepare(instruction);
+  const InstructionGroup& group = groups_[it->second];
+  std::vector<uint32_t>& first_view = program_.first_view();
+  if (program_.options().kernels->PrepareGroup(*this, group)) {
+    if (failed_) return false;
+    // Members without results are not read by others.
+    for (Instruction member : group.members) {
+      uint32_t& state = first_view[member.id().value];
+      if (state >= kOpen) state = static_cast<uint32_t>(views_.size());
+    }
+    return true;
+  }
+  for (Instruction member : group.members) {
+    if (!Prepare(member)) return false;
+  }
+  return true;
+}
+
 bool CompiledComputationBuilder::Visit(Instruction root) {
-  // Post-order over operands and control predecessors.
+  // Post-order over operands and control predecessors. A group is visited as a whole.
   std::vector<uint32_t>& first_view = program_.first_view();
   if (first_view[root.id().value] < kOpen) return true;
   std::vector<VisitEntry>& stack = visits_;
-  stack.push_back({root, 0});
-  first_view[root.id().value] = kOpen;
+  const auto push = [&](Instruction instruction) {
+    stack.push_back({instruction, 0});
+    first_view[instruction.id().value] = kOpen;
+    const auto it = group_of_.find(instruction.id().value);
+    if (it == group_of_.end()) return;
+    for (Instruction member : groups_[it->second].members) first_view[member.id().value] = kOpen;
+  };
+  push(root);
   while (!stack.empty()) {
     VisitEntry& top = stack.back();
     const Instruction at = top.instruction;
     Instruction next;
-    if (top.next_operand < at.operand_count()) {
-      next = at.operand(top.next_operand++);
+    if (const auto it = group_of_.find(at.id().value); it != group_of_.end()) {
+      const std::vector<Instruction>& on = dependencies_[it->second];
+      if (top.next_dependency < on.size()) next = on[top.next_dependency++];
+    } else if (const size_t operands = static_cast<size_t>(at.operand_count()); top.next_dependency < operands) {
+      next = at.operand(static_cast<int64_t>(top.next_dependency++));
     } else if (at.has(Attr::kControlPredecessors)) {
       const std::vector<Instruction> predecessors = at.control_predecessors();
-      const size_t i = static_cast<size_t>(top.next_operand - at.operand_count());
+      const size_t i = top.next_dependency - operands;
       if (i < predecessors.size()) {
         next = predecessors[i];
-        ++top.next_operand;
+        ++top.next_dependency;
       }
     }
     if (next.valid()) {
-      uint32_t& state = first_view[next.id().value];
+      const uint32_t state = first_view[next.id().value];
       if (state < kOpen) continue;
       if (state == kOpen) {
         program_.Error(DiagnosticKind::kCyclicOperands, next, "this instruction depends on its own result");
         return false;
       }
-      state = kOpen;
-      stack.push_back({next, 0});
+      push(next);
       continue;
     }
-    if (!Prepare(at)) return false;
+    if (!PrepareVisited(at)) return false;
     stack.pop_back();
   }
   return true;
@@ -435,6 +486,7 @@ bool CompiledComputationBuilder::Build() {
       for (Instruction p : i.control_predecessors()) pending.push_back(p);
     }
   }
+  MakeGroups();
   // Text order, which may be a schedule; operands first where the two differ.
   for (Instruction i : computation.instructions()) {
     if (first_view[i.id().value] == kLive && !Visit(i)) return false;

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "interp/exact/collective.h"
 #include "interp/exact/exact_fwd.h"
+#include "interp/exact/kernel_provider.h"
 #include "interp/exact/program.h"
 #include "interp/exact/view.h"
 #include "ir/core/arena.h"
@@ -103,11 +104,22 @@ class CompiledComputationBuilder {
   // Returns an array of zeros, or a leaf without contents.
   View Zeros(Shape shape);
 
+  // For KernelProvider::PrepareGroup: makes a member of the group the instruction whose results are set.
+  void set_instruction(Instruction member) {
+    current_ = member;
+    result_shape_ = member.shape();
+    operands_.clear();
+  }
+
   void PrepareParameter();
   void PrepareConstant();
 
  private:
   bool Visit(Instruction root);
+  // Asks the kernel provider for groups of the live instructions.
+  void MakeGroups();
+  // Prepares an instruction or, if it is a member of a group, the group.
+  bool PrepareVisited(Instruction instruction);
   bool Prepare(Instruction instruction);
   // Emits an observation of the current instruction's value. Its slots begin at `first_slot` unless the value consists
   // of earlier ones.
@@ -126,7 +138,7 @@ class CompiledComputationBuilder {
 
   struct VisitEntry {
     Instruction instruction;
-    int64_t next_operand;
+    size_t next_dependency;
   };
   struct PendingReuse {
     uint32_t step;
@@ -140,7 +152,11 @@ class CompiledComputationBuilder {
   std::vector<View> operands_;         // operands of current_ if converted, else empty
   std::vector<Shape> operand_shapes_;  // scratch of FitTypes
   std::vector<VisitEntry> visits_;     // the stack of Visit
-  std::vector<View> views_;            // of all instructions, contiguous for each
+  // Of the kernel provider; dependencies[i]: operands and control predecessors of the group's members from outside.
+  std::vector<InstructionGroup> groups_;
+  std::vector<std::vector<Instruction>> dependencies_;
+  absl::flat_hash_map<uint32_t, uint32_t> group_of_;  // by instruction id
+  std::vector<View> views_;                           // of all instructions, contiguous for each
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;          // first leaf of each element
   absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;

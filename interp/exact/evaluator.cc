@@ -46,6 +46,7 @@ struct Evaluator::State {
   PreparedProgram program;
   ThreadPool threads;
   ProcessGroups groups;
+  BufferPool kept{0};  // memory between runs
 
   State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
 };
@@ -64,6 +65,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.custom_calls = options.custom_calls;
   prepare.observation = options.observation;
   prepare.mixed_precision = options.mixed_precision;
+  prepare.kernels = options.kernels.get();
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
   prepare.among_processes = options.world != nullptr;
@@ -180,6 +182,8 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   int64_t argument_bytes = 0;
   for (const Literal* argument : arguments) argument_bytes += static_cast<int64_t>(argument->size_bytes());
   RunContext context(state.options.limits, argument_bytes, &state.threads, state.options.cancel);
+  // Programs with compiled kernels are run often: their memory stays.
+  if (state.options.kernels != nullptr) context.pool.TakeFreeBlocks(&state.kept);
   std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -226,6 +230,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   }
   for (const std::unique_ptr<CompiledComputation>& routine : state.program.computations)
     routine->DropFrames(context.pool);
+  if (state.options.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();

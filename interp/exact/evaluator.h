@@ -44,6 +44,8 @@ struct EvaluatorOptions {
   // Must outlive the evaluator.
   const CustomCallRegistry* custom_calls = nullptr;
   MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
+  // Kernels of another engine; null: all kernels are exact.
+  std::shared_ptr<KernelProvider> kernels;
   // Number of devices: each runs the program on arguments of its own and takes part in collectives. At least 1; their
   // product at most kMaxDevices.
   int64_t num_replicas = 1;

@@ -7,6 +7,7 @@ namespace hlokit::interp {
 
 class CompiledComputationBuilder;
 class DeviceScheduler;
+class KernelProvider;
 class ProgramBuilder;
 class RunContext;
 class ScalarFunction;

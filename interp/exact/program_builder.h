@@ -33,6 +33,7 @@ struct PrepareOptions {
   const CustomCallRegistry* custom_calls = nullptr;
   ObservationRequest observation;
   MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
+  KernelProvider* kernels = nullptr;  // null: all kernels are exact
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   // The devices are divided among processes: collectives that start end at their done.

@@ -188,7 +188,7 @@ EngineIsolation::EngineIsolation(const Module& module, EngineKind engine, const 
     : module_(module),
       engine_(engine),
       options_(options),
-      runner_(module, engine == EngineKind::kExact ? EngineKind::kReference : EngineKind::kExact, options.run),
+      runner_(module, engine == EngineKind::kReference ? EngineKind::kExact : EngineKind::kReference, options.run),
       tally_(module),
       budget_(options),
       executions_(module.instruction_id_bound()),
@@ -245,7 +245,7 @@ absl::Status EngineIsolation::OnValue(InstructionId id, absl::Span<const std::by
     tally_.Fail(at, execution, std::string(other.status().message()));
     return absl::OkStatus();
   }
-  const bool exact = engine_ == EngineKind::kExact;
+  const bool exact = engine_ != EngineKind::kReference;
   tally_.Compare(at, execution, exact ? observed : *other, exact ? *other : observed, [&](const Literal& expected) {
     if (options_.tolerance) return options_.tolerance->Of(expected.shape().element_type());
     return EngineTolerance(at, given, expected);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the two engines: the exact one, or the plain evaluator that defines the values.
+// One of the engines: the exact one, the fast one, which is exact with compiled kernels, or the plain evaluator that
+// defines the values.
 #ifndef HLOKIT_INTERP_REFERENCE_ENGINE_H_
 #define HLOKIT_INTERP_REFERENCE_ENGINE_H_
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/core/diagnostic.h"
@@ -17,7 +20,10 @@
 
 namespace hlokit::interp {
 
-enum class EngineKind : uint8_t { kExact, kReference };
+enum class EngineKind : uint8_t { kExact, kReference, kFast };
+
+// Returns the kind named "exact", "reference" or "fast".
+std::optional<EngineKind> EngineKindOf(std::string_view name);
 
 class Engine {
  public:
@@ -35,14 +41,17 @@ class Engine {
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
     return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
   }
-  // Null: the plain evaluator was chosen.
+  // The exact or the fast engine. Null: the plain evaluator was chosen.
   const Evaluator* exact() const { return exact_.get(); }
+  // The kernels of the fast engine; null for others.
+  const compiled::CompiledKernels* compiled() const { return compiled_.get(); }
   const RunStatistics& statistics() const {
     return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
   }
 
  private:
-  std::unique_ptr<Evaluator> exact_;  // exactly one is set
+  std::shared_ptr<compiled::CompiledKernels> compiled_;
+  std::unique_ptr<Evaluator> exact_;  // either this one is set, or the next
   std::unique_ptr<reference::Evaluator> reference_;
 };
 

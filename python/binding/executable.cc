@@ -156,8 +156,8 @@ class Executable::PythonValues : public interp::ExecutionObserver {
 };
 
 Executable::Executable(const ModulePtr& state, ExecutableOptions options) : options_(std::move(options)) {
-  if (options_.engine != "exact" && options_.engine != "reference") {
-    throw py::value_error(StrCat("engine: \"", options_.engine, "\" is none of exact and reference"));
+  if (!interp::EngineKindOf(options_.engine)) {
+    throw py::value_error(StrCat("engine: \"", options_.engine, "\" is none of exact, fast and reference"));
   }
   if (options_.results != "numpy" && options_.results != "array") {
     throw py::value_error(StrCat("results: \"", options_.results, "\" is none of numpy and array"));
@@ -218,7 +218,7 @@ void Executable::Prepare(const ModulePtr& state) {
   SetObservation(&options);
   {
     const WorkScope work(state, "preparing a program");
-    const auto kind = options_.engine == "exact" ? interp::EngineKind::kExact : interp::EngineKind::kReference;
+    const interp::EngineKind kind = *interp::EngineKindOf(options_.engine);
     engine_ = interp::Engine::Prepare(kind, *program_->work_module(), options, &sink);
   }
   if (engine_ == nullptr) ThrowErrors(sink);

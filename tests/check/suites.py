@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a suite of recorded programs and compares the passing tests with its baseline.
 
-  suites.py corpus|conformance|stablehlo|torch DIR [--quick] [--bin=build/release/bin] [--logs=build/check]
+  suites.py corpus|conformance|stablehlo|torch DIR [--quick] [--engine=fast] [--bin=build/release/bin] [--logs=build/check]
 
 DIR contains corpus/, conformance/ and tools/. Each line of tests/SUITE_baseline.txt is a test: the minimum that must
 pass. A baseline only ever rises. The failing cases of conformance, as HLO and as StableHLO, must be those that
-tests/conformance_exceptions.txt explains. --quick leaves out the larger suites of stablehlo. Ends with `N passed, N
+tests/conformance_exceptions.txt explains. --quick leaves out the larger suites of stablehlo; --engine is that of conformance. Ends with `N passed, N
 failed`.
 """
 import argparse
@@ -62,9 +62,10 @@ def explained_cases():
 
 
 def conformance(options, counts):
-    fails = options.logs / "conformance-fails.tsv"
+    fails = options.logs / f"conformance-{options.engine}-fails.tsv"
     fails.unlink(missing_ok=True)
-    text = run(options.folder / "tools/conformance.py", options.bin / "hlo-run", "--fails", fails)
+    text = run(options.folder / "tools/conformance.py", options.bin / "hlo-run", "--fails", fails,
+               f"--extra=--engine={options.engine}")
     for suite, minimum in floor("conformance_baseline.txt"):
         counts.at_least(suite, first(rf"^{suite}: (\d+) of ", text), minimum)
     failing = {line.split("\t")[0] for line in fails.read_text().splitlines()} if fails.exists() else set()
@@ -120,6 +121,7 @@ def main():
     parser.add_argument("suite", choices=("corpus", "conformance", "stablehlo", "torch"))
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--engine", default="exact")
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/check"))
     options = parser.parse_args()

@@ -21,6 +21,7 @@ def test_engines(module):
     value = exact(x, y)
     np.testing.assert_allclose(value, (2 * x @ y).sum(axis=1), rtol=1e-5)
     assert module.run_on(x, y, engine="reference").tobytes() == value.tobytes()
+    np.testing.assert_allclose(hlokit.Executable(module, engine="fast")(x, y), value, rtol=1e-5)
     assert exact.statistics.steps > 0
     with pytest.raises(ValueError):
         hlokit.Executable(module, engine="none")

@@ -73,6 +73,7 @@ class Engine {
   void set_gathers(bool gathers) { gathers_ = gathers; }
   bool gathers() const { return gathers_; }
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
+  const interp::compiled::CompiledKernels* compiled() const { return engine_->compiled(); }
 
  private:
   int64_t num_devices() const { return engine_->num_devices(); }

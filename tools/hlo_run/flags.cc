@@ -210,6 +210,11 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
                 "print, on standard error, the interpreter's time of each opcode and instruction");
   app->add_option("--profile-json", flags->profile_json, "write the full profile to this file, as JSON")
       ->type_name("FILE");
+  cli::AddNumber(
+      app, "--repeat", &flags->repeat,
+      "run the prepared module this many times on the same arguments; the results are those of the last run, "
+      "and --profile-json has the time of each",
+      1);
   app->add_flag("--progress,!--no-progress", flags->progress,
                 "show the progress of runs of more than 2 seconds, if standard error is a terminal (default on)");
 }
@@ -278,13 +283,15 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddDeviceFlags(&app, flags);
   AddLimitFlags(&app, &flags->options);
   app.add_option_function<std::string>(
-         "--engine",
-         [flags](const std::string& kind) {
-           flags->engine = kind == "reference" ? EngineKind::kReference : EngineKind::kExact;
-         },
-         "what runs the module: exact is fast; reference is the plain evaluator, slow, that defines the values")
-      ->check(CLI::IsMember({"exact", "reference"}))
+         "--engine", [flags](const std::string& kind) { flags->engine = *interp::EngineKindOf(kind); },
+         "what runs the module: exact rounds after each instruction; fast has compiled loops and oneDNN's products, "
+         "with bounded differences; reference is the plain evaluator, slow, that defines the values")
+      ->check(CLI::IsMember({"exact", "fast", "reference"}))
       ->default_str("exact");
+  app.add_flag(
+      "--explain-engine", flags->explain_engine,
+      "print, on standard error, what runs each instruction in the fast engine, and why that is a kernel of the "
+      "exact engine");
   app.add_option_function<std::string>(
          "--mixed-precision",
          [flags](const std::string& kind) {
@@ -311,6 +318,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       if (option->get_group() != SimulationFlags::kGroup || option->count() == 0 || lists) continue;
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
+  }
+  if (flags->explain_engine && flags->engine != EngineKind::kFast) {
+    return cli::UsageError("hlo-run", "--explain-engine requires --engine=fast");
   }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
     return cli::UsageError("hlo-run", "standard input can be read only once");

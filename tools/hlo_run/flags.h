@@ -23,6 +23,8 @@ struct Flags {
   bool verify = true;
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
+  bool explain_engine = false;
+  int64_t repeat = 1;
   interp::EvaluatorOptions options;
   bool replicas_given = false, partitions_given = false;
   bool devices_given() const { return replicas_given || partitions_given; }

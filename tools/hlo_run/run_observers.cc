@@ -137,10 +137,11 @@ void RunObservers::Attach(interp::EvaluatorOptions* options) {
   Add(interp::NonfiniteCheck::InstructionsOf(module_), &observation.instructions);
 }
 
-bool RunObservers::Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {
+bool RunObservers::Report(const interp::RunStatistics& statistics, const RunTimes& times,
+                          cli::DiagnosticReporter* diagnostics) {
   if (profiler_ == nullptr) return true;
   if (flags_.profile) PrintProfile(statistics);
-  return flags_.profile_json.empty() || WriteProfileJson(statistics, diagnostics);
+  return flags_.profile_json.empty() || WriteProfileJson(statistics, times, diagnostics);
 }
 
 void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
@@ -153,7 +154,8 @@ void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
   stderr_.Flush();
 }
 
-bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {
+bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, const RunTimes& times,
+                                    cli::DiagnosticReporter* diagnostics) {
   return cli::WriteOutputFile(flags_.profile_json, diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);
     json.BeginObject()
@@ -161,7 +163,12 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli
         .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
         .Member("instructions_run", statistics.steps)
         .Member("loop_iterations", statistics.loop_iterations)
-        .Member("peak_bytes", statistics.peak_bytes);
+        .Member("peak_bytes", statistics.peak_bytes)
+        .Member("compile_seconds", times.compile_seconds)
+        .Key("run_seconds")
+        .BeginArray();
+    for (double seconds : times.run_seconds) json.Value(seconds);
+    json.EndArray();
     WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
     WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);
     json.EndObject();

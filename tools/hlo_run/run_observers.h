@@ -19,6 +19,11 @@
 
 namespace hlokit::run {
 
+struct RunTimes {
+  double compile_seconds = 0;
+  std::vector<double> run_seconds;  // of each run
+};
+
 class RunObservers {
  public:
   // Warns on standard error of a pattern that matches no instruction.
@@ -33,12 +38,13 @@ class RunObservers {
 
   // Completes the directory of values after a run without errors. Returns false after an error, which is printed.
   bool CommitFiles(cli::DiagnosticReporter* diagnostics);
-  // Writes the profile after the run. Returns false after an error.
-  bool Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
+  // Writes the profile after the last run. Returns false after an error.
+  bool Report(const interp::RunStatistics& statistics, const RunTimes& times, cli::DiagnosticReporter* diagnostics);
 
  private:
   void PrintProfile(const interp::RunStatistics& statistics);
-  bool WriteProfileJson(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
+  bool WriteProfileJson(const interp::RunStatistics& statistics, const RunTimes& times,
+                        cli::DiagnosticReporter* diagnostics);
 
   const Flags& flags_;
   const Module& module_;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/compiled/compiled_kernels.h"
+
+#include <utility>
+
+#include "interp/compiled/engine_modules.h"
+#include "interp/compiled/library_step.h"
+#include "interp/compiled/loop_step.h"
+#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/program_builder.h"
+
+namespace hlokit::interp::compiled {
+
+CompiledKernels::CompiledKernels(ObservationRequest observation, const GroupOptions& groups)
+    : observation_(std::move(observation)), group_options_(groups) {}
+CompiledKernels::~CompiledKernels() = default;
+
+std::vector<InstructionGroup> CompiledKernels::Group(Computation computation,
+                                                     const std::function<bool(Instruction)>& is_live) {
+  const std::vector<bool>& observed = observation_.instructions;
+  const auto is_observed = [&](Instruction i) { return i.id().value < observed.size() && observed[i.id().value]; };
+  return PlanGroups(computation, group_options_, [&](Instruction i) {
+    if (!is_live(i) || is_observed(i)) return false;
+    if (!observation_.operands) return true;
+    for (Instruction user : i.users()) {
+      if (is_observed(user)) return false;
+    }
+    return true;
+  });
+}
+
+bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) {
+  KernelChoice choice;
+  choice.kind = KernelChoice::Kind::kLoop;
+  choice.loop = group.members.back().id();
+  const bool prepared = PrepareLoop(builder, group, &statistics_, &choice.reason);
+  if (!prepared) choice.kind = KernelChoice::Kind::kExact;
+  for (Instruction member : group.members) {
+    choice.instruction = member.id();
+    choices_.push_back(choice);
+  }
+  return prepared;
+}
+
+bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
+  KernelChoice choice;
+  choice.instruction = builder.instruction().id();
+  bool prepared = false;
+  const Opcode opcode = builder.instruction().opcode();
+  if (opcode == Opcode::kDot) {
+    prepared = PrepareProduct(builder, &choice.reason);
+    if (prepared) choice.kind = KernelChoice::Kind::kProduct;
+  } else if (opcode == Opcode::kConvolution) {
+    prepared = PrepareConvolutionStep(builder, &choice.reason);
+    if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
+  }
+  choices_.push_back(std::move(choice));
+  return prepared;
+}
+
+}  // namespace hlokit::interp::compiled

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the fast engine: an exact program in which products and convolutions are primitives of oneDNN, and
+// elementwise instructions one generated loop where they belong together. What has neither keeps its exact kernel.
+//
+//   EvaluatorOptions options;
+//   options.kernels = std::make_shared<compiled::CompiledKernels>(options.observation);
+//   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+#ifndef HLOKIT_INTERP_COMPILED_COMPILED_KERNELS_H_
+#define HLOKIT_INTERP_COMPILED_COMPILED_KERNELS_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interp/compiled/code_cache.h"
+#include "interp/compiled/group_planner.h"
+#include "interp/exact/execution_observer.h"
+#include "interp/exact/kernel_provider.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::interp::compiled {
+
+// What became of an instruction, for reports.
+struct KernelChoice {
+  InstructionId instruction;
+  enum class Kind : uint8_t { kLoop, kProduct, kConvolution, kExact } kind = Kind::kExact;
+  // Of kLoop: the last instruction of the loop. Of kExact: why it is not compiled, empty if it never is.
+  InstructionId loop;
+  std::string reason;
+};
+
+class CompiledKernels : public KernelProvider {
+ public:
+  explicit CompiledKernels(ObservationRequest observation, const GroupOptions& groups = GroupOptions());
+  ~CompiledKernels() override;
+
+  std::vector<InstructionGroup> Group(Computation computation,
+                                      const std::function<bool(Instruction)>& is_live) override;
+  bool PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) override;
+  bool Prepare(CompiledComputationBuilder& builder) override;
+
+  // Of the programs prepared so far.
+  const CodeStatistics& statistics() const { return statistics_; }
+  const std::vector<KernelChoice>& choices() const { return choices_; }
+
+ private:
+  const ObservationRequest observation_;
+  const GroupOptions group_options_;
+  CodeStatistics statistics_;
+  std::vector<KernelChoice> choices_;
+};
+
+}  // namespace hlokit::interp::compiled
+
+#endif  // HLOKIT_INTERP_COMPILED_COMPILED_KERNELS_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruction sets for which code is generated.
+#ifndef HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
+#define HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace hlokit::interp::compiled {
+
+// x86-64-v2, -v3 and -v4: vectors of 16, 32 and 64 bytes.
+enum class InstructionSet : uint8_t { kSse4, kAvx2, kAvx512 };
+
+constexpr std::string_view ToString(InstructionSet set) {
+  return set == InstructionSet::kSse4 ? "sse4" : set == InstructionSet::kAvx2 ? "avx2" : "avx512";
+}
+constexpr int LanesOf(InstructionSet set) {
+  return set == InstructionSet::kSse4 ? 4 : set == InstructionSet::kAvx2 ? 8 : 16;
+}
+
+// Returns the best one of this processor, or a lesser one that the environment variable HLOKIT_MAX_ISA (sse4, avx2,
+// avx512) names.
+InstructionSet HostInstructionSet();
+
+}  // namespace hlokit::interp::compiled
+
+#endif  // HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_

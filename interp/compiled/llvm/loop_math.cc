@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of f32 as polynomials. The coefficients of exp, log and erf are Norbert Juffa's minimax approximations
+// (published in answers at stackoverflow.com and forums.developer.nvidia.com), that of tanh near 0 is of the Cephes
+// library. docs/engine.md has the greatest errors that the tests find.
+//
+// With a fused multiply-add where the processor has one, and multiplication and addition elsewhere.
+#include <initializer_list>
+
+#include "interp/compiled/llvm/value_emitter.h"
+
+namespace hlokit::interp::compiled {
+
+llvm::Value* ValueEmitter::F(double value) const { return llvm::ConstantFP::get(VectorType(b_.getFloatTy()), value); }
+llvm::Value* ValueEmitter::I(int32_t value) const {
+  return llvm::ConstantInt::getSigned(VectorType(b_.getInt32Ty()), value);
+}
+
+llvm::Value* ValueEmitter::Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  if (set_ == InstructionSet::kSse4) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+// Highest power first.
+llvm::Value* ValueEmitter::Polynomial(llvm::Value* x, std::initializer_list<double> coefficients) {
+  llvm::Value* sum = nullptr;
+  for (double c : coefficients) sum = sum == nullptr ? F(c) : Fma(sum, x, F(c));
+  return sum;
+}
+
+llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
+  // Beyond these the result is infinity or zero; NaN is kept.
+  x = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
+  x = b_.CreateSelect(b_.CreateFCmpOLT(x, F(-104.5)), F(-104.5), x);
+  // x = n log 2 + r with an integer n, in the low bits of the sum.
+  constexpr double kShift = 0x1.8p23;
+  llvm::Value* const shifted = Fma(x, F(0x1.715476p+0), F(kShift));
+  llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
+  llvm::Value* r = Fma(n, F(-0x1.62e400p-1), x);
+  r = Fma(n, F(-0x1.7f7d1cp-20), r);
+  llvm::Value* const p =
+      Polynomial(r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
+  // 2^n in two factors, so that results may be denormal.
+  llvm::Type* const ints = VectorType(b_.getInt32Ty());
+  llvm::Value* const exponent = b_.CreateSub(b_.CreateBitCast(shifted, ints), I(0x4b400000));
+  llvm::Value* const half = b_.CreateAShr(exponent, I(1));
+  const auto power = [&](llvm::Value* e) {
+    return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(e, I(127)), I(23)), p->getType());
+  };
+  return b_.CreateFMul(b_.CreateFMul(p, power(half)), power(b_.CreateSub(exponent, half)));
+}
+
+llvm::Value* ValueEmitter::Log(llvm::Value* x) {
+  llvm::Type* const ints = VectorType(b_.getInt32Ty());
+  // Denormal numbers are scaled.
+  llvm::Value* const small = b_.CreateFCmpOLT(x, F(0x1p-126));
+  llvm::Value* const a = b_.CreateSelect(small, b_.CreateFMul(x, F(0x1p23)), x);
+  // a = 2^e (1 + m) with 1 + m in [2/3, 4/3)
+  llvm::Value* const bits = b_.CreateBitCast(a, ints);
+  llvm::Value* const e = b_.CreateAnd(b_.CreateSub(bits, I(0x3f2aaaab)), I(static_cast<int32_t>(0xff800000)));
+  llvm::Value* const m = b_.CreateFSub(b_.CreateBitCast(b_.CreateSub(bits, e), a->getType()), F(1));
+  llvm::Value* const i = Fma(b_.CreateSIToFP(e, a->getType()), F(0x1p-23), b_.CreateSelect(small, F(-23), F(0)));
+  llvm::Value* const s = b_.CreateFMul(m, m);
+  llvm::Value* r = Polynomial(s, {-0x1.0ae000p-3, -0x1.f19968p-4, -0x1.55b362p-3, -0x1.fffe02p-3});
+  llvm::Value* const t = Polynomial(s, {0x1.208000p-3, 0x1.1e5740p-3, 0x1.99d8b2p-3});
+  r = Fma(t, m, r);
+  r = Fma(r, m, F(0x1.5554fap-2));
+  r = Fma(r, m, F(-0.5));
+  r = Fma(r, s, m);
+  r = Fma(i, F(0x1.62e430p-1), r);
+  // Infinity and NaN are kept; zero and negative numbers.
+  llvm::Value* const infinity = llvm::ConstantFP::getInfinity(x->getType());
+  r = b_.CreateSelect(b_.CreateFCmpULT(x, infinity), r, x);
+  r = b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, r);
+  r = b_.CreateSelect(b_.CreateFCmpOLT(x, F(0)), llvm::ConstantFP::getNaN(x->getType()), r);
+  return b_.CreateSelect(b_.CreateFCmpOEQ(x, F(0)), llvm::ConstantFP::getInfinity(x->getType(), true), r);
+}
+
+llvm::Value* ValueEmitter::Tanh(llvm::Value* x) {
+  llvm::Value* const t = Unary(llvm::Intrinsic::fabs, x);
+  llvm::Value* const z = b_.CreateFMul(x, x);
+  llvm::Value* const p =
+      Polynomial(z, {-5.70498872745E-3, 2.06390887954E-2, -5.37397155531E-2, 1.33314422036E-1, -3.33332819422E-1});
+  llvm::Value* const near = Fma(b_.CreateFMul(p, z), x, x);
+  llvm::Value* const e = Exp(b_.CreateFAdd(t, t));
+  llvm::Value* far = b_.CreateFSub(F(1), b_.CreateFDiv(F(2), b_.CreateFAdd(e, F(1))));
+  far = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, far, x);
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, F(0.625)), near, far);
+}
+
+llvm::Value* ValueEmitter::Logistic(llvm::Value* x) {
+  llvm::Value* const e = Exp(b_.CreateFNeg(Unary(llvm::Intrinsic::fabs, x)));
+  llvm::Value* const negative = b_.CreateFCmpOLT(x, F(0));
+  llvm::Value* const sum = b_.CreateFAdd(e, F(1));
+  llvm::Value* const r = b_.CreateFDiv(b_.CreateSelect(negative, e, F(1)), sum);
+  // Corrected for what the sum lost in rounding: 1 + e = sum + lost, and r (1 - lost / sum) is nearer.
+  llvm::Value* const lost = b_.CreateFSub(e, b_.CreateFSub(sum, F(1)));
+  llvm::Value* const inverse = b_.CreateSelect(negative, b_.CreateFSub(F(1), r), r);
+  return Fma(b_.CreateFNeg(b_.CreateFMul(r, lost)), inverse, r);
+}
+
+llvm::Value* ValueEmitter::Erf(llvm::Value* x) {
+  llvm::Value* const t = Unary(llvm::Intrinsic::fabs, x);
+  llvm::Value* const s = b_.CreateFMul(x, x);
+  // 1 - e^r beyond 475/512
+  llvm::Value* r = Fma(F(-0x1.220000p-16), t, F(0x1.91cfb2p-12));
+  llvm::Value* const u = Fma(F(-0x1.fd1438p-9), t, F(0x1.8d6342p-6));
+  r = Fma(r, s, u);
+  r = Fma(r, t, F(-0x1.b55cb8p-4));
+  r = Fma(r, t, F(-0x1.450aa0p-1));
+  r = Fma(r, t, F(-0x1.079d0cp-3));
+  r = Fma(r, t, b_.CreateFNeg(t));
+  // The polynomial overflows to NaN at infinity; e^r is zero from 5 on.
+  r = b_.CreateSelect(b_.CreateFCmpOGT(t, F(5)), F(-30), r);
+  llvm::Value* far = b_.CreateFSub(F(1), Exp(r));
+  far = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, far, x);
+  llvm::Value* near =
+      Polynomial(s, {-0x1.38e000p-11, 0x1.471a58p-8, -0x1.b691b2p-6, 0x1.ce1c44p-4, -0x1.812700p-2, 0x1.06eba8p-3});
+  near = Fma(near, x, x);
+  return b_.CreateSelect(b_.CreateFCmpOGT(t, F(475.0 / 512)), far, near);
+}
+
+}  // namespace hlokit::interp::compiled

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/compiled/loop_program.h"
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp::compiled {
+namespace {
+
+constexpr std::string_view kLoopOpNames[] = {
+#define LOOP_OP(name) #name,
+#include "interp/compiled/loop_ops.def"
+};
+
+}  // namespace
+
+std::string CanonicalText(const LoopProgram& program) {
+  std::string text = StrCat("form ", static_cast<int>(program.form), "\n");
+  for (const LoopInput& input : program.inputs) {
+    StrAppend(&text, "input ", ToString(input.type), input.row_value ? " row\n" : "\n");
+  }
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const LoopNode& node = program.nodes[i];
+    StrAppend(&text, "%", i, " = ", ToString(node.type), node.row_value ? " row " : " ",
+              kLoopOpNames[static_cast<size_t>(node.op)], " ", node.param);
+    for (int k = 0; k < node.operand_count; ++k) StrAppend(&text, " %", node.operands[k]);
+    text += '\n';
+  }
+  for (uint16_t output : program.outputs) StrAppend(&text, "output %", output, "\n");
+  return text;
+}
+
+}  // namespace hlokit::interp::compiled

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fused loop: a directed graph of operations on elements, which the code generator turns into one function.
+//
+// The function runs over `rows` rows of `columns` elements:
+//
+//   kLoop      every element by itself
+//   kRows      reductions along the row, and what depends on them: passes over one row after the other
+//   kColumns   reductions along the columns, into accumulators that the caller initializes and reads
+//
+// Sizes and strides are arguments of the function, so one function serves arrays of all sizes.
+#ifndef HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
+#define HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/types/element_type.h"
+
+namespace hlokit::interp::compiled {
+
+enum class LoopOp : uint8_t {
+#define LOOP_OP(name) k##name,
+#include "interp/compiled/loop_ops.def"
+};
+
+struct LoopNode {
+  LoopOp op = LoopOp::kInput;
+  ElementType type = ElementType::kF32;  // of the value, as it is stored
+  // The same value in all elements of a row.
+  bool row_value = false;
+  uint8_t operand_count = 0;
+  uint16_t operands[3] = {};
+  // kInput: number of the input; kCall: of the function; kCompare: ComparisonDirection; kReduce: the LoopOp that
+  // combines; operands 0 and 1 of kReduce are the elements and the initial value.
+  uint32_t param = 0;
+
+  friend bool operator==(const LoopNode&, const LoopNode&) = default;
+};
+
+struct LoopInput {
+  ElementType type = ElementType::kF32;
+  bool row_value = false;  // one element in each row
+
+  friend bool operator==(const LoopInput&, const LoopInput&) = default;
+};
+
+enum class LoopForm : uint8_t { kLoop, kRows, kColumns };
+
+struct LoopProgram {
+  LoopForm form = LoopForm::kLoop;
+  std::vector<LoopInput> inputs;
+  std::vector<LoopNode> nodes;    // operands before users
+  std::vector<uint16_t> outputs;  // nodes whose values are stored
+  uint16_t calls = 0;             // functions that nodes call
+
+  friend bool operator==(const LoopProgram&, const LoopProgram&) = default;
+};
+
+// Arguments of the function. Strides and sizes are in elements, strides from one row to the next.
+struct LoopArguments {
+  const std::byte* const* in;
+  std::byte* const* out;  // kColumns: the accumulators of the kReduce nodes, in their order, follow the outputs
+  const int64_t* in_strides;
+  const int64_t* out_strides;
+  int64_t rows;
+  int64_t columns;
+  // kRows: memory for values of a row between passes, GeneratedCode::saved_values times scratch_pitch bytes.
+  std::byte* scratch;
+  int64_t scratch_pitch;
+  // Calls a function on vectors in memory: call(functions[i], result, operand 0, 1, 2, elements).
+  void (*call)(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
+  const void* const* functions;
+};
+using LoopFunction = void (*)(const LoopArguments*);
+
+// Returns a text that is the same for equal programs only.
+std::string CanonicalText(const LoopProgram& program);
+
+// Returns the type in which a reduction of this type accumulates.
+constexpr ElementType AccumulatorType(LoopOp combiner, ElementType type) {
+  const bool sums = combiner == LoopOp::kAdd || combiner == LoopOp::kMultiply;
+  return IsFloat(type) && sums ? ElementType::kF64 : IsFloat(type) && BitsOf(type) < 32 ? ElementType::kF32 : type;
+}
+
+}  // namespace hlokit::interp::compiled
+
+#endif  // HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that run generated loops.
+#ifndef HLOKIT_INTERP_COMPILED_LOOP_STEP_H_
+#define HLOKIT_INTERP_COMPILED_LOOP_STEP_H_
+
+#include <string>
+
+#include "interp/compiled/code_cache.h"
+#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/kernel_provider.h"
+
+namespace hlokit::interp::compiled {
+
+// Prepares a group of elementwise instructions as one step. Returns false without a change, with the reason in `why`,
+// if its code cannot be had.
+bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, CodeStatistics* statistics,
+                 std::string* why);
+
+}  // namespace hlokit::interp::compiled
+
+#endif  // HLOKIT_INTERP_COMPILED_LOOP_STEP_H_

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module libhlokit_onednn.so: primitives of oneDNN for one thread.
+//
+// oneDNN fixes the number of threads when a primitive is made, and runs it on a team of OpenMP. Both are limited to the
+// calling thread here. With its own scratch memory a primitive is not safe to run on several threads at once, so
+// callers give each thread some.
+#include <omp.h>
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "interp/compiled/library_interface.h"
+#include "oneapi/dnnl/dnnl.hpp"
+
+namespace hlokit::interp::compiled {
+namespace {
+
+using dnnl::memory;
+
+// Limits OpenMP to the calling thread while it lives.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+
+ private:
+  int before_;
+};
+
+const dnnl::engine& Cpu() {
+  static const dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+dnnl::stream& Stream() {
+  thread_local dnnl::stream stream(Cpu());
+  return stream;
+}
+
+memory::desc PlainDesc(const LibraryArray& array) {
+  return memory::desc(memory::dims(array.dims, array.dims + array.rank), memory::data_type::f32,
+                      memory::dims(array.strides, array.strides + array.rank));
+}
+
+memory::desc AskedDesc(const LibraryArray& array) {
+  if (!array.any_layout) return PlainDesc(array);
+  return memory::desc(memory::dims(array.dims, array.dims + array.rank), memory::data_type::f32,
+                      memory::format_tag::any);
+}
+
+// One array of a primitive: as given, and as the primitive wants it.
+struct Role {
+  memory::desc plain;
+  memory::desc packed;
+  bool same = true;
+  dnnl::reorder pack;
+  dnnl::reorder unpack;
+};
+
+class OnednnPrimitive : public LibraryPrimitive {
+ public:
+  // Throws dnnl::error.
+  OnednnPrimitive(const LibrarySpec& spec, const OnednnPrimitive* like) : op_(spec.op) {
+    const LibraryArray* const arrays[] = {&spec.src, &spec.weights, &spec.dst};
+    memory::desc asked[3];
+    for (int i = 0; i < 3; ++i) {
+      roles_[i].plain = PlainDesc(*arrays[i]);
+      asked[i] = AskedDesc(*arrays[i]);
+    }
+    if (like != nullptr) asked[1] = like->roles_[1].packed;
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const int spatial = spec.src.rank - 2;
+    const memory::dims strides(spec.strides, spec.strides + std::max(spatial, 0));
+    memory::dims dilations(spec.dilations, spec.dilations + std::max(spatial, 0));
+    for (memory::dim& d : dilations) --d;
+    const memory::dims low(spec.padding_low, spec.padding_low + std::max(spatial, 0));
+    const memory::dims high(spec.padding_high, spec.padding_high + std::max(spatial, 0));
+    constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+    switch (spec.op) {
+      case LibraryOp::kProduct: {
+        const dnnl::matmul::primitive_desc made({asked[0], asked[1], asked[2]}, attr, Cpu());
+        Take(made, made.src_desc(), made.weights_desc(), made.dst_desc(), dnnl::matmul(made));
+        break;
+      }
+      case LibraryOp::kConvolution: {
+        const dnnl::convolution_forward::primitive_desc made({dnnl::prop_kind::forward_training, kAlgorithm, asked[0],
+                                                              asked[1], asked[2], strides, dilations, low, high},
+                                                             attr, Cpu());
+        Take(made, made.src_desc(), made.weights_desc(), made.dst_desc(), dnnl::convolution_forward(made));
+        break;
+      }
+      case LibraryOp::kConvolutionBackwardData:
+      case LibraryOp::kConvolutionBackwardWeights: {
+        const dnnl::convolution_forward::primitive_desc hint({dnnl::prop_kind::forward_training, kAlgorithm, asked[0],
+                                                              asked[1], asked[2], strides, dilations, low, high},
+                                                             attr, Cpu());
+        if (spec.op == LibraryOp::kConvolutionBackwardData) {
+          const dnnl::convolution_backward_data::primitive_desc made(
+              {kAlgorithm, asked[0], asked[1], asked[2], strides, dilations, low, high}, attr, Cpu(), hint);
+          Take(made, made.diff_src_desc(), made.weights_desc(), made.diff_dst_desc(),
+               dnnl::convolution_backward_data(made));
+        } else {
+          const dnnl::convolution_backward_weights::primitive_desc made(
+              {kAlgorithm, asked[0], asked[1], asked[2], strides, dilations, low, high}, attr, Cpu(), hint);
+          Take(made, made.src_desc(), made.diff_weights_desc(), made.diff_dst_desc(),
+               dnnl::convolution_backward_weights(made));
+        }
+        break;
+      }
+    }
+  }
+
+  int64_t scratch_bytes() const override { return scratch_; }
+  int64_t packed_bytes(LibraryRole role) const override {
+    const Role& r = roles_[static_cast<size_t>(role)];
+    return r.same ? 0 : static_cast<int64_t>(r.packed.get_size());
+  }
+
+  bool Pack(LibraryRole role, const void* plain, void* packed, void* scratch) const override {
+    const Role& r = roles_[static_cast<size_t>(role)];
+    return Reorder(r.pack, r.plain, const_cast<void*>(plain), r.packed, packed, scratch);
+  }
+  bool Unpack(LibraryRole role, const void* packed, void* plain, void* scratch) const override {
+    const Role& r = roles_[static_cast<size_t>(role)];
+    return Reorder(r.unpack, r.packed, const_cast<void*>(packed), r.plain, plain, scratch);
+  }
+
+  bool Run(void* src, void* weights, void* dst, void* scratch) const override {
+    const OneThread one;
+    try {
+      const bool data = op_ == LibraryOp::kConvolutionBackwardData;
+      const bool back = data || op_ == LibraryOp::kConvolutionBackwardWeights;
+      const bool to_weights = back && !data;
+      const std::unordered_map<int, memory> arguments = {
+          {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, memory(roles_[0].packed, Cpu(), src)},
+          {to_weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, memory(roles_[1].packed, Cpu(), weights)},
+          {back ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, memory(roles_[2].packed, Cpu(), dst)},
+          {DNNL_ARG_SCRATCHPAD, memory(scratch_desc_, Cpu(), scratch)}};
+      primitive_.execute(Stream(), arguments);
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }
+
+ private:
+  template <typename Made>
+  void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst, dnnl::primitive primitive) {
+    primitive_ = std::move(primitive);
+    scratch_desc_ = made.scratchpad_desc();
+    scratch_ = static_cast<int64_t>(scratch_desc_.get_size());
+    const memory::desc packed[] = {std::move(src), std::move(weights), std::move(dst)};
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    for (int i = 0; i < 3; ++i) {
+      Role& r = roles_[i];
+      r.packed = packed[i];
+      r.same = r.packed == r.plain;
+      if (r.same) continue;
+      const dnnl::reorder::primitive_desc pack(Cpu(), r.plain, Cpu(), r.packed, attr);
+      const dnnl::reorder::primitive_desc unpack(Cpu(), r.packed, Cpu(), r.plain, attr);
+      r.pack = dnnl::reorder(pack);
+      r.unpack = dnnl::reorder(unpack);
+      for (const memory::desc& scratch : {pack.scratchpad_desc(), unpack.scratchpad_desc()}) {
+        if (scratch.get_size() > reorder_scratch_.get_size()) reorder_scratch_ = scratch;
+      }
+      scratch_ = std::max(scratch_, static_cast<int64_t>(reorder_scratch_.get_size()));
+    }
+  }
+
+  bool Reorder(const dnnl::reorder& reorder, const memory::desc& from, void* from_data, const memory::desc& to,
+               void* to_data, void* scratch) const {
+    const OneThread one;
+    try {
+      reorder.execute(Stream(), {{DNNL_ARG_FROM, memory(from, Cpu(), from_data)},
+                                 {DNNL_ARG_TO, memory(to, Cpu(), to_data)},
+                                 {DNNL_ARG_SCRATCHPAD, memory(reorder_scratch_, Cpu(), scratch)}});
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }
+
+  const LibraryOp op_;
+  Role roles_[3];
+  dnnl::primitive primitive_;
+  memory::desc scratch_desc_;
+  memory::desc reorder_scratch_;
+  int64_t scratch_ = 0;
+};
+
+class OnednnLibrary : public Library {
+ public:
+  LibraryPrimitive* Create(const LibrarySpec& spec, const LibraryPrimitive* like) override {
+    const OneThread one;
+    try {
+      return new OnednnPrimitive(spec, static_cast<const OnednnPrimitive*>(like));
+    } catch (const dnnl::error&) {
+      return nullptr;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace hlokit::interp::compiled
+
+extern "C" __attribute__((visibility("default"))) hlokit::interp::compiled::Library* HlokitOpenLibrary() {
+  static auto* const library = new hlokit::interp::compiled::OnednnLibrary();
+  return library;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of another engine for a prepared program. The exact engine asks the provider for each instruction, and
+// prepares what the provider leaves to it. So a program has the same observers, limits, loops and collectives with any
+// provider.
+#ifndef HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_
+#define HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "interp/exact/exact_fwd.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::interp {
+
+// Instructions of one computation that become thunks together. No path leads from a member through other instructions,
+// or through members of other groups, to a member.
+struct InstructionGroup {
+  std::vector<Instruction> members;  // operands before users
+  // Meant for the provider that made the group.
+  Shape shape;
+  int64_t row_rank = -1;
+};
+
+class KernelProvider {
+ public:
+  virtual ~KernelProvider() = default;
+
+  // Returns disjoint groups of instructions of a computation. Members are live.
+  virtual std::vector<InstructionGroup> Group(Computation computation,
+                                              const std::function<bool(Instruction)>& is_live) = 0;
+
+  // Sets the results of those members that other instructions, the root included, use. Operands from outside the group
+  // have their results. Returns false without a change if the members are to be prepared one by one.
+  virtual bool PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) = 0;
+
+  // Sets the result of builder.instruction(). Returns false without a change if the exact engine is to prepare it.
+  virtual bool Prepare(CompiledComputationBuilder& builder) = 0;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_

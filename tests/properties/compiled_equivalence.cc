@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks the fast engine against the exact one.
+//
+//   compiled_equivalence [--random=N] [--seed=N] [--seconds=N] PATH…
+//
+// Modules are the .hlo files among and below the paths, and --random generated ones, with generated arguments. All
+// loops are compiled, however small. Of each module
+//
+//   - fused loops must give the bits of loops of single instructions (any NaN equals any other): fusion changes
+//   nothing;
+//   - so must runs on one thread and on three;
+//   - loops of single instructions must give the bits of the exact engine, or each instruction, run by itself on the
+//     values that its operands have in the exact engine, must be within the bounds of docs/engine.md.
+//
+// Exit code 1 if any module differs.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interp/arguments/argument_generator.h"
+#include "interp/compiled/compiled_kernels.h"
+#include "interp/exact/evaluator.h"
+#include "interp/isolation/instruction_runner.h"
+#include "interp/values/engine_ulps.h"
+#include "interp/values/value_comparison.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "tests/properties/hlo_files.h"
+#include "tests/random/random_module.h"
+#include "tests/random/value_round_trips.h"
+
+namespace hlokit {
+namespace {
+
+using interp::compiled::CompiledKernels;
+using interp::compiled::GroupOptions;
+
+GroupOptions AllLoops(int max_members) {
+  GroupOptions options;
+  options.min_elements = 1;
+  options.min_saved = 0;
+  options.min_single = 1;
+  options.max_members = max_members;
+  return options;
+}
+
+bool IsApproximate(Opcode opcode) {
+  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
+         opcode == Opcode::kErf;
+}
+
+// Copies a literal with the absolute values of its numbers.
+Literal Magnitudes(const Literal& of) {
+  Literal copy = of;
+  if (!of.shape().IsArray()) return copy;
+  if (of.shape().element_type() == ElementType::kF32) {
+    for (float& v : copy.values<float>()) v = std::fabs(v);
+  } else if (BitsOf(of.shape().element_type()) == 16 && IsFloat(of.shape().element_type())) {
+    for (uint16_t& v : copy.values<uint16_t>()) v &= 0x7fff;
+  }
+  return copy;
+}
+
+// Compares each instruction of an exact run with the same in the fast engine.
+class LocalComparison : public interp::ExecutionObserver {
+ public:
+  LocalComparison(const Module& module, const interp::EvaluatorOptions& options)
+      : module_(module),
+        exact_(module, interp::EngineKind::kExact, options),
+        fast_(module, interp::EngineKind::kExact, WithKernels(options)) {
+    observation.instructions.assign(module.instruction_id_bound(), true);
+    observation.operands = true;
+  }
+  interp::ObservationRequest observation;
+  const std::string& difference() const { return difference_; }
+
+  absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override {
+    const Instruction at = module_.instruction(id);
+    if (fast_.Classify(at) != interp::Runnable::kYes || HasTrait(at.opcode(), kImpure) ||
+        HasTrait(at.opcode(), kSideEffect) || HasTrait(at.opcode(), kControlFlow)) {
+      return absl::OkStatus();
+    }
+    std::vector<Literal> given;
+    for (Instruction operand : at.operands()) {
+      std::vector<Literal> leaves = interp::LeavesOf(operand.shape(), operands.subspan(given.size()));
+      std::move(leaves.begin(), leaves.end(), std::back_inserter(given));
+    }
+    const std::vector<Literal> expected = interp::LeavesOf(at.shape(), values);
+    const absl::StatusOr<std::vector<Literal>> actual = fast_.Run(at, given);
+    if (!actual.ok()) return Differs(at, std::string(actual.status().message()));
+    if (expected.size() != actual->size()) return Differs(at, "another number of leaves");
+    if (!interp::HasDefinedValues(at.opcode(), given)) return absl::OkStatus();
+    for (size_t k = 0; k < expected.size(); ++k) {
+      // Sums of rows are added in another order.
+      interp::ErrorSpec bounds;
+      if (at.opcode() == Opcode::kReduce) bounds = interp::EngineTolerance(at.opcode(), given, expected[k]);
+      if (IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the exact engine
+      const absl::Span<const Literal> one(&(*actual)[k], 1), other(&expected[k], 1);
+      const auto compared = interp::CompareValues(one, other, bounds);
+      if (!compared.ok()) return Differs(at, std::string(compared.status().message()));
+      if (compared->equal()) continue;
+      const bool sums = at.opcode() == Opcode::kDot || at.opcode() == Opcode::kConvolution;
+      if (!sums || !WithinTerms(at, given, (*actual)[k], expected[k])) return Differs(at, compared->description);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static interp::EvaluatorOptions WithKernels(interp::EvaluatorOptions options) {
+    options.kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), AllLoops(1));
+    return options;
+  }
+
+  // Returns true if the results are within 8 units of 2^-24 of the sum of the terms' magnitudes, and a rounding.
+  bool WithinTerms(Instruction at, const std::vector<Literal>& operands, const Literal& actual,
+                   const Literal& expected) {
+    std::vector<Literal> magnitudes;
+    for (const Literal& operand : operands) magnitudes.push_back(Magnitudes(operand));
+    const absl::StatusOr<std::vector<Literal>> terms = exact_.Run(at, magnitudes);
+    if (!terms.ok()) return false;
+    const auto number = [](const Literal& literal, int64_t i) -> double {
+      if (literal.shape().element_type() == ElementType::kF32) return literal.values<float>()[i];
+      return std::nan("");
+    };
+    const bool narrow = BitsOf(expected.shape().element_type()) == 16;
+    if (narrow) {
+      interp::ErrorSpec bounds;
+      bounds.ulp = 1;
+      bounds.relative = 0.02;
+      const auto compared = interp::CompareValues({&actual, 1}, {&expected, 1}, bounds);
+      return compared.ok() && compared->equal();
+    }
+    for (int64_t i = 0; i < expected.element_count(); ++i) {
+      const double a = number(actual, i), e = number(expected, i), t = number((*terms)[0], i);
+      if (a == e || (std::isnan(a) && std::isnan(e))) continue;
+      // Sums that overflow in one order may not in another.
+      if (!std::isfinite(t) || t > 0x1p126) continue;
+      if (!(std::fabs(a - e) <= std::ldexp(8 * t, -24) + 0x1p-140)) return false;
+    }
+    return true;
+  }
+
+  absl::Status Differs(Instruction at, std::string why) {
+    difference_ = StrCat(at.name(), " (", at.opcode_text(), "): ", why);
+    return absl::CancelledError("differs");
+  }
+
+  const Module& module_;
+  interp::InstructionRunner exact_;
+  interp::InstructionRunner fast_;
+  std::string difference_;
+};
+
+class CompiledEquivalenceTest {
+ public:
+  bool ParseFlag(std::string_view argument) {
+    return Number(argument, "--random=", &random_) || Number(argument, "--seed=", &seed_) ||
+           Number(argument, "--seconds=", &seconds_);
+  }
+
+  int Run(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      for (const std::string& file : HloFiles({path})) {
+        if (OutOfTime()) break;
+        std::ifstream stream(file, std::ios::binary);
+        std::ostringstream text;
+        text << stream.rdbuf();
+        Check(file, text.str(), interp::MixedPrecisionMode::kReinterpret);
+      }
+    }
+    for (uint64_t seed = seed_; seed < seed_ + random_ && !OutOfTime(); ++seed) {
+      random_test::RandomModuleOptions options;
+      options.seed = seed;
+      if (seed < kOpcodeCount) options.first = static_cast<Opcode>(seed);
+      Check(StrCat("--random=1 --seed=", seed), random_test::RandomModule(options),
+            interp::MixedPrecisionMode::kConvert);
+    }
+    std::printf(
+        "%lld modules: %lld with the bits of the exact engine, %lld within bounds, %lld with an error in both, "
+        "%lld skipped, %lld differ; %lld loops compiled\n",
+        static_cast<long long>(modules_), static_cast<long long>(same_bits_), static_cast<long long>(within_bounds_),
+        static_cast<long long>(both_fail_), static_cast<long long>(skipped_), static_cast<long long>(differ_),
+        static_cast<long long>(loops_));
+    return differ_ == 0 ? 0 : 1;
+  }
+
+ private:
+  static bool Number(std::string_view argument, std::string_view name, uint64_t* value) {
+    if (!argument.starts_with(name)) return false;
+    *value = std::strtoull(std::string(argument.substr(name.size())).c_str(), nullptr, 10);
+    return true;
+  }
+  bool OutOfTime() const { return seconds_ != 0 && Clock::now() - begin_ > std::chrono::seconds(seconds_); }
+
+  // Runs the module with loops of up to `max_members` instructions; 0: exactly.
+  std::optional<std::vector<Literal>> RunWith(const Module& module, interp::EvaluatorOptions options, int max_members,
+                                              int threads, const std::vector<Literal>& values, std::string* error) {
+    std::shared_ptr<CompiledKernels> kernels;
+    if (max_members > 0) {
+      kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), AllLoops(max_members));
+    }
+    random_test::AnyHost host;
+    options.host_io = &host;
+    options.kernels = kernels;
+    options.num_threads = threads;
+    DiagnosticSink sink;
+    std::optional<std::vector<Literal>> results;
+    if (const auto evaluator = interp::Evaluator::Prepare(module, options, &sink))
+      results = evaluator->Run(values, &sink);
+    if (!results && !sink.diagnostics().empty()) *error = sink.diagnostics().back().message;
+    if (kernels != nullptr) loops_ += kernels->statistics().compiled;
+    return results;
+  }
+
+  void Check(const std::string& name, std::string text, interp::MixedPrecisionMode mixed_precision) {
+    ++modules_;
+    DiagnosticSink sink;
+    const auto source = std::make_shared<const SourceBuffer>(name, std::move(text));
+    const std::unique_ptr<Module> module = ParseModule(source, {}, &sink);
+    if (module != nullptr) VerifyModule(*module, VerifierOptions(), &sink);
+    if (module == nullptr || sink.has_errors()) {
+      ++skipped_;
+      return;
+    }
+    double work = 0;
+    for (Computation computation : module->computations()) {
+      for (Instruction i : computation.instructions()) {
+        work += HasTrait(i.opcode(), kControlFlow) ? 0 : interp::WorkOf(i);
+      }
+    }
+    auto values = interp::MakeFakeArguments(*module, 1, {.num_threads = 1, .max_bytes = int64_t{1} << 28, .poll = {}});
+    constexpr double kMaxWork = 1e8;
+    if (work > kMaxWork || !values.ok()) {
+      ++skipped_;
+      return;
+    }
+    interp::EvaluatorOptions options;
+    options.seed = 1;
+    options.fill_elided = FillKind::kRandom;
+    options.mixed_precision = mixed_precision;
+    options.limits.max_bytes = int64_t{1} << 30;
+    options.limits.max_seconds = 10;
+    std::string error;
+    const auto exact = RunWith(*module, options, 0, 1, *values, &error);
+    const auto single = RunWith(*module, options, 1, 1, *values, &error);
+    const auto fused = RunWith(*module, options, 64, 3, *values, &error);
+    if (!exact && !single && !fused) {
+      ++both_fail_;
+      return;
+    }
+    if (!exact || !single || !fused) return Differ(name, StrCat("one engine fails: ", error));
+    const auto fusion = interp::CompareValues(*fused, *single, {});
+    if (!fusion.ok() || !fusion->equal()) {
+      return Differ(name, StrCat("fused: ", fusion.ok() ? fusion->description : "shapes"));
+    }
+    const auto whole = interp::CompareValues(*single, *exact, {});
+    if (whole.ok() && whole->equal()) {
+      ++same_bits_;
+      return;
+    }
+    LocalComparison local(*module, options);
+    options.observer = &local;
+    options.observation = local.observation;
+    random_test::AnyHost host;
+    options.host_io = &host;
+    DiagnosticSink again_sink;
+    if (const auto again = interp::Evaluator::Prepare(*module, options, &again_sink)) again->Run(*values, &again_sink);
+    if (!local.difference().empty()) return Differ(name, local.difference());
+    ++within_bounds_;
+  }
+
+  void Differ(const std::string& name, const std::string& why) {
+    if (++differ_ <= 40) std::printf("%s: %s\n", name.c_str(), why.c_str());
+  }
+
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin_ = Clock::now();
+  uint64_t random_ = 0, seed_ = 0, seconds_ = 0;
+  int64_t modules_ = 0, same_bits_ = 0, within_bounds_ = 0, both_fail_ = 0, skipped_ = 0, differ_ = 0, loops_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  CompiledEquivalenceTest test;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (!argument.starts_with("--")) {
+      paths.push_back(argv[i]);
+    } else if (!test.ParseFlag(argument)) {
+      std::fprintf(stderr, "usage: compiled_equivalence [--random=N] [--seed=N] [--seconds=N] PATH…\n");
+      return 2;
+    }
+  }
+  return test.Run(paths);
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Main(argc, argv); }
