@@ -54,17 +54,19 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     subprocess.run(command, check=True)
     files = {}
     package = build / "python"
-    for folder, folders, names in os.walk(package / "hlokit", followlinks=True):
-        folders[:] = sorted(f for f in folders if f != "__pycache__")
-        for name in sorted(names):
-            path = pathlib.Path(folder) / name
-            # The pages are empty in builds without them.
-            if path.stat().st_size > 0 or name == "py.typed":
-                files[path.relative_to(package).as_posix()] = path.read_bytes()
+    for top in ("hlokit", "jax_plugins"):
+        for folder, folders, names in os.walk(package / top, followlinks=True):
+            folders[:] = sorted(f for f in folders if f != "__pycache__")
+            for name in sorted(names):
+                path = pathlib.Path(folder) / name
+                # The pages are empty in builds without them.
+                if path.stat().st_size > 0 or name == "py.typed":
+                    files[path.relative_to(package).as_posix()] = path.read_bytes()
     name = f"{_project('name')}-{_project('version')}"
     info = f"{name}.dist-info"
     files[f"{info}/METADATA"] = _metadata().encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hlokit\nRoot-Is-Purelib: false\nTag: {_tag()}\n".encode()
+    files[f"{info}/entry_points.txt"] = b"[jax_plugins]\nhlokit = jax_plugins.hlokit\n"
     files[f"{info}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
     record = []
     for path, contents in files.items():

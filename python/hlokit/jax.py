@@ -25,8 +25,7 @@ def plugin_path() -> str:
         return named
     package = pathlib.Path(os.path.abspath(__file__)).parent
     candidates = [
-        package / _NAME,  # a wheel
-        package.parents[1] / "lib" / "hlokit" / _NAME,  # a build directory: build/release/python/hlokit
+        package / _NAME,  # a wheel, or a build directory
         package.parents[2] / "hlokit" / _NAME,  # an installation: lib/python3/dist-packages/hlokit
     ]
     for candidate in candidates:
