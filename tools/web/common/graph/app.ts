@@ -13,7 +13,7 @@ import { Viewport } from "./viewport";
 export const boxesAtFirst = 40;
 const maxOpened = 400;  // boxes that a filter opens by itself
 const maxAhead = 60;    // groups that are laid out before they are opened
-const whenIdle = (work: () => void) => { if ("requestIdleCallback" in window) requestIdleCallback(work); else setTimeout(work, 20); };
+const idle = () => new Promise<void>((done) => { if ("requestIdleCallback" in window) requestIdleCallback(() => done()); else setTimeout(done, 20); });
 
 export const marks: [string, string, (g: Graph, i: number) => boolean][] = [
   ["", "nothing", () => false],
@@ -62,7 +62,7 @@ export class App implements Actions {
     this.panel = panel;
     this.crumbs = crumbs;
     this.status = status;
-    viewport.moved = () => { clearTimeout(this.settle); this.settle = window.setTimeout(() => { this.remember(false); if (this.ahead) this.layOutAhead(); }, 300); };
+    viewport.moved = () => { clearTimeout(this.settle); this.settle = window.setTimeout(() => { this.remember(false); if (this.ahead) void this.layOutAhead(); }, 300); };
     viewport.clicked = (node) => { void this.select(node, false); };
     // What the pointer is on may be opened next.
     viewport.hovered = (node) => { if (this.ahead && this.isClosed(node)) this.scene.prepare(node).catch(() => {}); };
@@ -75,7 +75,7 @@ export class App implements Actions {
   // Changes run one after another: each lays out what it needs.
   private run(change: () => Promise<void>): Promise<void> {
     this.queue = this.queue.then(change).catch((error: unknown) => { this.say(`This cannot be drawn: ${String(error)}`); console.error(error); })
-      .then(() => { if (this.ahead) this.layOutAhead(); });
+      .then(() => { if (this.ahead) void this.layOutAhead(); });
     return this.queue;
   }
 
@@ -114,18 +114,16 @@ export class App implements Actions {
 
   // Lays out closed groups before they are opened, one after another, while the page has nothing else to do: the selected one,
   // then those in view.
-  layOutAhead() {
+  async layOutAhead(): Promise<void> {
     const turn = ++this.ahead;
     const scene = this.scene;
     const waiting = this.viewport.closedGroups(maxAhead);
     if (this.isClosed(this.selected)) waiting.unshift(this.selected);
-    const next = async () => {
-      const node = turn === this.ahead ? waiting.shift() : undefined;
-      if (node === undefined) return;
+    for (const node of waiting) {
+      await idle();
+      if (turn !== this.ahead) return;
       await scene.prepare(node).catch(() => {});  // said when it is opened
-      whenIdle(() => { void next(); });
-    };
-    whenIdle(() => { void next(); });
+    }
   }
 
   private async restore(s: Partial<State>) {

@@ -7,7 +7,7 @@ import { editorChoice, sourceRoots } from "../source";
 import { App, marks } from "./app";
 import { Beside } from "./beside";
 import { readGraphs } from "./graph";
-import { startLayout, warmUp } from "./layout";
+import { startLayout } from "./layout";
 import { prefixOf } from "./location";
 import { modes } from "./paint";
 import { download, pngOf, svgOf } from "./picture";
@@ -143,9 +143,7 @@ export async function explore(host: HTMLElement, options: ExplorerOptions): Prom
     await app.begin();
     app.changed();
     host.dataset.ready = "yes";
-    await warmUp();
-    host.dataset.warm = "yes";
-    app.layOutAhead();
+    await app.layOutAhead();
   } catch (error: unknown) {
     page.replaceChildren(h("p", { class: "failed", role: "alert" }, `The graph cannot be shown: ${(error as Error).message}`));
     console.error(error);

@@ -71,13 +71,6 @@ function routed(children: number[], links: Link[]): number[] {
   return [...needed, ...rest.slice(0, Math.max(0, maxRouted - needed.length))].sort((a, b) => a - b);
 }
 
-// The first layouts are slow, until the worker has compiled what it runs.
-export async function warmUp() {
-  const nodes = Array.from({ length: 30 }, (_, k) => k);
-  const links = nodes.flatMap((k) => [{ from: k, to: (k * 7 + 3) % 30, bytes: 0 }, { from: k >> 1, to: k, bytes: 0 }]).filter((link) => link.from < link.to);
-  for (let run = 0; run < 3; ++run) await layOutBase(nodes, new Map(nodes.map((k) => [k, { width: 100 + k, height: 40 }])), links);
-}
-
 // Lays out boxes of these sizes.
 async function layOutBase(children: number[], sizes: Map<number, Size>, links: Link[]): Promise<Base> {
   const elk = await startLayout();
