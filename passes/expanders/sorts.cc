@@ -30,6 +30,11 @@ ComputationId MakeComparator(PatternRewriter& rewriter, Instruction source, Elem
   std::vector<AttrValue> attrs = {Builder::Enum(Attr::kDirection, direction)};
   if (IsFloat(type)) attrs.push_back(Builder::Enum(Attr::kCompareType, ComparisonType::kTotalOrder));
   b.SetRoot(b.Make(Opcode::kCompare, b.shapes().Scalar(ElementType::kPred), {parameters[0], parameters[1]}, attrs));
+  // It stands for the comparator that the call had.
+  const InstructionId root = module.computation(b.computation()).root().id();
+  const std::vector<Computation> called = source.called_computations();
+  if (!called.empty() && called[0].root().metadata_id().valid()) SetMetadataFrom(module, root, {called[0].root().id()});
+  MergeMetadataOfComputations(module, called, root);
   return b.computation();
 }
 

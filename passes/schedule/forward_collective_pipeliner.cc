@@ -7,6 +7,7 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
+#include "passes/annotations/annotations.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/loop_body_cloner.h"
 #include "passes/rewrite/pattern_rewriter.h"
@@ -167,6 +168,7 @@ absl::Status ForwardCollectivePipeliner::Run() {
   for (const Sink& sink : sinks_) {
     const InstructionId last = epilogue.Clone(sink.update);
     for (InstructionId reader : readers[static_cast<size_t>(sink.element)]) {
+      MergeMetadata(module_, reader, last);
       module_.ReplaceAllUses(reader, last);
     }
   }
