@@ -30,6 +30,7 @@ void AddRaggedDotRewriterRules(RewritePatternSet* rules);
 void AddSelectAndScatterExpanderRules(RewritePatternSet* rules);
 void AddTreeReductionRewriterRules(RewritePatternSet* rules);
 void AddDotDimensionMergerRules(RewritePatternSet* rules);
+void AddDotDimensionSplitterRules(RewritePatternSet* rules);
 void AddConvolutionGroupConverterRules(RewritePatternSet* rules);
 
 // Returns the type of intermediate values of matrices of `type`, by the option `wide`: only results are rounded.

@@ -127,6 +127,14 @@ ENTRY e {
   b = f32[2,3,4,6] parameter(1)
   ROOT d = f32[2,3,5,6] dot(a, b), lhs_batch_dims={1,2}, rhs_batch_dims={0,1}, lhs_contracting_dims={0}, rhs_contracting_dims={2}, metadata={op_name="f/dot"}
 })"},
+    {"dot-dimension-splitter", R"(ENTRY e {
+  a = f32[2,3,4,5] parameter(0)
+  b = f32[2,3,5,6] parameter(1)
+  r = f32[6,4,5] reshape(a)
+  s = f32[6,5,6] reshape(b)
+  d = f32[6,4,6] dot(r, s), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}, metadata={op_name="f/dot"}
+  ROOT o = f32[2,3,4,6] reshape(d)
+})"},
     {"convolution-group-converter", R"(ENTRY e {
   x = f32[1,4,4] parameter(0)
   k = f32[2,2,6] parameter(1)
@@ -299,6 +307,15 @@ void RegisterContractionExpanders(PassRegistry* registry) {
                          .doc = "Batch dimensions that are consecutive in both operands become one, with reshapes "
                                 "around the dot. XLA's requires that of their layouts too.",
                          .create = MakePass<RulesOf<AddDotDimensionMergerRules>>});
+  AddExpander(registry, {.name = "dot-dimension-splitter",
+                         .category = "expand",
+                         .summary = "split dimensions of dots that reshapes of the operands merged",
+                         .doc = "Batch and contracting dimensions that both operands made of the same dimensions, and "
+                                "others that one made, are taken apart, with a reshape after the dot; reshapes of "
+                                "reshapes merge. Before sharding propagation: batch and heads, or batch and tokens, "
+                                "in one dimension cannot both be divided among devices. The inverse of "
+                                "dot-dimension-merger; XLA's pipelines have no such pass.",
+                         .create = MakePass<RulesOf<AddDotDimensionSplitterRules>>});
   AddExpander(registry,
               {.name = "convolution-group-converter",
                .category = "expand",

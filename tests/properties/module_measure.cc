@@ -118,6 +118,16 @@ bool HasMixedLayouts(Instruction i) {
   return false;
 }
 
+// Returns true for a dot of an array that a reshape gave fewer dimensions, perhaps transposed or converted since.
+bool IsDotOfMerged(Instruction i) {
+  if (i.opcode() != Opcode::kDot) return false;
+  for (Instruction operand : i.operands()) {
+    while (operand.opcode() == Opcode::kTranspose || operand.opcode() == Opcode::kConvert) operand = operand.operand(0);
+    if (operand.opcode() == Opcode::kReshape && operand.operand(0).shape().rank() > operand.shape().rank()) return true;
+  }
+  return false;
+}
+
 struct NamedPredicate {
   std::string_view name;
   Predicate holds;
@@ -151,6 +161,7 @@ constexpr NamedPredicate kPredicates[] = {
      }},
     {"unit-batch", HasUnitBatch},
     {"several-batch", [](Instruction i) { return i.opcode() == Opcode::kDot && DotDims::Of(i).lhs_batch.size() > 1; }},
+    {"of-merged", IsDotOfMerged},
     {"grouped", [](Instruction i) { return i.int_attr(Attr::kFeatureGroupCount, 1) > 1; }},
     {"batch-grouped", [](Instruction i) { return i.int_attr(Attr::kBatchGroupCount, 1) > 1; }},
     {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
