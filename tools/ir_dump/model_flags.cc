@@ -35,6 +35,10 @@ void ModelFlags::AddTo(CLI::App* app) {
   cli::AddNumber(app, "--experts", &request.config.experts, "experts of mixtral, of which each token has two", 1);
   app->add_option("--dtype", dtype_, "element type of parameters and inputs: f32, bf16 or f64")
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
+  app->add_option("--attention", attention_,
+                  "attention of llama and mixtral: plain (matmuls and a softmax), or splash, a kernel that can be "
+                  "simulated but not executed")
+      ->check(CLI::IsMember({"plain", "splash"}));
   app->add_option("--step", request.step,
                   "step of a model: train (forward, backward, update), infer, eval (loss and accuracy or perplexity of "
                   "--steps batches), or decode (llama, mixtral: --steps tokens after half a sequence)")
@@ -236,6 +240,15 @@ absl::Status ModelFlags::Check() {
       init_ == "published"
           ? lazy::models::PublishedInitializer(request.config, static_cast<uint64_t>(seed_))
           : lazy::nn::PatternInitializer(init_ == "sine" ? lazy::InitPattern::kSine : lazy::InitPattern::kHash, gain_);
+  if (attention_ == "splash") {
+    if (request.config.name != "llama" && request.config.name != "mixtral") {
+      return absl::InvalidArgumentError("--attention=splash requires --model=llama or mixtral");
+    }
+    if (request.step == "decode") {
+      return absl::InvalidArgumentError("--attention=splash cannot be used with --step=decode");
+    }
+    request.config.fused_attention = true;
+  }
   if (!mesh_.empty()) {
     absl::StatusOr<lazy::Mesh> mesh = lazy::models::ParseMesh(mesh_);
     if (!mesh.ok()) return absl::InvalidArgumentError(StrCat("--mesh: ", std::string(mesh.status().message())));

@@ -48,6 +48,7 @@ class ModelFlags {
   bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
 
   std::string mesh_;
+  std::string attention_ = "plain";
   std::string dtype_ = "f32", init_ = "hash", autocast_, dropout_, capture_, loader_;
   double gain_ = 6;
   int64_t seed_ = 0;

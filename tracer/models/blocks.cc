@@ -31,6 +31,11 @@ Tensor RepeatHeads(const Tensor& x, int64_t times) {
 }
 
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  if (options.kernel) {
+    const Tensor scaled = q / Scalar(std::sqrt(static_cast<double>(q.size(-1))));
+    // Under autocast rotary embeddings make queries and keys wider than the values.
+    return InvokeOp(Op::splash_attention, To(scaled, v.dtype()), To(k, v.dtype()), v, options.above.defined());
+  }
   Tensor scores = Matmul(q, Transpose(k, -1, -2));
   if (options.scale == 0) {
     scores = scores / Scalar(std::sqrt(static_cast<double>(q.size(-1))));

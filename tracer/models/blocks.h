@@ -33,8 +33,11 @@ struct AttentionOptions {
   double scale = 0;  // of the scores; 0: 1 / sqrt(width)
   double dropout = 0;
   bool training = false;
+  // One kernel, xla::splash_attention, that can be simulated but not executed, if the scores have no bias and no
+  // dropout, and their scale is the default; it masks all later keys, if `above` is defined.
+  bool kernel = false;
 };
-// Returns softmax(scale q k' + bias) v.
+// Returns softmax(scale q k' + bias) v. Keys and values may have fewer heads only in a kernel.
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options);
 
 // Returns 0, 1, ... n - 1.

@@ -152,7 +152,12 @@ class Llama : public LanguageModel {
     const Tensor q = Rotate(SplitHeads(b.q(h), config_.heads), cos_, sin_);
     const Tensor k = Rotate(SplitHeads(b.k(h), config_.kv_heads), cos_, sin_);
     const Tensor v = SplitHeads(b.v(h), config_.kv_heads);
-    x = x + b.o(MergeHeads(Attention(q, Repeated(k), Repeated(v), attention)));
+    attention.kernel = config_.fused_attention;
+    if (attention.kernel) {
+      x = x + b.o(MergeHeads(Attention(q, k, v, attention)));
+    } else {
+      x = x + b.o(MergeHeads(Attention(q, Repeated(k), Repeated(v), attention)));
+    }
     return x + b.Wide(b.rms2(x));
   }
   Tensor Repeated(const Tensor& x) const { return RepeatHeads(x, config_.heads / config_.kv_heads); }

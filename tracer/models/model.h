@@ -32,11 +32,12 @@ struct ModelConfig {
   int64_t hidden = 0;
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t kv_heads = 0;    // Llama
-  int64_t ffn_hidden = 0;  // width of the hidden layer of a feed-forward block
-  int64_t patch = 0;       // ViT
-  int64_t experts = 0;     // Mixtral
-  double dropout = 0;      // rate in training; kPublishedDropout: the model's own
+  int64_t kv_heads = 0;          // Llama
+  int64_t ffn_hidden = 0;        // width of the hidden layer of a feed-forward block
+  int64_t patch = 0;             // ViT
+  int64_t experts = 0;           // Mixtral
+  double dropout = 0;            // rate in training; kPublishedDropout: the model's own
+  bool fused_attention = false;  // Llama, Mixtral: one kernel, which is simulated but not executed
   ElementType type = ElementType::kF32;
 };
 

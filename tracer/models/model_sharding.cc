@@ -41,12 +41,14 @@ int64_t SizeOfAxes(const Mesh& mesh, const std::vector<int64_t>& axes) {
   return size;
 }
 
-// Appends the axis to a dimension that it divides equally.
-bool Divide(const Mesh& mesh, std::string_view axis, int64_t size, std::vector<int64_t>* axes) {
+// Appends the axis to a dimension that it divides equally, or with at most one part in `least_part` of padding; 0: with
+// none.
+bool Divide(const Mesh& mesh, std::string_view axis, int64_t size, std::vector<int64_t>* axes, int64_t least_part = 0) {
   const std::optional<int64_t> number = mesh.AxisNamed(axis);
   if (!number) return false;
   axes->push_back(*number);
-  if (size > 0 && size % SizeOfAxes(mesh, *axes) == 0) return true;
+  const int64_t parts = SizeOfAxes(mesh, *axes);
+  if (size > 0 && (size % parts == 0 || (least_part > 0 && size / least_part >= parts))) return true;
   axes->pop_back();
   return false;
 }
@@ -108,7 +110,8 @@ PartitionSpec ParameterSpecOf(const Mesh& mesh, std::string_view name, Dims size
   const size_t dot = std::min(name.rfind('.'), name.size());
   const Role role = RoleOf(name.substr(0, dot));
   const bool weight = sizes.size() > 1;
-  if (role == Role::kOutputs) Divide(mesh, "model", sizes[0], &spec[0]);
+  constexpr int64_t kLeastPart = 64;
+  if (role == Role::kOutputs) Divide(mesh, "model", sizes[0], &spec[0], kLeastPart);
   if (role == Role::kInputs && weight) Divide(mesh, "model", sizes[1], &spec[1]);
   if (!weight) return spec;
   // The dimension that `model` leaves, else any; small vectors are replicated.

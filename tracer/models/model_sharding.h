@@ -5,7 +5,8 @@
 //   model      divides the layers of transformers: weights of queries, keys, values and the first matrices of
 //              feed-forward layers by outputs, those of the second by inputs (Megatron-LM); embeddings by vocabulary
 //   sequence   divides the tokens of a sequence
-// Dimensions that an axis does not divide equally stay whole, as do parameters without a rule.
+// Dimensions that an axis does not divide equally stay whole, as do parameters without a rule; but outputs, as those of
+// a vocabulary, that are at least 64 times as many as the parts are padded.
 #ifndef HLOKIT_TRACER_MODELS_MODEL_SHARDING_H_
 #define HLOKIT_TRACER_MODELS_MODEL_SHARDING_H_
 
