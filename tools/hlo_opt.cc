@@ -121,7 +121,7 @@ int Run(int argc, char** argv) {
     if (verify || !passes.empty()) {  // passes require a valid module
       good = diagnostics.Verify(part, *module, verify ? verifier : VerifierOptions());
     }
-    if (good && !passes.empty()) good = passes.Run(*module, verifier, verify, part.label(), &diagnostics);
+    if (good && !passes.empty()) good = passes.Run(*module, verifier, verify, part, &diagnostics);
     if (good) modules.push_back(std::move(module));
   }
   passes.PrintReports();

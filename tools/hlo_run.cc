@@ -63,22 +63,19 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
 bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticReporter* diagnostics,
                       std::optional<PartitionedProgram>* program) {
   if (flags.options.num_partitions <= 1) return true;
-  const Instruction sharded = FirstUnpartitioned(*input.module);
-  if (!sharded.valid()) return true;
-  absl::StatusOr<PartitionedProgram> partitioned = PartitionProgram(flags, *input.module);
+  if (!FirstUnpartitioned(*input.module).valid()) return true;
+  DiagnosticSink warnings;
+  absl::StatusOr<PartitionedProgram> partitioned = PartitionProgram(flags, *input.module, &warnings);
+  diagnostics->Show(warnings, *input.part.source);
   if (partitioned.ok()) {
     *program = *std::move(partitioned);
     return true;
   }
   DiagnosticSink sink;
-  SourceRange range;
-  const uint32_t offset = sharded.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
-  sink.Error(DiagnosticKind::kSharding, range,
-             StrCat("the program with the sharding of `", sharded.name(),
-                    "` cannot be partitioned: ", std::string(partitioned.status().message())),
-             "run it with --partitions=1; if it is partitioned, remove its shardings with "
-             "hlo-opt --passes=sharding-remover");
+  ReportPartitionError(*input.module, partitioned.status(),
+                       "run it with --partitions=1; if it is partitioned, remove its shardings with "
+                       "hlo-opt --passes=sharding-remover",
+                       &sink);
   diagnostics->Show(sink, *input.part.source);
   return false;
 }
@@ -225,6 +222,14 @@ void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOpti
   IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
 }
 
+// Returns a copy of the module to simulate, for as many devices as the flags say.
+std::unique_ptr<Module> ForDevices(const Flags& flags, const Module& module) {
+  auto copy = std::make_unique<Module>(module.Clone());
+  if (flags.partitions_given) copy->header().num_partitions = flags.options.num_partitions;
+  if (flags.replicas_given) copy->header().replica_count = flags.options.num_replicas;
+  return copy;
+}
+
 int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
@@ -251,14 +256,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
   if (!flags.simulation.sweep.empty()) {
-    const SweepPrograms copy = [&](const std::string&) { return std::make_unique<Module>(input->module->Clone()); };
+    const SweepPrograms copy = [&](const std::string&) { return ForDevices(flags, *input->module); };
     SweepModules(flags.simulation, copy, false, &diagnostics, session);
     return diagnostics.exit_code();
   }
   if (!flags.simulation.device.empty()) {
     flags.simulation.command = "hlo-run";
     for (int a = 1; a < argc; ++a) StrAppend(&flags.simulation.command, " ", argv[a]);
-    SimulateModule(flags.simulation, *input->module, &diagnostics);
+    SimulateModule(flags.simulation, *ForDevices(flags, *input->module), *input->part.source, &diagnostics);
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }
 
@@ -269,10 +274,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const bool has_arguments = !flags.args.empty() || !flags.args_npy.empty() || flags.seed;
   std::unique_ptr<ProtoFile> snapshot;
   if (!has_arguments && !OpenSnapshot(input->part, &diagnostics, &snapshot)) return diagnostics.exit_code();
-  if (snapshot != nullptr && !flags.devices_given) ChooseDevices(*snapshot, *input->module, &flags.options);
+  if (snapshot != nullptr && !flags.devices_given()) ChooseDevices(*snapshot, *input->module, &flags.options);
   if (session != nullptr) {
     const std::string why =
-        ChooseDevicesOfProcesses(*input->module, session->size(), flags.devices_given, &flags.options);
+        ChooseDevicesOfProcesses(*input->module, session->size(), flags.devices_given(), &flags.options);
     if (!why.empty()) return cli::UsageError("hlo-run", why);
     flags.options.world = session;
   }

@@ -75,4 +75,8 @@ Instruction FirstUnpartitioned(const Module& module) {
   return first;
 }
 
+bool AwaitsPartitioning(const Module& module) {
+  return module.header().num_partitions > 1 && FirstUnpartitioned(module).valid();
+}
+
 }  // namespace hlokit

@@ -18,9 +18,11 @@ bool IsMarkedPartitioned(const Module& module);
 bool HasTiledSharding(Instruction instruction);
 
 // Returns the first instruction with a tiled sharding, if the module has no collective and is not marked as
-// partitioned: its shapes are those of the
-// whole program, which SPMD partitioning would divide. Invalid otherwise.
+// partitioned: its shapes are those of the whole program, which SPMD partitioning would divide. Invalid otherwise.
 Instruction FirstUnpartitioned(const Module& module);
+
+// Returns true if there is such an instruction, and the header says that the module is for several partitions.
+bool AwaitsPartitioning(const Module& module);
 
 }  // namespace hlokit
 

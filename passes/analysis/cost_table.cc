@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/source_line.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
@@ -28,20 +29,9 @@ std::string_view ScopeOf(Instruction i) {
   return slash == std::string_view::npos ? kTop : path.substr(0, slash);
 }
 
-std::string SourceLineOf(Instruction i) {
-  const Context& context = i.module().context();
-  const Metadata m = i.metadata();
-  if (m.source_file.valid() && !context.str(m.source_file).empty()) {
-    return StrCat(context.str(m.source_file), ":", m.source_line);
-  }
-  const StackFrames& frames = i.module().header().stack_frames;
-  const auto at = [](const auto& table, int64_t id) {
-    return id >= 1 && id <= static_cast<int64_t>(table.size()) ? &table[static_cast<size_t>(id - 1)] : nullptr;
-  };
-  const StackFrame* frame = at(frames.stack_frames, m.stack_frame_id);
-  const FileLocation* location = frame == nullptr ? nullptr : at(frames.file_locations, frame->file_location_id);
-  const StringId* file = location == nullptr ? nullptr : at(frames.file_names, location->file_name_id);
-  return file == nullptr ? std::string(kNoName) : StrCat(context.str(*file), ":", location->line);
+std::string LineOrNone(Instruction i) {
+  std::string line = SourceLineOf(i);
+  return line.empty() ? std::string(kNoName) : line;
 }
 
 }  // namespace
@@ -55,7 +45,7 @@ std::string KeyOf(Instruction i, CostKey key) {
     case CostKey::kComputation:
       return std::string(i.parent().name());
     case CostKey::kSourceLine:
-      return SourceLineOf(i);
+      return LineOrNone(i);
     case CostKey::kScope:
       return std::string(ScopeOf(i));
   }
@@ -73,7 +63,7 @@ Instruction ProducerOf(Instruction i, int64_t leaf) {
   } else if (leaf != 0) {
     return i;
   }
-  return ScopeOf(root) == kNoName && SourceLineOf(root) == kNoName ? i : root;
+  return ScopeOf(root) == kNoName && SourceLineOf(root).empty() ? i : root;
 }
 
 namespace {

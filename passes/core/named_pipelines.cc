@@ -46,10 +46,20 @@ void RegisterNamedPipelines(PassRegistry* registry) {
        .summary = "remove schedule, control edges and fusions; XLA's also removes mixed precision of bf16",
        .text = "hlo-descheduler,control-dep-remover,defuse"});
   RegisterFusingPipelines(registry);
+  registry->AddPipeline({.name = "spmd-propagation",
+                         .summary = "give every instruction of a program for several partitions its sharding",
+                         .text = "defuse,inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,"
+                                 "sharding-propagation{is-spmd=true}",
+                         .skip_if_partitioned = true});
+  registry->AddPipeline(
+      {.name = "spmd",
+       .summary = "write a program with shardings for one of its partitions; partitioned modules are not changed",
+       .text = "spmd-propagation,spmd-partitioner,dce,reduce-scatter-creator,all-gather-cse,dce",
+       .skip_if_partitioned = true});
   registry->AddPipeline(
       {.name = "tpu",
        .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
-       .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,tuple-simplifier,dce,"
+       .text = "spmd{one-pass},tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,tuple-simplifier,dce,"
                "fusion{reduction-epilogues},tuple-simplifier,dce,all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false},"
                "convert-memory-placement-to-internal-annotations,host-offload-legalize,host-offloader,"

@@ -23,6 +23,7 @@
 
 namespace hlokit {
 
+class DiagnosticSink;  // ir/core/diagnostic.h
 namespace tpu {
 struct TpuTarget;  // passes/target/tpu_target.h
 }
@@ -91,6 +92,8 @@ struct PassContext {
   std::shared_ptr<const tpu::TpuTarget> target;
   // Null: neither counted nor limited.
   RewriteLimit* rewrites = nullptr;
+  // Gets warnings, at places of the text that the module was read from. Null: there are none.
+  DiagnosticSink* diagnostics = nullptr;
 };
 
 class Pass {

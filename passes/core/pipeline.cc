@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 
 namespace hlokit {
 
@@ -90,6 +91,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     ++top.next;
     const Node& node = nodes_[child];
     if (node.skip_if_scheduled && module.header().is_scheduled) continue;
+    if (node.skip_if_partitioned && !AwaitsPartitioning(module)) continue;
     if (node.info == nullptr || (node.repeat && !single)) {
       open.push_back({child, 0, 1, version, place.size()});
       if (node.info == nullptr && !node.label.empty()) StrAppend(&place, place.empty() ? "" : "/", node.label);

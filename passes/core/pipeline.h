@@ -67,6 +67,7 @@ class Pipeline {
     std::string options;             // of a named pipeline, "{name=value}"
     bool named = false;              // a named pipeline, printed as its label
     bool skip_if_scheduled = false;  // skipped for a module with a schedule
+    bool skip_if_partitioned = false;
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
     std::unique_ptr<Pass> pass;

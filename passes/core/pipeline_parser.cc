@@ -127,6 +127,7 @@ class PipelineParser {
       group.label = std::string(named->name);
       group.named = true;
       group.skip_if_scheduled = named->skip_if_scheduled;
+      group.skip_if_partitioned = named->skip_if_partitioned;
       std::vector<SharedOption> shared;
       if (absl::Status status = OptionList(name,
                                            [&](std::string_view option, std::string_view value) {

@@ -33,6 +33,8 @@ struct NamedPipeline {
   std::string_view summary;
   std::string_view text;           // may use named pipelines registered before
   bool skip_if_scheduled = false;  // ends in a schedule: skipped for a module that has one
+  // Partitions: skipped for a module that does not await it (AwaitsPartitioning).
+  bool skip_if_partitioned = false;
 };
 
 class PassRegistry {

@@ -204,6 +204,7 @@ std::optional<Tiling> Propagator::ArrayFromUser(Instruction user, int64_t index)
     case RuleClass::kBatchNorm:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
+    case RuleClass::kStated:
     case RuleClass::kTopK:
     case RuleClass::kTriangularSolve: {
       if (!options_.is_spmd) return std::nullopt;

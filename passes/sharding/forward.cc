@@ -202,6 +202,7 @@ bool Propagator::InferFromOperands(Instruction i) {
     case RuleClass::kBatchNorm:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
+    case RuleClass::kStated:
     case RuleClass::kTopK:
     case RuleClass::kTriangularSolve:
       return ForwardByRule(i);

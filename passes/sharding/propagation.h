@@ -31,6 +31,9 @@ struct PropagationOptions {
   std::vector<std::string> threads;
 };
 
+// Returns the values of a header's allow_spmd_sharding_propagation_to_output or …_to_parameters, for the options.
+std::vector<bool> AllowedByHeader(const Module& module, ListId list);
+
 // Why a leaf of an instruction's value has its sharding.
 enum class SourceKind : uint8_t {
   kText,          // the text gives it

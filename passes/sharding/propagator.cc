@@ -564,6 +564,13 @@ absl::StatusOr<PropagationCounts> Propagator::Run() {
   return counts_;
 }
 
+std::vector<bool> AllowedByHeader(const Module& module, ListId list) {
+  std::vector<bool> values;
+  if (!list.valid()) return values;
+  for (int64_t value : module.context().list(list)) values.push_back(value != 0);
+  return values;
+}
+
 absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
                                                      PropagationLog* log) {
   return Propagator(module, options, log).Run();

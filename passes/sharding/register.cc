@@ -33,10 +33,14 @@ class ShardingPropagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     sharding::PropagationOptions propagation;
-    propagation.is_spmd = options().Bool("is-spmd");
+    const std::string_view is_spmd = options().String("is-spmd");
+    propagation.is_spmd = is_spmd == "auto" ? module.header().num_partitions > 1 : is_spmd == "true";
     propagation.propagate_metadata = options().Bool("propagate-metadata");
     propagation.cse_prevention_only = options().Bool("cse-prevention-only");
     propagation.threads = ListEntries(options().String("threads"));
+    const ModuleHeader& header = module.header();
+    propagation.to_output = sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_output);
+    propagation.to_parameters = sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_parameters);
     if (absl::Status status = Bools("to-output", &propagation.to_output); !status.ok()) return status;
     if (absl::Status status = Bools("to-parameters", &propagation.to_parameters); !status.ok()) return status;
     const absl::StatusOr<sharding::PropagationCounts> counts =
@@ -50,7 +54,9 @@ class ShardingPropagation : public Pass {
   }
 
  private:
+  // Replaces the values by those of the option, if it is set.
   absl::Status Bools(std::string_view option, std::vector<bool>* values) const {
+    if (!options().String(option).empty()) values->clear();
     for (const std::string& entry : ListEntries(options().String(option))) {
       if (entry != "true" && entry != "false") {
         return absl::InvalidArgumentError(StrCat(option, ": expected true or false, found `", entry, "`"));
@@ -91,6 +97,7 @@ class SpmdPartitioner : public Pass {
     partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
     partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
+    partition.diagnostics = context().diagnostics;
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
     if (counts->computations == 0) return false;
@@ -145,9 +152,11 @@ void RegisterShardingPasses(PassRegistry* registry) {
               "does not depend on the order of the text. `hlo-inspect shardings --why` explains it.",
        .example = kPropagationExample,
        .options = {{.name = "is-spmd",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "false",
-                    .doc = "all devices run one program; otherwise nothing is merged, as XLA's for several programs"},
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "auto",
+                    .doc = "all devices run one program; otherwise nothing is merged, as XLA's for several programs; "
+                           "auto: if the module has several partitions",
+                    .choices = {"auto", "true", "false"}},
                    {.name = "propagate-metadata",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "false",
@@ -159,11 +168,13 @@ void RegisterShardingPasses(PassRegistry* registry) {
                    {.name = "to-output",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",
-                    .doc = "whether the result of the entry may change: true, or [true,false] for its elements"},
+                    .doc = "whether the result of the entry may change: true, or [true,false] for its elements; by "
+                           "default as the header allows"},
                    {.name = "to-parameters",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",
-                    .doc = "whether the parameters of the entry may change: true, or [true,false] for each"},
+                    .doc = "whether the parameters of the entry may change: true, or [true,false] for each; by "
+                           "default as the header allows"},
                    {.name = "threads",
                     .type = OptionInfo::Type::kString,
                     .default_text = "",

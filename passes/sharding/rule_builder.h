@@ -4,6 +4,7 @@
 #define HLOKIT_PASSES_SHARDING_RULE_BUILDER_H_
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,9 @@ void MakeGatherRule(RuleBuilder& b);
 void MakeScatterRule(RuleBuilder& b);
 void MakeDynamicSliceRule(RuleBuilder& b);
 void MakeDynamicUpdateSliceRule(RuleBuilder& b);
+// The rule that the text of an operation states (sharding_rule_text.cc). Returns false, and adds nothing, if the text
+// has another form, or does not fit the arrays.
+bool MakeStatedRule(RuleBuilder& b, std::string_view text);
 
 }  // namespace hlokit::sharding
 

@@ -8,6 +8,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/ops/opcode_table.h"
 #include "ir/sharding/tiling_reshape.h"
+#include "ir/text/frontend_attributes.h"
 #include "passes/sharding/rule_builder.h"
 
 namespace hlokit {
@@ -83,6 +84,7 @@ struct CustomCallRow {
   std::string_view target;
   RuleClass rule;
 };
+constexpr std::string_view kStatedRuleKey = "xla.sdy.sharding_rule";
 constexpr CustomCallRow kCustomCalls[] = {
     {"Sharding", RuleClass::kElementwise},         {"ShardBarrierFrom", RuleClass::kForwarding},
     {"ShardBarrierTo", RuleClass::kForwarding},    {"X64Combine", RuleClass::kElementwise},
@@ -417,6 +419,11 @@ ShardingRule MakeRule(RuleClass rule_class, RuleBuilder& b) {
     case RuleClass::kSort:
       MakeAlongDimensionRule(b, FirstDimension(b.instruction()), FactorKind::kWhole);
       return b.Finish();
+    case RuleClass::kStated: {
+      const StringId text = FindFrontendAttribute(b.instruction(), kStatedRuleKey);
+      if (!sharding::MakeStatedRule(b, b.instruction().module().context().str(text))) b.MarkUnknown();
+      return b.Finish();
+    }
     case RuleClass::kTopK:
       MakeBatchRule(b, 1);
       return b.Finish();
@@ -446,7 +453,7 @@ RuleClass RuleClassOf(Instruction instruction) {
   for (const CustomCallRow& row : kCustomCalls) {
     if (row.target == target) return row.rule;
   }
-  return rule;
+  return FindFrontendAttribute(instruction, kStatedRuleKey).valid() ? RuleClass::kStated : rule;
 }
 
 ShardingRule RuleOf(Instruction instruction) {

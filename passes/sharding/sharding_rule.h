@@ -53,13 +53,15 @@ enum class RuleClass : uint8_t {
   kSelectAndScatter,
   kSlice,
   kSort,
+  kStated,  // a custom-call with a rule in its frontend attribute xla.sdy.sharding_rule
   kTopK,
   kTranspose,
   kTriangularSolve,
 };
 
 RuleClass RuleClassOf(Opcode opcode);
-// Returns the class of an instruction: a custom-call with a known target has that of the operation.
+// Returns the class of an instruction: a custom-call with a known target has that of the operation, and one that states
+// its rule kStated.
 RuleClass RuleClassOf(Instruction instruction);
 
 // What a factor means, and what dividing it implies.

@@ -15,8 +15,7 @@ double TpuTarget::VmemForArrays() const {
 }
 
 double ImplicitPartitionCount(const Module& module) {
-  if (module.header().num_partitions <= 1) return 1;
-  return FirstUnpartitioned(module).valid() ? static_cast<double>(module.header().num_partitions) : 1;
+  return AwaitsPartitioning(module) ? static_cast<double>(module.header().num_partitions) : 1;
 }
 
 int64_t DevicesOf(const Module& module) {
@@ -55,8 +54,10 @@ OptionInfo DeviceOption() {
 }
 
 TpuTarget TargetOf(const Pass& pass, const Module& module) {
-  if (pass.context().target != nullptr) return *pass.context().target;
-  return TargetFor(pass.options().String("device"), module);
+  if (pass.context().target == nullptr) return TargetFor(pass.options().String("device"), module);
+  TpuTarget target = *pass.context().target;
+  target.parts = ImplicitPartitionCount(module);  // an earlier pass may have partitioned it
+  return target;
 }
 
 }  // namespace hlokit::tpu

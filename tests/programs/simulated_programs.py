@@ -9,7 +9,9 @@ For each program: hlo-run --timing-only exits with 0 and a report; the times of 
 a run in which every device is simulated (with a straggler of factor 1) takes as long as one in which one represents
 all; and compiled, or after each pipeline of MAX_SLOWDOWN, it takes no more time than as given, one kernel for each
 instruction. After `simplify` alone it may take a little more: what stays in vector memory from one kernel to the next
-depends on the order of the text, which only the later passes choose. Prints failures; exit code 1 if there are any.
+depends on the order of the text, which only the later passes choose. Programs with shardings are partitioned before; compiled
+they may take MAX_PARTITIONED_SLOWDOWN as long: layouts of convolutions with few features pad what collectives send, which
+`layout-assignment` does not weigh. Prints failures; exit code 1 if there are any.
 """
 import argparse
 import glob
@@ -21,6 +23,7 @@ import sys
 
 PARTS = ("compute_us", "exposed_communication_us", "sync_wait_us", "other_wait_us", "idle_us")
 MAX_SLOWDOWN = {"simplify": 1.05, "fuse": 1, "default": 1}
+MAX_PARTITIONED_SLOWDOWN = 1.7
 
 
 def report(binary, path, device, *flags):
@@ -47,11 +50,15 @@ def check(binary, path, device):
         parts = sum(share[part] for part in PARTS)
         if abs(parts - total) > near:
             raise ValueError(f"the shares of device {share['device']} make {parts} us, not {total}")
-    times = {pipeline: report(binary, path, device, f"--pipeline={pipeline}")["device_time_us"]
+    # As given, the work of a whole program would be divided evenly, without communication.
+    times = {pipeline: report(binary, path, device, f"--pipeline=spmd,{pipeline}".rstrip(","))["device_time_us"]
              for pipeline in ("", *MAX_SLOWDOWN)}
     given = times.pop("")
+    whole = report(binary, path, device, "--pipeline=")
+    partitioned = any("work is divided evenly" in str(u) for u in whole["unmodeled"])
     for pipeline, time in (("tpu", total), *times.items()):
-        if time > MAX_SLOWDOWN.get(pipeline, 1) * given:
+        slowdown = MAX_PARTITIONED_SLOWDOWN if pipeline == "tpu" and partitioned else MAX_SLOWDOWN.get(pipeline, 1)
+        if time > slowdown * given:
             raise ValueError(f"{time} us after {pipeline}, {given} before")
 
 

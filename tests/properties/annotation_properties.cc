@@ -268,8 +268,11 @@ class Checker {
                               IsInteger(i.operand(0).shape().element_type());
         // The select that replaced a conditional chooses as the conditional did.
         const bool chooses = main.opcode == Opcode::kConditional && i.opcode() == Opcode::kSelect;
-        const bool right =
-            indexing || chooses || around || (same_opcode ? main.opcode == i.opcode() : !computes || main.computes);
+        // A collective of the partitioner adds up parts for operations of any kind, of which the first may only move
+        // data; several may have been combined.
+        const bool combines = HasTrait(i.opcode(), kCollective) && !same_opcode;
+        const bool right = indexing || combines || chooses || around ||
+                           (same_opcode ? main.opcode == i.opcode() : !computes || main.computes);
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);

@@ -163,8 +163,9 @@ std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_vi
   return std::nullopt;
 }
 
-bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
+bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify, const InputPart& part,
                     DiagnosticReporter* diagnostics) {
+  const std::string label = part.label();
   PrintIr::Options printing;
   printing.before = Matcher(print_before_, print_before_all_);
   printing.after = Matcher(print_after_, print_after_all_ || (!print_changed_.empty() && print_after_.empty()));
@@ -200,12 +201,15 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   options.context = interp::EvaluatingContext();
   if (bisect_limit_ >= 0) options.context.rewrites = &rewrites;
   options.context.compile_regex = CompileRegex;
+  DiagnosticSink warnings;
+  options.context.diagnostics = &warnings;
   const auto report = [&](const absl::Status& status) {
     if (!status.ok()) diagnostics->ShowOutputError(status);
     return status.ok();
   };
   if (!dump_to_.empty() && !report(dump.Begin(module))) return false;
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
+  diagnostics->Show(warnings, *part.source);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
     diagnostics->ShowError(label, std::string(result.status().message()), code);

@@ -26,8 +26,8 @@ class PassFlags {
   std::optional<int> Prepare(std::string_view tool);
   bool empty() const { return !pipeline_ || pipeline_->empty(); }
 
-  // Runs the pipeline over a module and prints errors. Returns false after an error.
-  bool Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
+  // Runs the pipeline over the module of a part and prints errors and warnings. Returns false after an error.
+  bool Run(Module& module, const VerifierOptions& verifier, bool verify, const InputPart& part,
            DiagnosticReporter* diagnostics);
   // Prints the reports over all modules on standard error.
   void PrintReports() const;

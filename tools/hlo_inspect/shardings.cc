@@ -23,16 +23,6 @@ struct ShardingsFlags : InspectFlags {
   bool to_parameters = false;
 };
 
-// The values of allow_spmd_sharding_propagation_to_… in the header, or those of the flag.
-std::vector<bool> Allowed(const Module& module, ListId header, bool flag) {
-  if (flag) return {true};
-  std::vector<bool> values;
-  if (header.valid()) {
-    for (int64_t value : module.context().list(header)) values.push_back(value != 0);
-  }
-  return values;
-}
-
 std::string ShardingText(Instruction i) {
   std::string text;
   TextWriter out(&text);
@@ -163,9 +153,13 @@ int Run(const ShardingsFlags& given_flags) {
       sharding::PropagationOptions options;
       options.is_spmd = flags.spmd;
       options.propagate_metadata = true;
-      options.to_output = Allowed(module, module.header().allow_spmd_sharding_propagation_to_output, flags.to_output);
+      const ModuleHeader& header = module.header();
+      options.to_output = flags.to_output
+                              ? std::vector<bool>{true}
+                              : sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_output);
       options.to_parameters =
-          Allowed(module, module.header().allow_spmd_sharding_propagation_to_parameters, flags.to_parameters);
+          flags.to_parameters ? std::vector<bool>{true}
+                              : sharding::AllowedByHeader(module, header.allow_spmd_sharding_propagation_to_parameters);
       sharding::PropagationLog log;
       const absl::StatusOr<sharding::PropagationCounts> counts = sharding::PropagateShardings(module, options, &log);
       if (!counts.ok()) {

@@ -14,9 +14,11 @@
 #include "interp/tpu/timing/device_selection.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"
 #include "tools/cli/device_flag.h"
+#include "tools/hlo_run/partitioning.h"
 
 namespace hlokit::run {
 
@@ -94,7 +96,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 }
 
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
-                cli::DiagnosticReporter* diagnostics) {
+                DiagnosticSink* warnings, cli::DiagnosticReporter* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
   if (!pipeline.ok()) {
@@ -112,11 +114,23 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kOff},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   PassInstrumentation* const instruments[] = {&printer};
-  const PipelineOptions passes = {.context = tpu::PassContextFor(options, *module)};
+  PipelineOptions passes = {.context = tpu::PassContextFor(options, *module)};
+  passes.context.diagnostics = warnings;
+  const int64_t partitions = module->header().num_partitions;
+  const bool whole = AwaitsPartitioning(*module);
   const absl::StatusOr<Pipeline::Result> result =
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
-  if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
-  return result.ok();
+  if (result.ok()) return true;
+  if (whole && warnings != nullptr && FirstUnpartitioned(*module).valid()) {
+    ReportPartitionError(
+        *module, result.status(),
+        StrCat("num_partitions in the header is ", partitions, ", --partitions=N sets another number; ",
+               "hlo-opt --passes=sharding-remover removes the shardings"),
+        warnings);
+    return false;
+  }
+  diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
+  return false;
 }
 
 }  // namespace hlokit::run

@@ -22,9 +22,10 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
                                                  cli::DiagnosticReporter* diagnostics);
 
 // Runs the passes of --pipeline over a module without a schedule; a scheduled module is compiled already. Prints the
-// module after the passes of --print-after. Returns false after an error, which is printed.
+// module after the passes of --print-after. Returns false after an error, which is printed. `warnings`: gets those of
+// the passes, and the error if the module cannot be partitioned; may be null.
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
-                cli::DiagnosticReporter* diagnostics);
+                DiagnosticSink* warnings, cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -294,7 +294,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
   flags->simulation.names = cli::FlagNames(app);
-  flags->devices_given = app.count("--replicas") + app.count("--partitions") > 0;
+  flags->replicas_given = app.count("--replicas") > 0;
+  flags->partitions_given = app.count("--partitions") > 0;
 
   if (flags->simulation.device.empty() && flags->simulation.sweep.empty()) {
     for (const CLI::Option* option : app.get_options()) {

@@ -24,7 +24,8 @@ struct Flags {
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
-  bool devices_given = false;  // --replicas or --partitions
+  bool replicas_given = false, partitions_given = false;
+  bool devices_given() const { return replicas_given || partitions_given; }
   // Of a program that --partitions divides.
   bool results_by_device = false;
   interp::PaddingFill padding = interp::PaddingFill::kZero;

@@ -7,20 +7,23 @@
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit::run {
 namespace {
 
-absl::Status RunPasses(const std::string& text, Module* module) {
+absl::Status RunPasses(const std::string& text, DiagnosticSink* warnings, Module* module) {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
   if (!pipeline.ok()) return pipeline.status();
-  return pipeline->Run(*module, {.context = interp::EvaluatingContext()}).status();
+  PipelineOptions options = {.context = interp::EvaluatingContext()};
+  options.context.diagnostics = warnings;
+  return pipeline->Run(*module, options).status();
 }
 
 }  // namespace
 
-absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Module& whole) {
+absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Module& whole, DiagnosticSink* warnings) {
   const int64_t partitions = flags.options.num_partitions;
   PartitionedProgram program{std::make_unique<Module>(whole.Clone()), {}, {}};
   Module& module = *program.module;
@@ -31,16 +34,28 @@ absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Mo
         FillElidedConstants(*flags.options.fill_elided, flags.options.limits.max_bytes, &seed, &module);
     if (!filled.ok()) return filled;
   }
-  if (absl::Status status = RunPasses("sharding-propagation{is-spmd=true}", &module); !status.ok()) return status;
+  if (absl::Status status = RunPasses("spmd-propagation", warnings, &module); !status.ok()) return status;
   absl::StatusOr<interp::ShardedArrays> parameters = interp::ShardedArrays::OfParameters(module, partitions);
   if (!parameters.ok()) return parameters.status();
   absl::StatusOr<interp::ShardedArrays> result = interp::ShardedArrays::OfResult(module, partitions);
   if (!result.ok()) return result.status();
   program.parameters = *std::move(parameters);
   program.result = *std::move(result);
-  const absl::Status status = RunPasses(StrCat("spmd-partitioner{partitions=", partitions, "}"), &module);
+  const absl::Status status = RunPasses(StrCat("spmd-partitioner{partitions=", partitions, "}"), warnings, &module);
   if (!status.ok()) return status;
   return program;
+}
+
+void ReportPartitionError(const Module& whole, const absl::Status& status, std::string hint, DiagnosticSink* sink) {
+  const Instruction sharded = FirstUnpartitioned(whole);
+  if (!sharded.valid()) return;
+  SourceRange range;
+  const uint32_t offset = sharded.record().source_offset;
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  sink->Error(DiagnosticKind::kSharding, range,
+              StrCat("the program with the sharding of `", sharded.name(),
+                     "` cannot be partitioned: ", std::string(status.message())),
+              std::move(hint));
 }
 
 }  // namespace hlokit::run

@@ -4,9 +4,11 @@
 #define HLOKIT_TOOLS_HLO_RUN_PARTITIONING_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "interp/equivalence/sharded_arrays.h"
+#include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "tools/hlo_run/flags.h"
 
@@ -19,8 +21,11 @@ struct PartitionedProgram {
 };
 
 // Propagates the shardings of `whole`, fills elided constants as the flags say, and partitions it for
-// flags.options.num_partitions devices.
-absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Module& whole);
+// flags.options.num_partitions devices. `warnings`: gets those of the passes.
+absl::StatusOr<PartitionedProgram> PartitionProgram(const Flags& flags, const Module& whole, DiagnosticSink* warnings);
+
+// Reports that a program cannot be partitioned, at the first instruction with a tiled sharding.
+void ReportPartitionError(const Module& whole, const absl::Status& status, std::string hint, DiagnosticSink* sink);
 
 }  // namespace hlokit::run
 

@@ -18,6 +18,7 @@
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "parser/files/read_file.h"
 #include "tools/cli/device_flag.h"
 #include "tools/cli/graph_page.h"
@@ -83,6 +84,19 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   graph.device = flags.device;
   graph.seconds = cli::SecondsByInstruction(input.module, input.simulation);
   return cli::WriteViewPage(flags.page + "/" + options.graph_page, cli::GraphJson(input.module, graph), diagnostics);
+}
+
+// Warns of a program for one device whose shardings are for several.
+void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
+  const Instruction sharded = FirstUnpartitioned(module);
+  if (!sharded.valid() || module.header().num_partitions > 1) return;
+  SourceRange range;
+  const uint32_t offset = sharded.record().source_offset;
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  warnings->Warning(
+      DiagnosticKind::kSharding, range,
+      StrCat("`", sharded.name(), "` is divided among devices, but the module is for one: it is simulated on one"),
+      "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
 }
 
 }  // namespace
@@ -199,13 +213,18 @@ void SweepModules(const SimulationFlags& flags, const SweepPrograms& programs, b
   if (table && (session == nullptr || session->rank() == 0)) WriteText(flags.report, *table, diagnostics);
 }
 
-void SimulateModule(const SimulationFlags& flags, const Module& original, cli::DiagnosticReporter* diagnostics) {
+void SimulateModule(const SimulationFlags& flags, const Module& original, const SourceBuffer& source,
+                    cli::DiagnosticReporter* diagnostics) {
   const std::optional<tpu::SimulationOptions> options = OptionsFor(flags, original, diagnostics);
   if (!options) return;
   const std::optional<tpu::HostModel> host = HostFor(flags, *options, diagnostics);
   if (!host) return;
   Module compiled = original.Clone();
-  if (!CompileFor(flags, *options, &compiled, diagnostics)) return;
+  DiagnosticSink warnings;
+  WarnOfShardings(original, &warnings);
+  const bool made = CompileFor(flags, *options, &compiled, &warnings, diagnostics);
+  diagnostics->Show(warnings, source);
+  if (!made) return;
   const Module& module = compiled;
   const tpu::KernelPlan plan(module);
   tpu::Simulation simulation = tpu::Simulate(module, plan, *options);

@@ -58,8 +58,9 @@ int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnosti
 void SweepModules(const SimulationFlags& flags,
                   const std::function<std::unique_ptr<Module>(const std::string&)>& programs, bool family,
                   cli::DiagnosticReporter* diagnostics, interp::MpiSession* session);
-// Simulates and writes the report. Prints errors.
-void SimulateModule(const SimulationFlags& flags, const Module& module, cli::DiagnosticReporter* diagnostics);
+// Simulates and writes the report. Prints errors, and warnings at places of `source`, from which the module was read.
+void SimulateModule(const SimulationFlags& flags, const Module& module, const SourceBuffer& source,
+                    cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -89,7 +89,7 @@ bool Simulate(const SimulationFlags& flags, const std::string& what, const std::
   const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
   if (module == nullptr) return false;
   const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
-  if (!options || !CompileFor(one, *options, module.get(), diagnostics)) return false;
+  if (!options || !CompileFor(one, *options, module.get(), nullptr, diagnostics)) return false;
   const tpu::KernelPlan plan(*module);
   const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);

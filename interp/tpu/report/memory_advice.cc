@@ -10,10 +10,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/tpu/report/changed_program.h"
+#include "interp/tpu/report/more_partitions.h"
 #include "interp/tpu/report/number_text.h"
 #include "interp/tpu/timing/compile.h"
 #include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 #include "passes/rewrite/type_conversion.h"
 
@@ -280,15 +282,15 @@ class MemoryAdviser {
     AddIfFits(std::move(advice), program);
   }
 
-  // Shards an unpartitioned program over more devices.
+  // Divides a program with shardings among more devices.
   void MorePartitions() {
-    if (input_.simulation.implicit_partitions <= 1) return;
+    if (!AwaitsPartitioning(source_)) return;
     const SimulationOptions& now = input_.options;
     for (int64_t factor = 2; factor <= kMaxPartitions; factor *= 2) {
       const int64_t chips = now.topology.Chips() * factor;
       if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
       Module changed = source_.Clone();
-      changed.header().num_partitions *= factor;
+      if (!MultiplyPartitions(&changed, factor)) return;
       SimulationOptions options = now;
       options.topology = TopologyFor(now.machine, chips);
       const ChangedProgram program = CompileAndSimulate(input_, std::move(changed), options);

@@ -17,6 +17,7 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   switch (rule) {
     case RuleClass::kDot:
     case RuleClass::kCustomCall:
+    case RuleClass::kStated:
       return {&Self::DivideContraction, &Self::EmitClone};
     case RuleClass::kConvolution:
       return {&Self::DivideConvolution, &Self::EmitConvolution};
@@ -71,6 +72,8 @@ void ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
     if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot) continue;
     op->divisible[f] = op->combined[f] = true;
   }
+  // What a kernel makes of padding is not known.
+  if (RuleClassOf(i) == RuleClass::kStated) op->exact.assign(op->exact.size(), true);
   // Groups of convolutions stay whole. The factors in the order of the rule: batch groups, batch, feature groups.
   const int64_t batch_groups = i.int_attr(Attr::kBatchGroupCount, 1);
   if (batch_groups > 1) op->exact[0] = true;

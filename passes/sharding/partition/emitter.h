@@ -30,6 +30,13 @@ struct ModuleState {
   int64_t replicas = 1;
   int64_t next_channel = 1;
   absl::flat_hash_map<std::tuple<uint32_t, TilingRef, TilingRef>, ReshardPlan> plans;  // by shape
+  // Reshards of the current instruction that gather an array whole although source and target divide it.
+  struct FullGather {
+    InstructionId part;
+    Shape whole;
+    TilingRef from, to;
+  };
+  std::vector<FullGather> full_gathers;
   std::map<std::pair<Opcode, ElementType>, ComputationId> reducers;
 
   const ReshardPlan& PlanFor(Shape whole, TilingRef from, TilingRef to);

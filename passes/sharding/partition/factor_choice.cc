@@ -14,7 +14,7 @@ namespace hlokit::spmd {
 namespace {
 
 // Bytes that memory moves, and operations that the matrix unit does, while a link moves one: for choices that
-// communicate alike.
+// communicate alike. Choices in which devices repeat work that they could divide come last.
 constexpr double kMemoryBytesPerLinkByte = 512;
 constexpr double kOperationsPerLinkByte = 65536;
 constexpr size_t kMaxOrdered = 4;  // tensors that are merged in every order
@@ -42,6 +42,7 @@ class Chooser {
   std::optional<Projection> Project(const ArrayFactors& array, TilingRef tiling) const;
   void FindFrame();
   void FindShared();
+  void FindCommon();
   // Adds what `from` has and `axes` has not, as far as axes are free.
   void Merge(const Axes& from, Axes* axes) const;
   void PlaceLoose(const AxisList& loose, Axes* axes) const;
@@ -56,6 +57,9 @@ class Chooser {
     return partial;
   }
   double Cost(const Axes& axes);
+  // Returns true if devices would repeat each other's part of a contraction: its operands are divided alike along a
+  // contracted dimension, and the choice leaves these axes without a use.
+  bool RepeatsWork(const Axes& axes) const;
   void Try(Axes axes);
 
   ModuleState& state_;
@@ -64,9 +68,11 @@ class Chooser {
   Tiling frame_;
   std::vector<bool> shared_;  // factors that are a part of some dimension
   std::vector<Projection> projections_;
+  Axes common_;  // of a contraction, by combined factor: axes that all operands with the factor have there
   std::set<std::vector<std::vector<int64_t>>> tried_;
   FactorChoice best_;
   double best_cost_ = -1;
+  bool best_repeats_ = false;
 };
 
 void Chooser::FindFrame() {
@@ -121,6 +127,30 @@ std::optional<Chooser::Projection> Chooser::Project(const ArrayFactors& array, T
     }
   }
   return result;
+}
+
+void Chooser::FindCommon() {
+  if (!op_.contraction) return;
+  common_.resize(rule_.factors.size());
+  std::vector<bool> seen(rule_.factors.size(), false);
+  for (size_t i = 0; i < op_.operands.size(); ++i) {
+    const std::optional<Projection> own = Project(rule_.operands[i], op_.operands[i]);
+    for (const std::vector<int32_t>& dim : rule_.operands[i]) {
+      for (const int32_t factor : dim) {
+        const size_t f = ToSize(factor);
+        if (!op_.combined[f]) continue;
+        const AxisList have = own ? own->axes[f] : AxisList();
+        if (!seen[f]) {
+          common_[f] = have;
+        } else if (IsPrefix(have, common_[f])) {
+          common_[f] = have;
+        } else if (!IsPrefix(common_[f], have)) {
+          common_[f].clear();
+        }
+        seen[f] = true;
+      }
+    }
+  }
 }
 
 bool Chooser::IsUsed(const Axes& axes, const DeviceAxis& axis, size_t except) const {
@@ -248,6 +278,15 @@ double Chooser::Cost(const Axes& axes) {
   return cost;
 }
 
+bool Chooser::RepeatsWork(const Axes& axes) const {
+  for (size_t f = 0; f < common_.size(); ++f) {
+    for (const DeviceAxis& axis : common_[f]) {
+      if (!IsUsed(axes, axis, axes.size())) return true;
+    }
+  }
+  return false;
+}
+
 void Chooser::Try(Axes axes) {
   Repair(&axes);
   std::vector<std::vector<int64_t>> key;
@@ -256,9 +295,12 @@ void Chooser::Try(Axes axes) {
     for (const DeviceAxis& axis : list) entry.insert(entry.end(), {axis.stride, axis.size});
   }
   if (!tried_.insert(std::move(key)).second) return;
+  const bool repeats = RepeatsWork(axes);
+  if (best_cost_ >= 0 && repeats && !best_repeats_) return;
   const double cost = Cost(axes);
-  if (best_cost_ >= 0 && cost >= best_cost_) return;
+  if (best_cost_ >= 0 && repeats == best_repeats_ && cost >= best_cost_) return;
   best_cost_ = cost;
+  best_repeats_ = repeats;
   AxisList partial = PartialOf(axes);
   best_ = {frame_, std::move(axes), std::move(partial)};
 }
@@ -277,6 +319,7 @@ FactorChoice Chooser::Choose() {
   };
   for (size_t i = 0; i < op_.results.size(); ++i) add(rule_.results[i], op_.results[i]);
   for (size_t i = 0; i < op_.operands.size(); ++i) add(rule_.operands[i], op_.operands[i]);
+  FindCommon();
 
   std::vector<size_t> order(projections_.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -2,9 +2,14 @@
 // An operation on the parts of one device: attributes of the sizes of parts, and masks where padding would reach a
 // result.
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/tile_assignment.h"
 #include "ir/types/float_types.h"
@@ -26,6 +31,24 @@ std::vector<int64_t> ReducedDims(const ShardingRule& rule, const ArrayFactors& a
   return dims;
 }
 
+// Returns the configuration of a kernel with its cost estimate, as Pallas writes it, divided by the number of parts.
+std::string DividedCost(std::string_view config, int64_t parts) {
+  std::string text(config);
+  const size_t begin = text.find("\"cost_estimate\"");
+  if (begin == std::string::npos) return text;
+  for (const std::string_view key : {"\"flops\"", "\"transcendentals\"", "\"bytes_accessed\""}) {
+    size_t at = text.find(key, begin);
+    if (at == std::string::npos) continue;
+    at = text.find_first_not_of(" :\"", at + key.size());
+    if (at == std::string::npos) continue;
+    const size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    int64_t value = 0;
+    if (std::from_chars(text.data() + at, text.data() + end, value).ec != std::errc()) continue;
+    text.replace(at, end - at, StrCat(value / parts));
+  }
+  return text;
+}
+
 }  // namespace
 
 ComputationId ComputationPartitioner::Combiner(Instruction i, ElementType type) {
@@ -38,7 +61,8 @@ void ComputationPartitioner::MaskOperands(Instruction i, const ShardingRule& rul
                                           std::vector<InstructionId>* operands) {
   const AxisList& partial = choice.partial;
   if (partial.empty()) return;
-  if (RuleClassOf(i) == RuleClass::kCustomCall) return;  // blocks are never cut
+  // Blocks are never cut, and stated factors are cut into equal parts.
+  if (RuleClassOf(i) == RuleClass::kCustomCall || RuleClassOf(i) == RuleClass::kStated) return;
   const bool reduce = RuleClassOf(i) == RuleClass::kReduce;
   const size_t arrays = reduce ? operands->size() / 2 : std::min<size_t>(operands->size(), 2);
   for (size_t k = 0; k < arrays; ++k) {
@@ -106,6 +130,14 @@ void ComputationPartitioner::LocalizeAttributes(Instruction i, const FactorChoic
         }
       }
       if (!window.empty()) module_.SetAttr(local, Attr::kWindow, module_.ListPayload(window));
+      break;
+    }
+    case RuleClass::kStated: {
+      int64_t parts = 1;
+      for (const AxisList& axes : choice.axes) parts *= SizeOf(axes);
+      const std::string_view config = i.string_attr(Attr::kBackendConfig);
+      if (parts == 1 || config.empty()) break;
+      module_.SetAttr(local, Attr::kBackendConfig, module_.context().strings.Intern(DividedCost(config, parts)).value);
       break;
     }
     case RuleClass::kElementwise:

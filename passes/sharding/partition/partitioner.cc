@@ -55,6 +55,7 @@ absl::Status ComputationPartitioner::Run() {
     const MetadataId previous = builder().SetMetadata(i.metadata_id());
     if (absl::Status status = Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);
+    NoteGathers(i);
     // What stands for it without being made for it has its metadata too.
     const auto value = values_.find(id.value);
     if (value == values_.end() || value->second.empty()) continue;
@@ -71,6 +72,7 @@ absl::Status ComputationPartitioner::Run() {
   } else {
     id = Reshard(value[0], job_.root[0]);
   }
+  NoteGathers(root);
   if (source.is_entry()) {
     // The layout of the whole result; a name and a sharding of its own.
     const Shape wanted = LocalShapeOf(root.shape(), job_.root);
@@ -306,9 +308,33 @@ InstructionId ComputationPartitioner::PackResharded(const Value& value, Shape wh
   return Pack(whole, leaves);
 }
 
+void ComputationPartitioner::NoteGathers(Instruction i) {
+  if (owner_.options().diagnostics == nullptr) state_.full_gathers.clear();
+  for (const ModuleState::FullGather& gather : state_.full_gathers) {
+    const Tiling &from = *gather.from, &to = *gather.to;
+    Instruction producer;
+    for (const Instruction operand : OperandsOf(i)) {
+      const auto value = values_.find(operand.id().value);
+      if (value == values_.end()) continue;
+      for (const Leaf& leaf : value->second) {
+        if (leaf.id == gather.part && !producer.valid()) producer = operand;
+      }
+    }
+    owner_.warnings().AddFullGather(i, producer, gather.whole, from, to);
+  }
+  state_.full_gathers.clear();
+}
+
 void ComputationPartitioner::Whole(Instruction i) {
   const LeafTilings wanted = WantedTilings(i);
   const TilingRef context = wanted.empty() ? state_.tilings.Replicated() : wanted[0];
+  for (const Instruction operand : OperandsOf(i)) {
+    if (owner_.options().diagnostics == nullptr) break;
+    for (const Leaf& leaf : ValueOf(operand)) {
+      if (leaf.source.valid() || !leaf.shape.IsArray() || leaf.tiling->tiles() == 1) continue;
+      owner_.warnings().AddUndivided(i, operand, leaf.shape, *leaf.tiling);
+    }
+  }
   std::vector<InstructionId> operands;
   for (const Instruction operand : OperandsOf(i)) {
     const Value& value = ValueOf(operand);

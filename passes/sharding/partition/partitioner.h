@@ -31,6 +31,7 @@
 #include "ir/graph/module.h"
 #include "passes/sharding/partition/emitter.h"
 #include "passes/sharding/partition/factor_choice.h"
+#include "passes/sharding/partition/partition_warnings.h"
 #include "passes/sharding/partition/spmd_partitioner.h"
 #include "passes/sharding/sharding_rule.h"
 
@@ -78,7 +79,7 @@ struct ComputationJob {
 class ModulePartitioner {
  public:
   ModulePartitioner(Module& module, const PartitionOptions& options)
-      : module_(module), options_(options), state_(&module) {}
+      : module_(module), options_(options), state_(&module), warnings_(&module) {}
 
   absl::StatusOr<PartitionCounts> Run();
 
@@ -86,11 +87,14 @@ class ModulePartitioner {
   Module& module() { return module_; }
   const PartitionOptions& options() const { return options_; }
   PartitionCounts& counts() { return counts_; }
+  PartitionWarnings& warnings() { return warnings_; }
 
   // Returns the computation that `source` becomes for parameters and root of these tilings. It is written later.
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
   // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
-  std::optional<LeafTilings> GivenTilings(Instruction i);
+  std::optional<LeafTilings> GivenTilings(Instruction i) { return GivenTilings(i, i.shape()); }
+  // As above, where the sharding is that of another shape, or of its leaves and more.
+  std::optional<LeafTilings> GivenTilings(Instruction i, Shape shape);
   // Returns the device that alone has a leaf; nullopt if several have.
   std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
   // Gives the new instruction the name of the old one, when that is gone.
@@ -105,6 +109,7 @@ class ModulePartitioner {
   const PartitionOptions& options_;
   ModuleState state_;
   PartitionCounts counts_;
+  PartitionWarnings warnings_;
   std::deque<ComputationJob> jobs_;
   std::map<std::tuple<uint32_t, std::vector<LeafTilings>, LeafTilings>, ComputationId> variants_;
   std::map<std::pair<uint32_t, uint32_t>, LeafTilings> given_;  // by sharding and shape
@@ -162,6 +167,8 @@ class ComputationPartitioner {
   bool HasDynamicShape(Instruction i) const;
   absl::Status Error(Instruction i, std::string_view text) const;
 
+  // Notes the full gathers that an instruction made.
+  void NoteGathers(Instruction i);
   void Whole(Instruction i);
   void Unchanged(Instruction i);
 

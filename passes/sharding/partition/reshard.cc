@@ -240,6 +240,7 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   }
   if (is_unreduced(from)) value = ReduceUnreduced(value, whole, &from);
   const ReshardPlan& plan = state_.PlanFor(whole, from, target);
+  if (plan.rematerialized) state_.full_gathers.push_back({part, whole, from, target});
   // Steps may add plans, so the plan is read by index from its own copy.
   const std::vector<ReshardStep> steps = plan.steps;
   const Tiling* before = from;

@@ -172,9 +172,8 @@ void ComputationPartitioner::Outfeed(Instruction i) {
   const Value& value = ValueOf(i.operand(0));
   LeafTilings tilings;
   for (const Leaf& leaf : value) tilings.push_back(leaf.tiling);
-  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
-    if (given->size() == tilings.size()) tilings = *std::move(given);
-  }
+  // Of the data, and perhaps the token after them.
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i, i.operand(0).shape())) tilings = *std::move(given);
   std::vector<InstructionId> operands = {PackResharded(value, i.operand(0).shape(), tilings)};
   for (int64_t k = 1; k < i.operand_count(); ++k) operands.push_back(LeafOf(i.operand(k)).id);
   const InstructionId id = Clone(i, operands, i.shape());
@@ -186,6 +185,15 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
   if (i.operand_count() == 1 && (target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo")) {
     FinishCopy(i);
+    return absl::OkStatus();
+  }
+  if (i.operand_count() == 1 && target == "xla.sdy.FuncResultSharding") {
+    // Shardy's mark of a result of the entry, whose sharding is that of the root.
+    if (owner_.GivenTilings(i)) {
+      FinishCopy(i);
+    } else {
+      SetValue(i, ValueOf(i.operand(0)));
+    }
     return absl::OkStatus();
   }
   if (i.operand_count() == 1 && (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")) {
@@ -211,7 +219,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (RuleClassOf(i) == RuleClass::kCustomCall && !RuleOf(i).known) {
+  if (!RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
     } else {

@@ -120,26 +120,26 @@ int64_t FirstFreeChannel(const Module& module) {
 
 }  // namespace
 
-std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i) {
+std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i, Shape shape) {
   const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
   if (!payload) return std::nullopt;
-  LeafTilings& tilings = given_[{*payload, i.shape().id().value}];
+  LeafTilings& tilings = given_[{*payload, shape.id().value}];
   if (!tilings.empty()) return tilings;
   const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
-  const std::vector<Shape> leaves = Leaves(i.shape());
-  const std::vector<int64_t> positions = ShardingPositions(i.shape());
+  const std::vector<Shape> leaves = Leaves(shape);
+  const std::vector<int64_t> positions = ShardingPositions(shape);
   size_t run = 0;
   int64_t end = sharding.runs.empty() ? 0 : sharding.runs[0].count;  // of the run
   for (size_t k = 0; k < leaves.size(); ++k) {
-    const Shape shape = leaves[k];
     while (sharding.is_tuple && run < sharding.runs.size() && positions[k] >= end) {
       if (++run < sharding.runs.size()) end += sharding.runs[run].count;
     }
     std::optional<Tiling> tiling;
-    if (run < sharding.runs.size()) tiling = TilingOf(sharding.runs[run].leaf, shape.rank());
+    if (run < sharding.runs.size()) tiling = TilingOf(sharding.runs[run].leaf, leaves[k].rank());
     // What cannot be read as axes was rejected before.
     tilings.push_back(state_.tilings.Intern(tiling ? *std::move(tiling) : Tiling()));
-    if (tilings.back()->tiled() && tilings.back()->rank() != shape.rank()) tilings.back() = state_.tilings.Replicated();
+    if (tilings.back()->tiled() && tilings.back()->rank() != leaves[k].rank())
+      tilings.back() = state_.tilings.Replicated();
   }
   if (leaves.empty()) return LeafTilings();
   return tilings;
@@ -200,6 +200,7 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
     EraseUnused(job.target);
     ++counts_.computations;
   }
+  if (options_.diagnostics != nullptr) warnings_.Report(options_.diagnostics);
   module_.SetEntry(target);
   EraseOld(before);
   UpdateEntryLayout();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::spmd {
@@ -27,6 +28,9 @@ struct PartitionOptions {
   int64_t total_bytes_windowed_einsum_threshold = -1;
   int64_t max_windowed_einsum_iteration = 32;
   bool skip_checking_windowed_einsum_users = false;
+  // Gets a warning for each array that every device gathers whole only to take another part of it, and for operations
+  // that no device divides although their operands are. Null: there are none.
+  DiagnosticSink* diagnostics = nullptr;
 };
 
 struct PartitionCounts {

@@ -127,5 +127,33 @@ TEST(ShardingRuleTest, CarriesAlongFactors) {
             ShardingKind::kReplicated);
 }
 
+// The rule that a custom-call of f32[8,4] with a result of this type states, or "whole" if it is not taken.
+std::string StatedRuleText(const std::string& type, const std::string& rule) {
+  const absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(StrCat(
+      kHead, "x = f32[8,4] parameter(0)\n ROOT y = ", type,
+      " custom-call(x), custom_call_target=\"t\", frontend_attributes={xla.sdy.sharding_rule=\"", rule, "\"}\n}\n"));
+  if (!module.ok()) return std::string(module.status().message());
+  const ShardingRule made = RuleOf((*module)->entry().root());
+  return made.known ? made.ToString() : "whole";
+}
+
+TEST(ShardingRuleTest, StatedByCustomCalls) {
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=4} reduction={j}>"),
+            "ab->a {b reduced}");
+  EXPECT_EQ(StatedRuleText("f32[2,4]",
+                           "#sdy.op_sharding_rule<([ik, j])->([i, j]) {i=2, j=4, k=4} need_replication={k}, custom>"),
+            "(ac)b->ab {c whole}");
+  EXPECT_EQ(StatedRuleText("f32[8,4]", "#sdy.op_sharding_rule<([i, z_1])->([i, z_1]) {i=8, z_1=4} permutation={z_1}>"),
+            "ab->ab {b whole}");
+  // Sizes, ranks and factors that do not fit, and other text.
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=3}>"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i])->([i]) {i=8}>"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i, i])->([i]) {i=8}>"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i, j])->([k]) {i=8, j=4}>"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<([i, j])->([i]) {i=8, j=4} reduction={"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", "#sdy.op_sharding_rule<"), "whole");
+  EXPECT_EQ(StatedRuleText("f32[8]", ""), "whole");
+}
+
 }  // namespace
 }  // namespace hlokit
