@@ -83,6 +83,8 @@ int Run(int argc, char** argv) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
+  const std::optional<std::string_view> format = print.given() ? "hlo" : cli::FormatOfPath(output);
+  if (!format) return cli::UnknownSuffixError("hlo-opt", output, "--print writes text to any file");
 
   print.SetOutput(output);
   input.warn_of_elided = !fill_elided;
@@ -126,11 +128,11 @@ int Run(int argc, char** argv) {
   }
   passes.PrintReports();
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
-  if (const std::string_view format = cli::FormatOfPath(output); format != "hlo" && !print.given()) {
+  if (*format != "hlo") {
     if (modules.size() != 1) {
       return cli::UsageError("hlo-opt", StrCat(output, ": a file of this format has one module, not ", modules.size()));
     }
-    const std::optional<std::string> text = cli::ModuleInFormat(*modules[0], format, *parts[0].source, &diagnostics);
+    const std::optional<std::string> text = cli::ModuleInFormat(*modules[0], *format, *parts[0].source, &diagnostics);
     if (text) cli::WriteOutputFile(output, &diagnostics, [&](TextWriter& out) { out << *text; });
     return diagnostics.exit_code();
   }

@@ -156,7 +156,7 @@ int Reduce(const Flags& flags, reduce::Test& test, const std::atomic<bool>* inte
   const std::string& path = resume ? flags.output : flags.path;
   const std::unique_ptr<Module> module = ReadModule(path, &diagnostics);
   if (module == nullptr) return diagnostics.exit_code();
-  const std::string_view format = cli::FormatOfPath(flags.output);
+  const std::string_view format = *cli::FormatOfPath(flags.output);
   const auto write = [&](const std::string& lossless) {
     std::string text = lossless;
     if (format != "hlo") {
@@ -218,6 +218,7 @@ int Run(int argc, char** argv) {
   if (tests != 1) {
     return cli::UsageError(kTool, "expected one of --test, --crash, --diagnostic, --differs, --nan and --pattern");
   }
+  if (!cli::FormatOfPath(flags.output)) return cli::UnknownSuffixError(kTool, flags.output);
   if (!flags.test.where.empty() && flags.test.pattern.empty()) {
     return cli::UsageError(kTool, "--where requires --pattern");
   }

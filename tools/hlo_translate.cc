@@ -57,9 +57,9 @@ struct Flags {
 using cli::kArtifactFormat;
 using cli::kStablehloFormat;
 
-// The format that flags ask for, by name or by the suffix of the output.
+// The format that flags ask for, by name or by the suffix of the output, which is one of a format.
 std::string_view FormatOf(const Flags& flags) {
-  return flags.to.empty() ? cli::FormatOfPath(flags.output) : std::string_view(flags.to);
+  return flags.to.empty() ? *cli::FormatOfPath(flags.output) : std::string_view(flags.to);
 }
 
 std::vector<std::string> FormatNames() {
@@ -162,12 +162,16 @@ int Run(int argc, char** argv) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 
+  if (flags.to.empty() && !cli::FormatOfPath(flags.output)) {
+    return cli::UnknownSuffixError(kTool, flags.output, "--to=FORMAT chooses the format");
+  }
   cli::DiagnosticReporter diagnostics(input);
   const std::vector<cli::InputPart> parts = diagnostics.Read(flags.path);
   if (parts.empty()) return diagnostics.exit_code();
   if (!flags.message.empty()) return TranslateMessage(flags, parts.front(), &diagnostics);
   const std::string_view to = FormatOf(flags);
   flags.convert.entry = input.parse.entry;
+  flags.convert.max_literal_bytes = input.parse.max_literal_bytes;
   std::vector<std::string> texts;
   for (const cli::InputPart& part : parts) {
     std::string text;

@@ -32,7 +32,9 @@ std::string_view FindNearest(std::string_view word, const std::vector<std::strin
       }
     }
     const size_t distance = rows[word.size() % 3][c.size()];
-    if (distance != 0 && distance < best_distance + (best.empty() ? 1 : 0)) {
+    // Of equally near ones the first, or one that the word begins.
+    const bool completes = distance == best_distance && c.starts_with(word) && !best.starts_with(word);
+    if (distance != 0 && (distance < best_distance + (best.empty() ? 1 : 0) || completes)) {
       best = c;
       best_distance = distance;
     }

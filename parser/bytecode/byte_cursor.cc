@@ -20,7 +20,7 @@ void ByteCursor::FailWith(absl::Status status) {
 
 uint8_t ByteCursor::Byte() {
   if (AtEnd()) {
-    Fail("the data end too early");
+    Fail("the data end too early: they are cut off or damaged");
     return 0;
   }
   return static_cast<uint8_t>(bytes_[at_++]);
@@ -65,7 +65,7 @@ uint64_t ByteCursor::VarIntWithFlag(bool* flag) {
 
 ByteSpan ByteCursor::Bytes(uint64_t size) {
   if (size > remaining()) {
-    Fail(StrCat("expected ", size, " bytes, but ", remaining(), " are left"));
+    Fail(StrCat("expected ", size, " bytes, but ", remaining(), " are left: the data are cut off or damaged"));
     return {{}, offset()};
   }
   const ByteSpan span = {bytes_.substr(at_, static_cast<size_t>(size)), offset()};
@@ -76,7 +76,7 @@ ByteSpan ByteCursor::Bytes(uint64_t size) {
 std::string_view ByteCursor::ZeroTerminated() {
   const size_t end = bytes_.find('\0', at_);
   if (end == std::string_view::npos) {
-    Fail("expected a string that ends with a zero");
+    Fail("expected a string that ends with a zero, but the data end: they are cut off or damaged");
     return {};
   }
   const std::string_view text = bytes_.substr(at_, end - at_);

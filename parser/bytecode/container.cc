@@ -189,7 +189,10 @@ ByteSpan ReadSection(ByteCursor* in, int* kind) {
   return in->Bytes(size);
 }
 
-bool IsBytecode(std::string_view bytes) { return bytes.starts_with(kMagic); }
+bool IsBytecode(std::string_view bytes) {
+  constexpr size_t kUnambiguous = 3;  // no text begins so
+  return bytes.size() >= kUnambiguous && bytes.substr(0, kMagic.size()) == kMagic.substr(0, bytes.size());
+}
 
 absl::StatusOr<Container> ReadContainer(std::string_view file) { return ContainerReader(file).Run(); }
 

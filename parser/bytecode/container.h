@@ -46,7 +46,7 @@ struct Container {
   ByteSpan ir;
 };
 
-// Returns true if `bytes` begin as a bytecode file does.
+// Returns true if `bytes` begin as a bytecode file does, even if they are cut off soon.
 bool IsBytecode(std::string_view bytes);
 
 // Errors name the place in the file.

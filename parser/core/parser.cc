@@ -37,7 +37,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     const size_t offset = static_cast<size_t>(text.data() - source->text().data());
     const SourceRange range =
         offset < SourceRange::kNoOffset ? SourceRange{static_cast<uint32_t>(offset), 0} : SourceRange{};
-    sink->Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected HLO text, found ", format->name),
+    sink->Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected a module, found ", format->name),
                 std::string(format->hint));
     return nullptr;
   }
@@ -57,6 +57,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     if (program == nullptr) return nullptr;
     stablehlo::ConvertOptions convert;
     convert.entry = options.entry;
+    convert.max_literal_bytes = options.max_literal_bytes;
     return stablehlo::ConvertToHlo(*program, convert, sink, std::move(context));
   }
   const bool own_context = context == nullptr;

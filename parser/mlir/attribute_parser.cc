@@ -84,7 +84,7 @@ NodeParser::Step NodeParser::StartWord(std::string_view word, Goal* goal, NodeId
       if (!in_.Expect('[') || !in_.Balanced(']', &body)) return Step::kError;
     }
     if (!in_.Expect('<') || !in_.Balanced('>', &body)) return Step::kError;
-    *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+    *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
     return Step::kValue;
   }
   return StartType(goal, value);

@@ -27,6 +27,7 @@ void OperationParser::OpenRegionHere() {
     const PendingArgument& argument = arguments_[i];
     const ValueId value(static_cast<uint32_t>(m_.values.size()));
     m_.values.push_back({argument.type, argument.location, OperationId(), block, static_cast<uint32_t>(i)});
+    tree_budget_ -= static_cast<int64_t>(TreeSizeOfType(value));  // the operation around it finds if there was enough
     if (!argument.name.empty()) Define(argument.name, argument.offset, value, 1);
   }
   arguments_.clear();
@@ -76,6 +77,7 @@ bool OperationParser::ParseBlockLabel() {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const ValueId value(static_cast<uint32_t>(m_.values.size()));
       m_.values.push_back({arguments[i].type, arguments[i].location, OperationId(), block, static_cast<uint32_t>(i)});
+      tree_budget_ -= static_cast<int64_t>(TreeSizeOfType(value));
       Define(arguments[i].name, arguments[i].offset, value, 1);
     }
   }

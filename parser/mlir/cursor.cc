@@ -23,6 +23,28 @@ int HexDigit(char c) {
 
 }  // namespace
 
+std::string OnOneLine(std::string_view text) {
+  if (text.find('\n') == std::string_view::npos) return std::string(text);
+  std::string line;
+  bool in_string = false, broken = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!in_string && (c == '\n' || (c == '/' && text.substr(i, 2) == "//"))) {
+      while (i < text.size() && text[i] != '\n') ++i;
+      while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.pop_back();
+      broken = true;
+      continue;
+    }
+    if (broken && (c == ' ' || c == '\t' || c == '\r')) continue;
+    if (broken) line.push_back(' ');
+    broken = false;
+    line.push_back(c);
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\' && i + 1 < text.size()) line.push_back(text[++i]);
+  }
+  return line;
+}
+
 void Cursor::SkipSlow() {
   for (; p_ < end_; ++p_) {
     if (*p_ == '/' && p_[1] == '/') {

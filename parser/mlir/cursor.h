@@ -15,6 +15,10 @@
 
 namespace hlokit::mlir {
 
+// Returns text that is kept as it is in the source on one line: line breaks and comments that are not in strings, with
+// the whitespace around them, are one space.
+std::string OnOneLine(std::string_view text);
+
 class Cursor {
  public:
   // Requires: `text[text.size()]` is readable and NUL. `base` is the offset of `text` in the source of diagnostics.
@@ -42,6 +46,8 @@ class Cursor {
   const char* at() const { return p_; }
   void set_at(const char* p) { p_ = p; }
   const char* end() const { return end_; }
+  // The text from `begin` to here.
+  std::string_view TextSince(const char* begin) const { return {begin, static_cast<size_t>(p_ - begin)}; }
 
   bool TryConsume(char c) {
     Skip();

@@ -173,7 +173,7 @@ NodeId OperationParser::ParseVerbatimAxes(std::string_view name) {
   in_.TryConsume(open);
   if (!in_.Balanced(close, &body)) return {};
   // As in the generic form: #sdy.sharding<@mesh, ...>, #sdy.axes<[{"x"}]>.
-  const std::string_view text(begin, static_cast<size_t>(in_.at() - begin));
+  const std::string text = OnOneLine(in_.TextSince(begin));
   const std::string_view mnemonic = name == "mesh" || name == "manual_axes" ? name
                                     : name.ends_with("_shardings")          ? "sharding_per_value"
                                     : name.ends_with("sharding")            ? "sharding"
@@ -257,7 +257,7 @@ bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) 
         if (i == 1 && !in_.TryConsume('x')) return in_.ErrorHere("expected 'x' in dimension numbers");
         if (i == 2 && !in_.Expect("->", "in dimension numbers")) return false;
         if (!in_.Expect('[', "in dimension numbers") || !in_.Balanced(']', &part)) return false;
-        StrAppend(&text, i == 1 ? "x" : i == 2 ? "->" : "", "[", part, "]");
+        StrAppend(&text, i == 1 ? "x" : i == 2 ? "->" : "", "[", OnOneLine(part), "]");
       }
       value = nodes.Make(NodeKind::kVerbatim, StrCat("#stablehlo.conv<", text, ">"), {}, {});
       break;

@@ -341,7 +341,7 @@ bool OperationPrinter::CustomFunc(const Operation& op) {
     dictionary("arg_attrs", i);
     if (options_.locations && value.valid() && m_.values[value.value].location.valid()) {
       out_ += " ";
-      AppendText(n, m_.values[value.value].location, &out_);
+      locations_.AppendUse(m_.values[value.value].location, &out_);
     }
   }
   out_ += ")";

@@ -11,16 +11,10 @@ namespace hlokit::mlir {
 namespace {
 
 // Returns the parameters of a quantized type with its numbers as they are printed, so that equal types have equal
-// texts. Comments and line ends are left out.
+// texts.
 std::string WithPrintedFloats(std::string_view text) {
   std::string out;
-  bool quoted = false;
   for (size_t i = 0; i < text.size();) {
-    quoted = quoted != (text[i] == '"');
-    if (!quoted && text.substr(i).starts_with("//")) {
-      i = std::min(text.find('\n', i), text.size());
-      continue;
-    }
     const bool starts = (text[i] >= '0' && text[i] <= '9') && (out.empty() || (out.back() != 'i' && out.back() != 'f'));
     size_t end = i;
     while (starts && end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
@@ -34,8 +28,7 @@ std::string WithPrintedFloats(std::string_view text) {
       }
     }
     if (end == i) ++end;
-    const std::string_view piece = text.substr(i, end - i);
-    if (piece != "\n") out.append(piece);
+    out.append(text.substr(i, end - i));
     i = end;
   }
   return out;
@@ -71,7 +64,7 @@ NodeParser::Step NodeParser::StartDialectType(Goal* goal, NodeId* value) {
     in_.TryConsume('<');
     std::string_view body;
     if (!in_.Balanced('>', &body)) return Step::kError;
-    StrAppend(&text, "<", name.starts_with("quant.") ? WithPrintedFloats(body) : std::string(body), ">");
+    StrAppend(&text, "<", name.starts_with("quant.") ? WithPrintedFloats(OnOneLine(body)) : OnOneLine(body), ">");
   }
   if (const std::optional<QuantizedType> type = ParseQuantized(text)) {
     if (std::string message = CheckQuantized(*type); !message.empty()) {
@@ -176,7 +169,7 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
         return Step::kError;
       }
     }
-    *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+    *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
     return Step::kValue;
   }
   if (has_body) {
@@ -184,7 +177,7 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
     std::string_view text;
     if (!in_.Balanced('>', &text)) return Step::kError;
   }
-  *value = nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {});
+  *value = nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {});
   return Step::kValue;
 }
 

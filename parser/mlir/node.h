@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "ir/core/arena.h"
 #include "ir/core/ids.h"
@@ -164,6 +165,24 @@ class NodeTable {
 std::string ToText(const NodeTable& nodes, NodeId id);
 // Appends it. `elide_type`: without the type of a number, for places where it is known.
 void AppendText(const NodeTable& nodes, NodeId id, std::string* out);
+// The names of locations, `#loc`, `#loc1`, ..., which are defined once: a tree of locations can be exponentially larger
+// than the nodes that it is made of.
+class LocationNames {
+ public:
+  explicit LocationNames(const NodeTable& nodes) : nodes_(nodes) {}
+
+  // Appends `loc(...)` with a name, which those of its parts precede. Locations without contents have no name.
+  void AppendUse(NodeId location, std::string* out);
+  // Appends a line for each name.
+  void AppendDefinitions(std::string* out) const;
+  // Returns the name of a location that has been used, or is a part of one.
+  std::string NameOf(NodeId location) const;
+
+ private:
+  const NodeTable& nodes_;
+  std::vector<NodeId> named_;
+  absl::flat_hash_map<uint32_t, size_t> numbers_;  // by NodeId
+};
 // Appends `text` between quotes, escaped as MLIR does.
 void AppendQuoted(std::string_view text, std::string* out);
 // Appends @name, quoted where that is necessary.

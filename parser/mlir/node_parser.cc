@@ -175,7 +175,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
         in_.TryConsume('[');
         if (!in_.Balanced(']', &body)) return Step::kError;
         if (body.find('?') != std::string_view::npos) {
-          values_.push_back(nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {}));
+          values_.push_back(nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {}));
           continue;
         }
         no_unknown_size_before_ = in_.at();
@@ -190,7 +190,7 @@ NodeParser::Step NodeParser::NextEntry(Goal* goal, NodeId* value) {
         } else {
           while (in_.at() < in_.end() && *in_.at() != ',' && *in_.at() != '>') in_.set_at(in_.at() + 1);
         }
-        values_.push_back(nodes_.Make(NodeKind::kVerbatim, {begin, static_cast<size_t>(in_.at() - begin)}, {}, {}));
+        values_.push_back(nodes_.Make(NodeKind::kVerbatim, OnOneLine(in_.TextSince(begin)), {}, {}));
         continue;
       }
       *goal = Goal::kAttribute;

@@ -153,14 +153,18 @@ void AppendDense(const NodeTable& nodes, NodeId id, std::string* out) {
 // Walks a tree: pieces of text and nodes that are still to be printed, the next one last.
 class NodePrinter {
  public:
-  NodePrinter(const NodeTable& nodes, std::string* out) : nodes_(nodes), out_(*out) {}
+  // `names`: of the locations in the root, if it is one; may be null.
+  NodePrinter(const NodeTable& nodes, std::string* out, const LocationNames* names = nullptr)
+      : nodes_(nodes), out_(*out), names_(names) {}
 
   void Print(NodeId root) {
     Push(root);
     while (!pending_.empty()) {
       const Item item = pending_.back();
       pending_.pop_back();
-      if (item.nested) {
+      if (item.nested && names_ != nullptr) {
+        out_.append(names_->NameOf(item.node));
+      } else if (item.nested) {
         VisitLocation(item.node);
       } else if (item.node.valid()) {
         Visit(item.node, item.bare);
@@ -229,6 +233,7 @@ class NodePrinter {
 
   const NodeTable& nodes_;
   std::string& out_;
+  const LocationNames* names_;
   std::vector<Item> pending_;
 };
 
@@ -482,6 +487,40 @@ void NodePrinter::VisitLocation(NodeId id) {
 }  // namespace
 
 void AppendText(const NodeTable& nodes, NodeId id, std::string* out) { NodePrinter(nodes, out).Print(id); }
+
+void LocationNames::AppendUse(NodeId location, std::string* out) {
+  std::vector<std::pair<NodeId, bool>> pending = {{location, false}};
+  while (!pending.empty()) {
+    const auto [at, leaving] = pending.back();
+    pending.pop_back();
+    if (nodes_.kind(at) == NodeKind::kUnknownLocation || numbers_.contains(at.value)) continue;
+    if (leaving) {
+      numbers_[at.value] = named_.size();
+      named_.push_back(at);
+      continue;
+    }
+    pending.push_back({at, true});
+    for (size_t i = nodes_.child_count(at); i-- > 0;) {
+      // The other child is the metadata of a fused location.
+      if (nodes_.IsLocation(nodes_.child(at, i))) pending.push_back({nodes_.child(at, i), false});
+    }
+  }
+  StrAppend(out, "loc(", NameOf(location), ")");
+}
+
+void LocationNames::AppendDefinitions(std::string* out) const {
+  for (NodeId location : named_) {
+    StrAppend(out, NameOf(location), " = ");
+    NodePrinter(nodes_, out, this).Print(location);
+    out->push_back('\n');
+  }
+}
+
+std::string LocationNames::NameOf(NodeId location) const {
+  const auto found = numbers_.find(location.value);
+  if (found == numbers_.end()) return "unknown";
+  return found->second == 0 ? "#loc" : StrCat("#loc", found->second);
+}
 
 std::string ToText(const NodeTable& nodes, NodeId id) {
   std::string text;

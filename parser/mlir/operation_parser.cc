@@ -3,8 +3,30 @@
 #include "parser/mlir/operation_parser.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "ir/core/suggest.h"
 
 namespace hlokit::mlir {
+namespace {
+
+// Names of operations without their dialect, as the custom form has them.
+constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
+                                               {"call", "func.call"},
+                                               {"module", "builtin.module"},
+                                               {"call_indirect", "func.call_indirect"},
+                                               {"constant", "func.constant"}};
+
+// A hint for a name that no operation has; "" if none is near.
+std::string NearestOperation(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto& [short_name, full_name] : kShortNames) names.push_back(short_name);
+  for (const OpDefinition& definition : AllDefinitions()) names.push_back(definition.name);
+  const std::string_view nearest = FindNearest(name, names);
+  return nearest.empty() ? std::string() : StrCat("did you mean `", nearest, "`?");
+}
+
+}  // namespace
 
 OperationParser::Flow OperationParser::StartOperation() {
   if (static_cast<int64_t>(ops_.size()) >= options_.max_nesting ||
@@ -57,11 +79,6 @@ OperationParser::Flow OperationParser::StartOperation() {
       return Flow::kError;
     }
     name = word;
-    static constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
-                                                          {"call", "func.call"},
-                                                          {"module", "builtin.module"},
-                                                          {"call_indirect", "func.call_indirect"},
-                                                          {"constant", "func.constant"}};
     if (word.find('.') == std::string_view::npos) {
       for (const auto& [short_name, full_name] : kShortNames) {
         if (word == short_name) name = full_name;
@@ -79,13 +96,15 @@ OperationParser::Flow OperationParser::StartOperation() {
     if (IsKnownDialect(dialect)) {
       in_.Error(DiagnosticKind::kUnknownOpcode, {current.offset, current.name_size},
                 StrCat("unregistered operation '", name, "' found in dialect ('", dialect,
-                       "') that does not allow unknown operations"));
+                       "') that does not allow unknown operations"),
+                NearestOperation(name));
       return Flow::kError;
     }
     if (!current.generic) {
+      const std::string hint = NearestOperation(name);
       in_.Error(DiagnosticKind::kUnknownOpcode, {current.offset, current.name_size},
                 StrCat("custom op '", name, "' is unknown"),
-                "the generic form, in quotes, can be read of any operation");
+                hint.empty() ? "the generic form, in quotes, can be read of any operation" : hint);
       return Flow::kError;
     }
   }
@@ -210,6 +229,13 @@ bool OperationParser::FinishOperation(bool with_location) {
     const NodeId type = same ? m_.type(m_.result(m_.op(current.same_as), i)) : result_types_[current.result_types + i];
     m_.values.push_back({type, NodeId(), id, BlockId(), i});
   }
+  uint64_t tree_size = current.tree_size;
+  if (!same) {
+    for (const Attribute& attribute : m_.attributes_of(made)) tree_size += m_.nodes[attribute.value].tree_size;
+    for (uint32_t i = 0; i < made.result_count; ++i) tree_size += TreeSizeOfType(m_.result(made, i));
+    for (const ValueId value : m_.operands_of(made)) tree_size += TreeSizeOfType(value);
+  }
+  if (!TakeFromBudget(tree_size, {current.offset, current.name_size})) return false;
   // Into the block.
   OpenRegion& region = regions_.back();
   if (!region.block.valid()) {
@@ -228,7 +254,7 @@ bool OperationParser::FinishOperation(bool with_location) {
   block.last = id;
   m_.operations.push_back(made);
   if (record && known_tails_.Find(current.tail, current.tail_kind) == nullptr) {
-    known_tails_.Set(current.tail, current.tail_kind, {id});
+    known_tails_.Set(current.tail, current.tail_kind, {id, tree_size});
   }
   // The names of results.
   uint64_t named = 0;
@@ -250,6 +276,13 @@ bool OperationParser::FinishOperation(bool with_location) {
   result_types_.resize(current.result_types);
   ops_.pop_back();
   return true;
+}
+
+bool OperationParser::TakeFromBudget(uint64_t size, SourceRange range) {
+  tree_budget_ -= static_cast<int64_t>(std::min<uint64_t>(size, std::numeric_limits<uint32_t>::max()));
+  return tree_budget_ >= 0 ||
+         in_.Error(DiagnosticKind::kTooLarge, range,
+                   "the attributes and types of the program are too large, as aliases in them occur often");
 }
 
 // ---- operands ----

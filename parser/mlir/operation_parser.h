@@ -25,6 +25,7 @@ class OperationParser {
         m_(*module),
         nodes_(&in_, &module->nodes, {options.max_nesting, options.max_literal_bytes}),
         options_(options),
+        tree_budget_(int64_t{kMaxTreeSize} + kTreeSizeOfByte * static_cast<int64_t>(text.size())),
         names_by_row_(AllDefinitions().size()) {}
 
   // Parses the whole text. Returns false after errors.
@@ -57,6 +58,7 @@ class OperationParser {
     int64_t number = 0;    // for custom syntaxes
     bool has_types = false;
     OperationId same_as;       // whose attributes and types these are
+    uint64_t tree_size = 0;    // of these
     std::string_view tail;     // the text after the operands, to the end of the line or the location
     uint32_t tail_kind = 0;    // in known_tails_
     size_t tail_operands = 0;  // on the stack where the tail begins
@@ -123,6 +125,10 @@ class OperationParser {
   // `%a, %b`: up to what is not an operand. `required`: at least one.
   bool ParseOperands(bool required);
   bool ParseSuccessors();
+  uint64_t TreeSizeOfType(ValueId value) const { return value.valid() ? m_.nodes[m_.type(value)].tree_size : 0; }
+  // Takes the size of the trees of an operation from the budget of the program. Reports an error if there is not
+  // enough.
+  bool TakeFromBudget(uint64_t size, SourceRange range);
   bool HasPropertyOrAttribute(std::string_view name) const;
   bool AddAttribute(std::string_view name, NodeId value, bool inherent);
   bool ParseAttributeDictionary();
@@ -203,12 +209,18 @@ class OperationParser {
 
   struct KnownTail {
     OperationId operation;
+    uint64_t tree_size = 0;  // of its attributes and types
   };
+
+  // Aliases make attributes and types larger than their text. All together may be this much larger than the text of the
+  // program, in the units of Node::tree_size, and as large as one tree may be.
+  static constexpr int64_t kTreeSizeOfByte = 16;
 
   Cursor in_;
   Module& m_;
   NodeParser nodes_;
   const MlirOptions options_;
+  int64_t tree_budget_;
   std::vector<OpenOperation> ops_;
   std::vector<OpenRegion> regions_;
   std::vector<ResultName> results_;

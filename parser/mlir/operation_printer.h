@@ -16,7 +16,7 @@ namespace hlokit::mlir {
 class OperationPrinter {
  public:
   OperationPrinter(const Module& module, const MlirPrintOptions& options, std::string* out)
-      : m_(module), options_(options), names_(module), out_(*out) {}
+      : m_(module), options_(options), names_(module), locations_(module.nodes), out_(*out) {}
 
   void Run();
 
@@ -76,6 +76,7 @@ class OperationPrinter {
   const Module& m_;
   const MlirPrintOptions options_;
   ValueNames names_;
+  LocationNames locations_;
   std::string& out_;
   std::vector<Frame> frames_;
   int indent_ = 0;

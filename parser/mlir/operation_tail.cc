@@ -62,6 +62,7 @@ bool OperationParser::TakeKnownTail() {
     return false;
   }
   current.same_as = known->operation;
+  current.tree_size = known->tree_size;
   return true;
 }
 

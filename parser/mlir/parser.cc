@@ -105,6 +105,10 @@ void OperationParser::ResolveLocations() {
         part = known;
       }
       const Node node = nodes[at];
+      if (changed && std::any_of(parts.begin(), parts.end(), [&](NodeId n) { return !nodes.IsPrintable(n); })) {
+        in_.Error(DiagnosticKind::kTooLarge, range, "a location of too many parts");
+        changed = false;
+      }
       resolved[at.value] = alias     ? parts[0]
                            : changed ? nodes.Make(node.kind, nodes.text(at), nodes.ints(at), parts)
                                      : at;
@@ -112,6 +116,7 @@ void OperationParser::ResolveLocations() {
     return resolved.at(root.value);
   };
   for (Operation& op : m_.operations) {
+    if (in_.sink()->limit_reached()) return;
     const SourceRange range = m_.range(op);
     op.location = resolve(op.location, range);
     for (uint32_t i = 0; i < op.attribute_count; ++i) {

@@ -22,6 +22,7 @@ void OperationPrinter::Run() {
   if (block.valid()) PushBlocks(m_.top, false);
   while (!frames_.empty()) Step();
   if (!wrapped) out_ += options_.generic ? "}) : () -> ()\n" : "}\n";
+  locations_.AppendDefinitions(&out_);
 }
 
 void OperationPrinter::PushBlocks(RegionId region, bool labels) {
@@ -82,7 +83,7 @@ void OperationPrinter::Argument(ValueId value) {
   Type(m_.type(value));
   if (options_.locations && m_.values[value.value].location.valid()) {
     out_ += " ";
-    AppendText(m_.nodes, m_.values[value.value].location, &out_);
+    locations_.AppendUse(m_.values[value.value].location, &out_);
   }
 }
 
@@ -124,7 +125,7 @@ void OperationPrinter::ResumeOperation() {
   if (options_.locations) {
     out_ += " ";
     if (op.location.valid()) {
-      AppendText(m_.nodes, op.location, &out_);
+      locations_.AppendUse(op.location, &out_);
     } else {
       out_ += "loc(unknown)";
     }

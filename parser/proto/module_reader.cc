@@ -76,6 +76,9 @@ class ProtoModuleReader {
   bool Error(DiagnosticKind kind, std::string_view message, std::string hint = "");
   bool Error(const absl::Status& status);
   bool Forward();
+  std::string Place() const {
+    return instruction_ == nullptr ? place_ : StrCat("instruction `", instruction_->name(), "`");
+  }
 
   ModuleSource& source_;
   const xla::HloModuleProto& proto_;  // without its computations
@@ -91,7 +94,9 @@ class ProtoModuleReader {
   ModuleReadMap map_;
 
   absl::flat_hash_map<int64_t, ComputationId> computations_;  // by number
-  std::string place_;                                         // the instruction or computation at hand, for errors
+  // The instruction at hand, or what is in its place, for errors.
+  const xla::HloInstructionProto* instruction_ = nullptr;
+  std::string place_;
   InstructionIndex index_;
   // Of the computation at hand, by place: instructions, their numbers, and the numbers of what comes before them.
   std::vector<InstructionId> ids_;
@@ -110,7 +115,8 @@ class ProtoModuleReader {
 };
 
 bool ProtoModuleReader::Error(DiagnosticKind kind, std::string_view message, std::string hint) {
-  sink_->Error(kind, {}, StrCat(place_, place_.empty() ? "" : ": ", message), std::move(hint));
+  const std::string place = Place();
+  sink_->Error(kind, {}, StrCat(place, place.empty() ? "" : ": ", message), std::move(hint));
   return false;
 }
 
@@ -126,7 +132,7 @@ bool ProtoModuleReader::Forward() {
   if (local_.diagnostics().empty()) return true;
   const bool failed = local_.has_errors();
   for (const Diagnostic& d : local_.diagnostics()) {
-    sink_->Report({d.kind, d.severity, {}, StrCat(place_, ": ", d.message), d.hint});
+    sink_->Report({d.kind, d.severity, {}, StrCat(Place(), ": ", d.message), d.hint});
   }
   local_ = DiagnosticSink();
   return !failed;
@@ -308,7 +314,7 @@ bool ProtoModuleReader::ReadInstruction(const xla::HloInstructionProto& proto, C
     draft.opcode = *opcode;
   } else if (options_.allow_unknown) {
     sink_->Warning(DiagnosticKind::kUnknownOpcode, {},
-                   StrCat(place_, ": unknown opcode `", proto.opcode(), "`; preserved"));
+                   StrCat(Place(), ": unknown opcode `", proto.opcode(), "`; preserved"));
     attrs_.push_back({Attr::kUnknownOpcode, context_->strings.Intern(SanitizedName(proto.opcode())).value});
   } else {
     return Error(DiagnosticKind::kUnknownOpcode, StrCat("unknown opcode `", proto.opcode(), "`"),
@@ -345,8 +351,9 @@ bool ProtoModuleReader::ReadInstruction(const xla::HloInstructionProto& proto, C
                   rules_.AdjustAttributesToShape(draft, &attrs);
   if (!Forward() || !ok) return false;
   rules_.DropLegacyAttributes(draft, &attrs);
-  const bool plain_name = !proto.name().empty() && char_class::Is(proto.name()[0], char_class::kNameStart) &&
-                          std::all_of(proto.name().begin(), proto.name().end(), char_class::IsName);
+  const bool plain_name =
+      !proto.name().empty() && char_class::Is(proto.name()[0], char_class::kNameStart) &&
+      std::all_of(proto.name().begin(), proto.name().end(), [](char c) { return char_class::IsName(c); });
   std::string changed;
   if (!plain_name) changed = proto.name().empty() ? SanitizedName(proto.opcode()) : SanitizedName(proto.name());
   const StringId name = context_->strings.Intern(plain_name ? proto.name() : changed);
@@ -370,9 +377,10 @@ bool ProtoModuleReader::ReadComputation(int index) {
     const int at = order.empty() ? k : order[static_cast<size_t>(k)];
     const xla::HloInstructionProto* instruction = source_.instruction(index, at);
     if (instruction == nullptr) return Error(DiagnosticKind::kUnexpectedToken, "damaged instruction");
-    place_.assign("instruction `").append(instruction->name()).append("`");
+    instruction_ = instruction;
     if (!ReadInstruction(*instruction, computation, &ids_[static_cast<size_t>(at)])) return false;
   }
+  instruction_ = nullptr;
   if (!order.empty()) {
     for (InstructionId id : ids_) module_->MoveBefore(id, InstructionId());
   }

@@ -53,6 +53,7 @@ class ModuleSource {
     if (!lazy_) return &module_.computations(c).instructions(k);
     buffer_.clear();
     shape_ = metadata_ = {};
+    std::string_view kept;  // fields that follow each other
     WireReader in(instructions_[static_cast<size_t>(c)][static_cast<size_t>(k)]);
     WireField field;
     while (in.Next(&field)) {
@@ -64,10 +65,14 @@ class ModuleSource {
         metadata_ = field.bytes;
       } else if (bytes && field.bytes.empty() && IsAttached(field.number)) {
         // XLA writes them for every instruction, mostly empty.
+      } else if (kept.data() + kept.size() == field.whole.data()) {
+        kept = {kept.data(), kept.size() + field.whole.size()};
       } else {
-        buffer_.append(field.whole);
+        buffer_.append(kept);
+        kept = field.whole;
       }
     }
+    buffer_.append(kept);
     return in.ok() && buffer_.size() < INT32_MAX && scratch_.ParseFromString(buffer_) ? &scratch_ : nullptr;
   }
   // The bytes of its shape and of its metadata, which recur; without data if they are in the message.
@@ -92,9 +97,11 @@ class ModuleSource {
       } else if (field.number == xla::HloInstructionProto::kOperandIdsFieldNumber ||
                  field.number == xla::HloInstructionProto::kControlPredecessorIdsFieldNumber) {
         if (field.kind == WireField::kVarint) operands->push_back(static_cast<int64_t>(field.varint));
-        for (std::string_view packed = field.bytes; field.kind == WireField::kBytes && !packed.empty();) {
+        if (field.kind != WireField::kBytes) continue;
+        const char* const end = field.bytes.data() + field.bytes.size();
+        for (const char* p = field.bytes.data(); p != end;) {
           uint64_t value;
-          if (!ReadVarint(&packed, &value)) return false;
+          if (!ReadVarint(&p, end, &value)) return false;
           operands->push_back(static_cast<int64_t>(value));
         }
       }

@@ -18,42 +18,56 @@ struct WireField {
   std::string_view whole;  // with its tag
 };
 
-// Reads a varint of at most ten bytes from the start of `in`, which it shortens.
-inline bool ReadVarint(std::string_view* in, uint64_t* value) {
+// Reads a varint of at most ten bytes from `p`, which it moves behind it.
+inline bool ReadVarint(const char** p, const char* end, uint64_t* value) {
+  const char* at = *p;
+  if (at != end && static_cast<unsigned char>(*at) < 0x80) {  // most have one byte
+    *value = static_cast<unsigned char>(*at);
+    *p = at + 1;
+    return true;
+  }
   *value = 0;
-  for (size_t k = 0; k < in->size() && k < 10; ++k) {
-    const auto byte = static_cast<unsigned char>((*in)[k]);
-    *value |= uint64_t{byte & 0x7fu} << (7 * k);
+  for (int shift = 0; at != end && shift < 70; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at++);
+    *value |= uint64_t{byte & 0x7fu} << shift;
     if ((byte & 0x80) != 0) continue;
-    in->remove_prefix(k + 1);
+    *p = at;
     return true;
   }
   return false;
 }
 
+// From the start of `in`, which it shortens.
+inline bool ReadVarint(std::string_view* in, uint64_t* value) {
+  const char* p = in->data();
+  if (!ReadVarint(&p, in->data() + in->size(), value)) return false;
+  in->remove_prefix(static_cast<size_t>(p - in->data()));
+  return true;
+}
+
 class WireReader {
  public:
-  explicit WireReader(std::string_view message) : rest_(message) {}
+  explicit WireReader(std::string_view message) : p_(message.data()), end_(message.data() + message.size()) {}
 
   // Returns false at the end, and at what is no field: ok() tells which.
   bool Next(WireField* field) {
-    if (rest_.empty()) return false;
-    const std::string_view start = rest_;
+    if (p_ == end_) return false;
+    const char* const start = p_;
     uint64_t tag;
-    ok_ = ReadVarint(&rest_, &tag) && tag >> 3 != 0 && tag >> 3 < (1u << 29);
+    ok_ = ReadVarint(&p_, end_, &tag) && tag >> 3 != 0 && tag >> 3 < (1u << 29);
     if (!ok_) return false;
     field->number = static_cast<int>(tag >> 3);
     field->kind = static_cast<WireField::Kind>(tag & 7);
     uint64_t size = 0;
     switch (tag & 7) {
       case WireField::kVarint:
-        ok_ = ReadVarint(&rest_, &field->varint);
+        ok_ = ReadVarint(&p_, end_, &field->varint);
         break;
       case WireField::kFixed64:
         size = 8;
         break;
       case WireField::kBytes:
-        ok_ = ReadVarint(&rest_, &size);
+        ok_ = ReadVarint(&p_, end_, &size);
         break;
       case WireField::kFixed32:
         size = 4;
@@ -61,18 +75,19 @@ class WireReader {
       default:  // groups, which XLA's messages do not have
         ok_ = false;
     }
-    ok_ = ok_ && size <= rest_.size();
+    ok_ = ok_ && size <= static_cast<uint64_t>(end_ - p_);
     if (!ok_) return false;
-    field->bytes = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    field->whole = start.substr(0, start.size() - rest_.size());
+    field->bytes = {p_, static_cast<size_t>(size)};
+    p_ += size;
+    field->whole = {start, static_cast<size_t>(p_ - start)};
     return true;
   }
   bool ok() const { return ok_; }
-  std::string_view rest() const { return rest_; }
+  std::string_view rest() const { return {p_, static_cast<size_t>(end_ - p_)}; }
 
  private:
-  std::string_view rest_;
+  const char* p_;
+  const char* end_;
   bool ok_ = true;
 };
 

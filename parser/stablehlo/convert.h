@@ -15,9 +15,10 @@
 namespace hlokit::stablehlo {
 
 struct ConvertOptions {
-  std::string entry;            // the function that becomes the entry, with or without @; "": main
-  bool return_tuple = false;    // the result is always a tuple
-  bool use_tuple_args = false;  // the parameters are one tuple
+  std::string entry;                             // the function that becomes the entry, with or without @; "": main
+  bool return_tuple = false;                     // the result is always a tuple
+  bool use_tuple_args = false;                   // the parameters are one tuple
+  int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
   // As XLA's own translator writes it: constants that branches and loops use from outside are passed to them,
   // operations without a location get their place in the file, elements of results their frontend attributes, and
   // values with the sharding of a result are instructions of their own.

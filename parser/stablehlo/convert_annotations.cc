@@ -246,7 +246,7 @@ absl::Status Converter::Annotate(const Op& op, InstructionId id) {
     } else if (name == kBackendConfig && kind == NodeKind::kString) {
       module_->SetAttr(id, Attr::kBackendConfig, context().strings.Intern(nodes().text(attribute.value)).value);
     } else if (name.starts_with("hlokit.") || name == "xla_shape") {
-      // Taken by the conversion.
+      RememberControl(name, attribute.value, id);  // others are taken by the conversion
     } else if (custom_call || (name != "mhlo.attributes" && name != "mhlo.version")) {
       Keep(name, attribute.value, &kept);
     }

@@ -41,11 +41,12 @@ absl::Status Converter::ConvertSquare(const Op& op) {
   const Result real = builder.Unary(Opcode::kReal, z), imaginary = builder.Unary(Opcode::kImag, z);
   if (!real.ok()) return SetResult(op, real);
   if (!imaginary.ok()) return SetResult(op, imaginary);
-  const Term x(&builder, *real), y(&builder, *imaginary);
+  Formula formula(&builder);
+  const Term x = formula.Value(*real), y = formula.Value(*imaginary);
   const Term cancel = (Abs(x) == Abs(y)) & (Abs(x) < std::numeric_limits<double>::infinity());
   const Term squared = Select(cancel, x.Like(0.0), (x - y) * (x + y));
   const Term product = 2.0 * (x * y);
-  return SetResult(op, builder.Make(Opcode::kComplex, shape, {squared.id(), product.id()}));
+  return SetResult(op, builder.Make(Opcode::kComplex, shape, {formula.Emit(squared), formula.Emit(product)}));
 }
 
 absl::Status Converter::ConvertConj(const Op& op) {
@@ -146,13 +147,14 @@ absl::Status Converter::EmitSpecialFunction(const Op& op, Operands inputs) {
   }
   Builder builder = b();
   const bool narrow = BitsOf(shape.element_type()) < 32 && !function->in_own_type;
+  Formula formula(&builder);
   std::vector<Term> terms;
   for (InstructionId input : inputs) {
-    const Term term(&builder, input);
+    const Term term = formula.Value(input);
     terms.push_back(narrow ? term.Convert(ElementType::kF32) : term);
   }
   const Term value = arity == 1 ? function->unary(terms[0]) : function->binary(terms[0], terms[1]);
-  return SetResult(op, narrow ? value.Convert(shape.element_type()).id() : value.id());
+  return SetResult(op, formula.Emit(narrow ? value.Convert(shape.element_type()) : value));
 }
 
 }  // namespace hlokit::stablehlo

@@ -266,7 +266,15 @@ absl::Status Converter::ConvertRng(const Op& op) {
 absl::Status Converter::ConvertRngBitGenerator(const Op& op) {
   absl::StatusOr<AttrValue> algorithm = EnumAttr(op, "rng_algorithm", Attr::kRngAlgorithm, "rng_");
   if (!algorithm.ok()) return algorithm.status();
-  return EmitTuple(op, Opcode::kRngBitGenerator, operands(op), {*algorithm});
+  if (KeptOpcode(op) != Opcode::kRngBitGenerator) {
+    return EmitTuple(op, Opcode::kRngBitGenerator, operands(op), {*algorithm});
+  }
+  // One without its state among the results.
+  absl::StatusOr<Shape> shape = ResultShape(op, 1);
+  if (!shape.ok()) return shape.status();
+  const Result made = b().Add(Opcode::kRngBitGenerator, operands(op), {*algorithm}, *shape);
+  if (absl::Status status = SetResult(op, made, 1); !status.ok()) return status;
+  return Annotate(op, *made);
 }
 
 }  // namespace hlokit::stablehlo

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control flow, calls, tuples, tokens.
+#include <algorithm>
+
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
@@ -202,8 +204,18 @@ absl::Status Converter::ConvertAsyncDone(const Op& op) {
       {Opcode::kCollectivePermuteStart, Opcode::kCollectivePermuteDone},
       {Opcode::kAsyncStart, Opcode::kAsyncDone},
       {Opcode::kCopyStart, Opcode::kCopyDone}};
+  std::vector<InstructionId> inputs = operands(op);
+  if (start.opcode() == Opcode::kAsyncStart) {
+    constexpr int64_t kMaxUpdates = 1 << 10;
+    const int64_t updates = std::clamp<int64_t>(IntOf(op, kAsyncUpdates), 0, kMaxUpdates);
+    for (int64_t i = 0; i < updates; ++i) {
+      const Result update = b().Add(Opcode::kAsyncUpdate, inputs, {}, shape_of(inputs[0]));
+      if (!update.ok()) return SetResult(op, update);
+      inputs = {*update};
+    }
+  }
   for (const auto& [from, to] : kDone) {
-    if (start.opcode() == from) return EmitTuple(op, to, operands(op));
+    if (start.opcode() == from) return EmitTuple(op, to, inputs);
   }
   return Error(op, "has an operand that is not started by an asynchronous operation of its function");
 }

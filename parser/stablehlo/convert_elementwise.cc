@@ -13,6 +13,25 @@ using mlir::NodeKind;
 
 // ---- constants ----
 
+absl::StatusOr<LiteralId> Converter::AddLiteral(Shape shape, mlir::Blob blob) {
+  if (static_cast<uint64_t>(literal_budget_) < blob.size) {
+    return absl::InvalidArgumentError(
+        StrCat("is a constant with which all together have more than ", options_.max_literal_bytes, " bytes"));
+  }
+  literal_budget_ -= static_cast<int64_t>(blob.size);
+  return context().literals.AddArray(shape, blob.data, blob.size);
+}
+
+NodeId Converter::ElementsOfResource(NodeId value, std::string_view data) {
+  const auto [known, added] = resources_.try_emplace(value.value);
+  if (added) {
+    constexpr size_t kAlignment = 4;
+    const NodeId type = nodes().child(value, 0);
+    known->second = mlir::DenseFromBytes(data.substr(std::min(kAlignment, data.size())), type, &mutable_nodes());
+  }
+  return known->second;
+}
+
 Converter::Result Converter::MakeConstant(NodeId value, Shape shape) {
   if (!value.valid() || !shape.IsArray()) return absl::InvalidArgumentError("has no value that HLO has a place for");
   const mlir::NodeTable& n = nodes();
@@ -25,10 +44,7 @@ Converter::Result Converter::MakeConstant(NodeId value, Shape shape) {
       // `__elided__`: the printer left the value out.
       return b().Make(Opcode::kConstant, shape, {}, {}, context().literals.AddElided(shape).value);
     }
-    constexpr size_t kAlignment = 4;
-    const std::string_view data = found->second;
-    elements =
-        mlir::DenseFromBytes(data.substr(std::min(kAlignment, data.size())), n.child(value, 0), &mutable_nodes());
+    elements = ElementsOfResource(value, found->second);
     if (!elements.valid()) return absl::InvalidArgumentError("has a resource whose size is not that of its type");
   }
   if (n.kind(elements) == NodeKind::kInteger || n.kind(elements) == NodeKind::kFloat) {
@@ -42,16 +58,18 @@ Converter::Result Converter::MakeConstant(NodeId value, Shape shape) {
   const mlir::Blob blob = n.blob(elements);
   if (n.is_splat(elements) && blob.size == bytes && !shape.IsScalar()) {
     if (shape.element_count() == 1) {
-      const LiteralId literal = context().literals.AddArray(shape, blob.data, blob.size);
-      return b().Make(Opcode::kConstant, shape, {}, {}, literal.value);
+      const absl::StatusOr<LiteralId> literal = AddLiteral(shape, blob);
+      if (!literal.ok()) return literal.status();
+      return b().Make(Opcode::kConstant, shape, {}, {}, literal->value);
     }
     return b().MakeSplat(shape, b().MakeScalar(type, blob.data));
   }
   if (shape.element_count() < 0 || blob.size != static_cast<size_t>(LiteralBytes(shape))) {
     return absl::InvalidArgumentError("has a value of another type than its result");
   }
-  const LiteralId literal = context().literals.AddArray(shape, blob.data, blob.size);
-  return b().Make(Opcode::kConstant, shape, {}, {}, literal.value);
+  const absl::StatusOr<LiteralId> literal = AddLiteral(shape, blob);
+  if (!literal.ok()) return literal.status();
+  return b().Make(Opcode::kConstant, shape, {}, {}, literal->value);
 }
 
 std::optional<Converter::Ints> Converter::ConstantInts(mlir::ValueId value) const {

@@ -73,14 +73,20 @@ absl::Status Converter::HeaderAttribute(std::string_view key, NodeId value, Kept
   return absl::OkStatus();
 }
 
-// Attributes of the results of main, and of main itself, that HLO has no place for.
-void Converter::KeepFunctionAttributes(const Op& function) {
+void Converter::KeepFunctionAttributes(const Op& function, InstructionId root) {
+  const auto add = [&](std::string_view key, std::string_view text) {
+    if (!root.valid()) {
+      AddModuleFrontend(key, text);
+    } else if (!text.empty()) {
+      AddFrontend(root, key, text);
+    }
+  };
   KeptAttributes own;
   for (const mlir::Attribute& attribute : program_.attributes_of(function)) {
     if (attribute.inherent || nodes().str(attribute.name).starts_with("hlokit.")) continue;
     Keep(nodes().str(attribute.name), attribute.value, &own);
   }
-  AddModuleFrontend(kMlirFunctionAttributes, TextOf(own));
+  add(kMlirFunctionAttributes, TextOf(own));
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return;
   std::string text;
@@ -90,12 +96,13 @@ void Converter::KeepFunctionAttributes(const Op& function) {
     KeptAttributes kept;
     for (size_t i = 0; i < nodes().child_count(attributes); ++i) {
       const std::string name(nodes().str(StringId(static_cast<uint32_t>(nodes().ints(attributes)[i]))));
-      if (name != "mhlo.sharding" && name != "sdy.sharding") Keep(name, nodes().child(attributes, i), &kept);
+      const bool taken = !root.valid() && (name == "mhlo.sharding" || name == "sdy.sharding");
+      if (!taken) Keep(name, nodes().child(attributes, i), &kept);
     }
     any = any || !kept.names.empty();
     StrAppend(&text, text.empty() ? "[" : ", ", kept.names.empty() ? "{}" : TextOf(kept));
   }
-  if (any) AddModuleFrontend(kMlirResultAttributes, text + "]");
+  if (any) add(kMlirResultAttributes, text + "]");
 }
 
 void Converter::SortAliases() {
@@ -108,7 +115,7 @@ void Converter::SortAliases() {
 
 // Shardings of the results of main, onto its root.
 absl::Status Converter::ResultAttributes(const Op& function) {
-  KeepFunctionAttributes(function);
+  KeepFunctionAttributes(function, InstructionId());
   const NodeId list = Attribute(function, "res_attrs");
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   const InstructionId root = module_->entry().root().id();
@@ -314,6 +321,8 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
         module_->SetAttr(parameter, Attr::kParameterReplication, module_->ListPayload(*flags));
       } else if (key == kShape && nodes().kind(value) == NodeKind::kString) {
         // Taken for the parameter.
+      } else if (key == kControlId || key == kControlPredecessors) {
+        RememberControl(key, value, parameter);
       } else {
         Keep(key, value, &kept);
       }

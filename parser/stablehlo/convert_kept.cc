@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the exporter keeps in attributes of hlokit, so that HLO -> StableHLO -> HLO gives the same module.
+#include <algorithm>
+
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "parser/core/text_cursor.h"
@@ -93,6 +95,31 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
     if (attr == Attr::kAsyncExecutionThread && called.valid()) {
       module_->SetExecutionThread(called.id(), StringId(payload));
     }
+  }
+}
+
+void Converter::RememberControl(std::string_view name, NodeId value, InstructionId id) {
+  if (name == kControlId && nodes().IntegerValue(value)) {
+    control_ids_.try_emplace(*nodes().IntegerValue(value), id);
+  } else if (name == kControlPredecessors) {
+    control_successors_.emplace_back(id, value);
+  }
+}
+
+void Converter::SetControlPredecessors() {
+  for (const auto& [id, numbers] : control_successors_) {
+    Ints predecessors;
+    for (int64_t number : nodes().Integers(numbers).value_or(Ints())) {
+      const auto found = control_ids_.find(number);
+      // A later instruction could depend on this one.
+      if (found == control_ids_.end() || found->second.value >= id.value) continue;
+      const bool known = std::find(predecessors.begin(), predecessors.end(), found->second.value) != predecessors.end();
+      if (!known && module_->record(found->second).parent == module_->record(id).parent) {
+        predecessors.push_back(found->second.value);
+      }
+    }
+    if (predecessors.empty()) continue;
+    module_->SetAttr(id, Attr::kControlPredecessors, module_->ListPayload(predecessors));
   }
 }
 

@@ -34,6 +34,7 @@ Converter::Converter(const mlir::Module& program, const ConvertOptions& options,
       module_(context == nullptr ? std::make_unique<Module>() : std::make_unique<Module>(std::move(context))),
       values_(program.values.size()),
       used_(program.values.size(), 0),
+      literal_budget_(options.max_literal_bytes),
       conversion_of_(program.operations.size(), 0) {
   for (const Op& op : program.operations) {
     const bool rng = program.nodes.str(op.name) == "stablehlo.rng";
@@ -155,6 +156,7 @@ std::unique_ptr<Module> Converter::Run() {
     SetSources(range.offset);
     if (status.ok() && frames_.empty()) status = OpenUncalled();
   }
+  if (status.ok()) SetControlPredecessors();
   if (status.ok()) status = ConvertHeader();
   if (status.ok()) status = ResultAttributes(program_.op(main));
   if (!status.ok()) {
@@ -387,6 +389,9 @@ absl::Status Converter::CloseFrame() {
   }
   if (closed.function.valid()) {
     open_functions_.erase(closed.function.value);
+    if (closed.function != main_ && !options_.as_xla) {
+      KeepFunctionAttributes(program_.op(closed.function), module_->record(closed.computation).root);
+    }
   } else {
     frame().computations.push_back(closed.computation);
   }
@@ -461,7 +466,7 @@ absl::Status Converter::Step() {
   if (absl::Status status = Dispatch(op); !status.ok()) return status;
   // An operation whose region is inlined continues there.
   if (frame().op == id) {
-    if (IsRepeatable(op)) RecordConversion(op, key, first);
+    if (IsRepeatable(op) && !Attribute(op, kControlPredecessors).valid()) RecordConversion(op, key, first);
     frame().op = op.next;
   }
   frame().computations.clear();

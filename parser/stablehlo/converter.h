@@ -211,6 +211,9 @@ class Converter {
   // Reads the opcode and the attributes that hlokit keeps. Opcode: kUnknown if there is none.
   Opcode KeptOpcode(const Op& op) const;
   void SetKeptAttributes(const Op& op, InstructionId id);
+  // Remembers a number of an instruction, or its predecessors' (kControlId, kControlPredecessors).
+  void RememberControl(std::string_view name, mlir::NodeId value, InstructionId id);
+  void SetControlPredecessors();
   // The shardings of results of main that custom calls of @xla.sdy.FuncResultSharding have; several results with one
   // get an instruction of their own. Empty if none has one.
   std::vector<ListId> SdyResultShardings(const Op& op, std::vector<InstructionId>* results);
@@ -238,7 +241,8 @@ class Converter {
   // ---- header: convert_header.cc ----
   absl::Status ConvertHeader();
   absl::Status HeaderAttribute(std::string_view key, mlir::NodeId value, KeptAttributes* kept);
-  void KeepFunctionAttributes(const Op& function);
+  // Attributes of a function and of its results that HLO has no place for: of main on the module, of others on `root`.
+  void KeepFunctionAttributes(const Op& function, InstructionId root);
   absl::Status ResultAttributes(const Op& function);
   void SortAliases();
   void NameInstructions();
@@ -365,6 +369,10 @@ class Converter {
                                   const Ints& base, const Ints& dilation, const Ints& reversal) const;
   // Broadcasts by NumPy's rules, or at the dimensions.
   Result BroadcastTo(InstructionId id, absl::Span<const int64_t> sizes, absl::Span<const int64_t> dimensions);
+  // A literal of the module, if the limit on all together admits it.
+  absl::StatusOr<LiteralId> AddLiteral(Shape shape, mlir::Blob blob);
+  // The elements of a resource that the program has; invalid if their size is not that of the type.
+  mlir::NodeId ElementsOfResource(mlir::NodeId value, std::string_view data);
   // The opcode of the row.
   static Opcode OpcodeOf(const Op& op);
   // Returns false for operations that HLO has no place for.
@@ -394,9 +402,13 @@ class Converter {
   std::map<std::pair<int32_t, int32_t>, int32_t> frames_by_caller_;
   SdyMeshes meshes_;
   absl::flat_hash_map<std::string, ListId> sdy_shardings_;  // by their text
+  int64_t literal_budget_;                                  // bytes left of options_.max_literal_bytes
   int64_t device_budget_ = 1 << 24;                         // of devices that shardings list one by one
   int64_t regions_ = 0;                                     // named so far
-  std::vector<Shape> known_shapes_;                         // by mlir::NodeId of the type
+  absl::flat_hash_map<int64_t, InstructionId> control_ids_;
+  std::vector<std::pair<InstructionId, mlir::NodeId>> control_successors_;  // with the numbers of their predecessors
+  absl::flat_hash_map<uint32_t, mlir::NodeId> resources_;  // of ElementsOfResource, by mlir::NodeId of the value
+  std::vector<Shape> known_shapes_;                        // by mlir::NodeId of the type
   // ---- region_captures.cc ----
   std::vector<mlir::ValueId> captures_;                 // of one region after the other, in the order of use
   std::vector<std::pair<size_t, size_t>> captures_of_;  // by mlir::RegionId: its part of captures_

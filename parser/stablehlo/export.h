@@ -14,7 +14,7 @@ namespace hlokit::stablehlo {
 
 // The frontend attributes that have the attributes of MLIR that HLO has no place for, as MLIR prints them: those of an
 // operation or argument on its instruction, those of the results and of the function main and of the module on the
-// module.
+// module; of other functions on their roots.
 inline constexpr std::string_view kMlirAttributes = "mlir.attributes";
 inline constexpr std::string_view kMlirResultAttributes = "mlir.result_attributes";
 inline constexpr std::string_view kMlirFunctionAttributes = "mlir.function_attributes";
@@ -35,6 +35,11 @@ inline constexpr std::string_view kAttributes = "hlokit.attributes";
 inline constexpr std::string_view kUncalled = "hlokit.uncalled";
 // The shape of an argument in HLO's text, if its layout is not the default one.
 inline constexpr std::string_view kShape = "hlokit.shape";
+// How many asynchronous updates are between a start and this done.
+inline constexpr std::string_view kAsyncUpdates = "hlokit.async_updates";
+// Control dependencies: the number of a predecessor, and those of the predecessors of an operation.
+inline constexpr std::string_view kControlId = "hlokit.control_id";
+inline constexpr std::string_view kControlPredecessors = "hlokit.control_predecessors";
 // The discardable attribute that keeps the backend_config of an operation that has none of its own.
 inline constexpr std::string_view kBackendConfig = "mhlo.backend_config";
 

@@ -1,42 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas of elementwise operations: `0.5 * (x - y)` adds the instructions that compute it. Operands of an operation
-// have equal shapes; numbers become constants of the shape of the other operand.
+// Formulas of elementwise operations: `0.5 * (x - y)` is a term, whose instructions are added when the whole is known,
+// so that their order is that of a walk along the formula, not that in which the compiler evaluates operands. Operands
+// of an operation have equal shapes; numbers become constants of the shape of the other operand.
 #ifndef HLOKIT_PARSER_STABLEHLO_TERM_H_
 #define HLOKIT_PARSER_STABLEHLO_TERM_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "ir/builder/builder.h"
 
 namespace hlokit::stablehlo {
 
+class Term;
+
+// Owns terms, and adds their instructions.
+class Formula {
+ public:
+  // `builder` must outlive the formula, which must outlive its terms.
+  explicit Formula(Builder* builder) : builder_(builder) {}
+  Formula(const Formula&) = delete;
+  Formula& operator=(const Formula&) = delete;
+
+  // The value of an instruction.
+  Term Value(InstructionId id);
+  // Adds the instructions of a term: operands first, from left to right, each once.
+  InstructionId Emit(Term term);
+
+ private:
+  friend class Term;
+  struct Node {
+    Opcode opcode = Opcode::kParameter;
+    Shape shape;
+    std::array<uint32_t, 3> operands = {};
+    size_t operand_count = 0;
+    double number = 0;                                         // of kConstant
+    ComparisonDirection direction = ComparisonDirection::kEq;  // of kCompare
+    InstructionId made = InstructionId();                      // invalid: not yet
+  };
+
+  Term Add(const Node& node);
+
+  Builder* builder_;
+  std::vector<Node> nodes_;
+};
+
 class Term {
  public:
-  // `builder` must outlive the terms.
-  Term(Builder* builder, InstructionId id) : builder_(builder), id_(id) {}
-
-  InstructionId id() const { return id_; }
-  Shape shape() const { return builder_->shape_of(id_); }
+  Shape shape() const { return formula_->nodes_[node_].shape; }
   ElementType type() const { return shape().element_type(); }
-  Builder& builder() const { return *builder_; }
 
   // A constant of the shape of this term.
-  Term Like(double value) const {
-    return {builder_, builder_->MakeSplat(shape(), builder_->MakeScalarConstant(type(), value))};
-  }
-  Term Apply(Opcode opcode) const { return {builder_, builder_->MakeLike(opcode, {id_})}; }
-  Term Apply(Opcode opcode, Term other) const { return {builder_, builder_->MakeLike(opcode, {id_, other.id_})}; }
+  Term Like(double value) const { return Add({.opcode = Opcode::kConstant, .shape = shape(), .number = value}); }
+  Term Apply(Opcode opcode) const { return Add({opcode, shape(), {node_}, 1}); }
+  Term Apply(Opcode opcode, Term other) const { return Add({opcode, shape(), {node_, other.node_}, 2}); }
   Term Compare(ComparisonDirection direction, Term other) const {
-    return {builder_, builder_->MakeCompare(direction, id_, other.id_)};
+    return Add({Opcode::kCompare, WithType(ElementType::kPred), {node_, other.node_}, 2, 0, direction});
   }
-  Term Convert(ElementType to) const { return {builder_, builder_->MakeConvert(id_, to)}; }
+  Term Convert(ElementType to) const { return Add({Opcode::kConvert, WithType(to), {node_}, 1}); }
   // The same bits as another type of the same width.
-  Term Bitcast(ElementType to) const {
-    return {builder_, builder_->Make(Opcode::kBitcastConvert, builder_->shapes().WithElementType(shape(), to), {id_})};
+  Term Bitcast(ElementType to) const { return Add({Opcode::kBitcastConvert, WithType(to), {node_}, 1}); }
+  // Of this term, which is of pred, those of the other two.
+  Term Choose(Term on_true, Term on_false) const {
+    return Add({Opcode::kSelect, on_true.shape(), {node_, on_true.node_, on_false.node_}, 3});
   }
 
  private:
-  Builder* builder_;
-  InstructionId id_;
+  friend class Formula;
+  Term(Formula* formula, uint32_t node) : formula_(formula), node_(node) {}
+  Term Add(const Formula::Node& node) const { return formula_->Add(node); }
+  Shape WithType(ElementType type) const { return formula_->builder_->shapes().WithElementType(shape(), type); }
+
+  Formula* formula_;
+  uint32_t node_;
 };
 
 inline Term operator+(Term a, Term b) { return a.Apply(Opcode::kAdd, b); }
@@ -73,10 +111,7 @@ inline Term Sin(Term a) { return a.Apply(Opcode::kSin); }
 inline Term Cos(Term a) { return a.Apply(Opcode::kCos); }
 inline Term Pow(Term a, Term b) { return a.Apply(Opcode::kPower, b); }
 inline Term Remainder(Term a, double b) { return a.Apply(Opcode::kRemainder, a.Like(b)); }
-inline Term Select(Term condition, Term on_true, Term on_false) {
-  Builder& builder = on_true.builder();
-  return {&builder, builder.Make(Opcode::kSelect, on_true.shape(), {condition.id(), on_true.id(), on_false.id()})};
-}
+inline Term Select(Term condition, Term on_true, Term on_false) { return condition.Choose(on_true, on_false); }
 
 // The polynomial of the coefficients, those of high powers first, by Horner's rule.
 inline Term Polynomial(Term x, absl::Span<const double> coefficients) {

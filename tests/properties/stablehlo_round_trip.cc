@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ir/digest/fingerprint.h"
+#include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/mlir/printer.h"
 #include "parser/stablehlo/export.h"
@@ -39,7 +40,9 @@ void Check(const std::string& path, bool list, Counts* counts) {
   std::ostringstream text;
   text << file.rdbuf();
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text.str());
-  if (!module.ok() || !Normalize(module->get())) {
+  DiagnosticSink invalid;
+  if (module.ok()) VerifyModule(**module, {}, &invalid);
+  if (!module.ok() || invalid.has_errors() || !Normalize(module->get())) {
     ++counts->invalid;
     return;
   }

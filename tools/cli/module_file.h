@@ -18,8 +18,12 @@ inline constexpr std::string_view kStablehloFormat = "stablehlo";
 inline constexpr std::string_view kArtifactFormat = "artifact";
 
 // Returns the name of the format that the suffix says: one of ModuleFormats, kStablehloFormat (.mlir) or
-// kArtifactFormat (.mlir.bc); "hlo" for suffixes of no format.
-std::string_view FormatOfPath(std::string_view path);
+// kArtifactFormat (.mlir.bc, .mlirbc); "hlo" for names without a suffix and devices, nullopt for another suffix.
+std::optional<std::string_view> FormatOfPath(std::string_view path);
+
+// Prints that the suffix of an output is that of no format, those that are, and `hint`, if it is not "". Returns
+// kUsage.
+int UnknownSuffixError(std::string_view tool, std::string_view path, std::string_view hint = "");
 
 // Returns the module in a format; nullopt after errors, which are printed. `source`: what the module was read from.
 std::optional<std::string> ModuleInFormat(const Module& module, std::string_view format, const SourceBuffer& source,

@@ -155,6 +155,8 @@ struct ExtractFlags : InspectFlags {
 int RunExtract(const ExtractFlags& flags) {
   DiagnosticReporter diagnostics(flags.input);
   if (flags.json) return UsageError("hlo-inspect", "extract: the output is a module; -o FILE.json writes it as JSON");
+  const std::optional<std::string_view> format = FormatOfPath(flags.output);
+  if (!format) return UnknownSuffixError("hlo-inspect", flags.output);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     bool first = true;
     ForEachModule(flags, &diagnostics, [&](const InputPart& part, const Module& module) {
@@ -184,8 +186,7 @@ int RunExtract(const ExtractFlags& flags) {
         return;
       }
       if (!std::exchange(first, false)) out << "// -----\n";
-      const std::optional<std::string> text =
-          ModuleInFormat(*extracted, FormatOfPath(flags.output), *part.source, &diagnostics);
+      const std::optional<std::string> text = ModuleInFormat(*extracted, *format, *part.source, &diagnostics);
       if (text) out << *text;
     });
   });

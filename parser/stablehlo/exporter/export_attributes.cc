@@ -53,10 +53,14 @@ std::optional<std::string_view> Exporter::FrontendAttributeOf(std::optional<uint
 }
 
 // Of main.
-void Exporter::AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable) {
-  const uint32_t list = module_.header().frontend_attributes.value;
+void Exporter::AddFunctionAttributes(Computation computation, size_t results, Attributes* attributes,
+                                     Attributes* discardable) {
+  const bool entry = computation.is_entry();
+  if (!entry && options_.as_xla) return;
+  const std::optional<uint32_t> list =
+      entry ? module_.header().frontend_attributes.value : computation.root().payload(Attr::kFrontendAttributes);
   if (const auto text = FrontendAttributeOf(list, kMlirFunctionAttributes)) AddParsed(*text, discardable);
-  const Instruction root = module_.entry().root();
+  const Instruction root = computation.root();
   if (options_.as_xla && root.has(Attr::kSharding) && !root.shape().IsTuple()) {
     for (const NamedAttribute& attribute : Discardable(root)) {
       if (attribute.name != "mhlo.sharding") continue;
@@ -118,9 +122,15 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     const Opcode opcode = instruction.opcode();
     const bool transfer = opcode == Opcode::kSend || opcode == Opcode::kRecv;
     const bool composite = instruction.bool_attr(Attr::kIsComposite);
+    const Computation parent = instruction.parent();
+    const bool of_function = !options_.as_xla && !parent.is_entry() && parent.root().id() == instruction.id();
     std::string_view kept;
     for (const FrontendAttribute& entry : DecodeFrontendAttributes(context, ListId(*list))) {
       if (transfer && context.str(entry.first) == kSourceTargetPairs) continue;  // the operation's own
+      if (of_function &&
+          (context.str(entry.first) == kMlirFunctionAttributes || context.str(entry.first) == kMlirResultAttributes)) {
+        continue;
+      }
       if (composite && context.str(entry.first).starts_with("composite.")) continue;
       if (context.str(entry.first) == kMlirAttributes) {
         kept = context.str(entry.second);
@@ -162,6 +172,7 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({"mhlo.sharding", n().String(text)});
   }
+  AddControlDependencies(instruction, &attributes);
   return attributes;
 }
 

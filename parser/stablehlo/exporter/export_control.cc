@@ -44,7 +44,15 @@ absl::Status Exporter::ExportForwarded(Instruction instruction) {
 absl::Status Exporter::ExportDone(Instruction instruction) {
   const Instruction start = instruction.operand(0);
   if (futures_[start.id().value] == 0) return ExportForwarded(instruction);
-  return Define(instruction, "stablehlo.async_done", {values_[start.id().value]});
+  if (instruction.opcode() == Opcode::kAsyncUpdate) {
+    futures_[instruction.id().value] = 1;
+    return ExportForwarded(instruction);
+  }
+  int64_t updates = 0;
+  for (Instruction at = start; at.opcode() == Opcode::kAsyncUpdate; at = at.operand(0)) ++updates;
+  Attributes kept;
+  if (updates != 0 && !options_.as_xla) kept = {{kAsyncUpdates, I64(updates)}};
+  return Define(instruction, "stablehlo.async_done", {values_[start.id().value]}, {}, kept);
 }
 
 absl::Status Exporter::ExportGetTupleElement(Instruction instruction) {
@@ -280,7 +288,17 @@ Exporter::Attributes Exporter::TransferAttributes(Instruction instruction, int64
   return attributes;
 }
 
+absl::Status Exporter::CheckCompleted(Instruction transfer) const {
+  const std::vector<Instruction> users = transfer.users();
+  const bool completed = std::all_of(users.begin(), users.end(), [](Instruction user) {
+    return user.opcode() == Opcode::kSendDone || user.opcode() == Opcode::kRecvDone;
+  });
+  return completed && !transfer.is_root() ? absl::OkStatus()
+                                          : Unsupported(transfer, "another computation completes it");
+}
+
 absl::Status Exporter::ExportSend(Instruction instruction) {
+  if (absl::Status status = CheckCompleted(instruction); !status.ok()) return status;
   Values operands = DataOf(instruction.operand(0));
   operands.push_back(Whole(instruction.operand(1)));
   return DefineAs(instruction, "stablehlo.send", operands, TransferAttributes(instruction, 2),
@@ -288,6 +306,7 @@ absl::Status Exporter::ExportSend(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportRecv(Instruction instruction) {
+  if (absl::Status status = CheckCompleted(instruction); !status.ok()) return status;
   const Shape data = instruction.shape().element(0);
   const std::vector<NodeId> types = DataTypes(data);
   for (NodeId type : types) {

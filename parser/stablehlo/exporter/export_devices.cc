@@ -66,7 +66,10 @@ std::vector<NodeId> Exporter::StartedTypes(Instruction instruction) {
 }
 
 Instruction Exporter::DoneOf(Instruction start) {
-  const std::vector<Instruction> users = start.users();
+  std::vector<Instruction> users = start.users();
+  while (users.size() == 1 && users[0].opcode() == Opcode::kAsyncUpdate && !users[0].is_root()) {
+    users = users[0].users();
+  }
   if (users.size() != 1 || users[0].operand_count() != 1) return {};
   const Opcode done = users[0].opcode();
   const bool known = done == Opcode::kAllGatherDone || done == Opcode::kAllReduceDone ||
@@ -113,6 +116,7 @@ absl::Status Exporter::EmitStart(Instruction instruction, mlir::RegionId region,
   const std::vector<NodeId> types = ResultTypes(DoneOf(instruction));
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
+    if (n().kind(type) != NodeKind::kTensorType) return Unsupported(instruction, "a future of more than arrays");
   }
   Attributes discardable = Discardable(instruction);
   discardable.insert(discardable.end(), kept.begin(), kept.end());

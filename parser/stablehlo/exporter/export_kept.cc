@@ -59,6 +59,47 @@ void Exporter::AddKept(Instruction instruction, absl::Span<const Attr> attrs, At
   if (opcode) discardable->push_back({kOpcode, n().String(instruction.opcode_text())});
 }
 
+void Exporter::FindControlDependencies() {
+  if (options_.as_xla) return;
+  uint32_t count = 0;
+  for (Computation computation : module_.computations()) {
+    for (Instruction instruction : computation.instructions()) {
+      for (int64_t predecessor : instruction.list_attr(Attr::kControlPredecessors)) {
+        if (control_ids_.empty()) control_ids_.resize(module_.instruction_id_bound());
+        uint32_t& id = control_ids_[static_cast<size_t>(predecessor)];
+        if (id == 0) id = ++count;
+      }
+    }
+  }
+  ordered_.resize(control_ids_.size());
+}
+
+void Exporter::AddControlDependencies(Instruction instruction, Attributes* attributes) {
+  if (control_ids_.empty()) return;
+  ordered_[instruction.id().value] = 1;
+  if (const uint32_t id = control_ids_[instruction.id().value]; id != 0) attributes->push_back({kControlId, I64(id)});
+  Ints predecessors;
+  for (int64_t predecessor : instruction.list_attr(Attr::kControlPredecessors)) {
+    predecessors.push_back(control_ids_[static_cast<size_t>(predecessor)]);
+  }
+  if (!predecessors.empty()) attributes->push_back({kControlPredecessors, Dims(predecessors)});
+}
+
+void Exporter::ReportLostControlDependencies() {
+  for (Computation computation : module_.computations()) {
+    for (Instruction instruction : computation.instructions()) {
+      const absl::Span<const int64_t> predecessors = instruction.list_attr(Attr::kControlPredecessors);
+      const bool kept = !ordered_.empty() && ordered_[instruction.id().value] != 0 &&
+                        std::all_of(predecessors.begin(), predecessors.end(),
+                                    [&](int64_t id) { return ordered_[static_cast<size_t>(id)] != 0; });
+      if (predecessors.empty() || kept) continue;
+      sink_->Warning(DiagnosticKind::kUnsupported, RangeOf(instruction),
+                     "StableHLO has no place for this control dependency: the order that it asks for is lost");
+      return;
+    }
+  }
+}
+
 absl::Status Exporter::ExportAddDependency(Instruction instruction) {
   // Of a token or a tuple the order is lost.
   if (!instruction.shape().IsArray()) return ExportForwarded(instruction);

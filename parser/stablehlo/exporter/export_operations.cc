@@ -80,11 +80,6 @@ absl::Status Exporter::Convert(Instruction instruction) {
     // Default, high and highest.
     if (precision > 2) return Unsupported(instruction, ToString(Attr::kOperandPrecision));
   }
-  if (instruction.has(Attr::kControlPredecessors) && !warned_) {
-    warned_ = true;
-    sink_->Warning(DiagnosticKind::kUnsupported, RangeOf(instruction),
-                   "StableHLO has no place for control dependencies: the order that they ask for is lost");
-  }
   return (this->*kExports[static_cast<size_t>(instruction.opcode())])(instruction);
 }
 
@@ -436,6 +431,7 @@ absl::Status Exporter::ExportBatchNorm(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportRng(Instruction instruction) {
+  if (instruction.operand_count() != 2) return Unsupported(instruction, "an operand for its shape");
   const Ints sizes(instruction.shape().dims().begin(), instruction.shape().dims().end());
   const int64_t rank[] = {instruction.shape().rank()};
   const NodeId value = Elements64(sizes, rank);
@@ -450,11 +446,21 @@ absl::Status Exporter::ExportRng(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportRngBitGenerator(Instruction instruction) {
-  return Define(
-      instruction, "stablehlo.rng_bit_generator", OperandsOf(instruction),
-      {{"rng_algorithm",
-        n().Enum("stablehlo.rng_algorithm",
-                 EnumName(EnumTexts(EnumType::kRngAlgorithm)[*instruction.payload(Attr::kRngAlgorithm)], "rng_"))}});
+  const std::string_view algorithm = EnumTexts(EnumType::kRngAlgorithm)[*instruction.payload(Attr::kRngAlgorithm)];
+  const Attributes attributes = {{"rng_algorithm", n().Enum("stablehlo.rng_algorithm", EnumName(algorithm, "rng_"))}};
+  constexpr std::string_view kName = "stablehlo.rng_bit_generator";
+  if (instruction.shape().IsTuple()) return Define(instruction, kName, OperandsOf(instruction), attributes);
+  // One that does not give its state.
+  if (options_.as_xla) return Unsupported(instruction, "no state in its result");
+  const std::vector<NodeId> types = {TypeOf(instruction.operand(0).shape()), TypeOf(instruction.shape())};
+  if (!types[0].valid() || !types[1].valid()) return Unsupported(instruction, "its type");
+  Attributes discardable = Discardable(instruction);
+  AddKept(instruction, {}, &discardable);
+  const Values results =
+      Emit(kName, OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction));
+  values_[instruction.id().value] = results[1];
+  elements_[instruction.id().value].clear();
+  return absl::OkStatus();
 }
 
 absl::Status Exporter::ExportTopK(Instruction instruction) {

@@ -36,6 +36,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
     out_->regions[i].first = out_->regions[i].last = mlir::BlockId(i);
     out_->blocks[i].region = mlir::RegionId(i);
   }
+  FindControlDependencies();
   absl::Status status = OpenFunction(module_.entry());
   Instruction at;
   while (status.ok() && !frames_.empty()) {
@@ -48,6 +49,7 @@ std::unique_ptr<mlir::Module> Exporter::Run() {
                  std::string(status.message().data(), status.message().size()));
     return nullptr;
   }
+  ReportLostControlDependencies();
   // Wraps the functions in the module.
   frames_.push_back({});
   frames_.back().block = mlir::BlockId(0);
@@ -235,7 +237,7 @@ absl::Status Exporter::CloseFrame() {
       attributes.push_back({"arg_attrs", arguments});
     }
     Attributes discardable;
-    if (entry) AddFunctionAttributes(results.size(), &attributes, &discardable);
+    AddFunctionAttributes(closed.computation, results.size(), &attributes, &discardable);
     if (const std::string_view thread = closed.computation.execution_thread(); thread != "main") {
       discardable.push_back({"execution_thread", n().String(thread)});
     }

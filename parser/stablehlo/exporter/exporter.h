@@ -106,8 +106,10 @@ class Exporter {
   absl::StatusOr<mlir::NodeId> GroupsOf(Instruction instruction);
   mlir::NodeId ChannelOf(Instruction instruction, int64_t type);
   std::vector<mlir::NodeId> StartedTypes(Instruction instruction);
-  // The only user of a start, if it is its done.
+  // The done of a start, if the only user of the start and of each update is an update or the done.
   static Instruction DoneOf(Instruction start);
+  // A transfer that its computation also completes; an error for others.
+  absl::Status CheckCompleted(Instruction transfer) const;
   // Emits the start of an operation whose region is `region`, or a region of the operation on its arguments.
   absl::Status DefineStart(Instruction instruction, std::string_view name, const Attributes& attributes);
   absl::Status EmitStart(Instruction instruction, mlir::RegionId region, const Attributes& kept = {});
@@ -197,8 +199,15 @@ class Exporter {
   bool AddParsed(std::string_view text, Attributes* attributes);
   // The value of a frontend attribute; nullopt if there is none.
   std::optional<std::string_view> FrontendAttributeOf(std::optional<uint32_t> list, std::string_view name) const;
-  void AddFunctionAttributes(size_t results, Attributes* attributes, Attributes* discardable);
+  // Those of a function that HLO keeps for it.
+  void AddFunctionAttributes(Computation computation, size_t results, Attributes* attributes, Attributes* discardable);
   bool HasIotaGroups(Instruction instruction) const;
+  // Numbers the instructions that others depend on.
+  void FindControlDependencies();
+  // Adds the number of an instruction and those of its control predecessors.
+  void AddControlDependencies(Instruction instruction, Attributes* attributes);
+  // Warns of a dependency between instructions of which one is no operation.
+  void ReportLostControlDependencies();
   // Shardings, frontend attributes.
   Attributes Discardable(Instruction instruction);
   // Of the parameters of a function; invalid if there are none.
@@ -221,7 +230,8 @@ class Exporter {
   std::vector<uint8_t> futures_;        // by InstructionId: 1 for starts whose value is a future
   std::vector<std::string> functions_;  // by ComputationId: the name, once it is made
   mlir::BlockId top_block_;
-  bool warned_ = false;                  // of control dependencies
+  std::vector<uint32_t> control_ids_;    // by InstructionId, from 1 on; empty if there are no control dependencies
+  std::vector<uint8_t> ordered_;         // by InstructionId: 1 once its numbers are written
   std::vector<ComputationId> uncalled_;  // that nothing calls
   size_t next_function_ = 0;             // of these
 };
