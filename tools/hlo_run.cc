@@ -228,6 +228,10 @@ void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOpti
 int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
+  if (!flags.dump_snapshot.empty() && !EncodingOfSnapshot(flags.dump_snapshot)) {
+    return cli::UsageError("hlo-run", StrCat("--dump-snapshot: ", flags.dump_snapshot,
+                                             ": expected a suffix of protocol buffers: .pb, .pbtxt or .pb.json"));
+  }
   cli::DiagnosticReporter diagnostics(flags.input);
   if (session != nullptr) {
     if (const std::string why = UnsupportedWithMpi(flags); !why.empty()) return cli::UsageError("hlo-run", why);

@@ -64,7 +64,7 @@ NodeParser::Step NodeParser::StartWord(std::string_view word, Goal* goal, NodeId
     in_.Word();
     std::string_view key;
     if (!in_.Expect('<') || !in_.Balanced('>', &key) || !in_.Expect(':', "after a resource")) return Step::kError;
-    Push(FrameKind::kDenseResource).text = std::string(key);
+    Push(FrameKind::kDenseResource).text = OnOneLine(key);
     *goal = Goal::kType;
     return Step::kMore;
   }

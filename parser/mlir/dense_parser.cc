@@ -341,7 +341,7 @@ NodeId ParseDenseElements(Cursor in, NodeId type, int64_t* budget, NodeTable* no
   const std::optional<ElementType> element = nodes->HloElementType(nodes->child(type, 0));
   if (!element) {
     const std::string_view text(in.at(), static_cast<size_t>(in.end() - in.at()));
-    return nodes->Make(NodeKind::kDenseText, text, {}, {&type, 1});
+    return nodes->Make(NodeKind::kDenseText, OnOneLine(text), {}, {&type, 1});
   }
   if (in.AtEnd()) {
     if (count == 0) return nodes->MakeBlob(type, nullptr, 0, false);

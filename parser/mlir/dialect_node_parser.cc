@@ -99,11 +99,12 @@ NodeParser::Step NodeParser::StartDialectAttribute(Goal* goal, NodeId* value) {
   if (has_body && (name == "stablehlo.bounds" || name == "stablehlo.type_extensions")) {
     // Both forms are the short one: #stablehlo.bounds<3, ?>.
     in_.TryConsume('<');
-    std::string_view body;
-    if (!in_.Balanced('>', &body)) return Step::kError;
+    std::string_view source;
+    if (!in_.Balanced('>', &source)) return Step::kError;
+    std::string body = OnOneLine(source);
     if (name == "stablehlo.type_extensions") {
       const size_t open = body.find('['), close = body.find(']');
-      if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+      if (open == std::string::npos || close == std::string::npos || close < open) {
         return Fail("expected bounds = [...] in type_extensions");
       }
       body = body.substr(open + 1, close - open - 1);

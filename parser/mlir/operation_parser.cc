@@ -19,11 +19,20 @@ constexpr std::string_view kShortNames[][2] = {{"return", "func.return"},
 
 // A hint for a name that no operation has; "" if none is near.
 std::string NearestOperation(std::string_view name) {
+  // In a dialect that is known, the rest of the name is misspelt.
+  const size_t dot = name.find('.');
+  const std::string_view dialect = name.substr(0, dot == std::string_view::npos ? 0 : dot);
+  const bool known = IsKnownDialect(dialect);
+  const std::string_view prefix = known ? name.substr(0, dot + 1) : std::string_view();
   std::vector<std::string_view> names;
-  for (const auto& [short_name, full_name] : kShortNames) names.push_back(short_name);
-  for (const OpDefinition& definition : AllDefinitions()) names.push_back(definition.name);
-  const std::string_view nearest = FindNearest(name, names);
-  return nearest.empty() ? std::string() : StrCat("did you mean `", nearest, "`?");
+  if (!known) {
+    for (const auto& [short_name, full_name] : kShortNames) names.push_back(short_name);
+  }
+  for (const OpDefinition& definition : AllDefinitions()) {
+    if (!known || definition.dialect == dialect) names.push_back(definition.name.substr(prefix.size()));
+  }
+  const std::string_view nearest = FindNearest(name.substr(prefix.size()), names);
+  return nearest.empty() ? std::string() : StrCat("did you mean `", prefix, nearest, "`?");
 }
 
 }  // namespace

@@ -250,9 +250,10 @@ absl::Status Converter::ConvertRaggedDot(const Op& op) {
 }
 
 absl::Status Converter::ConvertTopK(const Op& op) {
-  return EmitTuple(
-      op, Opcode::kTopK, operands(op),
-      {Int(Attr::kK, IntOf(op, "k")), {Attr::kLargest, 1}, {Attr::kIsStable, IntOf(op, "is_stable", 1) != 0}});
+  return EmitTuple(op, Opcode::kTopK, operands(op),
+                   {Int(Attr::kK, IntOf(op, "k")),
+                    {Attr::kLargest, IntOf(op, "largest", 1) != 0},
+                    {Attr::kIsStable, IntOf(op, "is_stable", 1) != 0}});
 }
 
 // ---- random numbers ----

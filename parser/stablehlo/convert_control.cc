@@ -205,11 +205,11 @@ absl::Status Converter::ConvertAsyncDone(const Op& op) {
       {Opcode::kAsyncStart, Opcode::kAsyncDone},
       {Opcode::kCopyStart, Opcode::kCopyDone}};
   std::vector<InstructionId> inputs = operands(op);
-  if (start.opcode() == Opcode::kAsyncStart) {
-    constexpr int64_t kMaxUpdates = 1 << 10;
-    const int64_t updates = std::clamp<int64_t>(IntOf(op, kAsyncUpdates), 0, kMaxUpdates);
-    for (int64_t i = 0; i < updates; ++i) {
-      const Result update = b().Add(Opcode::kAsyncUpdate, inputs, {}, shape_of(inputs[0]));
+  const NodeId updates = Attribute(op, kAsyncUpdates);
+  if (start.opcode() == Opcode::kAsyncStart && updates.valid() && nodes().kind(updates) == NodeKind::kArray) {
+    for (NodeId text : nodes().children(updates)) {
+      const Shape shape = nodes().kind(text) == NodeKind::kString ? ReadShape(nodes().text(text)) : Shape();
+      const Result update = b().Add(Opcode::kAsyncUpdate, inputs, {}, shape.valid() ? shape : shape_of(inputs[0]));
       if (!update.ok()) return SetResult(op, update);
       inputs = {*update};
     }

@@ -87,6 +87,28 @@ absl::Status Converter::ConvertAllToAll(const Op& op) {
   return Emit(op, Opcode::kReshape, {*moved});
 }
 
+// Each operand is the part for one device of the group.
+absl::Status Converter::ConvertAllToAllOfTuple(const Op& op) {
+  Attrs attrs;
+  if (absl::Status status = AddGroups(op, &attrs); !status.ok()) return status;
+  if (absl::Status status = AddChannel(op, &attrs); !status.ok()) return status;
+  absl::StatusOr<Shape> shape = ResultsShape(op);
+  if (!shape.ok()) return shape.status();
+  if (op.result_count == 1) shape = shapes().Tuple({&*shape, 1});
+  return SetResults(op, b().Add(Opcode::kAllToAll, operands(op), attrs, *shape), /*always_tuple=*/true);
+}
+
+absl::Status Converter::ConvertDomain(const Op& op) {
+  if (EnumOf(op, "kind") != "sharding") return Error(op, "has a kind that is no sharding");
+  Ints domain = {context().strings.Intern("sharding").value};
+  for (std::string_view side : {"entry_metadata", "exit_metadata"}) {
+    absl::StatusOr<ListId> sharding = ReadShardingText(StringOf(op, side));
+    if (!sharding.ok()) return Error(op, std::string(sharding.status().message()));
+    domain.push_back(sharding->value);
+  }
+  return Emit(op, Opcode::kDomain, operands(op), {List(Attr::kDomain, domain)});
+}
+
 absl::Status Converter::ConvertCollectivePermute(const Op& op) {
   absl::StatusOr<Ints> pairs = IntsOf(op, "source_target_pairs");
   if (!pairs.ok()) return pairs.status();

@@ -240,12 +240,17 @@ std::optional<Converter::Ints> Converter::ReplicationOf(std::string_view key, No
   return Ints(static_cast<size_t>(shape.leaf_count()), 1);
 }
 
+size_t Converter::ResultCount(const Op& function) const {
+  const NodeId type = Attribute(function, "function_type");
+  if (!type.valid() || nodes().kind(type) != NodeKind::kFunctionType) return 0;
+  return nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]);
+}
+
 // Of main, whose arguments are the elements of one parameter.
 absl::Status Converter::TupledArgumentAttributes(const Op& function, NodeId list) {
   const InstructionId parameter = module_->computation(frame().computation).parameter(0).id();
   const Shape tuple = shape_of(parameter);
-  const NodeId type = Attribute(function, "function_type");
-  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  const size_t results = ResultCount(function);
   std::vector<ListId> leaves;
   Ints replication;
   bool any_replication = false, any_sharding = false;
@@ -292,8 +297,7 @@ absl::Status Converter::ArgumentAttributes(const Op& function) {
   if (!list.valid() || nodes().kind(list) != NodeKind::kArray) return absl::OkStatus();
   const bool main = frame().function == main_;
   if (main && options_.use_tuple_args) return TupledArgumentAttributes(function, list);
-  const NodeId type = Attribute(function, "function_type");
-  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  const size_t results = ResultCount(function);
   for (size_t i = 0; i < nodes().child_count(list); ++i) {
     const NodeId attributes = nodes().child(list, i);
     if (nodes().kind(attributes) != NodeKind::kDictionary) {

@@ -28,14 +28,15 @@ absl::Status Converter::ConvertInfeed(const Op& op) {
     }
     data.push_back(*shape);
   }
-  const Shape elements[] = {shapes().Tuple(data), shapes().Token()};
+  const bool one = data.size() == 1 && KeptOpcode(op) == Opcode::kInfeed;  // an array, not a tuple of one
+  const Shape elements[] = {one ? data[0] : shapes().Tuple(data), shapes().Token()};
   const Result infeed = b().Add(Opcode::kInfeed, operands(op),
                                 {String(Attr::kInfeedConfig, StringOf(op, "infeed_config"))}, shapes().Tuple(elements));
   if (!infeed.ok()) return SetResult(op, infeed);
   if (absl::Status status = Annotate(op, *infeed); !status.ok()) return status;
   const InstructionId tuple = data.empty() ? InstructionId() : Element(*infeed, 0);
   for (size_t i = 0; i < data.size(); ++i) {
-    Bind(program_.result(op, i), Element(tuple, static_cast<int64_t>(i)));
+    Bind(program_.result(op, i), one ? tuple : Element(tuple, static_cast<int64_t>(i)));
   }
   Bind(program_.result(op, data.size()), Element(*infeed, 1));
   return absl::OkStatus();
@@ -44,7 +45,8 @@ absl::Status Converter::ConvertInfeed(const Op& op) {
 absl::Status Converter::ConvertOutfeed(const Op& op) {
   if (op.operand_count == 0) return Error(op, "has no token");
   const std::vector<InstructionId> data = operands(op, 0, op.operand_count - 1);
-  const InstructionId tuple = b().MakeTuple(data);
+  const bool one = data.size() == 1 && KeptOpcode(op) == Opcode::kOutfeed;
+  const InstructionId tuple = one ? data[0] : b().MakeTuple(data);
   return Emit(op, Opcode::kOutfeed, {tuple, operand(op, op.operand_count - 1)},
               {{Attr::kOutfeedShape, shape_of(tuple).id().value},
                String(Attr::kOutfeedConfig, StringOf(op, "outfeed_config"))});
@@ -173,6 +175,12 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
   const int64_t version = IntOf(op, "api_version", 1);
   if (version < 0 || version > 4) return Error(op, "has an unknown API version");
   attrs.push_back({Attr::kApiVersion, static_cast<uint32_t>(version)});
+  if (!EnumOf(op, "custom_call_schedule").empty()) {
+    const std::string text = StrCat("SCHEDULE_", EnumOf(op, "custom_call_schedule"));
+    const std::optional<uint32_t> schedule = EnumFromText(EnumType::kCustomCallSchedule, text);
+    if (!schedule) return Error(op, "has a schedule that HLO does not know");
+    if (*schedule != 0) attrs.push_back({Attr::kSchedule, *schedule});
+  }
   const NodeId config = Attribute(op, "backend_config");
   if (config.valid()) {
     const std::string text =

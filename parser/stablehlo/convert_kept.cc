@@ -72,6 +72,13 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
                                        Attr::kCompareType,
                                        Attr::kSourceTargetPairs,
                                        Attr::kConvolutionKind,
+                                       Attr::kConstrainLayout,
+                                       Attr::kChannelId,
+                                       Attr::kWindow,
+                                       Attr::kDimLabels,
+                                       Attr::kFeatureGroupCount,
+                                       Attr::kBatchGroupCount,
+                                       Attr::kOperandPrecision,
                                        Attr::kAsyncExecutionThread,
                                        Attr::kCrossProgramPrefetchIndex,
                                        Attr::kApiVersion};
@@ -99,6 +106,9 @@ void Converter::SetKeptAttributes(const Op& op, InstructionId id) {
 }
 
 void Converter::RememberControl(std::string_view name, NodeId value, InstructionId id) {
+  // Of a transfer the start has them.
+  const Opcode opcode = module_->instruction(id).opcode();
+  if (opcode == Opcode::kSendDone || opcode == Opcode::kRecvDone) return;
   if (name == kControlId && nodes().IntegerValue(value)) {
     control_ids_.try_emplace(*nodes().IntegerValue(value), id);
   } else if (name == kControlPredecessors) {

@@ -157,8 +157,7 @@ void Converter::SetEntryLayout(const Op& main) {
     shape = LayoutOf(shape, child(orders, i), child(tiles, i));
   }
   // A list of one result has its layout; of several the list is that of the tuple.
-  const NodeId type = Attribute(main, "function_type");
-  const size_t results = type.valid() ? nodes().child_count(type) - static_cast<size_t>(nodes().ints(type)[0]) : 0;
+  const size_t results = ResultCount(main);
   const NodeId result_orders = header("result_layout"), result_tiles = header("result_tiles");
   if (results == 1 && !options_.return_tuple) {
     layout.result = LayoutOfMode(layout.result, child(Attribute(main, "res_attrs"), 0));

@@ -87,8 +87,19 @@ absl::Status Converter::ConvertReshape(const Op& op) {
   absl::StatusOr<Shape> shape = ResultShape(op);
   if (!shape.ok()) return shape.status();
   if (shape->has_dynamic_dims() && op.operand_count == 2) {
-    // The sizes, one by one.
+    // The sizes, one by one: as they were before they became the vector, or taken from it.
     std::vector<InstructionId> inputs = {operand(op, 0)};
+    const Instruction sizes = module_->instruction(operand(op, 1));
+    const bool joined = !options_.as_xla && sizes.opcode() == Opcode::kConcatenate && shape->rank() != 0 &&
+                        sizes.operand_count() == shape->rank();
+    for (int64_t i = 0; joined && i < shape->rank(); ++i) {
+      const Instruction part = sizes.operand(i);
+      if (part.opcode() == Opcode::kReshape && part.operand(0).shape().IsScalar()) {
+        inputs.push_back(part.operand(0).id());
+      }
+    }
+    if (static_cast<int64_t>(inputs.size()) == shape->rank() + 1) return Emit(op, Opcode::kDynamicReshape, inputs);
+    inputs.resize(1);
     for (int64_t i = 0; i < shape->rank(); ++i) {
       const int64_t start[] = {i}, limit[] = {i + 1};
       const Result part = b().Slice(operand(op, 1), start, limit);

@@ -245,6 +245,8 @@ class Converter {
   void KeepFunctionAttributes(const Op& function, InstructionId root);
   absl::Status ResultAttributes(const Op& function);
   void SortAliases();
+  // How many results the type of a function says; 0 if it has no type.
+  size_t ResultCount(const Op& function) const;
   void NameInstructions();
   // The part of a name after the last `/`, of characters that names may have.
   static std::string CleanName(std::string_view text);
@@ -349,6 +351,8 @@ class Converter {
   absl::Status ConvertAllReduce(const Op& op);
   absl::Status ConvertReduceScatter(const Op& op);
   absl::Status ConvertAllToAll(const Op& op);
+  absl::Status ConvertAllToAllOfTuple(const Op& op);
+  absl::Status ConvertDomain(const Op& op);
   absl::Status ConvertCollectivePermute(const Op& op);
   absl::Status ConvertCollectiveBroadcast(const Op& op);
   absl::Status ConvertCrossReplicaSum(const Op& op);

@@ -35,7 +35,7 @@ inline constexpr std::string_view kAttributes = "hlokit.attributes";
 inline constexpr std::string_view kUncalled = "hlokit.uncalled";
 // The shape of an argument in HLO's text, if its layout is not the default one.
 inline constexpr std::string_view kShape = "hlokit.shape";
-// How many asynchronous updates are between a start and this done.
+// The shapes of the asynchronous updates between a start and this done, in HLO's text.
 inline constexpr std::string_view kAsyncUpdates = "hlokit.async_updates";
 // Control dependencies: the number of a predecessor, and those of the predecessors of an operation.
 inline constexpr std::string_view kControlId = "hlokit.control_id";

@@ -34,7 +34,6 @@ NOT_VERIFIED = {
 
 # Pairs that differ, and why. Those that do not pass and have no reason here are shown as such in --fails.
 NUMBERS = "the lines hold numbers of XLA's printer, which skips some"
-SCHEDULE = "custom_call with a schedule is mhlo.custom_call, which is not written"
 ASYNC_SHAPE = "the verifier rejects the shape of the start, which XLA took before it was fixed"
 REASONS = {
     "stablehlo__reduce_scatter__4": "an unused constant of main is kept, as in XLA's other tests",
@@ -54,8 +53,7 @@ REASONS = {
     "import_async__all_gather_done": ASYNC_SHAPE,
     "import_async__collective_permute_done": ASYNC_SHAPE,
     "import_async__all_reduce_done__2": ASYNC_SHAPE,
-    "import_emit_stablehlo__custom_call__2": SCHEDULE,
-    "import_emit_stablehlo__custom_call__3": SCHEDULE,
+    "import_async__all_gather_done__3": "replica groups by mesh axes are written as lists of devices",
 }
 
 

@@ -27,6 +27,19 @@ void AppendLeafNames(Shape shape, const std::string& name, std::vector<std::stri
   }
 }
 
+// Returns the path of a leaf of a JAX tree, params['layer'][0]['w'], as weights are named: params.layer.0.w.
+std::string PathOf(std::string_view name) {
+  std::string path;
+  for (const char c : name) {
+    if (c == '[') {
+      path.push_back('.');
+    } else if (c != ']' && c != '\'' && c != '"') {
+      path.push_back(c);
+    }
+  }
+  return path;
+}
+
 // Files that cannot be opened are usage errors, as for other inputs.
 void ShowFileError(const absl::Status& status, const std::string& path, cli::DiagnosticReporter* diagnostics) {
   std::string message(status.message());
@@ -148,7 +161,12 @@ std::vector<LeafNames> ArgumentNames(const Module& module) {
     if (!scope.empty()) AppendLeafNames(parameter.shape(), std::string(scope), &scopes);
     for (size_t i = 0; i < names.size(); ++i) {
       LeafNames leaf = {std::move(names[i])};
-      if (!scopes.empty()) leaf.push_back(std::move(scopes[i]));
+      if (!scopes.empty()) {
+        std::string path = PathOf(scopes[i]);
+        const bool is_path = path != scopes[i];
+        leaf.push_back(std::move(scopes[i]));
+        if (is_path) leaf.push_back(std::move(path));
+      }
       leaf.push_back(StrCat("arg", leaves.size()));
       leaves.push_back(std::move(leaf));
     }

@@ -19,8 +19,8 @@ namespace hlokit::run {
 
 // Names that the array of a leaf may have in a file, the preferred one first.
 using LeafNames = std::vector<std::string>;
-// Returns the names of the leaves of the entry's parameters: the parameter's, its op_name, and argN; with .I appended
-// for element I of a tuple.
+// Returns the names of the leaves of the entry's parameters: the parameter's, its op_name (that of a JAX tree,
+// params['w'], also as params.w), and argN; with .I appended for element I of a tuple.
 std::vector<LeafNames> ArgumentNames(const Module& module);
 // Returns resultN for each of `count` leaves.
 std::vector<LeafNames> ResultNames(size_t count);

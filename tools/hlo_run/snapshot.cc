@@ -8,6 +8,7 @@
 #include "parser/core/module_formats.h"
 #include "parser/proto/literal_proto.h"
 #include "parser/proto/module_writer.h"
+#include "tools/cli/module_file.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::run {
@@ -140,11 +141,20 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
   return true;
 }
 
+std::optional<ProtoEncoding> EncodingOfSnapshot(std::string_view path) {
+  const std::optional<std::string_view> format = cli::FormatOfPath(path);
+  if (format == "proto" || format == "snapshot" || (format == "hlo" && ModuleFormatOfPath(path) == nullptr)) {
+    return ProtoEncoding::kBinary;
+  }
+  if (format == "textproto") return ProtoEncoding::kText;
+  if (format == "proto-json") return ProtoEncoding::kJson;
+  return std::nullopt;
+}
+
 bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
                       absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
                       cli::DiagnosticReporter* diagnostics) {
-  const ModuleFormat* format = ModuleFormatOfPath(path);
-  const bool text = format != nullptr && format->name == "textproto";
+  const std::optional<ProtoEncoding> encoding = EncodingOfSnapshot(path);
   ShapeWriter shapes;
   const Computation entry = module.entry();
   // Takes the leaves of one device from the front of `arguments`.
@@ -163,7 +173,8 @@ bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t dev
         xla::HloInputs* inputs = snapshot.add_partitions();
         if (absl::Status s = write_arguments([&] { return inputs->add_arguments(); }); !s.ok()) return s;
       }
-      return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kWithArguments);
+      const bool binary = *encoding == ProtoEncoding::kBinary;
+      return FormatMessage(snapshot, binary ? ProtoEncoding::kWithArguments : *encoding);
     }
     xla::HloSnapshot snapshot;
     if (absl::Status s = WriteModuleProto(module, {}, snapshot.mutable_hlo()->mutable_hlo_module()); !s.ok()) return s;
@@ -174,7 +185,7 @@ bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t dev
       if (!s.ok()) return s;
     }
     snapshot.set_execution_platform("hlokit");
-    return FormatMessage(snapshot, text ? ProtoEncoding::kText : ProtoEncoding::kBinary);
+    return FormatMessage(snapshot, *encoding);
   };
   const absl::StatusOr<std::string> bytes = write();
   if (!bytes.ok()) {

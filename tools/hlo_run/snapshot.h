@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -41,9 +42,12 @@ bool ReadRecordedValues(const std::string& label, const ProtoFile& file, const M
                         const interp::ShardedArrays* parts, const interp::EvaluatorOptions& options,
                         cli::DiagnosticReporter* diagnostics, RecordedValues* values);
 
+// The encoding that the suffix of a snapshot says: bytes of names without a suffix; nullopt for another suffix.
+std::optional<ProtoEncoding> EncodingOfSnapshot(std::string_view path);
+
 // Writes a snapshot of a run: of one device an HloSnapshot, with the results if there are any; of several an
-// HloUnoptimizedSnapshot with the arguments of each, which has no place for results. Text format if the file's name
-// ends so, else bytes. Returns false after an error.
+// HloUnoptimizedSnapshot with the arguments of each, which has no place for results. In the encoding that the
+// suffix says (EncodingOfSnapshot). Returns false after an error.
 bool WriteRunSnapshot(const std::string& path, const Module& module, int64_t devices,
                       absl::Span<const Literal> arguments, std::optional<absl::Span<const Literal>> results,
                       cli::DiagnosticReporter* diagnostics);

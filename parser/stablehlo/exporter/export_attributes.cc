@@ -157,23 +157,31 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
     }
     attributes.push_back({instruction.opcode() == Opcode::kParameter ? kShape : "xla_shape", n().String(text)});
   }
-  if (instruction.has(Attr::kResultAccuracy) || instruction.has(Attr::kConvolutionKind) || HasIotaGroups(instruction)) {
-    AddKept(instruction, {Attr::kResultAccuracy, Attr::kConvolutionKind, Attr::kReplicaGroups}, &attributes, false);
+  std::vector<Attr> texts = {Attr::kConvolutionKind, Attr::kConstrainLayout};
+  if (!AccuracyOf(instruction).valid()) texts.push_back(Attr::kResultAccuracy);
+  if (HasIotaGroups(instruction)) texts.push_back(Attr::kReplicaGroups);
+  if (instruction.int_attr(Attr::kChannelId, 1) == 0) texts.push_back(Attr::kChannelId);
+  if (std::any_of(texts.begin(), texts.end(), [&](Attr attr) { return instruction.has(attr); })) {
+    AddKept(instruction, texts, &attributes, false);
   }
   if (instruction.opcode() == Opcode::kSelect && instruction.operand(0).shape().IsScalar() &&
       !instruction.shape().IsScalar()) {
     AddKept(instruction, {}, &attributes);
   }
   if (const std::optional<uint32_t> sharding = instruction.payload(Attr::kSharding)) {
-    std::string text;
-    {
-      TextWriter out(&text);
-      PrintAttrValue(out, module_, {Attr::kSharding, *sharding});
-    }
-    attributes.push_back({"mhlo.sharding", n().String(text)});
+    attributes.push_back({"mhlo.sharding", n().String(ShardingText(ListId(*sharding)))});
   }
   AddControlDependencies(instruction, &attributes);
   return attributes;
+}
+
+std::string Exporter::ShardingText(ListId sharding) const {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintAttrValue(out, module_, {Attr::kSharding, sharding.value});
+  }
+  return text;
 }
 
 NodeId Exporter::Dictionary(const Attributes& attributes) {

@@ -48,10 +48,13 @@ absl::Status Exporter::ExportDone(Instruction instruction) {
     futures_[instruction.id().value] = 1;
     return ExportForwarded(instruction);
   }
-  int64_t updates = 0;
-  for (Instruction at = start; at.opcode() == Opcode::kAsyncUpdate; at = at.operand(0)) ++updates;
+  std::vector<NodeId> updates;
+  for (Instruction at = start; at.opcode() == Opcode::kAsyncUpdate; at = at.operand(0)) {
+    updates.push_back(n().String(ToString(at.shape())));
+  }
+  std::reverse(updates.begin(), updates.end());
   Attributes kept;
-  if (updates != 0 && !options_.as_xla) kept = {{kAsyncUpdates, I64(updates)}};
+  if (!updates.empty() && !options_.as_xla) kept = {{kAsyncUpdates, n().Make(NodeKind::kArray, "", {}, updates)}};
   return Define(instruction, "stablehlo.async_done", {values_[start.id().value]}, {}, kept);
 }
 
@@ -63,14 +66,17 @@ absl::Status Exporter::ExportGetTupleElement(Instruction instruction) {
                     {TypeOf(instruction.shape())});
   }
   const uint32_t id = instruction.id().value;
-  if (index == 0 && !parts_[tuple.id().value].empty()) {
+  const Values& known = elements_[tuple.id().value];
+  const bool simple = static_cast<size_t>(index) < known.size() && known[static_cast<size_t>(index)].valid();
+  const bool part = index == 0 && !simple && !known.empty() && instruction.shape().IsTuple();
+  if (part || (index == 0 && !parts_[tuple.id().value].empty())) {
     // The data of a transfer, a tuple within a tuple.
     values_[id] = mlir::ValueId();
     elements_[id] = parts_[tuple.id().value];
     return absl::OkStatus();
   }
   // Of a tuple within a tuple the value is one.
-  values_[id] = Elements(tuple)[static_cast<size_t>(index)];
+  values_[id] = simple ? known[static_cast<size_t>(index)] : Elements(tuple)[static_cast<size_t>(index)];
   elements_[id].clear();
   return absl::OkStatus();
 }
@@ -103,7 +109,7 @@ absl::Status Exporter::ExportConditional(Instruction instruction) {
 absl::Status Exporter::ExportCall(Instruction instruction) {
   if (!frames_.back().regions.empty()) {
     Attributes start;
-    AddKept(instruction, {Attr::kAsyncExecutionThread}, &start);
+    AddKept(instruction, {Attr::kAsyncExecutionThread, Attr::kOutputToOperandAliasing}, &start);
     return EmitStart(instruction, frames_.back().regions[0], start);
   }
   const Computation called = CalledBy(instruction);
@@ -188,9 +194,7 @@ absl::Status Exporter::ExportDynamicReshape(Instruction instruction) {
   if (sizes.empty()) return Unsupported(instruction, "it has no sizes");
   const int64_t count[] = {static_cast<int64_t>(sizes.size())};
   const NodeId element = n().child(out_->type(sizes[0]), 0);
-  operands.push_back(sizes.size() == 1 ? sizes[0]
-                                       : Emit("stablehlo.concatenate", sizes, {{"dimension", I64(0)}},
-                                              {n().Tensor(count, element)})[0]);
+  operands.push_back(Emit("stablehlo.concatenate", sizes, {{"dimension", I64(0)}}, {n().Tensor(count, element)})[0]);
   return Define(instruction, "stablehlo.dynamic_reshape", operands);
 }
 
@@ -247,17 +251,21 @@ absl::Status Exporter::ExportInfeed(Instruction instruction) {
     layouts.push_back(IntegerArray(OrderOf(part)));
   }
   attributes.push_back({"layout", n().Make(NodeKind::kArray, "", {}, layouts)});
-  BindData(instruction, data,
-           Emit("stablehlo.infeed", OperandsOf(instruction), attributes, types, {}, Discardable(instruction),
-                LocationOf(instruction)));
+  Attributes discardable = Discardable(instruction);
+  if (!data.IsTuple()) AddKept(instruction, {}, &discardable);
+  BindData(
+      instruction, data,
+      Emit("stablehlo.infeed", OperandsOf(instruction), attributes, types, {}, discardable, LocationOf(instruction)));
   return absl::OkStatus();
 }
 
 absl::Status Exporter::ExportOutfeed(Instruction instruction) {
   Values operands = DataOf(instruction.operand(0));
   operands.push_back(Whole(instruction.operand(1)));
+  Attributes kept;
+  if (!instruction.operand(0).shape().IsTuple()) AddKept(instruction, {}, &kept);
   return Define(instruction, "stablehlo.outfeed", operands,
-                {{"outfeed_config", n().String(instruction.string_attr(Attr::kOutfeedConfig))}});
+                {{"outfeed_config", n().String(instruction.string_attr(Attr::kOutfeedConfig))}}, kept);
 }
 
 // Channel, kind, and the pairs of devices, which travel as a frontend attribute.
@@ -312,15 +320,26 @@ absl::Status Exporter::ExportRecv(Instruction instruction) {
   for (NodeId type : types) {
     if (!type.valid()) return Unsupported(instruction, "its type");
   }
+  Attributes discardable = Discardable(instruction);
+  for (Instruction done : instruction.users()) {
+    // The operation has the results of the done, and XLA gives it the sharding of that.
+    const std::optional<uint32_t> sharding = done.payload(Attr::kSharding);
+    if (!options_.as_xla || !sharding) continue;
+    for (NamedAttribute& attribute : discardable) {
+      if (attribute.name == "mhlo.sharding") attribute.value = n().String(ShardingText(ListId(*sharding)));
+    }
+  }
   BindData(instruction, data,
-           Emit("stablehlo.recv", OperandsOf(instruction), TransferAttributes(instruction, 3), types, {},
-                Discardable(instruction), LocationOf(instruction)));
+           Emit("stablehlo.recv", OperandsOf(instruction), TransferAttributes(instruction, 3), types, {}, discardable,
+                LocationOf(instruction)));
   return absl::OkStatus();
 }
 
 absl::Status Exporter::ExportCustomCall(Instruction instruction) {
-  for (Attr attr : {Attr::kWindow, Attr::kDimLabels, Attr::kLiteral, Attr::kSchedule, Attr::kOperandPrecision}) {
-    if (instruction.has(attr)) return Unsupported(instruction, ToString(attr));
+  for (Attr attr : {Attr::kLiteral, Attr::kWindow, Attr::kDimLabels, Attr::kOperandPrecision}) {
+    if (instruction.has(attr) && (options_.as_xla || attr == Attr::kLiteral)) {
+      return Unsupported(instruction, ToString(attr));
+    }
   }
   Attributes attributes = {{"call_target_name", n().String(instruction.string_attr(Attr::kCustomCallTarget))}};
   if (instruction.bool_attr(Attr::kCustomCallHasSideEffect)) attributes.push_back({"has_side_effect", n().Bool(true)});
@@ -392,8 +411,26 @@ absl::Status Exporter::ExportCustomCall(Instruction instruction) {
     attributes.push_back({"output_operand_aliases", n().Make(NodeKind::kArray, "", {}, aliases)});
   }
   Attributes kept;
-  if (other_version) AddKept(instruction, {Attr::kApiVersion}, &kept, false);
-  return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction), attributes, kept);
+  if (instruction.has(Attr::kOperandLayoutConstraints)) {
+    Ints spaces;
+    for (int64_t id : instruction.list_attr(Attr::kOperandLayoutConstraints)) {
+      const LayoutRecord* layout = module_.context().shapes[ShapeId(static_cast<uint32_t>(id))].layout();
+      spaces.push_back(layout == nullptr ? 0 : layout->memory_space());
+    }
+    const bool any = std::any_of(spaces.begin(), spaces.end(), [](int64_t space) { return space != 0; });
+    if (any) kept.push_back({"mhlo.operand_memory_spaces", Dims(spaces)});
+  }
+  std::vector<Attr> texts = {Attr::kWindow, Attr::kDimLabels, Attr::kOperandPrecision, Attr::kFeatureGroupCount,
+                             Attr::kBatchGroupCount};
+  if (other_version) texts.push_back(Attr::kApiVersion);
+  AddKept(instruction, texts, &kept, false);
+  const uint32_t schedule = instruction.payload(Attr::kSchedule).value_or(0);
+  if (schedule == 0) return Define(instruction, "stablehlo.custom_call", OperandsOf(instruction), attributes, kept);
+  // Only the operation of MHLO has one.
+  constexpr std::string_view kPrefix = "SCHEDULE_";
+  const std::string_view value = EnumTexts(EnumType::kCustomCallSchedule)[schedule].substr(kPrefix.size());
+  attributes.push_back({"custom_call_schedule", n().Enum("mhlo.custom_call_schedule", value)});
+  return Define(instruction, "mhlo.custom_call", OperandsOf(instruction), attributes, kept);
 }
 
 }  // namespace hlokit::stablehlo

@@ -186,9 +186,20 @@ absl::Status Exporter::ExportCollectivePermute(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportAllToAll(Instruction instruction) {
-  if (instruction.list_attr(Attr::kDimensions).empty()) return Unsupported(instruction, "a tuple of chunks");
   Attributes attributes;
   if (absl::Status status = AddDevices(instruction, &attributes); !status.ok()) return status;
+  if (instruction.list_attr(Attr::kDimensions).empty()) {
+    // A tuple of the parts for each device: only the operation of MHLO has several operands.
+    if (!instruction.shape().IsTuple()) return Unsupported(instruction, "an array of chunks");
+    for (NamedAttribute& attribute : attributes) {
+      if (attribute.name != "channel_handle") continue;
+      const mlir::NodeTable& nodes = n();
+      const Ints names(nodes.ints(attribute.value).begin(), nodes.ints(attribute.value).end());
+      attribute.value = n().Make(NodeKind::kFields, "mhlo.channel_handle", names, nodes.children(attribute.value));
+    }
+    if (!IsUnpacked(instruction.shape())) return Unsupported(instruction, "a tuple of one chunk");
+    return Define(instruction, "mhlo.all_to_all", OperandsOf(instruction), attributes);
+  }
   const ReplicaGroupCounts counts =
       CountReplicaGroups(module_.context(), AttrReader(instruction).list_id(Attr::kReplicaGroups));
   attributes.push_back({"split_dimension", DimensionOf(instruction)});

@@ -109,8 +109,45 @@ std::string_view Exporter::SimpleName(Opcode opcode) {
 absl::Status Exporter::ExportSimple(Instruction instruction) {
   const std::string_view name = SimpleName(instruction.opcode());
   if (name.empty()) return Unsupported(instruction);
+  Attributes attributes;
+  if (const NodeId accuracy = AccuracyOf(instruction); accuracy.valid()) {
+    attributes.push_back({"result_accuracy", accuracy});
+  }
   // One value, also if it is a tuple.
-  return DefineAs(instruction, name, OperandsOf(instruction), {}, {TypeOf(instruction.shape())});
+  return DefineAs(instruction, name, OperandsOf(instruction), attributes, {TypeOf(instruction.shape())});
+}
+
+NodeId Exporter::AccuracyOf(Instruction instruction) {
+  const Ints list = IntsOf(instruction, Attr::kResultAccuracy);
+  const mlir::OpDefinition* definition = mlir::FindDefinition(SimpleName(instruction.opcode()));
+  if (list.size() != 4 || definition == nullptr || definition->FindAttribute("result_accuracy") == nullptr) return {};
+  const auto mode = static_cast<ResultAccuracyMode>(list[0]);
+  if (mode != ResultAccuracyMode::kTolerance && mode != ResultAccuracyMode::kHighest) return {};
+  const NodeId f64 = n().Make(NodeKind::kFloatType, "f64", {}, {});
+  std::vector<NodeId> values;
+  Ints names;
+  const auto add = [&](std::string_view name, NodeId value) {
+    names.push_back(n().strings().Intern(name).value);
+    values.push_back(value);
+  };
+  if (list[1] != 0) add("atol", n().Make(NodeKind::kFloat, "", {&list[1], 1}, {&f64, 1}));
+  if (list[2] != 0) add("rtol", n().Make(NodeKind::kFloat, "", {&list[2], 1}, {&f64, 1}));
+  if (list[3] != 0) add("ulps", I64(list[3]));
+  const std::string_view text = mode == ResultAccuracyMode::kHighest ? "HIGHEST" : "TOLERANCE";
+  add("mode", n().Enum("stablehlo.result_accuracy_mode", text));
+  return n().Make(NodeKind::kFields, "stablehlo.result_accuracy", names, values);
+}
+
+absl::Status Exporter::ExportDomain(Instruction instruction) {
+  const Ints domain = IntsOf(instruction, Attr::kDomain);
+  if (domain.size() != 3 || !instruction.shape().IsArray()) return ExportForwarded(instruction);
+  const auto kind = StringId(static_cast<uint32_t>(domain[0]));
+  if (module_.context().str(kind) != "sharding") return ExportForwarded(instruction);
+  const auto text = [&](int64_t id) { return n().String(ShardingText(ListId(static_cast<uint32_t>(id)))); };
+  return Define(instruction, "mhlo.domain", OperandsOf(instruction),
+                {{"entry_metadata", text(domain[1])},
+                 {"exit_metadata", text(domain[2])},
+                 {"kind", n().Enum("mhlo.kind", "sharding")}});
 }
 
 Exporter::Ints Exporter::IntsOf(Instruction instruction, Attr attr) {
@@ -464,7 +501,14 @@ absl::Status Exporter::ExportRngBitGenerator(Instruction instruction) {
 }
 
 absl::Status Exporter::ExportTopK(Instruction instruction) {
-  if (!instruction.bool_attr(Attr::kLargest, true)) return Unsupported(instruction, "the smallest elements");
+  const bool largest = instruction.bool_attr(Attr::kLargest, true);
+  if (options_.as_xla || !largest) {
+    // CHLO has no smallest elements.
+    if (!instruction.bool_attr(Attr::kIsStable, true) && !options_.as_xla) return Unsupported(instruction, "no order");
+    Attributes attributes = {{"k", I64(instruction.int_attr(Attr::kK))}};
+    if (!largest) attributes.push_back({"largest", n().Bool(false)});
+    return Define(instruction, "mhlo.topk", OperandsOf(instruction), attributes);
+  }
   return Define(instruction, "chlo.top_k", OperandsOf(instruction),
                 {{"k", I64(instruction.int_attr(Attr::kK))},
                  {"is_stable", n().Bool(instruction.bool_attr(Attr::kIsStable, true))}});

@@ -143,6 +143,7 @@ class Exporter {
   absl::Status ExportCustomCall(Instruction instruction);
   absl::Status ExportDimensionSize(Instruction instruction);
   absl::Status ExportDot(Instruction instruction);
+  absl::Status ExportDomain(Instruction instruction);
   absl::Status ExportDynamicReshape(Instruction instruction);
   absl::Status ExportDynamicSlice(Instruction instruction);
   absl::Status ExportFft(Instruction instruction);
@@ -186,6 +187,9 @@ class Exporter {
   mlir::NodeId Elements64(absl::Span<const int64_t> values, absl::Span<const int64_t> sizes);
   mlir::NodeId Fields(std::string_view name, const std::vector<std::pair<std::string_view, Ints>>& lists,
                       const std::vector<std::pair<std::string_view, int64_t>>& numbers = {});
+  // The accuracy that is asked of an elementwise function; invalid if there is none.
+  mlir::NodeId AccuracyOf(Instruction instruction);
+  std::string ShardingText(ListId sharding) const;
   void AddPrecision(Instruction instruction, Attributes* attributes, std::string_view dialect = "stablehlo");
   static Ints IntsOf(Instruction instruction, Attr attr);
   // The only dimension of the attribute.
