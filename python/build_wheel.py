@@ -41,9 +41,10 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD, *options], check=True)
     subprocess.run(["cmake", "--build", BUILD, "--target", "hlokit_python", "--parallel", str(os.cpu_count())], check=True)
     files = {}
-    for path in sorted((BUILD / "python" / "hlokit").iterdir()):
-        if path.is_file():
-            files[f"hlokit/{path.name}"] = path.read_bytes()
+    package = BUILD / "python" / "hlokit"
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            files[f"hlokit/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     name = f"{_project('name')}-{_project('version')}"
     info = f"{name}.dist-info"
     files[f"{info}/METADATA"] = _metadata().encode()

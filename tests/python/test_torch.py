@@ -2,10 +2,13 @@
 """hlokit.torch. The long forms are torch_models.py and torch_op_calls.py, steps of tools/check --full."""
 
 import copy
+import doctest
 import gc
 import json
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -302,3 +305,21 @@ def test_calls_of_torchs_table_agree():
     outcome = torch_op_calls.check(r"^(add|sub|mul|nn\.functional\.(conv|linear|layer_norm|gelu)|index|cat|sum|linalg\.solve|var)", 3)
     assert outcome.failures == []
     assert outcome.recorded >= 80
+
+
+def test_the_example_trains_a_model():
+    pytest.importorskip("torchvision")
+    script = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "train_torch.py"
+    run = subprocess.run([sys.executable, script, "squeezenet1_1", "3", "v5e"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("loss") == 3 and "it was f32[4,3,64,64]" in run.stdout and "us on v5e" in run.stdout
+    usage = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert usage.returncode == 1 and "train_torch.py" in usage.stderr
+
+
+def test_examples_of_the_page():
+    ht.configure(devices=1)
+    ht._fallback.fallbacks.clear()
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
+    result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert result.attempted > 20 and result.failed == 0
