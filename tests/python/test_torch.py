@@ -111,6 +111,41 @@ def test_modules_keep_their_parameters_and_optimizers_their_state():
     assert model.weight.cpu().abs().sum() == 0
 
 
+def test_layers_and_optimizers_of_torch_run_without_leaving_the_graph():
+    def train(place, mark_step):
+        torch.manual_seed(0)
+        lstm, attention = torch.nn.LSTM(4, 8), torch.nn.MultiheadAttention(8, 2)
+        model = place(torch.nn.ModuleList([lstm, attention, torch.nn.BatchNorm1d(8), torch.nn.Embedding(6, 4)]))
+        ids = place(torch.tensor([[1, 2], [3, 4], [5, 0]]))
+        losses = []
+        for make in (
+            torch.optim.AdamW,
+            torch.optim.RMSprop,
+            torch.optim.Adagrad,
+            torch.optim.Adadelta,
+            torch.optim.NAdam,
+            torch.optim.Rprop,
+            lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, foreach=True),
+        ):
+            optimizer = make(model.parameters())
+            for _ in range(2):
+                optimizer.zero_grad()
+                x, _ = lstm(model[3](ids))
+                x, _ = attention(x, x, x)
+                loss = model[2](x.flatten(0, 1)).pow(3).mean()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                mark_step()
+                losses.append(loss.detach())
+        return torch.stack(losses).cpu()
+
+    before = ht.fallbacks()
+    ours = train(lambda v: v.to(ht.device()), ht.mark_step)
+    assert ht.fallbacks() == before
+    assert torch.allclose(ours, train(lambda v: v, lambda: None), rtol=1e-3, atol=1e-4)
+
+
 def test_a_trace_has_the_graphs_of_its_steps(tmp_path):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).to(ht.device())
