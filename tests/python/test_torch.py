@@ -2,10 +2,13 @@
 """hlokit.torch. The long forms are torch_models.py and torch_op_calls.py, steps of tools/check --full."""
 
 import copy
+import doctest
 import gc
 import json
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -106,6 +109,41 @@ def test_modules_keep_their_parameters_and_optimizers_their_state():
     assert optimizer.state[model.weight]["exp_avg"].is_xla
     model.weight.data = torch.zeros(2, 3, device=ht.device())
     assert model.weight.cpu().abs().sum() == 0
+
+
+def test_layers_and_optimizers_of_torch_run_without_leaving_the_graph():
+    def train(place, mark_step):
+        torch.manual_seed(0)
+        lstm, attention = torch.nn.LSTM(4, 8), torch.nn.MultiheadAttention(8, 2)
+        model = place(torch.nn.ModuleList([lstm, attention, torch.nn.BatchNorm1d(8), torch.nn.Embedding(6, 4)]))
+        ids = place(torch.tensor([[1, 2], [3, 4], [5, 0]]))
+        losses = []
+        for make in (
+            torch.optim.AdamW,
+            torch.optim.RMSprop,
+            torch.optim.Adagrad,
+            torch.optim.Adadelta,
+            torch.optim.NAdam,
+            torch.optim.Rprop,
+            lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, foreach=True),
+        ):
+            optimizer = make(model.parameters())
+            for _ in range(2):
+                optimizer.zero_grad()
+                x, _ = lstm(model[3](ids))
+                x, _ = attention(x, x, x)
+                loss = model[2](x.flatten(0, 1)).pow(3).mean()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                mark_step()
+                losses.append(loss.detach())
+        return torch.stack(losses).cpu()
+
+    before = ht.fallbacks()
+    ours = train(lambda v: v.to(ht.device()), ht.mark_step)
+    assert ht.fallbacks() == before
+    assert torch.allclose(ours, train(lambda v: v, lambda: None), rtol=1e-3, atol=1e-4)
 
 
 def test_a_trace_has_the_graphs_of_its_steps(tmp_path):
@@ -302,3 +340,21 @@ def test_calls_of_torchs_table_agree():
     outcome = torch_op_calls.check(r"^(add|sub|mul|nn\.functional\.(conv|linear|layer_norm|gelu)|index|cat|sum|linalg\.solve|var)", 3)
     assert outcome.failures == []
     assert outcome.recorded >= 80
+
+
+def test_the_example_trains_a_model():
+    pytest.importorskip("torchvision")
+    script = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python" / "train_torch.py"
+    run = subprocess.run([sys.executable, script, "squeezenet1_1", "3", "v5e"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("loss") == 3 and "it was f32[4,3,64,64]" in run.stdout and "us on v5e" in run.stdout
+    usage = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert usage.returncode == 1 and "train_torch.py" in usage.stderr
+
+
+def test_examples_of_the_page():
+    ht.configure(devices=1)
+    ht._fallback.fallbacks.clear()
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
+    result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert result.attempted > 20 and result.failed == 0

@@ -35,6 +35,8 @@ EXCLUDED = [
 # Single calls that are not compared.
 EXCLUDED_CALLS: List[Tuple[str, Callable[[Any], bool], str]] = [
     ("unique", lambda sample: sample.kwargs.get("sorted") is False, "no order is specified; the tracer's results are sorted"),
+    ("unique", lambda sample: torch.__version__ < "2" and sample.kwargs.get("dim") in (-1, 2) and sample.input.dim() == 3,
+     "before 2.0 torch sorts by another order of the remaining dimensions than since, and than the tracer"),
     ("aminmax", lambda sample: sample.input.dim() == 0 and sample.kwargs.get("keepdim", False),
      "torch gives a tensor without dimensions one"),
 ]

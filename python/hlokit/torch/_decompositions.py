@@ -160,3 +160,36 @@ for _dims in ("1d", "2d", "3d"):
     _upsample(f"_upsample_nearest_exact{_dims}_backward", False)
 for _name in ("linear1d", "bilinear2d", "bicubic2d", "trilinear3d"):
     _upsample(f"upsample_{_name}_backward", True)
+
+
+@decomposes("_foreach_zero_")
+def _foreach_zero_(self: Sequence[torch.Tensor]) -> None:
+    for tensor in self:
+        aten.zero_.default(tensor)
+
+
+@decomposes("resize_as_")
+def _resize_as_(self: torch.Tensor, the_template: torch.Tensor, *, memory_format: Any = None) -> torch.Tensor:
+    return aten.resize_.default(self, list(the_template.shape))  # type: ignore[no-any-return]
+
+
+def _parts(self: torch.Tensor, sizes: Sequence[int], dim: int) -> List[torch.Tensor]:
+    result, start = [], 0
+    for size in sizes:
+        result.append(aten.clone.default(aten.slice.Tensor(self, dim, start, start + size)))
+        start += size
+    return result
+
+
+# Parts that PyTorch does not know for views: LSTMs write to them in place.
+
+
+@decomposes("unsafe_split.Tensor")
+def _unsafe_split(self: torch.Tensor, split_size: int, dim: int = 0) -> List[torch.Tensor]:
+    count = self.shape[dim]
+    return _parts(self, [min(split_size, count - at) for at in range(0, count, split_size)] or [0], dim)
+
+
+@decomposes("unsafe_split_with_sizes")
+def _unsafe_split_with_sizes(self: torch.Tensor, split_sizes: Sequence[int], dim: int = 0) -> List[torch.Tensor]:
+    return _parts(self, split_sizes, dim)
