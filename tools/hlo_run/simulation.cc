@@ -97,19 +97,6 @@ void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
       "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
 }
 
-// Warns of a program for one device whose shardings are for several.
-void WarnOfShardings(const Module& module, DiagnosticSink* warnings) {
-  const Instruction sharded = FirstUnpartitioned(module);
-  if (!sharded.valid() || module.header().num_partitions > 1) return;
-  SourceRange range;
-  const uint32_t offset = sharded.record().source_offset;
-  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
-  warnings->Warning(
-      DiagnosticKind::kSharding, range,
-      StrCat("`", sharded.name(), "` is divided among devices, but the module is for one: it is simulated on one"),
-      "--partitions=N partitions it for N devices, as num_partitions=N in its header does");
-}
-
 }  // namespace
 
 void SimulationFlags::AddTo(CLI::App* app) {
