@@ -22,6 +22,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/mpi_flag.h"
+#include "tools/cli/output_file.h"
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
@@ -101,6 +102,22 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
   diagnostics->Show(sink, *input.part.source);
   if (!results) diagnostics->Fail(cli::kRejected);
   return results;
+}
+
+// Writes the stages of each generated loop as files NUMBER.loop, NUMBER.ll and NUMBER.s. Returns false after an error.
+bool DumpLoops(const std::string& directory, const interp::compiled::CompiledKernels& kernels,
+               cli::DiagnosticReporter* diagnostics) {
+  if (!cli::CreateDirectories(directory, diagnostics)) return false;
+  for (size_t n = 0; n < kernels.loops().size(); ++n) {
+    const interp::compiled::LoopTexts texts = interp::compiled::TextsOf(kernels.loops()[n]);
+    const std::pair<const char*, const std::string*> files[] = {
+        {".loop", &texts.program}, {".ll", &texts.ir}, {".s", &texts.assembly}};
+    for (const auto& [extension, text] : files) {
+      const std::string path = absl::StrFormat("%s/%03d%s", directory, n, extension);
+      if (!cli::WriteOutputFile(path, diagnostics, [&](TextWriter& out) { out << *text; })) return false;
+    }
+  }
+  return true;
 }
 
 // Reference of the comparison: given values, or another program that computes them.
@@ -317,6 +334,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
+  if (!flags.dump_compiled.empty() && !DumpLoops(flags.dump_compiled, *evaluator->compiled(), &diagnostics)) {
+    return diagnostics.exit_code();
+  }
   if (flags.explain_engine) {
     std::fputs(interp::compiled::Explain(module, *evaluator->compiled()).c_str(), stderr);
   }

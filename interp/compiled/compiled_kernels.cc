@@ -33,8 +33,14 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   KernelChoice choice;
   choice.kind = KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
-  const bool prepared = PrepareLoop(builder, group, &statistics_, &choice.reason);
-  if (!prepared) choice.kind = KernelChoice::Kind::kExact;
+  CompiledLoop loop;
+  loop.root = choice.loop;
+  const bool prepared = PrepareLoop(builder, group, &statistics_, &loop.program, &choice.reason);
+  if (prepared) {
+    loops_.push_back(std::move(loop));
+  } else {
+    choice.kind = KernelChoice::Kind::kExact;
+  }
   for (Instruction member : group.members) {
     choice.instruction = member.id();
     choices_.push_back(choice);

@@ -15,6 +15,7 @@
 
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/group_planner.h"
+#include "interp/compiled/loop_program.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/kernel_provider.h"
 #include "ir/graph/module.h"
@@ -30,6 +31,12 @@ struct KernelChoice {
   std::string reason;
 };
 
+// A generated loop, for reports.
+struct CompiledLoop {
+  InstructionId root;  // the last instruction
+  LoopProgram program;
+};
+
 class CompiledKernels : public KernelProvider {
  public:
   explicit CompiledKernels(ObservationRequest observation, const GroupOptions& groups = GroupOptions());
@@ -43,12 +50,14 @@ class CompiledKernels : public KernelProvider {
   // Of the programs prepared so far.
   const CodeStatistics& statistics() const { return statistics_; }
   const std::vector<KernelChoice>& choices() const { return choices_; }
+  const std::vector<CompiledLoop>& loops() const { return loops_; }
 
  private:
   const ObservationRequest observation_;
   const GroupOptions group_options_;
   CodeStatistics statistics_;
   std::vector<KernelChoice> choices_;
+  std::vector<CompiledLoop> loops_;
 };
 
 }  // namespace hlokit::interp::compiled

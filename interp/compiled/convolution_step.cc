@@ -321,6 +321,10 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
     plan->src_packed = std::max(plan->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
     plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
   }
+  if (plan->scratch + plan->src_packed + plan->dst_packed > b.program().options().limits.max_bytes) {
+    *why = "memory";
+    return false;
+  }
   const LibraryPrimitive& first = plan->At(0);
   for (LibraryRole role : {LibraryRole::kSrc, LibraryRole::kWeights, LibraryRole::kDst}) {
     // Both primitives must agree on what is packed.

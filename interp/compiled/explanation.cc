@@ -2,8 +2,10 @@
 #include "interp/compiled/explanation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_format.h"
+#include "interp/compiled/engine_modules.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {
@@ -47,6 +49,19 @@ std::string Explain(const Module& module, const CompiledKernels& kernels) {
     text += '\n';
   }
   return text;
+}
+
+LoopTexts TextsOf(const CompiledLoop& loop) {
+  LoopTexts texts;
+  texts.program = CanonicalText(loop.program);
+  GeneratedCode code;
+  std::string ignored;
+  CodeGenerator* const generator = Generator();
+  if (generator != nullptr && generator->Generate(loop.program, HostInstructionSet(), true, &code, &ignored)) {
+    texts.ir = std::move(code.ir);
+    texts.assembly = std::move(code.assembly);
+  }
+  return texts;
 }
 
 }  // namespace hlokit::interp::compiled

@@ -14,6 +14,14 @@ namespace hlokit::interp::compiled {
 // opcode, what runs it, and why if that is a kernel of the exact engine. A line of numbers precedes them.
 std::string Explain(const Module& module, const CompiledKernels& kernels);
 
+// The stages of a loop: its program, LLVM code and assembly. The last two are empty without LLVM.
+struct LoopTexts {
+  std::string program;
+  std::string ir;
+  std::string assembly;
+};
+LoopTexts TextsOf(const CompiledLoop& loop);
+
 }  // namespace hlokit::interp::compiled
 
 #endif  // HLOKIT_INTERP_COMPILED_EXPLANATION_H_

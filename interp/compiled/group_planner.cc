@@ -22,6 +22,10 @@ class GroupPlanner {
       order_.push_back(computation.module().instruction(id));
     }
     group_of_.assign(order_.size(), -1);
+    user_count_.assign(order_.size(), 0);
+    for (Instruction i : order_) {
+      for (Instruction operand : i.operands()) ++user_count_[PositionOf(operand)];
+    }
   }
 
   std::vector<InstructionGroup> Run() {
@@ -137,7 +141,9 @@ class GroupPlanner {
     const auto inside = [&](int at) { return group_of_[at] == a || group_of_[at] == b; };
     std::vector<int> pending;
     absl::flat_hash_set<int> seen;
+    int steps = 0;
     const auto push = [&](int at) {
+      ++steps;
       if (inside(at) || LastOf(at) < first) return;
       if (!seen.insert(group_of_[at] < 0 ? at : -1 - group_of_[at]).second) return;
       pending.push_back(at);
@@ -145,9 +151,9 @@ class GroupPlanner {
     for (int g : {a, b}) {
       for (int member : groups_[g].members) ForEachDependency(member, push);
     }
-    constexpr size_t kMaxSteps = 1000;
+    constexpr int kMaxSteps = 4000;
     while (!pending.empty()) {
-      if (seen.size() > kMaxSteps) return true;
+      if (steps > kMaxSteps) return true;
       const int at = pending.back();
       pending.pop_back();
       bool back = false;
@@ -170,10 +176,13 @@ class GroupPlanner {
     absl::flat_hash_set<int> arrays;
     for (int g : {a, b}) {
       for (int member : groups_[g].members) {
-        bool leaves = order_[member].users().empty();
-        for (Instruction user : order_[member].users()) {
-          const int u = group_of_[PositionOf(user)];
-          leaves = leaves || (u != a && u != b);
+        // More users than a group has members: some are outside.
+        bool leaves = user_count_[member] == 0 || user_count_[member] > 3 * options_.max_members;
+        if (!leaves) {
+          for (Instruction user : order_[member].users()) {
+            const int u = group_of_[PositionOf(user)];
+            leaves = leaves || (u != a && u != b);
+          }
         }
         if (leaves) arrays.insert(-1 - member);
         for (Instruction operand : order_[member].operands()) {
@@ -207,6 +216,7 @@ class GroupPlanner {
   std::vector<Instruction> order_;
   absl::flat_hash_map<uint32_t, int> position_;
   std::vector<int> group_of_;
+  std::vector<int> user_count_;  // uses, of each position
   std::vector<Group> groups_;
 };
 

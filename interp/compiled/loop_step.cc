@@ -263,7 +263,7 @@ void LayOut(CompiledComputationBuilder& b, const InstructionGroup& group, Shape 
 }  // namespace
 
 bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, CodeStatistics* statistics,
-                 std::string* why) {
+                 LoopProgram* compiled, std::string* why) {
   const Shape loop_shape = ShapeOfLoop(group);
   if (loop_shape.element_count() == 0) return false;
   const bool has_rows = group.row_rank >= 0;
@@ -298,6 +298,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
   program.form = has_rows ? LoopForm::kRows : LoopForm::kLoop;
   plan->code = CodeOf(program, statistics, why);
   if (plan->code == nullptr) return false;
+  *compiled = program;
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());
   for (const ElementOp& function : plan->functions) {

@@ -11,10 +11,10 @@
 
 namespace hlokit::interp::compiled {
 
-// Prepares a group of elementwise instructions as one step. Returns false without a change, with the reason in `why`,
-// if its code cannot be had.
+// Prepares a group as one step, whose program is `compiled`. Returns false, with the reason in `why`, if its code
+// cannot be had; copies of operands may then be left, which nothing reads.
 bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, CodeStatistics* statistics,
-                 std::string* why);
+                 LoopProgram* compiled, std::string* why);
 
 }  // namespace hlokit::interp::compiled
 

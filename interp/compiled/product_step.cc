@@ -303,6 +303,10 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
       plan->packed_bytes += AlignedBytes(bytes);
     }
   }
+  if (plan->scratch > b.program().options().limits.max_bytes) {
+    *why = "memory";
+    return false;
+  }
   const View operands[] = {lhs.view, rhs.view};
   const Shape shape = b.program_shapes().Array(ElementType::kF32, b.shape().dims());
   SetF32Result(b, b.EmitTo(RunProduct, std::move(plan), operands, {&shape, 1})[0]);

@@ -27,5 +27,9 @@ if os.path.isdir(config.hlokit_tools):
 # %mpirun starts processes, where the tools were built with MPI.
 if shutil.which("mpirun") and os.path.exists(os.path.join(config.hlokit_tools, "../lib/hlokit/libhlokit_mpi.so")):
     config.available_features.add("mpi")
+# The modules of the fast engine, where the tools were built with their libraries.
+for library in ("onednn", "llvm"):
+    if os.path.exists(os.path.join(config.hlokit_tools, f"../lib/hlokit/libhlokit_{library}.so")):
+        config.available_features.add(library)
 root = " --allow-run-as-root" if os.geteuid() == 0 else ""
 config.substitutions.append(("%mpirun", f"mpirun -q{root} --oversubscribe"))

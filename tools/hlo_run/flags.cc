@@ -292,6 +292,11 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       "--explain-engine", flags->explain_engine,
       "print, on standard error, what runs each instruction in the fast engine, and why that is a kernel of the "
       "exact engine");
+  app.add_option(
+         "--dump-compiled", flags->dump_compiled,
+         "write the program, LLVM code and assembly of each loop of the fast engine to this directory: 000.loop, "
+         "000.ll, 000.s, ... in the order of --explain-engine")
+      ->type_name("DIR");
   app.add_option_function<std::string>(
          "--mixed-precision",
          [flags](const std::string& kind) {
@@ -319,8 +324,11 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
   }
-  if (flags->explain_engine && flags->engine != EngineKind::kFast) {
-    return cli::UsageError("hlo-run", "--explain-engine requires --engine=fast");
+  for (const auto& [flag, given] :
+       {std::pair("--explain-engine", flags->explain_engine), {"--dump-compiled", !flags->dump_compiled.empty()}}) {
+    if (given && flags->engine != EngineKind::kFast) {
+      return cli::UsageError("hlo-run", StrCat(flag, " requires --engine=fast"));
+    }
   }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
     return cli::UsageError("hlo-run", "standard input can be read only once");

@@ -24,6 +24,7 @@ struct Flags {
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
   bool explain_engine = false;
+  std::string dump_compiled;
   int64_t repeat = 1;
   interp::EvaluatorOptions options;
   bool replicas_given = false, partitions_given = false;

@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -65,7 +66,7 @@ struct Role {
 
 class OnednnPrimitive : public LibraryPrimitive {
  public:
-  // Throws dnnl::error.
+  // Throws dnnl::error and std::bad_alloc.
   OnednnPrimitive(const LibrarySpec& spec, const OnednnPrimitive* like) : op_(spec.op) {
     const LibraryArray* const arrays[] = {&spec.src, &spec.weights, &spec.dst};
     memory::desc asked[3];
@@ -145,7 +146,7 @@ class OnednnPrimitive : public LibraryPrimitive {
           {DNNL_ARG_SCRATCHPAD, memory(scratch_desc_, Cpu(), scratch)}};
       primitive_.execute(Stream(), arguments);
       return true;
-    } catch (const dnnl::error&) {
+    } catch (const std::exception&) {
       return false;
     }
   }
@@ -183,7 +184,7 @@ class OnednnPrimitive : public LibraryPrimitive {
                                  {DNNL_ARG_TO, memory(to, Cpu(), to_data)},
                                  {DNNL_ARG_SCRATCHPAD, memory(reorder_scratch_, Cpu(), scratch)}});
       return true;
-    } catch (const dnnl::error&) {
+    } catch (const std::exception&) {
       return false;
     }
   }
@@ -202,7 +203,7 @@ class OnednnLibrary : public Library {
     const OneThread one;
     try {
       return new OnednnPrimitive(spec, static_cast<const OnednnPrimitive*>(like));
-    } catch (const dnnl::error&) {
+    } catch (const std::exception&) {
       return nullptr;
     }
   }
