@@ -50,7 +50,14 @@ std::string PipelineOf(const SpmdRun& run, int64_t partitions) {
     const size_t end = std::min(run.options.find(' ', begin), run.options.size());
     std::string option = run.options.substr(begin, end - begin);
     begin = end + 1;
-    if (option == "propagate=true") before = "sharding-propagation{is-spmd=true,to-output=true,to-parameters=true},";
+    if (option == "propagate=true") {
+      StrAppend(&before, "sharding-propagation{is-spmd=true,to-output=true,to-parameters=true},");
+    }
+    if (option == "rng_expander=true") before = StrCat("rng-expander,", before);
+    // The options of the pipeline for GPUs that are the partitioner's.
+    constexpr std::string_view kPipeline = "xla_gpu_", kBytes = "operand_bytes_threshold_for_windowed_einsum";
+    if (option.starts_with(kPipeline)) option.erase(0, kPipeline.size());
+    if (option.starts_with(kBytes)) option.replace(0, kBytes.size(), "total_bytes_windowed_einsum_threshold");
     const size_t equal = std::min(option.find('='), option.size());
     std::replace(option.begin(), option.begin() + static_cast<std::ptrdiff_t>(equal), '_', '-');
     if (const size_t limit = option.find("INT64_MAX"); limit != option.npos) {
