@@ -36,6 +36,8 @@
 
 namespace hlokit::spmd {
 
+inline constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
+
 // The rows of opcode_partition_handlers.def.
 enum class PartitionHandler : uint8_t {
   kByRule,      // along the factors of the sharding rule
@@ -90,7 +92,9 @@ class ModulePartitioner {
   // Returns the computation that `source` becomes for parameters and root of these tilings. It is written later.
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
   // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
-  std::optional<LeafTilings> GivenTilings(Instruction i);
+  std::optional<LeafTilings> GivenTilings(Instruction i) { return GivenTilings(i, i.shape()); }
+  // As if the instruction had this shape: an outfeed has the sharding of its operand.
+  std::optional<LeafTilings> GivenTilings(Instruction i, Shape shape);
   // Returns the device that alone has a leaf; nullopt if several have.
   std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
   // Gives the new instruction the name of the old one, when that is gone.
@@ -177,24 +181,30 @@ class ComputationPartitioner {
     const std::vector<Instruction>* sources;
   };
   struct RuleHandler {
-    void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
+    // Allow more factors; null: none. The second is another way of dividing it, which may not apply: false.
+    bool (ComputationPartitioner::*divide)(Instruction, DividedOp*);
+    bool (ComputationPartitioner::*otherwise)(Instruction, DividedOp*);
     Value (ComputationPartitioner::*emit)(const LocalOp&);
   };
   static RuleHandler HandlerOf(RuleClass rule);
   absl::Status ByRule(Instruction i);
-  void DivideContraction(Instruction i, DividedOp* op);
-  void DivideReduce(Instruction i, DividedOp* op);
+  absl::Status CheckManualGroups(Instruction i, const LeafTilings& wanted) const;
+  bool DivideContraction(Instruction i, DividedOp* op);
+  bool DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
   // Returns true for an operation on partial results whose result is wanted as partial results.
   bool KeepsUnreduced(Instruction i, const DividedOp& op) const;
 
   // ---- indexed.cc ----
-  void DivideDynamicSlice(Instruction i, DividedOp* op);
-  void DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
-  void DivideGather(Instruction i, DividedOp* op);
-  void DivideScatter(Instruction i, DividedOp* op);
+  bool DivideDynamicSlice(Instruction i, DividedOp* op);
+  bool DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
+  // With constant starts the update is a window of the result.
+  bool DivideUpdateAsWindow(Instruction i, DividedOp* op);
+  bool DivideGather(Instruction i, DividedOp* op);
+  bool DivideScatter(Instruction i, DividedOp* op);
   Value EmitDynamicSlice(const LocalOp& op);
   Value EmitDynamicUpdateSlice(const LocalOp& op);
+  Value EmitUpdateAsWindow(const LocalOp& op);
   Value EmitGather(const LocalOp& op);
   Value EmitScatter(const LocalOp& op);
   // Returns the axes of a dimension of an operand under the choice.
@@ -213,12 +223,14 @@ class ComputationPartitioner {
                                 const std::vector<InstructionId>& offsets);
 
   // ---- windows.cc ----
-  void DivideSlice(Instruction i, DividedOp* op);
-  void DividePad(Instruction i, DividedOp* op);
-  void DivideReduceWindow(Instruction i, DividedOp* op);
-  void DivideConvolution(Instruction i, DividedOp* op);
-  void DivideReverse(Instruction i, DividedOp* op);
-  void DivideConcatenate(Instruction i, DividedOp* op);
+  bool DivideSlice(Instruction i, DividedOp* op);
+  bool DividePad(Instruction i, DividedOp* op);
+  bool DivideReduceWindow(Instruction i, DividedOp* op);
+  bool DivideConvolution(Instruction i, DividedOp* op);
+  // Along tiled spatial dimensions of the kernel, for which partial results are summed.
+  bool DivideKernel(Instruction i, DividedOp* op);
+  bool DivideReverse(Instruction i, DividedOp* op);
+  bool DivideConcatenate(Instruction i, DividedOp* op);
   Value EmitSlice(const LocalOp& op);
   Value EmitPad(const LocalOp& op);
   Value EmitReduceWindow(const LocalOp& op);

@@ -233,12 +233,15 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   const auto is_unreduced = [](TilingRef t) { return t->kind == ShardingKind::kUnreduced || !t->unreduced.empty(); };
   InstructionId value = part;
   TilingRef target = to;
-  if (is_unreduced(to)) {
+  // What is partial along the same axes stays so.
+  const bool stays = from->tiled() && to->tiled() && !to->unreduced.empty() && from->unreduced == to->unreduced &&
+                     from->reduction == to->reduction && from->order == to->order;
+  if (is_unreduced(to) && !stays) {
     Tiling reduced = to->kind == ShardingKind::kUnreduced ? Tiling() : *to;
     reduced.unreduced.clear();
     target = state_.tilings.Intern(std::move(reduced));
   }
-  if (is_unreduced(from)) value = ReduceUnreduced(value, whole, &from);
+  if (is_unreduced(from) && !stays) value = ReduceUnreduced(value, whole, &from);
   const ReshardPlan& plan = state_.PlanFor(whole, from, target);
   // Steps may add plans, so the plan is read by index from its own copy.
   const std::vector<ReshardStep> steps = plan.steps;
@@ -267,8 +270,8 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,
                                          std::vector<AxisList> dims, const AxisList& partial, ComputationId reducer,
-                                         TilingRef to) {
-  const Combination combination = PlanCombination(whole, frame, dims, partial, *to);
+                                         TilingRef to, bool sums) {
+  const Combination combination = PlanCombination(whole, frame, dims, partial, *to, sums);
   for (const Combination::Scatter& scatter : combination.scatters) {
     AppendAxes(&dims[ToSize(scatter.dim)], scatter.axes);
     std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims());
@@ -277,7 +280,10 @@ InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const 
     part = ReduceScatter(PadTo(part, padded), frame, scatter.axes, scatter.dim, reducer);
   }
   part = AllReduce(part, frame, combination.rest, reducer);
-  return Reshard(part, whole, state_.tilings.Intern(WithDims(frame, combination.dims)), to);
+  if (!combination.kept.empty() && to->kind == ShardingKind::kUnreduced) return part;
+  Tiling after = frame;
+  after.unreduced = combination.kept;
+  return Reshard(part, whole, state_.tilings.Intern(WithDims(after, combination.dims)), to);
 }
 
 }  // namespace hlokit::spmd

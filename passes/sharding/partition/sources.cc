@@ -172,7 +172,7 @@ void ComputationPartitioner::Outfeed(Instruction i) {
   const Value& value = ValueOf(i.operand(0));
   LeafTilings tilings;
   for (const Leaf& leaf : value) tilings.push_back(leaf.tiling);
-  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i, i.operand(0).shape())) {
     if (given->size() == tilings.size()) tilings = *std::move(given);
   }
   std::vector<InstructionId> operands = {PackResharded(value, i.operand(0).shape(), tilings)};

@@ -120,14 +120,14 @@ int64_t FirstFreeChannel(const Module& module) {
 
 }  // namespace
 
-std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i) {
+std::optional<LeafTilings> ModulePartitioner::GivenTilings(Instruction i, Shape shape_of_leaves) {
   const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
   if (!payload) return std::nullopt;
-  LeafTilings& tilings = given_[{*payload, i.shape().id().value}];
+  LeafTilings& tilings = given_[{*payload, shape_of_leaves.id().value}];
   if (!tilings.empty()) return tilings;
   const Sharding sharding = DecodeSharding(module_.context(), ListId(*payload));
-  const std::vector<Shape> leaves = Leaves(i.shape());
-  const std::vector<int64_t> positions = ShardingPositions(i.shape());
+  const std::vector<Shape> leaves = Leaves(shape_of_leaves);
+  const std::vector<int64_t> positions = ShardingPositions(shape_of_leaves);
   size_t run = 0;
   int64_t end = sharding.runs.empty() ? 0 : sharding.runs[0].count;  // of the run
   for (size_t k = 0; k < leaves.size(); ++k) {
@@ -177,7 +177,6 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   if (absl::Status status = CheckAsynchronous(module_); !status.ok()) return status;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
-  constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
   if (state_.partitions > kMaxDevices / state_.replicas) {
     return absl::InvalidArgumentError(StrCat(state_.replicas, " replicas of ", state_.partitions,
                                              " partitions are more than ", kMaxDevices, " devices"));
