@@ -35,7 +35,13 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kConcatenate:
       return {&Self::DivideConcatenate, nullptr, &Self::EmitConcatenate};
     case RuleClass::kReduce:
-      return {&Self::DivideReduce, nullptr, &Self::EmitClone};
+      return {&Self::DivideReduce, nullptr, &Self::EmitReduce};
+    case RuleClass::kScan:
+      return {&Self::DivideScan, nullptr, &Self::EmitScan};
+    case RuleClass::kSort:
+      return {&Self::DivideSort, nullptr, &Self::EmitSort};
+    case RuleClass::kTopK:
+      return {&Self::DivideTopK, nullptr, &Self::EmitTopK};
     case RuleClass::kDynamicSlice:
       return {&Self::DivideDynamicSlice, nullptr, &Self::EmitDynamicSlice};
     case RuleClass::kDynamicUpdateSlice:
@@ -57,10 +63,7 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kMatrixWhole:
     case RuleClass::kReshape:
     case RuleClass::kRngBitGenerator:
-    case RuleClass::kScan:
     case RuleClass::kSelectAndScatter:
-    case RuleClass::kSort:
-    case RuleClass::kTopK:
     case RuleClass::kTranspose:
     case RuleClass::kTriangularSolve:
       return kSame;
@@ -70,8 +73,10 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
 
 bool ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
   op->contraction = op->sums = true;
+  // Convolutions of integers saturate, which sums of partial results would not.
+  const bool saturates = i.opcode() == Opcode::kConvolution && IsInteger(i.shape().element_type());
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
-    if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot) continue;
+    if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot || saturates) continue;
     op->divisible[f] = op->combined[f] = true;
   }
   // Groups of convolutions stay whole. The factors in the order of the rule: batch groups, batch, feature groups.
@@ -82,13 +87,18 @@ bool ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
 }
 
 bool ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
-  // A reduction of one array by an operation with an identity.
-  if (i.operand_count() != 2) return true;
-  const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
-  if (!opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return true;
-  op->sums = *opcode == Opcode::kAdd;
+  const Computation reducer = i.computation_attr(Attr::kToApply);
+  const std::optional<Opcode> opcode = BinaryOpcodeOf(reducer);
+  const bool combines = i.operand_count() == 2 && opcode && HasIdentity(*opcode, i.operand(0).shape().element_type());
+  op->sums = combines && *opcode == Opcode::kAdd;
+  // Partial results are combined, or gathered if there is no identity.
+  bool gathers = !combines;
+  for (const Instruction inner : reducer.instructions()) gathers = gathers && inner.called_computations().empty();
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
-    if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;
+    if (op->rule->factors[f].kind != FactorKind::kReduced) continue;
+    op->divisible[f] = combines || gathers;
+    op->combined[f] = combines;
+    op->gathered[f] = gathers;
   }
   return true;
 }
@@ -184,7 +194,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     op.result_shapes = Leaves(i.shape());
     op.results = wanted;
     op.exact.assign(way->rule.factors.size(), false);
-    op.combined = op.exact;
+    op.combined = op.gathered = op.exact;
     for (const Factor& factor : way->rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
     op.sources.assign(operands.begin(), operands.end());
     if (divide != nullptr && !(this->*divide)(i, &op)) continue;

@@ -170,7 +170,7 @@ void Chooser::PlaceLoose(const AxisList& loose, Axes* axes) const {
   for (const DeviceAxis& axis : loose) {
     if (IsUsed(*axes, axis, axes->size())) continue;
     for (size_t f = 0; f < axes->size(); ++f) {
-      if (rule_.factors[f].kind != FactorKind::kParallel || shared_[f]) continue;
+      if (rule_.factors[f].kind != FactorKind::kParallel || !op_.divisible[f] || shared_[f]) continue;
       if (rule_.factors[f].size % (SizeOf((*axes)[f]) * axis.size) != 0) continue;
       AppendAxis(&(*axes)[f], axis);
       break;
@@ -240,6 +240,9 @@ double Chooser::Cost(const Axes& axes) {
     };
     std::vector<AxisList> dims = DimsOf(tiling, shape.rank());
     memory += bytes_of(dims);
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (op_.gathered[f] && !axes[f].empty()) cost += bytes_of(dims) * static_cast<double>(SizeOf(axes[f])) + 1;
+    }
     Tiling frame = result_frame;
     if (!partial.empty()) {
       const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i], op_.sums);

@@ -30,6 +30,7 @@ struct DividedOp {
   std::vector<bool> divisible;                       // by factor: may be divided
   std::vector<bool> exact;                           // by factor: only into equal parts
   std::vector<bool> combined;                        // by factor: results of its parts are partial
+  std::vector<bool> gathered;                        // by factor: results of its parts are gathered on all devices
   // Operands of which neighbors need parts: the window along a dimension whose only factor is `factor`.
   struct Window {
     int64_t operand, dim;

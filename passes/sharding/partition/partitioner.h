@@ -6,7 +6,11 @@
 //   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
 //   by_rule.cc         operations that are divided along the factors of their sharding rule
 //   indexed.cc         gather, scatter and dynamic slices
+//   update_window.cc   dynamic-update-slices at constant places
 //   windows.cc         windows along divided dimensions
+//   scan.cc            scans
+//   top_k.cc           selections of the first elements
+//   gathered_reduce.cc reductions whose partial results are gathered
 //   windowed_dot.cc    dots as loops over parts that travel
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
@@ -192,6 +196,23 @@ class ComputationPartitioner {
   bool DivideContraction(Instruction i, DividedOp* op);
   bool DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
+
+  // ---- gathered_reduce.cc ----
+  Value EmitReduce(const LocalOp& op);
+  ComputationId CountingReducer(Computation reducer);
+
+  // ---- scan.cc ----
+  bool DivideScan(Instruction i, DividedOp* op);
+  Value EmitScan(const LocalOp& op);
+
+  // ---- top_k.cc ----
+  bool DivideSort(Instruction i, DividedOp* op);
+  bool DivideTopK(Instruction i, DividedOp* op);
+  Value EmitSort(const LocalOp& op);
+  Value EmitTopK(const LocalOp& op);
+  // Returns the first `count` elements along a dimension, or all.
+  InstructionId FirstAlong(InstructionId array, int64_t dim, int64_t count);
+
   // Returns true for an operation on partial results whose result is wanted as partial results.
   bool KeepsUnreduced(Instruction i, const DividedOp& op) const;
 
@@ -278,6 +299,10 @@ class ComputationPartitioner {
   void MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
                     std::vector<InstructionId>* operands);
   void LocalizeAttributes(Instruction i, const FactorChoice& choice, InstructionId local);
+  // Adds the instructions of a computation without callees, with other arguments; arrays that are not scalars get these
+  // sizes. Returns the elements of its root, or the root.
+  std::vector<InstructionId> InlineBody(Builder* b, Computation body, absl::Span<const InstructionId> arguments,
+                                        absl::Span<const int64_t> sizes);
   // Returns the computation that combines partial results.
   ComputationId Combiner(Instruction i, ElementType type);
 

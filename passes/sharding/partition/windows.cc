@@ -95,7 +95,7 @@ bool ComputationPartitioner::DivideConvolution(Instruction i, DividedOp* op) {
 }
 
 bool ComputationPartitioner::DivideKernel(Instruction i, DividedOp* op) {
-  if (!op->rule->known || i.has(Attr::kSparsityConfig)) return false;
+  if (!op->rule->known || i.has(Attr::kSparsityConfig) || IsInteger(i.shape().element_type())) return false;
   DivideConvolution(i, op);
   const ConvolutionDims dims = ConvolutionDims::Of(i);
   const WindowView window = WindowView::Of(i);
@@ -120,6 +120,7 @@ bool ComputationPartitioner::DivideKernel(Instruction i, DividedOp* op) {
     op->divisible[ToSize(op->rule->operands[0][ToSize(d)][0])] = false;
     op->divisible.push_back(true);
     op->combined.push_back(true);
+    op->gathered.push_back(false);
     op->exact.push_back(false);
     op->rule->operands[0][ToSize(d)] = op->rule->operands[1][ToSize(k)] = factor;
     std::erase_if(op->windows, [&](const DividedOp::Window& w) { return w.operand == 0 && w.dim == d; });
