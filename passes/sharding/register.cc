@@ -91,6 +91,7 @@ class SpmdPartitioner : public Pass {
     partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
     partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
+    partition.disable_ag_rewrite_for_multiple_consumers = options().Bool("disable-ag-rewrite-for-multiple-consumers");
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
     if (counts->computations == 0) return false;
@@ -213,7 +214,11 @@ void RegisterShardingPasses(PassRegistry* registry) {
                    {.name = "skip-checking-windowed-einsum-users",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "false",
-                    .doc = "such a loop also for an operand that another dot uses"}},
+                    .doc = "such a loop also for an operand that another dot uses"},
+                   {.name = "disable-ag-rewrite-for-multiple-consumers",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "of several dots that use an operand only the first becomes such a loop"}},
        .tolerance = 1e-5,
        .create = MakePass<SpmdPartitioner>});
   registry->Add(

@@ -199,6 +199,7 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     op.sources.assign(operands.begin(), operands.end());
     if (divide != nullptr && !(this->*divide)(i, &op)) continue;
     for (const Instruction operand : op.sources) {
+      Share(operand);
       const Leaf& leaf = LeafOf(operand);
       op.operand_shapes.push_back(leaf.shape);
       op.operands.push_back(leaf.tiling);

@@ -47,6 +47,7 @@ class Chooser {
   void FindShared();
   // Adds what `from` has and `axes` has not, as far as axes are free.
   void Merge(const Axes& from, Axes* axes) const;
+  bool MergeElsewhere(const Axes& from, Axes* axes) const;
   void PlaceLoose(const AxisList& loose, Axes* axes) const;
   // Takes away what no tiling of an array could say.
   void Repair(Axes* axes) const;
@@ -132,7 +133,8 @@ std::optional<Chooser::Projection> Chooser::Project(const ArrayFactors& array, T
     std::vector<AxisList> lists = AxesByFactor(own.dims[d], SizesOf(array[d]));
     for (size_t i = 0; i < lists.size(); ++i) {
       const size_t f = ToSize(array[d][i]);
-      if (op_.divisible[f]) {
+      const bool fits = !op_.exact[f] || rule_.factors[f].size % SizeOf(lists[i]) == 0;
+      if (op_.divisible[f] && fits) {
         result.axes[f] = std::move(lists[i]);
       } else {
         AppendAxes(&result.loose, lists[i]);
@@ -164,6 +166,27 @@ void Chooser::Merge(const Axes& from, Axes* axes) const {
       AppendAxis(&have, axis);
     }
   }
+}
+
+// As Merge, where what `from` has is in use, with others of the same size. Returns false if there are none.
+bool Chooser::MergeElsewhere(const Axes& from, Axes* axes) const {
+  bool moved = false;
+  for (size_t f = 0; f < from.size(); ++f) {
+    AxisList& have = (*axes)[f];
+    if (from[f].empty() || !have.empty()) continue;
+    const bool used =
+        std::any_of(from[f].begin(), from[f].end(), [&](const DeviceAxis& a) { return IsUsed(*axes, a, f); });
+    if (!used) continue;
+    std::vector<const AxisList*> lists = {&frame_.manual};
+    for (const AxisList& list : *axes) lists.push_back(&list);
+    std::optional<AxisList> free = Complement(lists, frame_.device_count);
+    if (!free) continue;
+    std::optional<AxisList> taken = TakeMajor(&*free, SizeOf(from[f]));
+    if (!taken) continue;
+    have = *std::move(taken);
+    moved = true;
+  }
+  return moved;
 }
 
 void Chooser::PlaceLoose(const AxisList& loose, Axes* axes) const {
@@ -246,9 +269,10 @@ double Chooser::Cost(const Axes& axes) {
     Tiling frame = result_frame;
     if (!partial.empty()) {
       const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i], op_.sums);
-      for (const Combination::Scatter& scatter : combination.scatters) {
-        cost += bytes_of(dims) + 1;
-        dims[ToSize(scatter.dim)] = combination.dims[ToSize(scatter.dim)];
+      if (!combination.scatters.empty()) {
+        double scattered = bytes_of(combination.dims);
+        for (const Combination::Scatter& s : combination.scatters) scattered *= static_cast<double>(SizeOf(s.axes));
+        cost += scattered + 1;
       }
       if (!combination.rest.empty()) cost += bytes_of(combination.dims) + 1;
       dims = combination.dims;
@@ -317,6 +341,8 @@ void Chooser::TryFrame() {
     for (size_t i : order) {
       Merge(projections_[i].axes, &axes);
       Try(axes);
+      Axes elsewhere = axes;
+      if (MergeElsewhere(projections_[i].axes, &elsewhere)) Try(std::move(elsewhere));
       if (!projections_[i].loose.empty()) {
         Axes moved = axes;
         PlaceLoose(projections_[i].loose, &moved);

@@ -53,16 +53,28 @@ absl::Status ComputationPartitioner::Run() {
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
     const MetadataId previous = builder().SetMetadata(i.metadata_id());
-    if (absl::Status status = Dispatch(i); !status.ok()) return status;
+    const PartitionHandler handler = kHandlers[static_cast<size_t>(i.opcode())];
+    // What one device has goes to all where another needs it.
+    const bool passes = handler == PartitionHandler::kTuple || handler == PartitionHandler::kGetTupleElement;
+    const bool done = handler == PartitionHandler::kByRule && OnOwner(i);
+    if (!done && (!passes || i.has(Attr::kSharding))) {
+      for (const Instruction operand : OperandsOf(i)) Share(operand);
+    }
+    if (absl::Status status = done ? absl::OkStatus() : Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);
     // What stands for it without being made for it has its metadata too.
     const auto value = values_.find(id.value);
     if (value == values_.end() || value->second.empty()) continue;
     if (const InstructionId part = value->second[0].id; part.valid()) MergeMetadata(module_, id, part);
   }
-  // The root.
+  // The root, of which one device may have parts.
   const Instruction root = source.root();
-  const Value& value = ValueOf(root);
+  Value value = ValueOf(root);
+  for (size_t k = 0; k < value.size(); ++k) {
+    if (value[k].owner < 0 || (source.is_entry() && owner_.OnlyDevice(root, k) == value[k].owner)) continue;
+    value[k].id = Shared(value[k]);
+    value[k].owner = -1;
+  }
   InstructionId id;
   if (root.shape().IsTuple()) {
     std::vector<InstructionId> leaves;

@@ -11,6 +11,7 @@
 //   scan.cc            scans
 //   top_k.cc           selections of the first elements
 //   gathered_reduce.cc reductions whose partial results are gathered
+//   multi_slice.cc     custom-calls of several windows of one array
 //   windowed_dot.cc    dots as loops over parts that travel
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +72,7 @@ struct Leaf {
   Shape shape;  // whole
   TilingRef tiling = nullptr;
   Instruction source = Instruction();  // a constant or iota, of which any device can make any part; invalid: none
+  int64_t owner = -1;                  // the device whose value counts; -1: all have it
 };
 using Value = absl::InlinedVector<Leaf, 1>;
 using LeafTilings = std::vector<TilingRef>;
@@ -316,14 +319,24 @@ class ComputationPartitioner {
 
   // ---- sources.cc ----
   InstructionId Parameter(Instruction i);
-  // Returns the array of one device, on all of them.
-  InstructionId FromDevice(const Leaf& leaf, int64_t device);
+  // Returns the array of the device for which the pred `is_owner` holds, on all devices that differ along `axes`.
+  InstructionId FromOwner(InstructionId array, InstructionId is_owner, const Tiling& frame, const AxisList& axes);
+  // Brings what one device has to all.
+  void Share(Instruction i);
+  InstructionId Shared(const Leaf& leaf);
+  // Computes an instruction of one device on values that it has, for which nothing is communicated: all devices do the
+  // same, and that of the one counts. Returns false for others.
+  bool OnOwner(Instruction i);
   void Constant(Instruction i);
   void Iota(Instruction i);
   void Rng(Instruction i);
   void Infeed(Instruction i);
   void Outfeed(Instruction i);
   absl::Status CustomCall(Instruction i);
+
+  // ---- multi_slice.cc ----
+  // Returns false for other custom-calls, and those that it does not divide.
+  bool MultiSlice(Instruction i);
 
   ModulePartitioner& owner_;
   Module& module_;
@@ -335,6 +348,7 @@ class ComputationPartitioner {
   AxisList scattered_rest_;  // of the last dot whose result was scattered in a loop: axes that are still partial
   // Tuples of operations in progress, which only their next operation may use.
   absl::flat_hash_map<uint32_t, InstructionId> in_progress_;
+  absl::flat_hash_set<uint32_t> looped_;  // operands that travel in the loop of a dot
 };
 
 // Returns the operands as a list, which stays while the module gets more instructions.

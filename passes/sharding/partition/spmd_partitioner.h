@@ -27,6 +27,8 @@ struct PartitionOptions {
   int64_t total_bytes_windowed_einsum_threshold = -1;
   int64_t max_windowed_einsum_iteration = 32;
   bool skip_checking_windowed_einsum_users = false;
+  // An operand that several dots use travels in the loop of the first only, and is gathered for the others.
+  bool disable_ag_rewrite_for_multiple_consumers = false;
 };
 
 struct PartitionCounts {

@@ -33,8 +33,14 @@ std::optional<int64_t> UsedOfSort(Instruction i) {
 
 bool ComputationPartitioner::DivideSort(Instruction i, DividedOp* op) {
   if (!UsedOfSort(i)) return true;
-  const size_t f = ToSize(op->rule->operands[0][ToSize(i.list_attr(Attr::kDimensions)[0])][0]);
+  const size_t dim = ToSize(i.list_attr(Attr::kDimensions)[0]);
+  const size_t f = ToSize(op->rule->operands[0][dim][0]);
   op->divisible[f] = op->exact[f] = true;
+  // Every device has the selected elements.
+  const auto whole = static_cast<int32_t>(op->rule->factors.size());
+  op->rule->factors.push_back({op->rule->factors[f].size, FactorKind::kWhole});
+  for (std::vector<bool>* list : {&op->divisible, &op->exact, &op->combined, &op->gathered}) list->push_back(false);
+  for (ArrayFactors& result : op->rule->results) result[dim] = {whole};
   return true;
 }
 
@@ -66,11 +72,8 @@ Value ComputationPartitioner::EmitSort(const LocalOp& op) {
     const Shape whole = i.operand(k).shape();
     std::vector<int64_t> sizes = ToVector(shapes[ToSize(k)].dims());
     sizes[ToSize(dim)] = whole.dim(dim);
-    std::vector<AxisList> dims = DimsOf(*op.results[ToSize(k)], whole.rank());
-    dims[ToSize(dim)].clear();
-    const TilingRef tiling = state_.tilings.Intern(WithDims(op.choice->frame, std::move(dims)));
     const InstructionId padded = emitter_.PadTo(FirstAlong(builder().MakeElement(again, k), dim, used), sizes);
-    leaves[ToSize(k)] = {padded, whole, tiling};
+    leaves[ToSize(k)] = {padded, whole, op.results[ToSize(k)]};
   }
   return leaves;
 }
