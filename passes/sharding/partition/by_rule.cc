@@ -91,8 +91,9 @@ bool ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
   const std::optional<Opcode> opcode = BinaryOpcodeOf(reducer);
   const bool combines = i.operand_count() == 2 && opcode && HasIdentity(*opcode, i.operand(0).shape().element_type());
   op->sums = combines && *opcode == Opcode::kAdd;
-  // Partial results are combined, or gathered if there is no identity.
-  bool gathers = !combines;
+  // Partial results are combined, or gathered if there are several arrays. Other computations on one array stay whole:
+  // few are associative.
+  bool gathers = i.operand_count() > 2;
   for (const Instruction inner : reducer.instructions()) gathers = gathers && inner.called_computations().empty();
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
     if (op->rule->factors[f].kind != FactorKind::kReduced) continue;

@@ -41,7 +41,7 @@ std::vector<InstructionId> ComputationPartitioner::InlineBody(Builder* b, Comput
   const bool widens = !sizes.empty() && body.parameter_count() > 0 && body.parameter(0).shape().IsScalar();
   for (const InstructionId id : order) {
     const Instruction i = module_.instruction(id);
-    if (i.opcode() == Opcode::kParameter || (i.is_root() && i.shape().IsTuple())) continue;
+    if (i.opcode() == Opcode::kParameter || (i.is_root() && i.opcode() == Opcode::kTuple)) continue;
     if (widens && i.opcode() == Opcode::kBroadcast) {
       made[id.value] = made.at(i.operand(0).id().value);
       continue;
@@ -52,6 +52,10 @@ std::vector<InstructionId> ComputationPartitioner::InlineBody(Builder* b, Comput
     const InstructionId clone = b->MakeClone(id, operands);
     module_.RemoveAttr(clone, Attr::kSharding);
     module_.RemoveAttr(clone, Attr::kControlPredecessors);
+    if (sizes.empty() || !shape.IsArray()) {
+      made[id.value] = clone;
+      continue;
+    }
     const Shape sized = b->shapes().Array(shape.element_type(), sizes);
     const bool constant = widens && i.opcode() == Opcode::kConstant;
     if (!constant && (widens || !shape.IsScalar())) module_.SetShape(clone, sized);
@@ -60,7 +64,12 @@ std::vector<InstructionId> ComputationPartitioner::InlineBody(Builder* b, Comput
   const Instruction root = body.root();
   if (!root.shape().IsTuple()) return {made.at(root.id().value)};
   std::vector<InstructionId> results;
-  for (const Instruction element : OperandsOf(root)) results.push_back(made.at(element.id().value));
+  if (root.opcode() == Opcode::kTuple) {
+    for (const Instruction element : OperandsOf(root)) results.push_back(made.at(element.id().value));
+  } else {
+    const InstructionId tuple = made.at(root.id().value);
+    for (int64_t k = 0; k < root.shape().tuple_size(); ++k) results.push_back(b->MakeElement(tuple, k));
+  }
   return results;
 }
 
