@@ -13,6 +13,7 @@
 #include "interp/exact/evaluator.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/diagnostic.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/float_types.h"
@@ -21,6 +22,8 @@
 
 namespace hlokit::interp {
 namespace {
+
+constexpr int64_t kPartitionedSteps = 16;  // times those of the whole program, at most
 
 double EpsilonsOfSums(ElementType type) {
   const int bits = BitsOf(ComponentType(type));
@@ -157,8 +160,11 @@ absl::StatusOr<PartitionCheck> PartitionCheck::Prepare(const Module& whole, int6
 }
 
 absl::Status PartitionCheck::Compare(const Module& partitioned, PaddingFill fill) const {
+  // A program of one device has further instructions, to find its parts.
+  PartitionCheckOptions options = options_;
+  options.limits.max_steps = SaturatingMultiply(options.limits.max_steps, kPartitionedSteps);
   const absl::StatusOr<std::unique_ptr<Evaluator>> evaluator =
-      PrepareRun(partitioned, parameters_.partitions(), options_);
+      PrepareRun(partitioned, parameters_.partitions(), options);
   if (!evaluator.ok()) return evaluator.status();
   if (absl::Status status = parameters_.CheckPartShapes((*evaluator)->argument_shapes(), "argument"); !status.ok()) {
     return status;

@@ -22,7 +22,7 @@ namespace hlokit::interp {
 struct PartitionCheckOptions {
   uint64_t seed = 0;    // of the arguments (MakeFakeArguments)
   int num_threads = 1;  // 0: one per hardware thread
-  Limits limits;        // of each run
+  Limits limits;        // of each run; of steps the partitioned program has more
 };
 
 // Returns why the results of a program are not determined by arguments and shardings: it draws random numbers, has

@@ -239,8 +239,9 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];
+      const auto combiner = [&] { return Combiner(i, leaf.shape.element_type()); };
       leaf.id = emitter_.CombineAndReshard(leaf.id, leaf.shape, choice.frame, DimsOf(*leaf.tiling, leaf.shape.rank()),
-                                           choice.partial, Combiner(i, leaf.shape.element_type()), wanted[k], op.sums);
+                                           choice.partial, combiner, wanted[k], op.sums);
       leaf.tiling = wanted[k];
     }
   }

@@ -5,6 +5,7 @@
 #define HLOKIT_PASSES_SHARDING_PARTITION_EMITTER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -103,7 +104,8 @@ class Emitter {
   // Combines results that are partial over the axes `partial`, of an array whose part has `dims`, and reshards: by
   // reduce-scatters where `to` takes the axes.
   InstructionId CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame, std::vector<AxisList> dims,
-                                  const AxisList& partial, ComputationId reducer, TilingRef to, bool sums);
+                                  const AxisList& partial, const std::function<ComputationId()>& reducer, TilingRef to,
+                                  bool sums);
 
  private:
   // The devices that send and get, for FromTiles.

@@ -213,8 +213,15 @@ void ComputationPartitioner::FinishCopy(Instruction i) {
   for (size_t k = 0; k < leaves.size(); ++k) {
     Leaf& leaf = leaves[k];
     const InstructionId part = Reshard(leaf, wanted[k]);
-    // A copy stands for it where nothing else has its name and its metadata.
-    leaf.id = part == leaf.id && leaf.shape.IsArray() ? builder().MakeLike(Opcode::kCopy, {part}) : part;
+    // A copy stands for it where nothing else has its name and its metadata, or its layout.
+    const bool same = part == leaf.id;
+    leaf.id = part;
+    if (i.shape().IsArray()) {
+      const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *wanted[k]);
+      if (same || builder().shape_of(part) != shape) leaf.id = builder().Make(Opcode::kCopy, shape, {part});
+    } else if (same && leaf.shape.IsArray()) {
+      leaf.id = builder().MakeLike(Opcode::kCopy, {part});
+    }
     if (leaves.size() == 1) owner_.TakeName(leaf.id, i);
     leaf.tiling = wanted[k];
     leaf.source = Instruction();
@@ -327,6 +334,8 @@ void ComputationPartitioner::Whole(Instruction i) {
     LeafTilings whole;
     for (const Leaf& leaf : value) whole.push_back(Unsharded(context, leaf.shape.rank()));
     operands.push_back(PackResharded(value, operand.shape(), whole));
+    // What a bitcast returns depends on the layout.
+    if (i.opcode() == Opcode::kBitcast) operands.back() = builder().MakeCopy(operands.back(), operand.shape());
   }
   const InstructionId id = Clone(i, operands, i.shape());
   LeafTilings whole;

@@ -274,8 +274,8 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
 }
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,
-                                         std::vector<AxisList> dims, const AxisList& partial, ComputationId reducer,
-                                         TilingRef to, bool sums) {
+                                         std::vector<AxisList> dims, const AxisList& partial,
+                                         const std::function<ComputationId()>& reducer, TilingRef to, bool sums) {
   const Combination combination = PlanCombination(whole, frame, dims, partial, *to, sums);
   if (!combination.scatters.empty()) {
     std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims()), sizes = padded;
@@ -288,7 +288,7 @@ InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const 
     part = PadTo(part, padded);
     if (combination.scatters.size() == 1) {
       const Combination::Scatter& scatter = combination.scatters[0];
-      part = ReduceScatter(part, frame, scatter.axes, scatter.dim, reducer);
+      part = ReduceScatter(part, frame, scatter.axes, scatter.dim, reducer());
     } else {
       // Several dimensions at once: the blocks of all along a dimension of their own.
       AxisList axes;
@@ -308,10 +308,10 @@ InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const 
       perm.insert(perm.end(), others.begin(), others.end());
       flat.insert(flat.begin(), SizeOf(axes));
       part = Reshape(Transpose(Reshape(part, split), perm), flat);
-      part = Reshape(ReduceScatter(part, frame, axes, 0, reducer), sizes);
+      part = Reshape(ReduceScatter(part, frame, axes, 0, reducer()), sizes);
     }
   }
-  part = AllReduce(part, frame, combination.rest, reducer);
+  if (!combination.rest.empty()) part = AllReduce(part, frame, combination.rest, reducer());
   if (!combination.kept.empty() && to->kind == ShardingKind::kUnreduced) return part;
   Tiling after = frame;
   after.unreduced = combination.kept;
