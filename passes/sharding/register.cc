@@ -189,7 +189,8 @@ void RegisterShardingPasses(PassRegistry* registry) {
        .doc = "Each value becomes the part of it that a device has by its sharding, and each operation is divided "
               "along the factors of its sharding rule: by the axes that its operands and its result have, of which "
               "those are chosen that need the fewest bytes of communication. Instructions without a sharding are "
-              "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. An "
+              "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. "
+              "Reductions of several arrays, and scans marked associative, are taken to be associative. An "
               "operation that cannot be divided is computed whole on every device. Parameters and root of the entry "
               "get the shapes of parts and keep their shardings; the module is marked by the frontend attribute "
               "spmd_partitioned.",

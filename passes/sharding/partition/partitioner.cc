@@ -58,7 +58,8 @@ absl::Status ComputationPartitioner::Run() {
     const bool passes = handler == PartitionHandler::kTuple || handler == PartitionHandler::kGetTupleElement;
     const bool done = handler == PartitionHandler::kByRule && OnOwner(i);
     if (!done && (!passes || i.has(Attr::kSharding))) {
-      for (const Instruction operand : OperandsOf(i)) Share(operand);
+      const int64_t owner = passes ? OwnerOf(i) : -1;
+      for (const Instruction operand : OperandsOf(i)) Share(operand, owner);
     }
     if (absl::Status status = done ? absl::OkStatus() : Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);

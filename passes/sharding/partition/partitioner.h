@@ -321,8 +321,10 @@ class ComputationPartitioner {
   InstructionId Parameter(Instruction i);
   // Returns the array of the device for which the pred `is_owner` holds, on all devices that differ along `axes`.
   InstructionId FromOwner(InstructionId array, InstructionId is_owner, const Tiling& frame, const AxisList& axes);
-  // Brings what one device has to all.
-  void Share(Instruction i);
+  // Brings what one device has to all; not what the device `except` has.
+  void Share(Instruction i, int64_t except = -1);
+  // Returns the device that alone has all of an instruction; -1 if others have some.
+  int64_t OwnerOf(Instruction i) const;
   InstructionId Shared(const Leaf& leaf);
   // Computes an instruction of one device on values that it has, for which nothing is communicated: all devices do the
   // same, and that of the one counts. Returns false for others.

@@ -79,24 +79,29 @@ InstructionId ComputationPartitioner::Shared(const Leaf& leaf) {
   return FromOwner(leaf.id, is_owner, frame, {{1, state_.partitions}});
 }
 
-void ComputationPartitioner::Share(Instruction i) {
+void ComputationPartitioner::Share(Instruction i, int64_t except) {
   const auto value = values_.find(i.id().value);
   if (value == values_.end()) return;
   for (Leaf& leaf : value->second) {
-    if (leaf.owner < 0) continue;
+    if (leaf.owner < 0 || leaf.owner == except) continue;
     leaf.id = Shared(leaf);
     leaf.owner = -1;
   }
 }
 
-bool ComputationPartitioner::OnOwner(Instruction i) {
+int64_t ComputationPartitioner::OwnerOf(Instruction i) const {
   const std::vector<Shape> shapes = Leaves(i.shape());
   int64_t device = -1;
   for (size_t k = 0; k < shapes.size(); ++k) {
     const std::optional<int64_t> own = owner_.OnlyDevice(i, k);
-    if (!own || (device >= 0 && *own != device) || !shapes[k].IsArray()) return false;
+    if (!own || (device >= 0 && *own != device) || !shapes[k].IsArray()) return -1;
     device = *own;
   }
+  return device;
+}
+
+bool ComputationPartitioner::OnOwner(Instruction i) {
+  const int64_t device = OwnerOf(i);
   if (device < 0 || HasTrait(i.opcode(), kCollective) || HasDynamicShape(i)) return false;
   bool has = false;
   std::vector<InstructionId> operands;
@@ -108,8 +113,8 @@ bool ComputationPartitioner::OnOwner(Instruction i) {
     operands.push_back(leaf.id);
   }
   if (!has) return false;
-  Value leaves =
-      Unpack(Clone(i, operands, i.shape()), i.shape(), LeafTilings(shapes.size(), state_.tilings.Replicated()));
+  const LeafTilings whole(Leaves(i.shape()).size(), state_.tilings.Replicated());
+  Value leaves = Unpack(Clone(i, operands, i.shape()), i.shape(), whole);
   for (Leaf& leaf : leaves) leaf.owner = device;
   SetValue(i, std::move(leaves));
   return true;
