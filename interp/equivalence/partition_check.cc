@@ -14,34 +14,47 @@
 #include "interp/values/value_comparison.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/first_error.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/float_types.h"
 #include "passes/instrumentation/dependent_results.h"
+#include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::interp {
 namespace {
 
-// Opcodes that add elements: partitioned, they add partial sums.
-constexpr Opcode kSums[] = {Opcode::kBatchNormGrad,
-                            Opcode::kBatchNormTraining,
-                            Opcode::kCholesky,
-                            Opcode::kConvolution,
-                            Opcode::kDot,
-                            Opcode::kFft,
-                            Opcode::kRaggedDot,
-                            Opcode::kReduce,
-                            Opcode::kReduceWindow,
-                            Opcode::kScan,
-                            Opcode::kScatter,
-                            Opcode::kScaledDot,
-                            Opcode::kSelectAndScatter,
-                            Opcode::kTriangularSolve};
+constexpr int64_t kPartitionedSteps = 16;  // times those of the whole program, at most
 
-// Opcodes whose results depend on more than arguments.
-constexpr Opcode kUndetermined[] = {
-    Opcode::kInfeed,   Opcode::kOutfeed, Opcode::kPartitionId, Opcode::kReplicaId, Opcode::kRecv,
-    Opcode::kRecvDone, Opcode::kSend,    Opcode::kSendDone,    Opcode::kRng,       Opcode::kRngGetAndUpdateState};
+double EpsilonsOfSums(ElementType type) {
+  const int bits = BitsOf(ComponentType(type));
+  return bits >= 32 ? 256 : bits >= 16 ? 16 : 4;
+}
+
+// Opcodes that add elements: partitioned, they add partial sums.
+std::vector<Opcode> Sums() {
+  std::vector<Opcode> sums;
+  for (size_t k = 0; k < kOpcodeCount; ++k) {
+    const Opcode opcode = static_cast<Opcode>(k);
+    if (AddsElements(RuleClassOf(opcode))) sums.push_back(opcode);
+  }
+  return sums;
+}
+
+// Returns the largest relative rounding error of the types of sums, and of `type`.
+double EpsilonOfSums(const Module& whole, ElementType type) {
+  double epsilon = EpsilonsOfSums(type) * EpsilonOf(type);
+  for (Computation c : whole.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!AddsElements(RuleClassOf(i.opcode()))) continue;
+      for (const Shape leaf : Leaves(i.shape())) {
+        if (!leaf.IsArray() || !(IsFloat(leaf.element_type()) || IsComplex(leaf.element_type()))) continue;
+        epsilon = std::max(epsilon, EpsilonsOfSums(leaf.element_type()) * EpsilonOf(leaf.element_type()));
+      }
+    }
+  }
+  return epsilon;
+}
 
 absl::StatusOr<std::unique_ptr<Evaluator>> PrepareRun(const Module& module, int64_t partitions,
                                                       const PartitionCheckOptions& run) {
@@ -79,19 +92,15 @@ double LargestMagnitude(const Literal& array) {
   });
 }
 
-double EpsilonsOfSums(ElementType type) {
-  const int bits = BitsOf(ComponentType(type));
-  return bits >= 32 ? 256 : bits >= 16 ? 16 : 4;
-}
-
 }  // namespace
 
 std::string WhyNotComparable(const Module& whole) {
   for (Computation c : whole.computations()) {
     for (Instruction i : c.instructions()) {
-      const bool undetermined =
-          std::find(std::begin(kUndetermined), std::end(kUndetermined), i.opcode()) != std::end(kUndetermined);
-      if (undetermined || HasTrait(i.opcode(), kCollective)) return StrCat("it has ", i.opcode_text());
+      // Custom-calls that run are functions of their operands.
+      const bool impure = HasTrait(i.opcode(), kImpure) && i.opcode() != Opcode::kCustomCall;
+      if (impure || HasTrait(i.opcode(), kSideEffect) || HasTrait(i.opcode(), kCollective))
+        return StrCat("it has ", i.opcode_text());
     }
   }
   return "";
@@ -99,14 +108,14 @@ std::string WhyNotComparable(const Module& whole) {
 
 std::string ComparePartitionedResults(const Module& whole, absl::Span<const Literal> expected,
                                       absl::Span<const Literal> found) {
-  const std::vector<uint8_t> sums = DependentResults(whole, kSums);
+  const std::vector<uint8_t> sums = DependentResults(whole, Sums());
   for (size_t n = 0; n < expected.size() && n < found.size(); ++n) {
     if (!expected[n].shape().IsArray()) continue;
     const ElementType type = expected[n].shape().element_type();
     ErrorSpec spec;
     spec.ulp = 0;  // zeros of either sign are equal
     if (sums[n] != 0 && (IsFloat(type) || IsComplex(type))) {
-      spec.relative = EpsilonsOfSums(type) * EpsilonOf(type);
+      spec.relative = EpsilonOfSums(whole, type);
       spec.absolute = *spec.relative * LargestMagnitude(expected[n]);
     }
     const absl::StatusOr<ValueDifference> difference = CompareValues(found.subspan(n, 1), expected.subspan(n, 1), spec);
@@ -145,8 +154,11 @@ absl::StatusOr<PartitionCheck> PartitionCheck::Prepare(const Module& whole, int6
 }
 
 absl::Status PartitionCheck::Compare(const Module& partitioned, PaddingFill fill) const {
+  // A program of one device has further instructions, to find its parts.
+  PartitionCheckOptions options = options_;
+  options.limits.max_steps = SaturatingMultiply(options.limits.max_steps, kPartitionedSteps);
   const absl::StatusOr<std::unique_ptr<Evaluator>> evaluator =
-      PrepareRun(partitioned, parameters_.partitions(), options_);
+      PrepareRun(partitioned, parameters_.partitions(), options);
   if (!evaluator.ok()) return evaluator.status();
   if (absl::Status status = parameters_.CheckPartShapes((*evaluator)->argument_shapes(), "argument"); !status.ok()) {
     return status;

@@ -22,7 +22,7 @@ namespace hlokit::interp {
 struct PartitionCheckOptions {
   uint64_t seed = 0;    // of the arguments (MakeFakeArguments)
   int num_threads = 1;  // 0: one per hardware thread
-  Limits limits;        // of each run
+  Limits limits;        // of each run; of steps the partitioned program has more
 };
 
 // Returns why the results of a program are not determined by arguments and shardings: it draws random numbers, has
@@ -32,7 +32,8 @@ std::string WhyNotComparable(const Module& whole);
 // Compares results of a partitioned program with those of the whole one. What elements only move to, and elementwise
 // operations and integers, must be equal, except zeros of either sign. Results that depend on floating-point sums,
 // which partitioning may cut into partial sums, may differ relative to the largest element of the array by 256 epsilons
-// of the type (of types narrower than 32 bits 16, narrower than 16 bits 4). Returns a description of the largest
+// of the type (of types narrower than 32 bits 16, narrower than 16 bits 4): that of the array or of a sum in the program,
+// whichever is coarser. Returns a description of the largest
 // difference beyond that, or "".
 std::string ComparePartitionedResults(const Module& whole, absl::Span<const Literal> expected,
                                       absl::Span<const Literal> found);

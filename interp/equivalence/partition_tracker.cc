@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/equivalence/partition_tracker.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "ir/sharding/sharding.h"
 #include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::interp {
@@ -26,10 +28,26 @@ bool Communicates(const Module& module) {
   return false;
 }
 
+// Returns true if one device alone has some value.
+bool HasMaximalSharding(const Module& module) {
+  if (IsMarkedPartitioned(module)) return false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const std::optional<uint32_t> payload = i.payload(Attr::kSharding);
+      if (!payload) continue;
+      for (const Sharding::Run& run : DecodeSharding(module.context(), ListId(*payload)).runs) {
+        if (run.leaf.kind == ShardingKind::kMaximal) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 PartitionTracker::PartitionTracker(const Module& module)
-    : whole_(module.header().num_partitions > 1 && FirstUnpartitioned(module).valid()) {}
+    : whole_(module.header().num_partitions > 1 &&
+             (FirstUnpartitioned(module).valid() || (HasMaximalSharding(module) && !Communicates(module)))) {}
 
 void PartitionTracker::RunBeforePass(const Module& module) {
   if (!whole_) return;
@@ -48,7 +66,7 @@ void PartitionTracker::RunAfterPass(const Module& module) {
     return;
   }
   const bool divided = before_->parameters.IsDivided() || before_->result.IsDivided();
-  if (!divided && !Communicates(module)) return;
+  if (!divided && !Communicates(module) && !IsMarkedPartitioned(module)) return;
   division_ = std::move(before_);
   whole_ = false;
 }

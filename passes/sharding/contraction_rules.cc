@@ -62,27 +62,36 @@ void MakeDotRule(RuleBuilder& b) {
 }
 
 // The dimensions that are divided into groups are whole: a part of one would have parts of groups. With the groups in
-// a dimension of the right operand, the result has the free dimensions of both sides as a dot.
+// a dimension of the right operand, the result has the free dimensions of both sides as a dot. The sizes of the groups
+// may differ along batch dimensions and those of the same kind before the ragged one, which they have before their own.
 void MakeRaggedDotRule(RuleBuilder& b) {
   const DotDims dims = DotDims::Of(b.instruction());
   const absl::Span<const int64_t> ragged = b.instruction().list_attr(Attr::kLhsRaggedDims);
   const absl::Span<const int64_t> groups = b.instruction().list_attr(Attr::kRhsGroupDims);
   const Shape lhs = b.operand(0), rhs = b.operand(1);
-  const bool free_ragged =
-      !ragged.empty() && !InDims(dims.lhs_contracting, ragged[0]) && !InDims(dims.lhs_batch, ragged[0]);
+  if (ragged.empty()) return;
+  const bool contracting = InDims(dims.lhs_contracting, ragged[0]);
+  const bool free_ragged = !contracting && !InDims(dims.lhs_batch, ragged[0]);
+  // With several sizes for one sum its dimensions stay whole.
+  const bool sums_differ = contracting && b.operand(2).rank() > static_cast<int64_t>(dims.lhs_batch.size()) + 1;
   // Otherwise the result has a dimension of groups before all others.
-  int64_t out = !ragged.empty() && InDims(dims.lhs_contracting, ragged[0]) ? 1 : 0;
+  int64_t out = contracting ? 1 : 0;
   const auto kind = [&](int64_t lhs_dim, FactorKind otherwise) {
     return InDims(ragged, lhs_dim) ? FactorKind::kWhole : otherwise;
   };
+  std::vector<int32_t> before;  // the factors that sizes of groups may depend on
+  bool preceding = true;        // the ragged dimension
   for (size_t i = 0; i < dims.lhs_batch.size() && i < dims.rhs_batch.size(); ++i) {
     const int32_t factor = b.Add(lhs.dim(dims.lhs_batch[i]), kind(dims.lhs_batch[i], FactorKind::kParallel));
     b.Operand(0, dims.lhs_batch[i], factor);
     b.Operand(1, dims.rhs_batch[i], factor);
     b.Result(0, out++, factor);
+    preceding = preceding && dims.lhs_batch[i] != ragged[0];
+    if (preceding) before.push_back(factor);
   }
   for (size_t i = 0; i < dims.lhs_contracting.size() && i < dims.rhs_contracting.size(); ++i) {
-    const int32_t factor = b.Add(lhs.dim(dims.lhs_contracting[i]), kind(dims.lhs_contracting[i], FactorKind::kReduced));
+    const FactorKind sum = sums_differ ? FactorKind::kWhole : FactorKind::kReduced;
+    const int32_t factor = b.Add(lhs.dim(dims.lhs_contracting[i]), kind(dims.lhs_contracting[i], sum));
     b.Operand(0, dims.lhs_contracting[i], factor);
     b.Operand(1, dims.rhs_contracting[i], factor);
   }
@@ -91,6 +100,7 @@ void MakeRaggedDotRule(RuleBuilder& b) {
     const int32_t factor = b.Add(lhs.dim(d), kind(d, FactorKind::kParallel));
     b.Operand(0, d, factor);
     b.Result(0, out++, factor);
+    if (free_ragged && d < ragged[0]) before.push_back(factor);
   }
   for (int64_t d = 0; d < rhs.rank(); ++d) {
     if (InDims(dims.rhs_batch, d) || InDims(dims.rhs_contracting, d) || (free_ragged && InDims(groups, d))) continue;
@@ -98,6 +108,8 @@ void MakeRaggedDotRule(RuleBuilder& b) {
     b.Operand(1, d, factor);
     b.Result(0, out++, factor);
   }
+  if (b.operand(2).rank() == 1) return;
+  for (size_t k = 0; k < before.size(); ++k) b.Operand(2, static_cast<int64_t>(k), before[k]);
 }
 
 ConvolutionSpatialKind SpatialKindOf(Instruction convolution, int64_t spatial_dim) {

@@ -97,6 +97,7 @@ class SpmdPartitioner : public Pass {
     partition.total_bytes_windowed_einsum_threshold = options().Int("total-bytes-windowed-einsum-threshold");
     partition.max_windowed_einsum_iteration = options().Int("max-windowed-einsum-iteration");
     partition.skip_checking_windowed_einsum_users = options().Bool("skip-checking-windowed-einsum-users");
+    partition.disable_ag_rewrite_for_multiple_consumers = options().Bool("disable-ag-rewrite-for-multiple-consumers");
     partition.diagnostics = context().diagnostics;
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
@@ -199,7 +200,8 @@ void RegisterShardingPasses(PassRegistry* registry) {
        .doc = "Each value becomes the part of it that a device has by its sharding, and each operation is divided "
               "along the factors of its sharding rule: by the axes that its operands and its result have, of which "
               "those are chosen that need the fewest bytes of communication. Instructions without a sharding are "
-              "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. An "
+              "replicated (sharding-propagation gives them one). Sizes that do not divide are padded at the end. "
+              "Reductions of several arrays, and scans marked associative, are taken to be associative. An "
               "operation that cannot be divided is computed whole on every device. Parameters and root of the entry "
               "get the shapes of parts and keep their shardings; the module is marked by the frontend attribute "
               "spmd_partitioned.",
@@ -224,7 +226,11 @@ void RegisterShardingPasses(PassRegistry* registry) {
                    {.name = "skip-checking-windowed-einsum-users",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "false",
-                    .doc = "such a loop also for an operand that another dot uses"}},
+                    .doc = "such a loop also for an operand that another dot uses"},
+                   {.name = "disable-ag-rewrite-for-multiple-consumers",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "false",
+                    .doc = "of several dots that use an operand only the first becomes such a loop"}},
        .tolerance = 1e-5,
        .create = MakePass<SpmdPartitioner>});
   registry->Add(

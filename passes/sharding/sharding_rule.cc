@@ -444,6 +444,48 @@ std::string Letter(size_t factor) {
 
 }  // namespace
 
+bool AddsElements(RuleClass rule) {
+  switch (rule) {
+    case RuleClass::kBatchNorm:
+    case RuleClass::kConvolution:
+    case RuleClass::kDot:
+    case RuleClass::kFft:
+    case RuleClass::kMatrixWhole:
+    case RuleClass::kRaggedDot:
+    case RuleClass::kReduce:
+    case RuleClass::kReduceWindow:
+    case RuleClass::kScan:
+    case RuleClass::kScatter:
+    case RuleClass::kSelectAndScatter:
+    case RuleClass::kTriangularSolve:
+      return true;
+    case RuleClass::kElementwise:
+    case RuleClass::kForwarding:
+    case RuleClass::kNothing:
+    case RuleClass::kSource:
+    case RuleClass::kWhole:
+    case RuleClass::kDeviceDimension:
+    case RuleClass::kBitcastConvert:
+    case RuleClass::kBroadcast:
+    case RuleClass::kConcatenate:
+    case RuleClass::kCustomCall:
+    case RuleClass::kStated:
+    case RuleClass::kDynamicSlice:
+    case RuleClass::kDynamicUpdateSlice:
+    case RuleClass::kGather:
+    case RuleClass::kPad:
+    case RuleClass::kReshape:
+    case RuleClass::kReverse:
+    case RuleClass::kRngBitGenerator:
+    case RuleClass::kSlice:
+    case RuleClass::kSort:
+    case RuleClass::kTopK:
+    case RuleClass::kTranspose:
+      return false;
+  }
+  return false;
+}
+
 RuleClass RuleClassOf(Opcode opcode) { return kRuleClasses[static_cast<size_t>(opcode)]; }
 
 RuleClass RuleClassOf(Instruction instruction) {

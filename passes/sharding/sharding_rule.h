@@ -60,6 +60,8 @@ enum class RuleClass : uint8_t {
 };
 
 RuleClass RuleClassOf(Opcode opcode);
+// Returns true if operations of the class add elements: divided, they add partial sums.
+bool AddsElements(RuleClass rule);
 // Returns the class of an instruction: a custom-call with a known target has that of the operation, and one that states
 // its rule kStated.
 RuleClass RuleClassOf(Instruction instruction);

@@ -451,7 +451,8 @@ void ShardyPropagator::CutUneven() {
     const std::vector<Shape> shapes = Leaves(i.shape());
     for (size_t k = 0; k < shapes.size(); ++k) {
       Tiling& tiling = At(i)[k].tiling;
-      if (!tiling.tiled()) continue;
+      // An outfeed, a token, has the sharding of its operand.
+      if (!tiling.tiled() || !shapes[k].IsArray() || tiling.rank() != shapes[k].rank()) continue;
       for (size_t d = 0; d < tiling.dims.size(); ++d) {
         AxisList rest = tiling.dims[d];
         tiling.dims[d] = TakeMajorDivisor(&rest, shapes[k].dim(static_cast<int64_t>(d)));

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
@@ -14,6 +16,7 @@
 #include "ir/text/printer.h"
 #include "ir/types/shape.h"
 #include "passes/analysis/trip_count.h"
+#include "tests/properties/spmd_trees.h"
 
 namespace hlokit::properties {
 namespace {
@@ -68,27 +71,6 @@ std::vector<int64_t> Executions(const Module& module) {
   return times;
 }
 
-// Returns the bytes of a shape as the expectations write it: f32[8,2], or a tuple of such.
-int64_t BytesOfText(const std::string& text) {
-  int64_t bytes = 0;
-  for (size_t at = 0; at < text.size();) {
-    if (text[at] == '(' || text[at] == ')' || text[at] == ',') {
-      ++at;
-      continue;
-    }
-    const size_t open = std::min(text.find('[', at), text.size());
-    const std::optional<ElementType> type = ElementTypeFromText(text.substr(at, open - at));
-    const size_t close = std::min(text.find(']', open), text.size());
-    int64_t elements = 1;
-    std::istringstream dims(text.substr(std::min(open + 1, text.size()), close - std::min(open + 1, close)));
-    for (std::string dim; std::getline(dims, dim, ',');)
-      elements = SaturatingMultiply(elements, std::atoll(dim.c_str()));
-    bytes = SaturatingAdd(bytes, SaturatingMultiply(elements, type ? BytesOf(*type) : 0));
-    at = close + 1;
-  }
-  return bytes;
-}
-
 std::string AttrText(Instruction i, Attr attr) {
   std::string text;
   if (const std::optional<uint32_t> payload = i.payload(attr)) {
@@ -109,6 +91,25 @@ Instruction FindByName(const Module& module, std::string_view name) {
   return Instruction();
 }
 
+// The recorded programs number their instructions by themselves: names sort.0 and sort.2 of opcode sort are the first
+// and the second sort. `names`: those that the facts have.
+Instruction FindByNumber(const Module& module, const std::string& name, const std::vector<std::string>& names) {
+  const std::string opcode = name.substr(0, name.find('.'));
+  int64_t before = 0;
+  const auto number = [&](const std::string& text) {
+    return text.size() > opcode.size() ? std::atoll(text.c_str() + opcode.size() + 1) : -1;
+  };
+  for (const std::string& other : names) {
+    if (other.substr(0, other.find('.')) == opcode && number(other) < number(name)) ++before;
+  }
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode_text() == opcode && before-- == 0) return i;
+    }
+  }
+  return Instruction();
+}
+
 Instruction FirstWithOpcode(const Module& module, std::string_view opcode) {
   for (Instruction i : module.entry().instructions()) {
     if (i.opcode_text() == opcode) return i;
@@ -122,7 +123,7 @@ Instruction FirstWithOpcode(const Module& module, std::string_view opcode) {
 }
 
 // Returns the values at a path: "first scan/0", "name sort.1/*", "root/1".
-std::vector<Instruction> Resolve(const Module& module, std::string path) {
+std::vector<Instruction> Resolve(const Module& module, std::string path, const std::vector<std::string>& names) {
   constexpr std::string_view kFirst = "first ", kName = "name ", kParameters = ".to_apply.parameters";
   const bool parameters = path.ends_with(kParameters);
   if (parameters) path.resize(path.size() - kParameters.size());
@@ -132,7 +133,10 @@ std::vector<Instruction> Resolve(const Module& module, std::string path) {
   Instruction at;
   if (step == "root") at = module.entry().root();
   if (step.starts_with(kFirst)) at = FirstWithOpcode(module, step.substr(kFirst.size()));
-  if (step.starts_with(kName)) at = FindByName(module, step.substr(kName.size()));
+  if (step.starts_with(kName)) {
+    at = FindByName(module, step.substr(kName.size()));
+    if (!at.valid()) at = FindByNumber(module, step.substr(kName.size()), names);
+  }
   if (!at.valid()) return {};
   if (parameters) {
     std::vector<Instruction> found;
@@ -154,20 +158,32 @@ std::vector<Instruction> Resolve(const Module& module, std::string path) {
   return {at};
 }
 
-bool HoldsDim(const std::string& value, const Module& module) {
+// Returns the names by which facts call instructions, each once.
+std::vector<std::string> NamesIn(const std::vector<std::string>& facts) {
+  std::vector<std::string> names;
+  for (const std::string& fact : facts) {
+    const std::vector<std::string> words = Words(fact);
+    if (words.size() < 3 || words[1] != "name") continue;
+    std::string name = words[2].substr(0, words[2].find('/'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+bool HoldsDim(const std::string& value, const Module& module, const std::vector<std::string>& names) {
   const size_t last = value.rfind(' ');
   const size_t before = value.rfind(' ', last - 1);
   if (before == value.npos) return false;
   const int64_t size = std::atoll(value.c_str() + last), dim = std::atoll(value.c_str() + before);
-  const std::vector<Instruction> found = Resolve(module, value.substr(0, before));
+  const std::vector<Instruction> found = Resolve(module, value.substr(0, before), names);
   return !found.empty() && std::all_of(found.begin(), found.end(), [&](Instruction i) {
     return i.shape().IsArray() && dim < i.shape().rank() && i.shape().dim(dim) == size;
   });
 }
 
-bool HoldsNot(const std::string& value, const Module& module) {
+bool HoldsNot(const std::string& value, const Module& module, const std::vector<std::string>& names) {
   const size_t last = value.rfind(' ');
-  const std::vector<Instruction> found = Resolve(module, value.substr(0, last));
+  const std::vector<Instruction> found = Resolve(module, value.substr(0, last), names);
   return std::none_of(found.begin(), found.end(),
                       [&](Instruction i) { return i.opcode_text() == value.substr(last + 1); });
 }
@@ -176,7 +192,7 @@ bool HoldsNot(const std::string& value, const Module& module) {
 
 bool HasShapes(std::vector<std::string> all, absl::Span<const std::string> wanted) {
   for (const std::string& shape : wanted) {
-    const auto found = std::find(all.begin(), all.end(), shape);
+    const auto found = std::find(all.begin(), all.end(), WithoutLayouts(shape));
     if (found == all.end()) return false;
     all.erase(found);
   }
@@ -202,13 +218,14 @@ bool HasOpcode(const Module& module, std::string_view opcode, bool entry_only) {
   return false;
 }
 
-bool HoldsGroups(const std::string& value, const Module& module, const CollectiveUses& uses) {
+bool HoldsGroups(const std::string& value, const Module& module, const CollectiveUses& uses,
+                 const std::vector<std::string>& names) {
   const size_t open = value.find(" {");
   const std::string kind = value.substr(0, open), groups = value.substr(open + 1);
   constexpr std::string_view kName = "name ";
   if (kind.starts_with(kName)) {
-    const Instruction i = FindByName(module, kind.substr(kName.size()));
-    return i.valid() && AttrText(i, Attr::kReplicaGroups) == groups;
+    const std::vector<Instruction> found = Resolve(module, kind, names);
+    return !found.empty() && AttrText(found[0], Attr::kReplicaGroups) == groups;
   }
   const auto found = uses.find(kind);
   return found != uses.end() &&
@@ -239,7 +256,7 @@ SpmdCase ReadSpmdCase(const std::string& base) {
     } else if (key == "error") {
       if (read.runs.empty()) read.runs.emplace_back();
       read.runs.back().error = value;
-    } else if (key != "source" && key != "test" && key != "tree" && key != "closed") {
+    } else if (key != "source" && key != "test" && key != "closed") {
       if (read.runs.empty()) read.runs.emplace_back();
       read.runs.back().facts.push_back(line);
     }
@@ -257,7 +274,7 @@ CollectiveUses FindCollectives(const Module& module, bool entry_only) {
       if (!IsCounted(i)) continue;
       CollectiveUse& use = uses[KindOf(i)];
       ++use.count;
-      use.shapes.push_back(ToString(i.shape(), false));
+      use.shapes.push_back(WithoutLayouts(ToString(i.shape(), false)));
       use.groups.push_back(AttrText(i, Attr::kReplicaGroups));
       const Shape shape = i.opcode() == Opcode::kReduceScatter ? i.operand(0).shape() : i.shape();
       use.bytes = SaturatingAdd(use.bytes, SaturatingMultiply(ByteSize(shape), executions));
@@ -276,7 +293,7 @@ static CollectiveUses WithPairs(CollectiveUses uses, const Module& module, bool 
     for (Instruction i : c.instructions()) {
       if (i.opcode() != Opcode::kReduceScatter) continue;
       ++sums.count;
-      sums.shapes.push_back(ToString(i.operand(0).shape(), false));
+      sums.shapes.push_back(WithoutLayouts(ToString(i.operand(0).shape(), false)));
       sums.groups.push_back(AttrText(i, Attr::kReplicaGroups));
     }
   }
@@ -301,20 +318,30 @@ SpmdOutcome CheckFacts(const SpmdRun& run, const Module& whole, const Module& pa
   const CollectiveUses paired = WithPairs(all, partitioned, false), paired_entry = WithPairs(entry, partitioned, true);
   int64_t missed_paired = 0;
   std::map<std::string, int64_t> given;  // bytes of a kind
+  std::map<std::string, size_t> stated_shapes;
+  std::set<std::string> complete;  // kinds of which the bytes are stated
+  std::vector<std::string> trees;
+  const std::vector<std::string> names = NamesIn(run.facts);
   for (const std::string& fact : run.facts) {
     const size_t colon = fact.find(": ");
     const std::string key = fact.substr(0, colon), value = fact.substr(colon + 2);
+    if (key == "tree") {
+      trees.push_back(value);
+      continue;
+    }
     const std::vector<std::string> words = Words(value);
     bool holds = true, holds_paired = false;
     if (key == "root") {
-      holds = ToString(partitioned.entry().root().shape(), false) == value;
+      holds = WithoutLayouts(ToString(partitioned.entry().root().shape(), false)) == WithoutLayouts(value);
     } else if (key == "expect" || key == "expect-entry") {
       holds = HoldsExpect(words, key == "expect" ? all : entry);
       holds_paired = HoldsExpect(words, key == "expect" ? paired : paired_entry);
       int64_t bytes = 0;
       for (size_t k = 2; k < words.size(); ++k) bytes = SaturatingAdd(bytes, BytesOfText(words[k]));
       // Without `bytes:` the stated shapes are a lower bound.
-      if (words[0] != "while" && words[0] != "conditional") given.emplace(words[0], bytes);
+      if (words[0] != "while" && words[0] != "conditional" && given.emplace(words[0], bytes).second) {
+        stated_shapes[words[0]] = words.size() - 2;
+      }
     } else if (key == "forbid" || key == "forbid-entry") {
       const auto occurs_in = [&](const CollectiveUses& uses, const std::string& kind) {
         return uses.contains(kind) ? uses.at(kind).count > 0 : HasOpcode(partitioned, kind, key == "forbid-entry");
@@ -328,17 +355,35 @@ SpmdOutcome CheckFacts(const SpmdRun& run, const Module& whole, const Module& pa
       holds_paired = none_of(key == "forbid" ? paired : paired_entry, true);
     } else if (key == "bytes") {
       given[words[0]] = std::atoll(words[1].c_str());
+      complete.insert(words[0]);
     } else if (key == "dim") {
-      holds = HoldsDim(value, partitioned);
+      holds = HoldsDim(value, partitioned, names);
     } else if (key == "not") {
-      holds = HoldsNot(value, partitioned);
+      holds = HoldsNot(value, partitioned, names);
     } else if (key == "groups") {
-      holds = HoldsGroups(value, partitioned, all);
+      holds = HoldsGroups(value, partitioned, all, names);
     } else {
       holds = false;  // a line that this program does not know
     }
     if (!holds) outcome.missed.push_back(fact);
     missed_paired += holds || holds_paired ? 0 : 1;
+  }
+  std::vector<int64_t> parameters;
+  for (int64_t p = 0; p < partitioned.entry().parameter_count(); ++p) {
+    parameters.push_back(ByteSize(partitioned.entry().parameter(p).shape()));
+  }
+  // Of a kind, the collectives whose shapes are stated may be any of those in the trees: the others are at least the
+  // smallest ones.
+  for (auto& [kind, least] : LeastBytes(trees, parameters)) {
+    const size_t stated = stated_shapes[kind];
+    std::sort(least.begin(), least.end());
+    int64_t others = 0, all_of_kind = 0;
+    for (size_t k = 0; k < least.size(); ++k) {
+      all_of_kind = SaturatingAdd(all_of_kind, least[k]);
+      if (k + stated < least.size()) others = SaturatingAdd(others, least[k]);
+    }
+    int64_t& bytes = given[kind];
+    if (!complete.contains(kind)) bytes = std::max(SaturatingAdd(bytes, others), all_of_kind);
   }
   for (const auto& [kind, bytes] : given) outcome.expected_bytes = SaturatingAdd(outcome.expected_bytes, bytes);
   outcome.met = outcome.missed.empty();

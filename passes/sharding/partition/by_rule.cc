@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that are divided along the factors of their sharding rule.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/sharding/replica_groups.h"
 #include "ir/sharding/tile_assignment.h"
 #include "passes/sharding/partition/identity.h"
 #include "passes/sharding/partition/partitioner.h"
@@ -13,34 +16,41 @@ namespace hlokit::spmd {
 // The handlers of the classes of rules. Factors are parallel unless Restrict allows more.
 ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass rule) {
   using Self = ComputationPartitioner;
-  constexpr RuleHandler kSame = {nullptr, &Self::EmitClone};
+  constexpr RuleHandler kSame = {nullptr, nullptr, &Self::EmitClone};
   switch (rule) {
     case RuleClass::kDot:
     case RuleClass::kCustomCall:
+    case RuleClass::kRaggedDot:
     case RuleClass::kStated:
-      return {&Self::DivideContraction, &Self::EmitClone};
+      return {&Self::DivideContraction, nullptr, &Self::EmitClone};
     case RuleClass::kConvolution:
-      return {&Self::DivideConvolution, &Self::EmitConvolution};
+      return {&Self::DivideConvolution, &Self::DivideKernel, &Self::EmitConvolution};
     case RuleClass::kSlice:
-      return {&Self::DivideSlice, &Self::EmitSlice};
+      return {&Self::DivideSlice, nullptr, &Self::EmitSlice};
     case RuleClass::kPad:
-      return {&Self::DividePad, &Self::EmitPad};
+      return {&Self::DividePad, nullptr, &Self::EmitPad};
     case RuleClass::kReduceWindow:
-      return {&Self::DivideReduceWindow, &Self::EmitReduceWindow};
+      return {&Self::DivideReduceWindow, nullptr, &Self::EmitReduceWindow};
     case RuleClass::kReverse:
-      return {&Self::DivideReverse, &Self::EmitReverse};
+      return {&Self::DivideReverse, nullptr, &Self::EmitReverse};
     case RuleClass::kConcatenate:
-      return {&Self::DivideConcatenate, &Self::EmitConcatenate};
+      return {&Self::DivideConcatenate, nullptr, &Self::EmitConcatenate};
     case RuleClass::kReduce:
-      return {&Self::DivideReduce, &Self::EmitClone};
+      return {&Self::DivideReduce, nullptr, &Self::EmitReduce};
+    case RuleClass::kScan:
+      return {&Self::DivideScan, nullptr, &Self::EmitScan};
+    case RuleClass::kSort:
+      return {&Self::DivideSort, nullptr, &Self::EmitSort};
+    case RuleClass::kTopK:
+      return {&Self::DivideTopK, nullptr, &Self::EmitTopK};
     case RuleClass::kDynamicSlice:
-      return {&Self::DivideDynamicSlice, &Self::EmitDynamicSlice};
+      return {&Self::DivideDynamicSlice, nullptr, &Self::EmitDynamicSlice};
     case RuleClass::kDynamicUpdateSlice:
-      return {&Self::DivideDynamicUpdateSlice, &Self::EmitDynamicUpdateSlice};
+      return {&Self::DivideDynamicUpdateSlice, &Self::DivideUpdateAsWindow, &Self::EmitDynamicUpdateSlice};
     case RuleClass::kGather:
-      return {&Self::DivideGather, &Self::EmitGather};
+      return {&Self::DivideGather, nullptr, &Self::EmitGather};
     case RuleClass::kScatter:
-      return {&Self::DivideScatter, &Self::EmitScatter};
+      return {&Self::DivideScatter, nullptr, &Self::EmitScatter};
     case RuleClass::kElementwise:
     case RuleClass::kForwarding:
     case RuleClass::kNothing:
@@ -52,13 +62,9 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
     case RuleClass::kBroadcast:
     case RuleClass::kFft:
     case RuleClass::kMatrixWhole:
-    case RuleClass::kRaggedDot:
     case RuleClass::kReshape:
     case RuleClass::kRngBitGenerator:
-    case RuleClass::kScan:
     case RuleClass::kSelectAndScatter:
-    case RuleClass::kSort:
-    case RuleClass::kTopK:
     case RuleClass::kTranspose:
     case RuleClass::kTriangularSolve:
       return kSame;
@@ -66,10 +72,12 @@ ComputationPartitioner::RuleHandler ComputationPartitioner::HandlerOf(RuleClass 
   return kSame;
 }
 
-void ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
-  op->contraction = true;
+bool ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
+  op->contraction = op->sums = true;
+  // Convolutions of integers saturate, which sums of partial results would not.
+  const bool saturates = i.opcode() == Opcode::kConvolution && IsInteger(i.shape().element_type());
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
-    if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot) continue;
+    if (op->rule->factors[f].kind != FactorKind::kReduced || i.opcode() == Opcode::kScaledDot || saturates) continue;
     op->divisible[f] = op->combined[f] = true;
   }
   // What a kernel makes of padding is not known.
@@ -78,16 +86,25 @@ void ComputationPartitioner::DivideContraction(Instruction i, DividedOp* op) {
   const int64_t batch_groups = i.int_attr(Attr::kBatchGroupCount, 1);
   if (batch_groups > 1) op->exact[0] = true;
   if (i.int_attr(Attr::kFeatureGroupCount, 1) > 1) op->exact[batch_groups > 1 ? 2 : 1] = true;
+  return true;
 }
 
-void ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
-  // A reduction of one array by an operation with an identity.
-  if (i.operand_count() != 2) return;
-  const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
-  if (!opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return;
+bool ComputationPartitioner::DivideReduce(Instruction i, DividedOp* op) {
+  const Computation reducer = i.computation_attr(Attr::kToApply);
+  const std::optional<Opcode> opcode = BinaryOpcodeOf(reducer);
+  const bool combines = i.operand_count() == 2 && opcode && HasIdentity(*opcode, i.operand(0).shape().element_type());
+  op->sums = combines && *opcode == Opcode::kAdd;
+  // Partial results are combined, or gathered if there are several arrays. Other computations on one array stay whole:
+  // few are associative.
+  bool gathers = i.operand_count() > 2;
+  for (const Instruction inner : reducer.instructions()) gathers = gathers && inner.called_computations().empty();
   for (size_t f = 0; f < op->rule->factors.size(); ++f) {
-    if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;
+    if (op->rule->factors[f].kind != FactorKind::kReduced) continue;
+    op->divisible[f] = combines || gathers;
+    op->combined[f] = combines;
+    op->gathered[f] = gathers;
   }
+  return true;
 }
 
 bool ComputationPartitioner::KeepsUnreduced(Instruction i, const DividedOp& op) const {
@@ -108,6 +125,31 @@ Value ComputationPartitioner::EmitClone(const LocalOp& op) {
   const InstructionId local = Clone(op.whole, operands, LocalShapeOf(op.whole.shape(), op.results));
   LocalizeAttributes(op.whole, *op.choice, local);
   return Unpack(local, op.whole.shape(), op.results);
+}
+
+// A collective in code for the devices of a manual subgroup is among these devices, which have the same part.
+absl::Status ComputationPartitioner::CheckManualGroups(Instruction i, const LeafTilings& wanted) const {
+  if (!HasTrait(i.opcode(), kCollective) || !i.has(Attr::kReplicaGroups)) return absl::OkStatus();
+  const auto manual = std::find_if(wanted.begin(), wanted.end(), [](TilingRef t) { return !t->manual.empty(); });
+  if (manual == wanted.end() || !(*manual)->tiled()) return absl::OkStatus();
+  const Tiling& tiling = **manual;
+  const auto groups = ExpandReplicaGroups(module_.context(), AttrReader(i).list_id(Attr::kReplicaGroups), kMaxDevices);
+  if (!groups.ok()) return groups.status();
+  std::map<int64_t, int64_t> positions;  // by device
+  for (int64_t p = 0; p < tiling.device_count; ++p) positions[tiling.DeviceAt(p)] = p;
+  for (const std::vector<int64_t>& group : *groups) {
+    for (const int64_t device : group) {
+      const auto first = positions.find(group[0] % state_.partitions), own = positions.find(device % state_.partitions);
+      if (first == positions.end() || own == positions.end()) continue;
+      for (const AxisList& dim : tiling.dims) {
+        if (TileNumber(dim, first->second) == TileNumber(dim, own->second)) continue;
+        return Error(
+            i, StrCat("Manual ", i.opcode_text(), " across devices that belong to different manual subgroups: devices ",
+                      group[0], " and ", device, " have different parts"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ComputationPartitioner::ByRule(Instruction i) {
@@ -133,30 +175,44 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     Whole(i);
     return absl::OkStatus();
   }
+  if (absl::Status status = CheckManualGroups(i, wanted); !status.ok()) return status;
   if (IsFree(i) && IsMade(*wanted[0])) {
     SetValue(i, {{MakePart(i, wanted[0]), i.shape(), wanted[0], i}});
     return absl::OkStatus();
   }
-  const ShardingRule rule = RuleOf(i);
   const RuleHandler handler = HandlerOf(RuleClassOf(i));
-  DividedOp op;
-  op.rule = &rule;
-  op.result_shapes = Leaves(i.shape());
-  op.results = wanted;
-  op.exact.assign(rule.factors.size(), false);
-  op.combined = op.exact;
-  for (const Factor& factor : rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
   const auto operands = OperandsOf(i);
-  op.sources.assign(operands.begin(), operands.end());
-  if (handler.divide != nullptr) (this->*handler.divide)(i, &op);
-  for (const Instruction operand : op.sources) {
-    const Leaf& leaf = LeafOf(operand);
-    op.operand_shapes.push_back(leaf.shape);
-    op.operands.push_back(leaf.tiling);
-    op.free_operands.push_back(leaf.source.valid());
+  // The ways of dividing it, of which the cheapest is taken.
+  struct Way {
+    ShardingRule rule;
+    DividedOp op;
+    FactorChoice choice;
+  };
+  std::vector<std::unique_ptr<Way>> ways;
+  for (const auto divide : {handler.divide, handler.otherwise}) {
+    if (divide == nullptr && !ways.empty()) continue;
+    auto way = std::make_unique<Way>();
+    way->rule = RuleOf(i);
+    DividedOp& op = way->op;
+    op.rule = &way->rule;
+    op.result_shapes = Leaves(i.shape());
+    op.results = wanted;
+    op.exact.assign(way->rule.factors.size(), false);
+    op.combined = op.gathered = op.exact;
+    for (const Factor& factor : way->rule.factors) op.divisible.push_back(factor.kind == FactorKind::kParallel);
+    op.sources.assign(operands.begin(), operands.end());
+    if (divide != nullptr && !(this->*divide)(i, &op)) continue;
+    for (const Instruction operand : op.sources) {
+      Share(operand);
+      const Leaf& leaf = LeafOf(operand);
+      op.operand_shapes.push_back(leaf.shape);
+      op.operands.push_back(leaf.tiling);
+      op.free_operands.push_back(leaf.source.valid());
+    }
+    ways.push_back(std::move(way));
   }
 
-  if (KeepsUnreduced(i, op)) {
+  if (KeepsUnreduced(i, ways[0]->op)) {
     // Sums of partial results are partial results of the sum.
     std::vector<InstructionId> parts;
     for (const Instruction operand : operands) parts.push_back(LeafOf(operand).id);
@@ -165,7 +221,12 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
     SetValue(i, {{id, i.shape(), wanted[0]}});
     return absl::OkStatus();
   }
-  FactorChoice choice = ChooseFactorAxes(&state_, op);
+  for (const std::unique_ptr<Way>& way : ways) way->choice = ChooseFactorAxes(&state_, way->op);
+  Way& way = **std::min_element(ways.begin(), ways.end(),
+                                [](const auto& a, const auto& b) { return a->choice.cost < b->choice.cost; });
+  const ShardingRule& rule = way.rule;
+  DividedOp& op = way.op;
+  FactorChoice& choice = way.choice;
   LocalOp local{i, &rule, &choice, {}, {}, &op.windows, &op.sources};
   for (size_t k = 0; k < op.operands.size(); ++k) {
     const TilingRef tiling = state_.tilings.Intern(TilingFor(rule, choice, rule.operands[k]));
@@ -181,8 +242,9 @@ absl::Status ComputationPartitioner::ByRule(Instruction i) {
   if (!choice.partial.empty()) {
     for (size_t k = 0; k < leaves.size(); ++k) {
       Leaf& leaf = leaves[k];
+      const auto combiner = [&] { return Combiner(i, leaf.shape.element_type()); };
       leaf.id = emitter_.CombineAndReshard(leaf.id, leaf.shape, choice.frame, DimsOf(*leaf.tiling, leaf.shape.rank()),
-                                           choice.partial, Combiner(i, leaf.shape.element_type()), wanted[k]);
+                                           choice.partial, combiner, wanted[k], op.sums);
       leaf.tiling = wanted[k];
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/sharding/replica_groups.h"
 #include "ir/sharding/tile_assignment.h"
@@ -299,41 +300,54 @@ InstructionId Emitter::Permute(InstructionId array, absl::Span<const std::pair<i
                        {Channel(), builder_.List(Attr::kSourceTargetPairs, list)});
 }
 
-InstructionId Emitter::FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
-                                 const std::vector<int64_t>& source) {
+std::vector<std::pair<int64_t, int64_t>> Emitter::PairsOf(const Tiling& frame, const AxisList& axes,
+                                                          const std::vector<int64_t>& source) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   for (int64_t position = 0; position < frame.device_count; ++position) {
-    const int64_t tile = hlokit::TileNumber(axes, position);
-    const int64_t other = source[ToSize(tile)];
+    const int64_t other = source[ToSize(hlokit::TileNumber(axes, position))];
     if (other < 0) continue;
-    // The position with other digits along the axes.
-    int64_t from = position, rest_old = tile, rest_new = other;
-    for (size_t i = axes.size(); i-- > 0;) {
-      from += (rest_new % axes[i].size - rest_old % axes[i].size) * axes[i].stride;
-      rest_old /= axes[i].size;
-      rest_new /= axes[i].size;
-    }
-    pairs.emplace_back(frame.DeviceAt(from), frame.DeviceAt(position));
+    pairs.emplace_back(frame.DeviceAt(PositionWithTile(axes, position, other)), frame.DeviceAt(position));
   }
   std::sort(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+InstructionId Emitter::FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
+                                 const std::vector<int64_t>& source) {
+  const std::vector<std::pair<int64_t, int64_t>> pairs = PairsOf(frame, axes, source);
   if (pairs.empty()) return Splat(builder_.shape_of(array), Scalar(builder_.shape_of(array).element_type(), 0));
   return Permute(array, pairs);
 }
 
-InstructionId Emitter::Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
-                             const std::vector<bool>& needed) {
-  std::vector<int64_t> source(needed.size(), -1);
-  const auto tiles = static_cast<int64_t>(needed.size());
-  for (int64_t i = 0; i < tiles; ++i) {
-    if (needed[ToSize(i)] && i - distance >= 0 && i - distance < tiles) source[ToSize(i)] = i - distance;
+InstructionId Emitter::SliceFromTiles(InstructionId part, int64_t dim, int64_t begin, int64_t end, const Tiling& frame,
+                                      const AxisList& axes, const std::vector<int64_t>& source) {
+  std::vector<std::pair<int64_t, int64_t>> pairs = PairsOf(frame, axes, source);
+  std::vector<std::pair<InstructionId, std::vector<std::pair<int64_t, int64_t>>>>& made =
+      exchanges_[{part.value, dim, begin, end}];
+  for (auto& [id, known] : made) {
+    // One exchange serves both, unless a device would send to two, or get from two.
+    std::vector<std::pair<int64_t, int64_t>> both = known;
+    both.insert(both.end(), pairs.begin(), pairs.end());
+    std::sort(both.begin(), both.end());
+    both.erase(std::unique(both.begin(), both.end()), both.end());
+    absl::flat_hash_set<int64_t> sources, targets;
+    const bool fits = std::all_of(both.begin(), both.end(), [&](const auto& pair) {
+      return sources.insert(pair.first).second && targets.insert(pair.second).second;
+    });
+    if (!fits) continue;
+    std::vector<int64_t> list;
+    for (const auto& [from, to] : both) list.insert(list.end(), {2, from, to});
+    state_.module.SetAttr(id, Attr::kSourceTargetPairs, state_.module.ListPayload(list));
+    known = std::move(both);
+    return id;
   }
-  return FromTiles(array, frame, axes, source);
-}
-
-InstructionId Emitter::ReverseTiles(InstructionId array, const Tiling& frame, const AxisList& axes) {
-  std::vector<int64_t> source(ToSize(SizeOf(axes)));
-  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<int64_t>(source.size() - 1 - i);
-  return FromTiles(array, frame, axes, source);
+  std::vector<int64_t> limits = ToVector(builder_.shape_of(part).dims()), starts(limits.size(), 0);
+  starts[ToSize(dim)] = begin;
+  limits[ToSize(dim)] = end;
+  const InstructionId slice = Slice(part, starts, limits);
+  const InstructionId id = Permute(slice, pairs);
+  made.emplace_back(id, std::move(pairs));
+  return id;
 }
 
 }  // namespace hlokit::spmd

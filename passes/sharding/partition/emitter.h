@@ -5,6 +5,7 @@
 #define HLOKIT_PASSES_SHARDING_PARTITION_EMITTER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -99,12 +100,10 @@ class Emitter {
   // Returns the array of the device whose tile along `axes` is source[tile]; -1: of none.
   InstructionId FromTiles(InstructionId array, const Tiling& frame, const AxisList& axes,
                           const std::vector<int64_t>& source);
-  // Returns the array of the device that is `distance` tiles before this one along `axes`, for tiles that need it;
-  // zeros for the others, and where there is no such device.
-  InstructionId Shift(InstructionId array, const Tiling& frame, const AxisList& axes, int64_t distance,
-                      const std::vector<bool>& needed);
-  // Returns the array of the device with the opposite tile.
-  InstructionId ReverseTiles(InstructionId array, const Tiling& frame, const AxisList& axes);
+  // Returns the elements begin … end-1 along `dim` of the part of tile source[tile], -1: of none. Devices that want
+  // none get anything: what one exchange has for others serves them too.
+  InstructionId SliceFromTiles(InstructionId part, int64_t dim, int64_t begin, int64_t end, const Tiling& frame,
+                               const AxisList& axes, const std::vector<int64_t>& source);
 
   // ---- resharding (reshard.cc) ----
   // Returns the part of `whole` under `to`, of an array whose part under `from` is `part`.
@@ -112,9 +111,13 @@ class Emitter {
   // Combines results that are partial over the axes `partial`, of an array whose part has `dims`, and reshards: by
   // reduce-scatters where `to` takes the axes.
   InstructionId CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame, std::vector<AxisList> dims,
-                                  const AxisList& partial, ComputationId reducer, TilingRef to);
+                                  const AxisList& partial, const std::function<ComputationId()>& reducer, TilingRef to,
+                                  bool sums);
 
  private:
+  // The devices that send and get, for FromTiles.
+  static std::vector<std::pair<int64_t, int64_t>> PairsOf(const Tiling& frame, const AxisList& axes,
+                                                          const std::vector<int64_t>& source);
   Shape Sized(InstructionId array, absl::Span<const int64_t> sizes);
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b);
   // The groups as an attribute; with the ids of devices of all replicas if `global`.
@@ -139,6 +142,10 @@ class Emitter {
   std::map<std::pair<uint32_t, int64_t>, InstructionId> products_;
   std::map<std::tuple<std::vector<int64_t>, int64_t, int64_t, uint32_t>, InstructionId> masks_;
   std::map<std::tuple<uint32_t, TilingRef, TilingRef>, InstructionId> reshards_;
+  // By part, dimension, first and last element: permutes and their pairs.
+  std::map<std::tuple<uint32_t, int64_t, int64_t, int64_t>,
+           std::vector<std::pair<InstructionId, std::vector<std::pair<int64_t, int64_t>>>>>
+      exchanges_;
 };
 
 }  // namespace hlokit::spmd

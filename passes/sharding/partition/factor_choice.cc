@@ -17,6 +17,7 @@ namespace {
 // communicate alike. Choices in which devices repeat work that they could divide come last.
 constexpr double kMemoryBytesPerLinkByte = 512;
 constexpr double kOperationsPerLinkByte = 65536;
+constexpr size_t kMaxFrames = 3;   // orders of devices that are tried
 constexpr size_t kMaxOrdered = 4;  // tensors that are merged in every order
 
 using Axes = std::vector<AxisList>;  // by factor
@@ -40,11 +41,14 @@ class Chooser {
     return sizes;
   }
   std::optional<Projection> Project(const ArrayFactors& array, TilingRef tiling) const;
-  void FindFrame();
+  void FindFrames();
+  void TryFrame();
+  Tiling ResultFrame(const Axes& axes) const;
   void FindShared();
   void FindCommon();
   // Adds what `from` has and `axes` has not, as far as axes are free.
   void Merge(const Axes& from, Axes* axes) const;
+  bool MergeElsewhere(const Axes& from, Axes* axes) const;
   void PlaceLoose(const AxisList& loose, Axes* axes) const;
   // Takes away what no tiling of an array could say.
   void Repair(Axes* axes) const;
@@ -65,7 +69,8 @@ class Chooser {
   ModuleState& state_;
   const DividedOp& op_;
   const ShardingRule& rule_;
-  Tiling frame_;
+  std::vector<Tiling> frames_;
+  Tiling frame_;              // the one that is tried
   std::vector<bool> shared_;  // factors that are a part of some dimension
   std::vector<Projection> projections_;
   Axes common_;  // of a contraction, by combined factor: axes that all operands with the factor have there
@@ -75,21 +80,36 @@ class Chooser {
   bool best_repeats_ = false;
 };
 
-void Chooser::FindFrame() {
-  // The order of devices of the result, or of the first operand that has one.
+void Chooser::FindFrames() {
+  // The orders of devices of results and operands; those with subgroups, if some have.
   for (const std::vector<TilingRef>* list : {&op_.results, &op_.operands}) {
     for (TilingRef tiling : *list) {
       if (!tiling->tiled()) continue;
-      if (frame_.tiled() && (tiling->manual.empty() || !frame_.manual.empty())) continue;
-      frame_ = *tiling;
+      const bool known = std::any_of(frames_.begin(), frames_.end(), [&](const Tiling& frame) {
+        return frame.order == tiling->order && frame.manual == tiling->manual;
+      });
+      if (known) continue;
+      Tiling& frame = frames_.emplace_back(*tiling);
+      frame.unreduced.clear();
+      frame.dims.clear();
     }
   }
-  frame_.unreduced.clear();
-  if (!frame_.tiled()) {
-    frame_.kind = ShardingKind::kTiled;
-    frame_.device_count = state_.partitions;
+  const bool manual = std::any_of(frames_.begin(), frames_.end(), [](const Tiling& f) { return !f.manual.empty(); });
+  std::erase_if(frames_, [&](const Tiling& frame) { return manual && frame.manual.empty(); });
+  if (frames_.size() > kMaxFrames) frames_.resize(kMaxFrames);
+  if (frames_.empty()) {
+    Tiling& frame = frames_.emplace_back();
+    frame.kind = ShardingKind::kTiled;
+    frame.device_count = state_.partitions;
   }
-  frame_.dims.clear();
+}
+
+Tiling Chooser::ResultFrame(const Axes& axes) const {
+  Tiling frame = frame_;
+  for (const DividedOp::Window& w : op_.windows) {
+    if (w.window.low == kReversed && !axes[w.factor].empty()) frame = WithReversedTiles(frame, axes[w.factor]);
+  }
+  return frame;
 }
 
 void Chooser::FindShared() {
@@ -119,7 +139,8 @@ std::optional<Chooser::Projection> Chooser::Project(const ArrayFactors& array, T
     std::vector<AxisList> lists = AxesByFactor(own.dims[d], SizesOf(array[d]));
     for (size_t i = 0; i < lists.size(); ++i) {
       const size_t f = ToSize(array[d][i]);
-      if (op_.divisible[f]) {
+      const bool fits = !op_.exact[f] || rule_.factors[f].size % SizeOf(lists[i]) == 0;
+      if (op_.divisible[f] && fits) {
         result.axes[f] = std::move(lists[i]);
       } else {
         AppendAxes(&result.loose, lists[i]);
@@ -177,11 +198,32 @@ void Chooser::Merge(const Axes& from, Axes* axes) const {
   }
 }
 
+// As Merge, where what `from` has is in use, with others of the same size. Returns false if there are none.
+bool Chooser::MergeElsewhere(const Axes& from, Axes* axes) const {
+  bool moved = false;
+  for (size_t f = 0; f < from.size(); ++f) {
+    AxisList& have = (*axes)[f];
+    if (from[f].empty() || !have.empty()) continue;
+    const bool used =
+        std::any_of(from[f].begin(), from[f].end(), [&](const DeviceAxis& a) { return IsUsed(*axes, a, f); });
+    if (!used) continue;
+    std::vector<const AxisList*> lists = {&frame_.manual};
+    for (const AxisList& list : *axes) lists.push_back(&list);
+    std::optional<AxisList> free = Complement(lists, frame_.device_count);
+    if (!free) continue;
+    std::optional<AxisList> taken = TakeMajor(&*free, SizeOf(from[f]));
+    if (!taken) continue;
+    have = *std::move(taken);
+    moved = true;
+  }
+  return moved;
+}
+
 void Chooser::PlaceLoose(const AxisList& loose, Axes* axes) const {
   for (const DeviceAxis& axis : loose) {
     if (IsUsed(*axes, axis, axes->size())) continue;
     for (size_t f = 0; f < axes->size(); ++f) {
-      if (rule_.factors[f].kind != FactorKind::kParallel || shared_[f]) continue;
+      if (rule_.factors[f].kind != FactorKind::kParallel || !op_.divisible[f] || shared_[f]) continue;
       if (rule_.factors[f].size % (SizeOf((*axes)[f]) * axis.size) != 0) continue;
       AppendAxis(&(*axes)[f], axis);
       break;
@@ -231,16 +273,13 @@ double Chooser::Cost(const Axes& axes) {
       if (w.operand != static_cast<int64_t>(i) || axes[w.factor].empty()) continue;
       const int64_t tiles = SizeOf(axes[w.factor]);
       HaloWindow window = w.window;
-      double exchanged = 0;
-      if (window.low == kReversed) {
-        window.low = window.output - CeilOfRatio(window.output, tiles) * tiles;
-        exchanged = static_cast<double>(CeilOfRatio(window.output, tiles));
-      }
-      exchanged += PlanHalo(window, tiles).exchanged;
+      if (window.low == kReversed) window.low = window.output - CeilOfRatio(window.output, tiles) * tiles;
+      const double exchanged = PlanHalo(window, tiles).exchanged;
       cost += bytes * exchanged / static_cast<double>(std::max<int64_t>(CeilOfRatio(window.input, tiles), 1));
     }
   }
   const AxisList& partial = choice.partial;
+  const Tiling result_frame = ResultFrame(axes);
   for (size_t i = 0; i < op_.results.size(); ++i) {
     const Shape shape = op_.result_shapes[i];
     if (!shape.IsArray() || op_.results[i]->kind == ShardingKind::kManual) continue;
@@ -254,16 +293,22 @@ double Chooser::Cost(const Axes& axes) {
     };
     std::vector<AxisList> dims = DimsOf(tiling, shape.rank());
     memory += bytes_of(dims);
+    for (size_t f = 0; f < axes.size(); ++f) {
+      if (op_.gathered[f] && !axes[f].empty()) cost += bytes_of(dims) * static_cast<double>(SizeOf(axes[f])) + 1;
+    }
+    Tiling frame = result_frame;
     if (!partial.empty()) {
-      const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i]);
-      for (const Combination::Scatter& scatter : combination.scatters) {
-        cost += bytes_of(dims) + 1;
-        dims[ToSize(scatter.dim)] = combination.dims[ToSize(scatter.dim)];
+      const Combination combination = PlanCombination(shape, frame_, dims, partial, *op_.results[i], op_.sums);
+      if (!combination.scatters.empty()) {
+        double scattered = bytes_of(combination.dims);
+        for (const Combination::Scatter& s : combination.scatters) scattered *= static_cast<double>(SizeOf(s.axes));
+        cost += scattered + 1;
       }
       if (!combination.rest.empty()) cost += bytes_of(combination.dims) + 1;
       dims = combination.dims;
+      frame.unreduced = combination.kept;
+      if (!combination.kept.empty() && !op_.results[i]->tiled()) continue;
     }
-    Tiling frame = frame_;
     const TilingRef from = state_.tilings.Intern(WithDims(frame, std::move(dims)));
     cost += state_.PlanFor(shape, from, op_.results[i]).cost;
   }
@@ -302,12 +347,22 @@ void Chooser::Try(Axes axes) {
   best_cost_ = cost;
   best_repeats_ = repeats;
   AxisList partial = PartialOf(axes);
-  best_ = {frame_, std::move(axes), std::move(partial)};
+  best_ = {frame_, std::move(axes), std::move(partial), cost};
 }
 
 FactorChoice Chooser::Choose() {
-  FindFrame();
+  FindFrames();
   FindShared();
+  for (const Tiling& frame : frames_) {
+    frame_ = frame;
+    TryFrame();
+  }
+  return best_;
+}
+
+void Chooser::TryFrame() {
+  projections_.clear();
+  tried_.clear();
   const Axes none(rule_.factors.size());
   const auto add = [&](const ArrayFactors& array, TilingRef tiling) {
     std::optional<Projection> projection = Project(array, tiling);
@@ -329,6 +384,8 @@ FactorChoice Chooser::Choose() {
     for (size_t i : order) {
       Merge(projections_[i].axes, &axes);
       Try(axes);
+      Axes elsewhere = axes;
+      if (MergeElsewhere(projections_[i].axes, &elsewhere)) Try(std::move(elsewhere));
       if (!projections_[i].loose.empty()) {
         Axes moved = axes;
         PlaceLoose(projections_[i].loose, &moved);
@@ -349,7 +406,6 @@ FactorChoice Chooser::Choose() {
     }
   } while (true);
   Try(none);
-  return best_;
 }
 
 }  // namespace
@@ -368,11 +424,37 @@ Tiling TilingFor(const ShardingRule& rule, const FactorChoice& choice, const Arr
   return WithDims(choice.frame, std::move(dims));
 }
 
+Tiling WithReversedTiles(Tiling frame, const AxisList& axes) {
+  std::vector<int64_t> order(static_cast<size_t>(frame.device_count));
+  const int64_t tiles = SizeOf(axes);
+  bool in_order = true;
+  for (int64_t position = 0; position < frame.device_count; ++position) {
+    const int64_t opposite = PositionWithTile(axes, position, tiles - 1 - TileNumber(axes, position));
+    order[ToSize(position)] = frame.DeviceAt(opposite);
+    in_order = in_order && order[ToSize(position)] == position;
+  }
+  if (in_order) order.clear();
+  frame.order = std::move(order);
+  return frame;
+}
+
 FactorChoice ChooseFactorAxes(ModuleState* state, const DividedOp& op) { return Chooser(state, op).Choose(); }
 
 Combination PlanCombination(Shape whole, const Tiling& frame, std::vector<AxisList> dims, AxisList partial,
-                            const Tiling& to) {
+                            const Tiling& to, bool sums) {
   Combination result;
+  if (sums && to.reduction == ReductionOp::kSum) {
+    const AxisList& kept = to.kind == ShardingKind::kUnreduced ? partial : to.unreduced;
+    const std::optional<AxisList> left = Subtract(partial, kept, frame.device_count);
+    const std::optional<AxisList> missing = Subtract(kept, partial, frame.device_count);
+    const bool all = to.kind == ShardingKind::kUnreduced
+                         ? SizeOf(partial) == frame.device_count
+                         : to.tiled() && !to.unreduced.empty() && to.order == frame.order;
+    if (all && left && missing && missing->empty()) {
+      result.kept = kept;
+      partial = *left;
+    }
+  }
   if (to.tiled() && to.order == frame.order && to.rank() == whole.rank()) {
     for (int64_t d = 0; d < whole.rank(); ++d) {
       AxisList& have = dims[ToSize(d)];

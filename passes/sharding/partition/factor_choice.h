@@ -18,17 +18,19 @@ struct FactorChoice {
   Tiling frame;                // tiled: devices, their order and subgroups; dimensions do not count
   std::vector<AxisList> axes;  // by factor
   AxisList partial;            // those along which results must be combined
+  double cost = 0;             // bytes, for comparison
 };
 
 // An operation whose factors are to be divided.
 struct DividedOp {
-  const ShardingRule* rule;
+  ShardingRule* rule;
   std::vector<Shape> operand_shapes, result_shapes;  // of leaves
   std::vector<TilingRef> operands, results;          // what they have, what they must have
   std::vector<bool> free_operands;                   // that any device can make: constants, iotas
   std::vector<bool> divisible;                       // by factor: may be divided
   std::vector<bool> exact;                           // by factor: only into equal parts
   std::vector<bool> combined;                        // by factor: results of its parts are partial
+  std::vector<bool> gathered;                        // by factor: results of its parts are gathered on all devices
   // Operands of which neighbors need parts: the window along a dimension whose only factor is `factor`.
   struct Window {
     int64_t operand, dim;
@@ -38,10 +40,15 @@ struct DividedOp {
   std::vector<Window> windows;
   std::vector<Instruction> sources;  // the operands, or values that stand for them
   bool contraction = false;          // works as many times as the product of its factors
+  bool sums = false;                 // partial results are combined by addition
 };
 
 // Returns the tiling that an array has under a choice.
 Tiling TilingFor(const ShardingRule& rule, const FactorChoice& choice, const ArrayFactors& array);
+
+// Returns the frame in which the parts along `axes` have changed places with the opposite ones: what a device has after
+// it reversed its part.
+Tiling WithReversedTiles(Tiling frame, const AxisList& axes);
 
 FactorChoice ChooseFactorAxes(ModuleState* state, const DividedOp& op);
 
@@ -55,9 +62,11 @@ struct Combination {
   std::vector<Scatter> scatters;
   std::vector<AxisList> dims;  // after them
   AxisList rest;               // for the all-reduce
+  AxisList kept;               // that stay partial, as `to` wants
 };
+// `sums`: partial results are summands, which they may stay.
 Combination PlanCombination(Shape whole, const Tiling& frame, std::vector<AxisList> dims, AxisList partial,
-                            const Tiling& to);
+                            const Tiling& to, bool sums);
 
 }  // namespace hlokit::spmd
 

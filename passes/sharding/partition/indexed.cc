@@ -43,15 +43,17 @@ const AxisList& ComputationPartitioner::AxesOf(const LocalOp& op, int64_t operan
 
 // ---- dynamic-slice, dynamic-update-slice ----
 
-void ComputationPartitioner::DivideDynamicSlice(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideDynamicSlice(Instruction i, DividedOp* op) {
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
     const size_t f = FactorOf(*op->rule, 0, d);
     if (op->rule->factors[f].kind == FactorKind::kLookedUp) op->divisible[f] = op->combined[f] = true;
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideDynamicUpdateSlice(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideDynamicUpdateSlice(Instruction i, DividedOp* op) {
   for (int64_t d = 0; d < i.shape().rank(); ++d) op->divisible[FactorOf(*op->rule, 0, d)] = true;
+  return true;
 }
 
 std::vector<InstructionId> ComputationPartitioner::StartsOf(const LocalOp& op, size_t first) {
@@ -122,6 +124,7 @@ Value ComputationPartitioner::EmitDynamicSlice(const LocalOp& op) {
 }
 
 Value ComputationPartitioner::EmitDynamicUpdateSlice(const LocalOp& op) {
+  if (!op.windows->empty()) return EmitUpdateAsWindow(op);
   const Instruction i = op.whole;
   InstructionId array = op.operands[0];
   std::vector<InstructionId> starts = StartsOf(op, 2);
@@ -155,7 +158,7 @@ Value ComputationPartitioner::EmitDynamicUpdateSlice(const LocalOp& op) {
 
 // ---- gather, scatter ----
 
-void ComputationPartitioner::DivideGather(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideGather(Instruction i, DividedOp* op) {
   const GatherDims dims = GatherDims::Of(i);
   for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
     const size_t f = FactorOf(*op->rule, 0, d);
@@ -168,9 +171,10 @@ void ComputationPartitioner::DivideGather(Instruction i, DividedOp* op) {
     if (op->rule->factors[f].kind != FactorKind::kLookedUp || dims.slice_sizes[ToSize(d)] != 1) continue;
     if (IsListed(dims.start_index_map, d)) op->divisible[f] = op->combined[f] = true;
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideScatter(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideScatter(Instruction i, DividedOp* op) {
   const ScatterDims dims = ScatterDims::Of(i);
   const int64_t count = i.operand_count() / 2;
   for (int64_t d = 0; d < i.operand(0).shape().rank(); ++d) {
@@ -179,11 +183,12 @@ void ComputationPartitioner::DivideScatter(Instruction i, DividedOp* op) {
     if (IsListed(dims.scatter_dims_to_operand_dims, d)) op->divisible[f] = true;
   }
   const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
-  if (count != 1 || !opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return;
+  if (count != 1 || !opcode || !HasIdentity(*opcode, i.operand(0).shape().element_type())) return true;
   for (int64_t d = 0; d < i.operand(1).shape().rank(); ++d) {
     const size_t f = FactorOf(*op->rule, 1, d);
     if (op->rule->factors[f].kind == FactorKind::kReduced) op->divisible[f] = op->combined[f] = true;
   }
+  return true;
 }
 
 InstructionId ComputationPartitioner::SubtractOffsets(InstructionId indices, int64_t index_vector_dim,

@@ -11,6 +11,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/graph/traversal.h"
 #include "ir/sharding/tile_assignment.h"
 #include "ir/types/float_types.h"
 #include "passes/sharding/contraction_dims.h"
@@ -50,6 +51,50 @@ std::string DividedCost(std::string_view config, int64_t parts) {
 }
 
 }  // namespace
+
+std::vector<InstructionId> ComputationPartitioner::InlineBody(Builder* b, Computation body,
+                                                              absl::Span<const InstructionId> arguments,
+                                                              absl::Span<const int64_t> sizes) {
+  absl::flat_hash_map<uint32_t, InstructionId> made;
+  const std::vector<InstructionId> order = PostOrder(body);
+  for (size_t p = 0; p < arguments.size(); ++p) {
+    made[body.parameter(static_cast<int64_t>(p)).id().value] = arguments[p];
+  }
+  // Scalars become arrays too, if the parameters are scalars and the arguments are not.
+  const bool widens = !sizes.empty() && body.parameter_count() > 0 && body.parameter(0).shape().IsScalar();
+  for (const InstructionId id : order) {
+    const Instruction i = module_.instruction(id);
+    if (i.opcode() == Opcode::kParameter || (i.is_root() && i.opcode() == Opcode::kTuple)) continue;
+    if (widens && i.opcode() == Opcode::kBroadcast) {
+      made[id.value] = made.at(i.operand(0).id().value);
+      continue;
+    }
+    std::vector<InstructionId> operands;
+    for (const Instruction operand : OperandsOf(i)) operands.push_back(made.at(operand.id().value));
+    const Shape shape = i.shape();
+    const InstructionId clone = b->MakeClone(id, operands);
+    module_.RemoveAttr(clone, Attr::kSharding);
+    module_.RemoveAttr(clone, Attr::kControlPredecessors);
+    if (sizes.empty() || !shape.IsArray()) {
+      made[id.value] = clone;
+      continue;
+    }
+    const Shape sized = b->shapes().Array(shape.element_type(), sizes);
+    const bool constant = widens && i.opcode() == Opcode::kConstant;
+    if (!constant && (widens || !shape.IsScalar())) module_.SetShape(clone, sized);
+    made[id.value] = constant ? b->MakeSplat(sized, clone) : clone;
+  }
+  const Instruction root = body.root();
+  if (!root.shape().IsTuple()) return {made.at(root.id().value)};
+  std::vector<InstructionId> results;
+  if (root.opcode() == Opcode::kTuple) {
+    for (const Instruction element : OperandsOf(root)) results.push_back(made.at(element.id().value));
+  } else {
+    const InstructionId tuple = made.at(root.id().value);
+    for (int64_t k = 0; k < root.shape().tuple_size(); ++k) results.push_back(b->MakeElement(tuple, k));
+  }
+  return results;
+}
 
 ComputationId ComputationPartitioner::Combiner(Instruction i, ElementType type) {
   const RuleClass rule = RuleClassOf(i);

@@ -53,7 +53,15 @@ absl::Status ComputationPartitioner::Run() {
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
     const MetadataId previous = builder().SetMetadata(i.metadata_id());
-    if (absl::Status status = Dispatch(i); !status.ok()) return status;
+    const PartitionHandler handler = kHandlers[static_cast<size_t>(i.opcode())];
+    // What one device has goes to all where another needs it.
+    const bool passes = handler == PartitionHandler::kTuple || handler == PartitionHandler::kGetTupleElement;
+    const bool done = handler == PartitionHandler::kByRule && OnOwner(i);
+    if (!done && (!passes || i.has(Attr::kSharding))) {
+      const int64_t owner = passes ? OwnerOf(i) : -1;
+      for (const Instruction operand : OperandsOf(i)) Share(operand, owner);
+    }
+    if (absl::Status status = done ? absl::OkStatus() : Dispatch(i); !status.ok()) return status;
     builder().SetMetadata(previous);
     NoteGathers(i);
     // What stands for it without being made for it has its metadata too.
@@ -61,9 +69,14 @@ absl::Status ComputationPartitioner::Run() {
     if (value == values_.end() || value->second.empty()) continue;
     if (const InstructionId part = value->second[0].id; part.valid()) MergeMetadata(module_, id, part);
   }
-  // The root.
+  // The root, of which one device may have parts.
   const Instruction root = source.root();
-  const Value& value = ValueOf(root);
+  Value value = ValueOf(root);
+  for (size_t k = 0; k < value.size(); ++k) {
+    if (value[k].owner < 0 || (source.is_entry() && owner_.OnlyDevice(root, k) == value[k].owner)) continue;
+    value[k].id = Shared(value[k]);
+    value[k].owner = -1;
+  }
   InstructionId id;
   if (root.shape().IsTuple()) {
     std::vector<InstructionId> leaves;
@@ -203,8 +216,15 @@ void ComputationPartitioner::FinishCopy(Instruction i) {
   for (size_t k = 0; k < leaves.size(); ++k) {
     Leaf& leaf = leaves[k];
     const InstructionId part = Reshard(leaf, wanted[k]);
-    // A copy stands for it where nothing else has its name and its metadata.
-    leaf.id = part == leaf.id && leaf.shape.IsArray() ? builder().MakeLike(Opcode::kCopy, {part}) : part;
+    // A copy stands for it where nothing else has its name and its metadata, or its layout.
+    const bool same = part == leaf.id;
+    leaf.id = part;
+    if (i.shape().IsArray()) {
+      const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *wanted[k]);
+      if (same || builder().shape_of(part) != shape) leaf.id = builder().Make(Opcode::kCopy, shape, {part});
+    } else if (same && leaf.shape.IsArray()) {
+      leaf.id = builder().MakeLike(Opcode::kCopy, {part});
+    }
     if (leaves.size() == 1) owner_.TakeName(leaf.id, i);
     leaf.tiling = wanted[k];
     leaf.source = Instruction();
@@ -341,6 +361,8 @@ void ComputationPartitioner::Whole(Instruction i) {
     LeafTilings whole;
     for (const Leaf& leaf : value) whole.push_back(Unsharded(context, leaf.shape.rank()));
     operands.push_back(PackResharded(value, operand.shape(), whole));
+    // What a bitcast returns depends on the layout.
+    if (i.opcode() == Opcode::kBitcast) operands.back() = builder().MakeCopy(operands.back(), operand.shape());
   }
   const InstructionId id = Clone(i, operands, i.shape());
   LeafTilings whole;

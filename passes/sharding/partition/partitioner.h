@@ -6,7 +6,12 @@
 //   partitioner.cc     values, shardings, what all handlers use; the handler of each opcode
 //   by_rule.cc         operations that are divided along the factors of their sharding rule
 //   indexed.cc         gather, scatter and dynamic slices
+//   update_window.cc   dynamic-update-slices at constant places
 //   windows.cc         windows along divided dimensions
+//   scan.cc            scans
+//   top_k.cc           selections of the first elements
+//   gathered_reduce.cc reductions whose partial results are gathered
+//   multi_slice.cc     custom-calls of several windows of one array
 //   windowed_dot.cc    dots as loops over parts that travel
 //   local_op.cc        such an operation on one device: attributes of the sizes of a part, masks of padding
 //   control_flow.cc    loops, conditionals, calls, tuples
@@ -25,6 +30,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -36,6 +42,8 @@
 #include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::spmd {
+
+inline constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
 
 // The rows of opcode_partition_handlers.def.
 enum class PartitionHandler : uint8_t {
@@ -65,6 +73,7 @@ struct Leaf {
   Shape shape;  // whole
   TilingRef tiling = nullptr;
   Instruction source = Instruction();  // a constant or iota, of which any device can make any part; invalid: none
+  int64_t owner = -1;                  // the device whose value counts; -1: all have it
 };
 using Value = absl::InlinedVector<Leaf, 1>;
 using LeafTilings = std::vector<TilingRef>;
@@ -93,7 +102,7 @@ class ModulePartitioner {
   ComputationId Variant(ComputationId source, std::vector<LeafTilings> parameters, LeafTilings root);
   // Returns the tilings of the leaves that the sharding of an instruction gives; nullopt if it has none.
   std::optional<LeafTilings> GivenTilings(Instruction i) { return GivenTilings(i, i.shape()); }
-  // As above, where the sharding is that of another shape, or of its leaves and more.
+  // As if the instruction had this shape: an outfeed has the sharding of its operand, and of its leaves and more.
   std::optional<LeafTilings> GivenTilings(Instruction i, Shape shape);
   // Returns the device that alone has a leaf; nullopt if several have.
   std::optional<int64_t> OnlyDevice(Instruction i, size_t leaf) const;
@@ -184,24 +193,47 @@ class ComputationPartitioner {
     const std::vector<Instruction>* sources;
   };
   struct RuleHandler {
-    void (ComputationPartitioner::*divide)(Instruction, DividedOp*);  // allows more factors; null: none
+    // Allow more factors; null: none. The second is another way of dividing it, which may not apply: false.
+    bool (ComputationPartitioner::*divide)(Instruction, DividedOp*);
+    bool (ComputationPartitioner::*otherwise)(Instruction, DividedOp*);
     Value (ComputationPartitioner::*emit)(const LocalOp&);
   };
   static RuleHandler HandlerOf(RuleClass rule);
   absl::Status ByRule(Instruction i);
-  void DivideContraction(Instruction i, DividedOp* op);
-  void DivideReduce(Instruction i, DividedOp* op);
+  absl::Status CheckManualGroups(Instruction i, const LeafTilings& wanted) const;
+  bool DivideContraction(Instruction i, DividedOp* op);
+  bool DivideReduce(Instruction i, DividedOp* op);
   Value EmitClone(const LocalOp& op);
+
+  // ---- gathered_reduce.cc ----
+  Value EmitReduce(const LocalOp& op);
+  ComputationId CountingReducer(Computation reducer);
+
+  // ---- scan.cc ----
+  bool DivideScan(Instruction i, DividedOp* op);
+  Value EmitScan(const LocalOp& op);
+
+  // ---- top_k.cc ----
+  bool DivideSort(Instruction i, DividedOp* op);
+  bool DivideTopK(Instruction i, DividedOp* op);
+  Value EmitSort(const LocalOp& op);
+  Value EmitTopK(const LocalOp& op);
+  // Returns the first `count` elements along a dimension, or all.
+  InstructionId FirstAlong(InstructionId array, int64_t dim, int64_t count);
+
   // Returns true for an operation on partial results whose result is wanted as partial results.
   bool KeepsUnreduced(Instruction i, const DividedOp& op) const;
 
   // ---- indexed.cc ----
-  void DivideDynamicSlice(Instruction i, DividedOp* op);
-  void DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
-  void DivideGather(Instruction i, DividedOp* op);
-  void DivideScatter(Instruction i, DividedOp* op);
+  bool DivideDynamicSlice(Instruction i, DividedOp* op);
+  bool DivideDynamicUpdateSlice(Instruction i, DividedOp* op);
+  // With constant starts the update is a window of the result.
+  bool DivideUpdateAsWindow(Instruction i, DividedOp* op);
+  bool DivideGather(Instruction i, DividedOp* op);
+  bool DivideScatter(Instruction i, DividedOp* op);
   Value EmitDynamicSlice(const LocalOp& op);
   Value EmitDynamicUpdateSlice(const LocalOp& op);
+  Value EmitUpdateAsWindow(const LocalOp& op);
   Value EmitGather(const LocalOp& op);
   Value EmitScatter(const LocalOp& op);
   // Returns the axes of a dimension of an operand under the choice.
@@ -220,12 +252,14 @@ class ComputationPartitioner {
                                 const std::vector<InstructionId>& offsets);
 
   // ---- windows.cc ----
-  void DivideSlice(Instruction i, DividedOp* op);
-  void DividePad(Instruction i, DividedOp* op);
-  void DivideReduceWindow(Instruction i, DividedOp* op);
-  void DivideConvolution(Instruction i, DividedOp* op);
-  void DivideReverse(Instruction i, DividedOp* op);
-  void DivideConcatenate(Instruction i, DividedOp* op);
+  bool DivideSlice(Instruction i, DividedOp* op);
+  bool DividePad(Instruction i, DividedOp* op);
+  bool DivideReduceWindow(Instruction i, DividedOp* op);
+  bool DivideConvolution(Instruction i, DividedOp* op);
+  // Along tiled spatial dimensions of the kernel, for which partial results are summed.
+  bool DivideKernel(Instruction i, DividedOp* op);
+  bool DivideReverse(Instruction i, DividedOp* op);
+  bool DivideConcatenate(Instruction i, DividedOp* op);
   Value EmitSlice(const LocalOp& op);
   Value EmitPad(const LocalOp& op);
   Value EmitReduceWindow(const LocalOp& op);
@@ -273,6 +307,10 @@ class ComputationPartitioner {
   void MaskOperands(Instruction i, const ShardingRule& rule, const FactorChoice& choice,
                     std::vector<InstructionId>* operands);
   void LocalizeAttributes(Instruction i, const FactorChoice& choice, InstructionId local);
+  // Adds the instructions of a computation without callees, with other arguments; arrays that are not scalars get these
+  // sizes. Returns the elements of its root, or the root.
+  std::vector<InstructionId> InlineBody(Builder* b, Computation body, absl::Span<const InstructionId> arguments,
+                                        absl::Span<const int64_t> sizes);
   // Returns the computation that combines partial results.
   ComputationId Combiner(Instruction i, ElementType type);
 
@@ -286,14 +324,26 @@ class ComputationPartitioner {
 
   // ---- sources.cc ----
   InstructionId Parameter(Instruction i);
-  // Returns the array of one device, on all of them.
-  InstructionId FromDevice(const Leaf& leaf, int64_t device);
+  // Returns the array of the device for which the pred `is_owner` holds, on all devices that differ along `axes`.
+  InstructionId FromOwner(InstructionId array, InstructionId is_owner, const Tiling& frame, const AxisList& axes);
+  // Brings what one device has to all; not what the device `except` has.
+  void Share(Instruction i, int64_t except = -1);
+  // Returns the device that alone has all of an instruction; -1 if others have some.
+  int64_t OwnerOf(Instruction i) const;
+  InstructionId Shared(const Leaf& leaf);
+  // Computes an instruction of one device on values that it has, for which nothing is communicated: all devices do the
+  // same, and that of the one counts. Returns false for others.
+  bool OnOwner(Instruction i);
   void Constant(Instruction i);
   void Iota(Instruction i);
   void Rng(Instruction i);
   void Infeed(Instruction i);
   void Outfeed(Instruction i);
   absl::Status CustomCall(Instruction i);
+
+  // ---- multi_slice.cc ----
+  // Returns false for other custom-calls, and those that it does not divide.
+  bool MultiSlice(Instruction i);
 
   ModulePartitioner& owner_;
   Module& module_;
@@ -305,6 +355,7 @@ class ComputationPartitioner {
   AxisList scattered_rest_;  // of the last dot whose result was scattered in a loop: axes that are still partial
   // Tuples of operations in progress, which only their next operation may use.
   absl::flat_hash_map<uint32_t, InstructionId> in_progress_;
+  absl::flat_hash_set<uint32_t> looped_;  // operands that travel in the loop of a dot
 };
 
 // Returns the operands as a list, which stays while the module gets more instructions.

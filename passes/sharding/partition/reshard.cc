@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Emits the steps of reshard plans.
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <utility>
 
@@ -182,7 +183,8 @@ InstructionId Emitter::EmitPermute(InstructionId part, const Tiling& before, con
     if (tile_before[device] == tile) continue;
     const std::vector<int64_t>& sources = free_owners[tile];
     size_t& at = next[tile];
-    if (at < sources.size()) pairs.emplace_back(sources[at++], device);
+    assert(at < sources.size());  // as many devices want a part as have it
+    pairs.emplace_back(sources[at++], device);
   }
   std::sort(pairs.begin(), pairs.end());
   return Permute(part, pairs);
@@ -219,7 +221,10 @@ InstructionId Emitter::MakeUnreduced(InstructionId part, TilingRef to) {
   if (axes.empty()) return part;
   const Shape shape = builder_.shape_of(part);
   const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(frame, axes), Constant(0));
-  return Select(Splat(shape, first), part, Splat(shape, Scalar(shape.element_type(), 0)));
+  const ElementType type = shape.element_type();
+  const Opcode sum = OpcodeOf(to->reduction, type);
+  const InstructionId none = HasIdentity(sum, type) ? MakeIdentity(this, sum, type) : Scalar(type, 0);
+  return Select(Splat(shape, first), part, Splat(shape, none));
 }
 
 InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, TilingRef to) {
@@ -233,12 +238,15 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
   const auto is_unreduced = [](TilingRef t) { return t->kind == ShardingKind::kUnreduced || !t->unreduced.empty(); };
   InstructionId value = part;
   TilingRef target = to;
-  if (is_unreduced(to)) {
+  // What is partial along the same axes stays so.
+  const bool stays = from->tiled() && to->tiled() && !to->unreduced.empty() && from->unreduced == to->unreduced &&
+                     from->reduction == to->reduction && from->order == to->order;
+  if (is_unreduced(to) && !stays) {
     Tiling reduced = to->kind == ShardingKind::kUnreduced ? Tiling() : *to;
     reduced.unreduced.clear();
     target = state_.tilings.Intern(std::move(reduced));
   }
-  if (is_unreduced(from)) value = ReduceUnreduced(value, whole, &from);
+  if (is_unreduced(from) && !stays) value = ReduceUnreduced(value, whole, &from);
   const ReshardPlan& plan = state_.PlanFor(whole, from, target);
   if (plan.rematerialized) state_.full_gathers.push_back({part, whole, from, target});
   // Steps may add plans, so the plan is read by index from its own copy.
@@ -267,18 +275,48 @@ InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, 
 }
 
 InstructionId Emitter::CombineAndReshard(InstructionId part, Shape whole, const Tiling& frame,
-                                         std::vector<AxisList> dims, const AxisList& partial, ComputationId reducer,
-                                         TilingRef to) {
-  const Combination combination = PlanCombination(whole, frame, dims, partial, *to);
-  for (const Combination::Scatter& scatter : combination.scatters) {
-    AppendAxes(&dims[ToSize(scatter.dim)], scatter.axes);
-    std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims());
-    const int64_t size = CeilOfRatio(whole.dim(scatter.dim), SizeOf(dims[ToSize(scatter.dim)]));
-    padded[ToSize(scatter.dim)] = size * SizeOf(scatter.axes);
-    part = ReduceScatter(PadTo(part, padded), frame, scatter.axes, scatter.dim, reducer);
+                                         std::vector<AxisList> dims, const AxisList& partial,
+                                         const std::function<ComputationId()>& reducer, TilingRef to, bool sums) {
+  const Combination combination = PlanCombination(whole, frame, dims, partial, *to, sums);
+  if (!combination.scatters.empty()) {
+    std::vector<int64_t> padded = ToVector(builder_.shape_of(part).dims()), sizes = padded;
+    for (const Combination::Scatter& scatter : combination.scatters) {
+      const size_t d = ToSize(scatter.dim);
+      AppendAxes(&dims[d], scatter.axes);
+      sizes[d] = CeilOfRatio(whole.dim(scatter.dim), SizeOf(dims[d]));
+      padded[d] = sizes[d] * SizeOf(scatter.axes);
+    }
+    part = PadTo(part, padded);
+    if (combination.scatters.size() == 1) {
+      const Combination::Scatter& scatter = combination.scatters[0];
+      part = ReduceScatter(part, frame, scatter.axes, scatter.dim, reducer());
+    } else {
+      // Several dimensions at once: the blocks of all along a dimension of their own.
+      AxisList axes;
+      std::vector<int64_t> split, blocks, others;
+      for (int64_t d = 0; d < whole.rank(); ++d) {
+        if (sizes[ToSize(d)] != padded[ToSize(d)]) {
+          blocks.push_back(static_cast<int64_t>(split.size()));
+          split.push_back(padded[ToSize(d)] / sizes[ToSize(d)]);
+        }
+        others.push_back(static_cast<int64_t>(split.size()));
+        split.push_back(sizes[ToSize(d)]);
+      }
+      for (const Combination::Scatter& scatter : combination.scatters) {
+        axes.insert(axes.end(), scatter.axes.begin(), scatter.axes.end());
+      }
+      std::vector<int64_t> perm = blocks, flat = sizes;
+      perm.insert(perm.end(), others.begin(), others.end());
+      flat.insert(flat.begin(), SizeOf(axes));
+      part = Reshape(Transpose(Reshape(part, split), perm), flat);
+      part = Reshape(ReduceScatter(part, frame, axes, 0, reducer()), sizes);
+    }
   }
-  part = AllReduce(part, frame, combination.rest, reducer);
-  return Reshard(part, whole, state_.tilings.Intern(WithDims(frame, combination.dims)), to);
+  if (!combination.rest.empty()) part = AllReduce(part, frame, combination.rest, reducer());
+  if (!combination.kept.empty() && to->kind == ShardingKind::kUnreduced) return part;
+  Tiling after = frame;
+  after.unreduced = combination.kept;
+  return Reshard(part, whole, state_.tilings.Intern(WithDims(after, combination.dims)), to);
 }
 
 }  // namespace hlokit::spmd

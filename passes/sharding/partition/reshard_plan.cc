@@ -18,7 +18,7 @@
 namespace hlokit::spmd {
 namespace {
 
-constexpr double kStepCost = 16;  // bytes: fewer collectives, if they move the same
+constexpr double kStepCost = 1;  // byte: fewer collectives, if they move the same
 constexpr double kSliceCost = 1.0 / 16;
 constexpr size_t kMaxStates = 1500;      // expanded
 constexpr size_t kMaxCombinations = 64;  // of gathers in several dimensions at once

@@ -50,7 +50,7 @@ inline bool IsMostlyPadding(int64_t size, int64_t tiles) {
 }
 
 // Returns a plan for an array of these sizes. Requires: both tilings are tiled or replicated, with the same manual axes
-// (or none, if replicated), and nothing is unreduced.
+// (or none, if replicated), and both are unreduced along the same axes.
 ReshardPlan PlanReshard(absl::Span<const int64_t> sizes, int64_t element_bytes, const Tiling& from, const Tiling& to);
 
 }  // namespace hlokit::spmd

@@ -45,7 +45,8 @@ InstructionId ComputationPartitioner::Parameter(Instruction i) {
   Value leaves = Unpack(id, i.shape(), tilings);
   if (entry) {
     for (size_t k = 0; k < leaves.size(); ++k) {
-      if (const std::optional<int64_t> device = owner_.OnlyDevice(i, k)) leaves[k].id = FromDevice(leaves[k], *device);
+      const bool alone = leaves[k].shape.IsArray() && state_.partitions > 1;
+      if (alone) leaves[k].owner = owner_.OnlyDevice(i, k).value_or(-1);
     }
   }
   SetValue(i, std::move(leaves));
@@ -54,28 +55,69 @@ InstructionId ComputationPartitioner::Parameter(Instruction i) {
 
 // What the other devices have does not count. Floats are summed as integers of their bits: one of the devices has other
 // than zeros, and a sum of floats would change -0 and some NaN, or have no zero at all (f8e8m0fnu).
-InstructionId ComputationPartitioner::FromDevice(const Leaf& leaf, int64_t device) {
-  if (!leaf.shape.IsArray() || state_.partitions == 1) return leaf.id;
-  if (const std::optional<ElementType> bits = BitsType(leaf.shape.element_type())) {
-    const auto as = [&](InstructionId array, ElementType type) {
-      return builder().Make(Opcode::kBitcastConvert,
-                            builder().shapes().WithElementType(builder().shape_of(array), type), {array});
-    };
-    const Leaf integers = {as(leaf.id, *bits), builder().shapes().WithElementType(leaf.shape, *bits), leaf.tiling,
-                           leaf.source};
-    return as(FromDevice(integers, device), leaf.shape.element_type());
+InstructionId ComputationPartitioner::FromOwner(InstructionId array, InstructionId is_owner, const Tiling& frame,
+                                                const AxisList& axes) {
+  const Shape shape = builder().shape_of(array);
+  const ElementType type = shape.element_type();
+  if (const std::optional<ElementType> bits = BitsType(type)) {
+    const Shape integers = builder().shapes().WithElementType(shape, *bits);
+    const InstructionId as_bits = builder().Make(Opcode::kBitcastConvert, integers, {array});
+    return builder().Make(Opcode::kBitcastConvert, shape, {FromOwner(as_bits, is_owner, frame, axes)});
   }
+  const InstructionId zero = emitter_.Splat(shape, emitter_.Scalar(type, 0));
+  const InstructionId part = emitter_.Select(emitter_.Splat(shape, is_owner), array, zero);
+  const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
+  return emitter_.AllReduce(part, frame, axes, state_.Reducer(sum, type));
+}
+
+InstructionId ComputationPartitioner::Shared(const Leaf& leaf) {
   Tiling frame;
   frame.kind = ShardingKind::kTiled;
   frame.device_count = state_.partitions;
-  const ElementType type = leaf.shape.element_type();
-  const Shape shape = builder().shape_of(leaf.id);
   const InstructionId is_owner =
-      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(device));
-  const InstructionId zero = emitter_.Splat(shape, emitter_.Scalar(type, 0));
-  const InstructionId part = emitter_.Select(emitter_.Splat(shape, is_owner), leaf.id, zero);
-  const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
-  return emitter_.AllReduce(part, frame, {{1, state_.partitions}}, state_.Reducer(sum, type));
+      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(leaf.owner));
+  return FromOwner(leaf.id, is_owner, frame, {{1, state_.partitions}});
+}
+
+void ComputationPartitioner::Share(Instruction i, int64_t except) {
+  const auto value = values_.find(i.id().value);
+  if (value == values_.end()) return;
+  for (Leaf& leaf : value->second) {
+    if (leaf.owner < 0 || leaf.owner == except) continue;
+    leaf.id = Shared(leaf);
+    leaf.owner = -1;
+  }
+}
+
+int64_t ComputationPartitioner::OwnerOf(Instruction i) const {
+  const std::vector<Shape> shapes = Leaves(i.shape());
+  int64_t device = -1;
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    const std::optional<int64_t> own = owner_.OnlyDevice(i, k);
+    if (!own || (device >= 0 && *own != device) || !shapes[k].IsArray()) return -1;
+    device = *own;
+  }
+  return device;
+}
+
+bool ComputationPartitioner::OnOwner(Instruction i) {
+  const int64_t device = OwnerOf(i);
+  if (device < 0 || HasTrait(i.opcode(), kCollective) || HasDynamicShape(i)) return false;
+  bool has = false;
+  std::vector<InstructionId> operands;
+  for (const Instruction operand : OperandsOf(i)) {
+    if (!operand.shape().IsArray()) return false;
+    const Leaf& leaf = LeafOf(operand);
+    if (!leaf.tiling->replicated_everywhere() || (leaf.owner >= 0 && leaf.owner != device)) return false;
+    has = has || leaf.owner == device;
+    operands.push_back(leaf.id);
+  }
+  if (!has) return false;
+  const LeafTilings whole(Leaves(i.shape()).size(), state_.tilings.Replicated());
+  Value leaves = Unpack(Clone(i, operands, i.shape()), i.shape(), whole);
+  for (Leaf& leaf : leaves) leaf.owner = device;
+  SetValue(i, std::move(leaves));
+  return true;
 }
 
 void ComputationPartitioner::Constant(Instruction i) {
@@ -105,16 +147,19 @@ InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {
   const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *to);
   const MetadataScope scope(&builder(), i.metadata_id());
   if (i.opcode() == Opcode::kIota) {
-    InstructionId id = Clone(i, {}, shape);
     const int64_t dim = i.int_attr(Attr::kIotaDimension);
     if (to->tiled() && !to->dims[ToSize(dim)].empty()) {
-      // The part begins at a multiple of its size.
+      // The part begins at a multiple of its size. Integers are added, so that floats are rounded once.
+      const ElementType type = IsInteger(shape.element_type()) ? shape.element_type() : ElementType::kS32;
+      const Shape integers = builder().shapes().WithElementType(shape, type);
       const InstructionId tile = emitter_.TileNumber(*to, to->dims[ToSize(dim)]);
-      const InstructionId offset = emitter_.Times(tile, shape.dim(dim));
-      const InstructionId start = builder().MakeConvert(offset, shape.element_type());
-      id = builder().Make(Opcode::kAdd, shape, {id, builder().MakeSplat(shape, start)});
+      const InstructionId offset = builder().MakeConvert(emitter_.Times(tile, shape.dim(dim)), type);
+      const InstructionId id = Clone(i, {}, integers);
+      part = builder().Make(Opcode::kAdd, integers, {id, builder().MakeSplat(integers, offset)});
+      if (type != shape.element_type()) part = builder().Make(Opcode::kConvert, shape, {part});
+    } else {
+      part = Clone(i, {}, shape);
     }
-    part = id;
   } else if (i.opcode() == Opcode::kBroadcast) {
     part = Clone(i, {LeafOf(i.operand(0)).id}, shape);
   } else if (shape != i.shape() && IsSplat(i.literal())) {
@@ -148,13 +193,9 @@ void ComputationPartitioner::Rng(Instruction i) {
   }
   const AxisList others = Complement({&frame.manual}, frame.device_count).value_or(AxisList());
   if (SizeOf(others) > 1) {
-    const ElementType type = i.shape().element_type();
     const InstructionId first =
         builder().MakeCompare(ComparisonDirection::kEq, emitter_.TileNumber(frame, others), emitter_.Constant(0));
-    const InstructionId zero = emitter_.Splat(i.shape(), emitter_.Scalar(type, 0));
-    id = emitter_.Select(emitter_.Splat(i.shape(), first), id, zero);
-    const Opcode sum = type == ElementType::kPred ? Opcode::kOr : Opcode::kAdd;
-    id = emitter_.AllReduce(id, frame, others, state_.Reducer(sum, type));
+    id = FromOwner(id, first, frame, others);
   }
   Finish(i, {{id, i.shape(), whole}});
 }
@@ -173,7 +214,9 @@ void ComputationPartitioner::Outfeed(Instruction i) {
   LeafTilings tilings;
   for (const Leaf& leaf : value) tilings.push_back(leaf.tiling);
   // Of the data, and perhaps the token after them.
-  if (std::optional<LeafTilings> given = owner_.GivenTilings(i, i.operand(0).shape())) tilings = *std::move(given);
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i, i.operand(0).shape())) {
+    if (given->size() == tilings.size()) tilings = *std::move(given);
+  }
   std::vector<InstructionId> operands = {PackResharded(value, i.operand(0).shape(), tilings)};
   for (int64_t k = 1; k < i.operand_count(); ++k) operands.push_back(LeafOf(i.operand(k)).id);
   const InstructionId id = Clone(i, operands, i.shape());
@@ -219,7 +262,9 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     SetValue(i, std::move(leaves));
     return absl::OkStatus();
   }
-  if (!RuleOf(i).known) {
+  if (MultiSlice(i)) return absl::OkStatus();
+  const RuleClass rule_class = RuleClassOf(i);
+  if ((rule_class == RuleClass::kCustomCall || rule_class == RuleClass::kStated) && !RuleOf(i).known) {
     if (IsManual(WantedTilings(i))) {
       Unchanged(i);
     } else {

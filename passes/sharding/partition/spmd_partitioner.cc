@@ -105,6 +105,25 @@ absl::Status CheckAsynchronous(const Module& module) {
   return absl::OkStatus();
 }
 
+// Returns an error for dimensions whose positions do not fit into s32, in which devices calculate.
+absl::Status CheckPositions(const Module& module) {
+  constexpr int64_t kLargest = (int64_t{1} << 31) - 1 - (int64_t{1} << 20);  // and the padding of a part
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!i.has(Attr::kSharding)) continue;
+      for (const Shape leaf : Leaves(i.shape())) {
+        if (!leaf.IsArray()) continue;
+        for (const int64_t size : leaf.dims()) {
+          if (size <= kLargest) continue;
+          return absl::UnimplementedError(
+              StrCat(i.name(), ": a dimension of ", size, " elements; partitioning takes up to ", kLargest));
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The largest channel in use, plus one; one if none is. Large numbers are left out: there are smaller ones.
 int64_t FirstFreeChannel(const Module& module) {
   constexpr int64_t kLarge = int64_t{1} << 48;
@@ -175,9 +194,9 @@ absl::StatusOr<PartitionCounts> ModulePartitioner::Run() {
   if (!devices.ok()) return devices.status();
   if (*devices <= 1 || !NeedsPartitioning(module_)) return counts_;
   if (absl::Status status = CheckAsynchronous(module_); !status.ok()) return status;
+  if (absl::Status status = CheckPositions(module_); !status.ok()) return status;
   state_.partitions = *devices;
   state_.replicas = std::max<int64_t>(module_.header().replica_count, 1);
-  constexpr int64_t kMaxDevices = int64_t{1} << 20;  // groups list them
   if (state_.partitions > kMaxDevices / state_.replicas) {
     return absl::InvalidArgumentError(StrCat(state_.replicas, " replicas of ", state_.partitions,
                                              " partitions are more than ", kMaxDevices, " devices"));

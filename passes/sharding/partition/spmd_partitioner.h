@@ -28,6 +28,8 @@ struct PartitionOptions {
   int64_t total_bytes_windowed_einsum_threshold = -1;
   int64_t max_windowed_einsum_iteration = 32;
   bool skip_checking_windowed_einsum_users = false;
+  // An operand that several dots use travels in the loop of the first only, and is gathered for the others.
+  bool disable_ag_rewrite_for_multiple_consumers = false;
   // Gets a warning for each array that every device gathers whole only to take another part of it, and for operations
   // that no device divides although their operands are. Null: there are none.
   DiagnosticSink* diagnostics = nullptr;

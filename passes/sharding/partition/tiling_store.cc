@@ -59,6 +59,16 @@ Tiling WithDims(const Tiling& frame, std::vector<AxisList> dims) {
   return tiling;
 }
 
+int64_t PositionWithTile(const AxisList& axes, int64_t position, int64_t tile) {
+  int64_t old = TileNumber(axes, position);
+  for (size_t i = axes.size(); i-- > 0;) {
+    position += (tile % axes[i].size - old % axes[i].size) * axes[i].stride;
+    old /= axes[i].size;
+    tile /= axes[i].size;
+  }
+  return position;
+}
+
 std::vector<AxisList> DimsOf(const Tiling& tiling, int64_t rank) {
   if (tiling.tiled() && tiling.rank() == rank) return tiling.dims;
   return std::vector<AxisList>(static_cast<size_t>(rank));

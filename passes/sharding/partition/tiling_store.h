@@ -39,6 +39,9 @@ Tiling WithDims(const Tiling& frame, std::vector<AxisList> dims);
 // Returns the axes of the dimensions; empty lists for a tiling that is not tiled.
 std::vector<AxisList> DimsOf(const Tiling& tiling, int64_t rank);
 
+// Returns the position that differs from `position` only along `axes`, where it has this tile.
+int64_t PositionWithTile(const AxisList& axes, int64_t position, int64_t tile);
+
 inline std::vector<int64_t> ToVector(absl::Span<const int64_t> span) { return {span.begin(), span.end()}; }
 inline int64_t CeilOfRatio(int64_t a, int64_t b) { return a == 0 ? 0 : (a - 1) / b + 1; }
 

@@ -68,16 +68,21 @@ std::optional<Value> ComputationPartitioner::WindowedDot(const DividedOp& divide
     if (wanted->tiled() && !wanted->dims[ToSize(move.from)].empty()) continue;
     // Another user would need the whole operand anyway.
     if (!owner_.options().skip_checking_windowed_einsum_users && HasOtherUser(i.operand(k), i)) continue;
+    const bool again = looped_.contains(i.operand(k).id().value);
+    if (owner_.options().disable_ag_rewrite_for_multiple_consumers && again) continue;
     if (static_cast<double>(ByteSize(leaf.shape)) <= largest) continue;
     largest = static_cast<double>(ByteSize(leaf.shape));
     loop = {k, move.from, move.axes, plan.steps[0].after, tiles, false};
   }
-  if (largest >= 0) return GatheredDot(loop, op);
+  if (largest >= 0) {
+    looped_.insert(i.operand(loop.operand).id().value);
+    return GatheredDot(loop, op);
+  }
 
   if (op->choice->partial.empty()) return std::nullopt;
   const std::vector<AxisList> dims = DimsOf(*op->results[0], i.shape().rank());
   const Combination combination =
-      PlanCombination(i.shape(), op->choice->frame, dims, op->choice->partial, *divided.results[0]);
+      PlanCombination(i.shape(), op->choice->frame, dims, op->choice->partial, *divided.results[0], divided.sums);
   if (combination.scatters.size() != 1) return std::nullopt;
   const Combination::Scatter& scatter = combination.scatters[0];
   const int64_t tiles = SizeOf(scatter.axes);

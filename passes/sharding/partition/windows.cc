@@ -38,7 +38,7 @@ void ComputationPartitioner::AddWindow(DividedOp* op, int64_t operand, int64_t d
   op->windows.push_back({operand, dim, f, window});
 }
 
-void ComputationPartitioner::DivideSlice(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideSlice(Instruction i, DividedOp* op) {
   const SliceView slice = SliceView::Of(i);
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
     const int64_t input = i.operand(0).shape().dim(d), output = i.shape().dim(d);
@@ -50,9 +50,10 @@ void ComputationPartitioner::DivideSlice(Instruction i, DividedOp* op) {
     window.low = -slice.start(d);
     AddWindow(op, 0, d, window);
   }
+  return true;
 }
 
-void ComputationPartitioner::DividePad(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DividePad(Instruction i, DividedOp* op) {
   const PaddingView padding = PaddingView::Of(i);
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
     if (padding.low(d) == 0 && padding.high(d) == 0 && padding.interior(d) == 0) continue;
@@ -63,23 +64,25 @@ void ComputationPartitioner::DividePad(Instruction i, DividedOp* op) {
     window.base_dilation = padding.interior(d) + 1;
     AddWindow(op, 0, d, window);
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideReduceWindow(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideReduceWindow(Instruction i, DividedOp* op) {
   const WindowView window = WindowView::Of(i);
   const Shape input = i.operand(0).shape(), output = Leaves(i.shape())[0];
   // The initial value counts once, so what does not exist needs an identity.
   const std::optional<Opcode> opcode = BinaryOpcodeOf(i.computation_attr(Attr::kToApply));
-  if (i.operand_count() != 2 || !opcode || !HasIdentity(*opcode, input.element_type())) return;
+  if (i.operand_count() != 2 || !opcode || !HasIdentity(*opcode, input.element_type())) return true;
   for (int64_t d = 0; d < output.rank() && d < window.rank(); ++d) {
     if (op->rule->factors[ToSize(op->rule->operands[0][ToSize(d)][0])].kind != FactorKind::kWindow) continue;
     AddWindow(op, 0, d, WindowOf(window[d], input.dim(d), output.dim(d)));
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideConvolution(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideConvolution(Instruction i, DividedOp* op) {
   DivideContraction(i, op);
-  if (!op->rule->known || i.has(Attr::kSparsityConfig)) return;
+  if (!op->rule->known || i.has(Attr::kSparsityConfig)) return true;
   const ConvolutionDims dims = ConvolutionDims::Of(i);
   const WindowView window = WindowView::Of(i);
   for (int64_t s = 0; s < dims.spatial_rank() && s < window.rank(); ++s) {
@@ -88,19 +91,56 @@ void ComputationPartitioner::DivideConvolution(Instruction i, DividedOp* op) {
     AddWindow(op, 0, d,
               WindowOf(window[s], i.operand(0).shape().dim(d), i.shape().dim(dims.output_spatial[ToSize(s)])));
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideReverse(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideKernel(Instruction i, DividedOp* op) {
+  if (!op->rule->known || i.has(Attr::kSparsityConfig) || IsInteger(i.shape().element_type())) return false;
+  DivideConvolution(i, op);
+  const ConvolutionDims dims = ConvolutionDims::Of(i);
+  const WindowView window = WindowView::Of(i);
+  const Leaf& kernel = LeafOf(i.operand(1));
+  bool any = false;
+  for (int64_t s = 0; s < dims.spatial_rank() && s < window.rank(); ++s) {
+    const int64_t d = dims.input_spatial[ToSize(s)], k = dims.kernel_spatial[ToSize(s)];
+    const bool is_window = sharding::SpatialKindOf(i, s) == sharding::ConvolutionSpatialKind::kWindow;
+    if (!is_window || window[s].reversal || kernel.tiling->tiles(k) == 1) continue;
+    // Kernel element k needs the inputs of all results: a window whose size is that of the result.
+    const int64_t output = i.shape().dim(dims.output_spatial[ToSize(s)]);
+    HaloWindow along;
+    along.input = i.operand(0).shape().dim(d);
+    along.output = along.end = kernel.shape.dim(k);
+    along.stride = window[s].window_dilation;
+    along.low = window[s].padding_low;
+    along.base_dilation = window[s].base_dilation;
+    along.size = (output - 1) * window[s].stride + 1;
+    if (output == 0) continue;
+    const std::vector<int32_t> factor = {static_cast<int32_t>(op->rule->factors.size())};
+    op->rule->factors.push_back({along.output, FactorKind::kReduced});
+    op->divisible[ToSize(op->rule->operands[0][ToSize(d)][0])] = false;
+    op->divisible.push_back(true);
+    op->combined.push_back(true);
+    op->gathered.push_back(false);
+    op->exact.push_back(false);
+    op->rule->operands[0][ToSize(d)] = op->rule->operands[1][ToSize(k)] = factor;
+    std::erase_if(op->windows, [&](const DividedOp::Window& w) { return w.operand == 0 && w.dim == d; });
+    AddWindow(op, 0, d, along);
+    any = true;
+  }
+  return any;
+}
+
+bool ComputationPartitioner::DivideReverse(Instruction i, DividedOp* op) {
   for (int64_t d : i.list_attr(Attr::kDimensions)) {
-    // After the parts have changed places, what was behind the end is before the beginning.
     HaloWindow window;
     window.input = window.output = window.end = i.shape().dim(d);
     window.low = kReversed;
     AddWindow(op, 0, d, window);
   }
+  return true;
 }
 
-void ComputationPartitioner::DivideConcatenate(Instruction i, DividedOp* op) {
+bool ComputationPartitioner::DivideConcatenate(Instruction i, DividedOp* op) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   int64_t offset = 0;
   for (int64_t k = 0; k < i.operand_count(); ++k) {
@@ -129,9 +169,10 @@ void ComputationPartitioner::DivideConcatenate(Instruction i, DividedOp* op) {
       // An empty operand: all as they are.
       op->windows.clear();
       for (int64_t n = 0; n < i.operand_count(); ++n) op->sources[ToSize(n)] = i.operand(n);
-      return;
+      return true;
     }
   }
+  return true;
 }
 
 InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, const HaloWindow& window,
@@ -159,8 +200,15 @@ InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, 
   for (const HaloPlan::Piece& piece : plan.pieces) {
     skip_to(piece.hop * plan.input_part + piece.begin);
     at += piece.end - piece.begin;
-    const InstructionId own = along(part, piece.begin, piece.end);
-    pieces.push_back(piece.hop == 0 ? own : emitter_.Shift(own, frame, axes, -piece.hop, piece.needed));
+    if (piece.hop == 0) {
+      pieces.push_back(along(part, piece.begin, piece.end));
+      continue;
+    }
+    std::vector<int64_t> source(piece.needed.size(), -1);
+    for (int64_t i = 0; i < tiles; ++i) {
+      if (piece.needed[ToSize(i)] && i + piece.hop >= 0 && i + piece.hop < tiles) source[ToSize(i)] = i + piece.hop;
+    }
+    pieces.push_back(emitter_.SliceFromTiles(part, dim, piece.begin, piece.end, frame, axes, source));
   }
   skip_to(plan.fetch_end);
   InstructionId array = emitter_.Concatenate(pieces, dim);
@@ -320,6 +368,7 @@ Value ComputationPartitioner::EmitConvolution(const LocalOp& op) {
   for (int64_t s = 0; s < dims.spatial_rank() && !window.empty(); ++s) {
     if (!IsWindowed(op, 0, dims.input_spatial[ToSize(s)])) continue;
     int64_t* w = window.data() + s * WindowView::kFields;
+    w[0] = module_.instruction(id).operand(1).shape().dim(dims.kernel_spatial[ToSize(s)]);
     w[2] = w[3] = 0;
     w[4] = 1;
   }
@@ -327,23 +376,25 @@ Value ComputationPartitioner::EmitConvolution(const LocalOp& op) {
   return {{id, i.shape(), op.results[0]}};
 }
 
+// The reversed parts are those of the opposite tiles.
 Value ComputationPartitioner::EmitReverse(const LocalOp& op) {
   const Instruction i = op.whole;
-  InstructionId array = op.operands[0];
+  InstructionId array = Clone(i, {op.operands[0]}, LocalShapeOf(i.shape(), op.results));
+  Tiling frame = op.choice->frame;
   for (const DividedOp::Window& w : *op.windows) {
-    const AxisList& axes = op.choice->axes[w.factor];
-    if (!axes.empty()) array = emitter_.ReverseTiles(array, op.choice->frame, axes);
+    if (!op.choice->axes[w.factor].empty()) frame = WithReversedTiles(frame, op.choice->axes[w.factor]);
   }
-  array = Clone(i, {array}, LocalShapeOf(i.shape(), op.results));
   for (const DividedOp::Window& w : *op.windows) {
     const AxisList& axes = op.choice->axes[w.factor];
     if (axes.empty()) continue;
+    // What was behind the end is before the beginning.
     HaloWindow window = w.window;
     window.input = CeilOfRatio(window.output, SizeOf(axes)) * SizeOf(axes);
     window.low = window.output - window.input;
-    if (window.low != 0) array = Assemble(array, w.dim, window, op.choice->frame, axes, InstructionId());
+    if (window.low != 0) array = Assemble(array, w.dim, window, frame, axes, InstructionId());
   }
-  return {{array, i.shape(), op.results[0]}};
+  const TilingRef tiling = state_.tilings.Intern(WithDims(frame, DimsOf(*op.results[0], i.shape().rank())));
+  return {{array, i.shape(), tiling}};
 }
 
 Value ComputationPartitioner::EmitConcatenate(const LocalOp& op) {
