@@ -175,6 +175,35 @@ Exporter::Attributes Exporter::Discardable(Instruction instruction) {
   return attributes;
 }
 
+Exporter::Attributes Exporter::WithoutRepeats(Attributes attributes) {
+  std::stable_sort(attributes.begin(), attributes.end(),
+                   [](const NamedAttribute& a, const NamedAttribute& b) { return a.name < b.name; });
+  Attributes once;
+  for (const NamedAttribute& attribute : attributes) {
+    if (once.empty() || once.back().name != attribute.name) {
+      once.push_back(attribute);
+      continue;
+    }
+    NodeId& value = once.back().value;
+    const bool dictionaries =
+        n().kind(value) == NodeKind::kDictionary && n().kind(attribute.value) == NodeKind::kDictionary;
+    if (attribute.name != kAttributes || !dictionaries) {
+      value = attribute.value;
+      continue;
+    }
+    Ints names(n().ints(value).begin(), n().ints(value).end());
+    std::vector<NodeId> values = n().children(value);
+    for (size_t i = 0; i < n().child_count(attribute.value); ++i) {
+      const int64_t name = n().ints(attribute.value)[i];
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      names.push_back(name);
+      values.push_back(n().child(attribute.value, i));
+    }
+    value = n().Make(NodeKind::kDictionary, "", names, values);
+  }
+  return once;
+}
+
 std::string Exporter::ShardingText(ListId sharding) const {
   std::string text;
   {
@@ -185,12 +214,9 @@ std::string Exporter::ShardingText(ListId sharding) const {
 }
 
 NodeId Exporter::Dictionary(const Attributes& attributes) {
-  Attributes sorted = attributes;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const NamedAttribute& a, const NamedAttribute& b) { return a.name < b.name; });
   Ints names;
   std::vector<NodeId> values;
-  for (const NamedAttribute& attribute : sorted) {
+  for (const NamedAttribute& attribute : WithoutRepeats(attributes)) {
     names.push_back(n().strings().Intern(attribute.name).value);
     values.push_back(attribute.value);
   }

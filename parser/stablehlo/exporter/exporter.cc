@@ -370,11 +370,14 @@ Exporter::Values Exporter::Emit(std::string_view name, const Values& operands, c
   op.operand_count = static_cast<uint32_t>(operands.size());
   out_->operands.insert(out_->operands.end(), operands.begin(), operands.end());
   op.attribute_begin = static_cast<uint32_t>(out_->attributes.size());
-  for (const auto* list : {&attributes, &discardable}) {
-    for (const NamedAttribute& a : *list) {
-      if (options_.as_xla && a.name.starts_with("hlokit.")) continue;
-      out_->attributes.push_back({n().strings().Intern(a.name), a.value, list == &attributes});
-    }
+  for (const NamedAttribute& a : attributes) {
+    out_->attributes.push_back({n().strings().Intern(a.name), a.value, true});
+  }
+  for (const NamedAttribute& a : WithoutRepeats(discardable)) {
+    if (options_.as_xla && a.name.starts_with("hlokit.")) continue;
+    const auto same = [&](const NamedAttribute& own) { return own.name == a.name; };
+    if (std::any_of(attributes.begin(), attributes.end(), same)) continue;
+    out_->attributes.push_back({n().strings().Intern(a.name), a.value, false});
   }
   std::sort(out_->attributes.begin() + op.attribute_begin, out_->attributes.end(),
             [&](const mlir::Attribute& a, const mlir::Attribute& b) { return n().str(a.name) < n().str(b.name); });

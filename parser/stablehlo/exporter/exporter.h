@@ -196,6 +196,9 @@ class Exporter {
   mlir::NodeId DimensionOf(Instruction instruction);
   // Minor to major.
   static absl::Span<const int64_t> OrderOf(Shape shape);
+  // Sorted by their names, each once: of several values the last, as those that are kept come first; of kAttributes the
+  // entries of all.
+  Attributes WithoutRepeats(Attributes attributes);
   mlir::NodeId Dictionary(const Attributes& attributes);
   // Parses an attribute of the kind; invalid if the text is none.
   mlir::NodeId ParseAttribute(std::string_view text, mlir::NodeKind kind);
