@@ -334,6 +334,7 @@ py::dict Ops() {
 void AddPlan(py::object function, size_t op, int results, std::vector<int> positional,
              const std::vector<std::pair<std::string, int>>& keywords, std::vector<int> returns, bool list, bool view) {
   if (op >= lazy::kOpCount) throw py::value_error("there is no such op");
+  if (results < 0 || results > static_cast<int>(OpPlan::Results::kOp)) throw py::value_error("there is no such form");
   const auto arguments = static_cast<int>(lazy::SchemaOf(static_cast<lazy::Op>(op)).args.size());
   const auto check = [&](int index) {
     if (index < OpPlan::kIgnored || index >= arguments) throw py::value_error("there is no such argument");

@@ -170,6 +170,8 @@ def _in_place(func: Any, args: Any, kwargs: Any) -> Any:
 def on_cpu(func: Any, args: Any, kwargs: Any, reason: str) -> Any:
     """Runs an op on the host with the values of its arguments, and uploads its results."""
     session = session_of(_flat(args, kwargs)) or _session.current()
+    if any(isinstance(t, XlaTensor) and _hlokit._lazy_session(t._lazy) is not session for t in _flat(args, kwargs)):
+        raise RuntimeError(f"{func._schema.name}: tensors of different sessions (hlokit.torch.configure)")
     home = next((t for t in _flat(args, kwargs) if isinstance(t, XlaTensor)), None)
     ordinal = _session.ordinal_of(None) if home is None else _hlokit._lazy_ordinal(home._lazy)
     copies: Dict[int, Tuple[XlaTensor, torch.Tensor]] = {}

@@ -13,7 +13,10 @@ _FACTORIES = ("empty", "zeros", "ones", "full", "rand", "randn", "arange", "tens
 
 @contextlib.contextmanager
 def on_device(device: Any = None) -> Iterator[torch.device]:
-    """New tensors and modules of the block are on the device: no memory on the host, as with fake=True."""
+    """New tensors and modules of the block are on the device: no memory on the host, as with fake=True.
+
+    Replaces functions of torch for the time of the block, in all threads.
+    """
     target = _session.device(None if device is None else _session.ordinal_of(device))
     originals = {name: getattr(torch, name) for name in _FACTORIES}
 

@@ -36,9 +36,10 @@ def configure(
     earlier sessions stay valid, and cannot be mixed with those of this one.
     """
     given = {"devices": devices, "pipeline": pipeline, "debug": debug, "fake": fake, "replicas": replicas}
-    _options.update({name: value for name, value in given.items() if value is not None})
+    options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
-        session = TracerSession(**_options)
+        session = TracerSession(**options)
+        _options.update(options)
         _sessions[-1:] = [session]
 
 

@@ -26,6 +26,8 @@ _DTYPES = {
     "c128": torch.complex128,
 }
 
+_Base: Any = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase  # before 2.1
+
 
 class XlaTensor(torch.Tensor):
     """A tensor whose value is recorded, and computed when something reads it or a step is marked.
@@ -62,7 +64,7 @@ class XlaTensor(torch.Tensor):
             kwargs["device"] = _inner(kwargs["device"])
         if args and isinstance(args[0], XlaTensor):
             args = (INNER(args[0]), args[0].dtype, *args[1:])
-        return torch._C._TensorBase.to(self, *args, **kwargs)
+        return _Base.to(self, *args, **kwargs)
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
@@ -107,7 +109,7 @@ def adopt(tensor: XlaTensor, value: torch.Tensor) -> None:
     """Replaces the value and the sizes of a tensor."""
     if not isinstance(value, XlaTensor):
         raise RuntimeError(f"the data of a tensor of {tensor.device} cannot be one of {value.device}")
-    torch._C._TensorBase.data.__set__(tensor, value)
+    _Base.data.__set__(tensor, value)
     tensor._lazy = value._lazy
 
 
