@@ -3,7 +3,9 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
 #include "ir/verify/verifier.h"
 #include "python/binding/values.h"
 
@@ -46,9 +48,35 @@ const Module& ModuleState::complete() const {
   return module;
 }
 
+namespace {
+
+// Returns true if operands and control predecessors come before their users.
+bool IsInOrder(Computation computation) {
+  absl::flat_hash_set<uint32_t> seen;
+  const auto known = [&seen](Instruction i) { return seen.contains(i.id().value); };
+  for (const Instruction i : computation.instructions()) {
+    for (const Instruction operand : i.operands()) {
+      if (!known(operand)) return false;
+    }
+    for (const Instruction before : i.control_predecessors()) {
+      if (!known(before)) return false;
+    }
+    seen.insert(i.id().value);
+  }
+  return true;
+}
+
+}  // namespace
+
 const Module& ModuleState::valid() const {
   complete();
-  if (verified_ != edits_) Verify(*this);
+  if (verified_ == edits_) return *module_;
+  Verify(*this);
+  // Edits may give an instruction an operand that comes later. Of a schedule that is an error of the verifier.
+  for (const Computation c : module_->computations()) {
+    if (IsInOrder(c)) continue;
+    for (const InstructionId id : PostOrder(c)) module_->MoveBefore(id, InstructionId());
+  }
   return *module_;
 }
 

@@ -226,3 +226,17 @@ def test_modules_that_are_not_valid():
             use()
     with pytest.raises(hlokit.RunError):
         m.run_on([1, 2])
+
+
+def test_operands_that_come_later(module):
+    """Edits may put an operand behind its user; what reads the module finds it in order."""
+    fingerprint = module.fingerprint()
+    module["z"].move_before(module["x"])
+    assert [i.name for i in module.entry][0] == "z" and module.fingerprint() == fingerprint
+    assert hlokit.parse(module.to_format("stablehlo")).run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [24, 24]
+    names = [i.name for i in module.entry]
+    assert all(names.index(o.name) < names.index(i.name) for i in module.entry for o in i.operands)
+    late = hlokit.Builder(module.entry).negate(module["x"])
+    module["d"].replace_operand(0, late)
+    module.run("simplify,fuse", verify_each=True)
+    assert module.run_on(np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)).tolist() == [-12, -12]
