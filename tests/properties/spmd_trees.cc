@@ -77,8 +77,13 @@ class Trees {
   Trees(const std::vector<std::string>& lines, const std::vector<int64_t>& parameters) : parameters_(parameters) {
     for (const std::string& line : lines) {
       const size_t equal = line.find(" = ");
-      if (equal != line.npos)
-        trees_[line.substr(0, equal)] = TreeParser(std::string_view(line).substr(equal + 3)).Parse();
+      if (equal == line.npos) continue;
+      const std::string path = line.substr(0, equal);
+      Node& tree = trees_[path];
+      tree = TreeParser(std::string_view(line).substr(equal + 3)).Parse();
+      // "name all-to-all.1 = _:s32[8]" has the opcode in its path.
+      const size_t space = path.find(' ');
+      if (tree.op == "_" && space != path.npos) tree.op = path.substr(space + 1, path.find('.') - space - 1);
     }
   }
 
