@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "interp/arguments/argument_generator.h"
 #include "interp/exact/evaluator.h"
 #include "interp/reference/evaluator.h"
 #include "interp/values/arguments.h"
