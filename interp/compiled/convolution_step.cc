@@ -2,8 +2,9 @@
 // Convolutions by the library. HLO has one opcode for a convolution and for its gradients; this finds out which it is:
 //
 //   - dilation of the input, or a reversed window, is the gradient of the input of a convolution with that stride;
-//   - a window that is larger than the result is the gradient of the weights: its positions are those of the result of
-//     the forward convolution, and the window's dilation is the stride.
+//   - a window without strides that is larger than the result is the gradient of the weights: its positions are those
+//   of
+//     the result of the forward convolution, and the window's dilation is the stride.
 //
 // Pieces are images. Arrays with features as the minor dimension are read and written in place; the library chooses the
 // layout of others, and of weights.
@@ -226,7 +227,7 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
   if (ProductLibrary() == nullptr) return false;
   *why = "window";
   const bool backward_data = !strided && batch_groups == 1 && (dilated || (any_reversed && reversed));
-  const bool backward_weights = !dilated && !any_reversed && feature_groups == 1 && places > results;
+  const bool backward_weights = !dilated && !any_reversed && !strided && feature_groups == 1 && places > results;
   if (!backward_data && !backward_weights && (dilated || batch_groups > 1)) return false;
 
   const std::optional<View> input_f32 = ToF32(b, input);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -152,8 +153,12 @@ class OnednnPrimitive : public LibraryPrimitive {
   }
 
  private:
+  // The library's reference implementations are slower than the exact engine's kernels.
   template <typename Made>
   void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst, dnnl::primitive primitive) {
+    if (std::string_view(made.impl_info_str()).find("ref") != std::string_view::npos) {
+      throw dnnl::error(dnnl_unimplemented, "no fast implementation");
+    }
     primitive_ = std::move(primitive);
     scratch_desc_ = made.scratchpad_desc();
     scratch_ = static_cast<int64_t>(scratch_desc_.get_size());

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "interp/tpu/timing/device_selection.h"
 #include "passes/target/device_description.h"
 #include "tests/unit/captured_stderr.h"
 #include "tests/unit/parsed_module.h"
@@ -43,7 +44,7 @@ TEST_F(DeviceOptionsTest, ScalesMultiply) {
 }
 
 TEST_F(DeviceOptionsTest, AllScalableParametersExist) {
-  for (const std::string_view name : ScalableParameters()) {
+  for (const std::string_view name : tpu::ScalableParameters()) {
     flags_.scale = {std::string(name) + "=1"};
     EXPECT_TRUE(Options()) << name;
   }
@@ -87,11 +88,11 @@ TEST_F(DeviceOptionsTest, DispatchTimeIsInSeconds) {
 TEST_F(DeviceOptionsTest, CompilesModulesWithoutASchedule) {
   const std::optional<tpu::SimulationOptions> options = Options();
   const std::unique_ptr<Module> module = Parse(kAdd);
-  EXPECT_TRUE(CompileFor(flags_, *options, module.get(), &diagnostics_));
+  EXPECT_TRUE(CompileFor(flags_, *options, module.get(), nullptr, &diagnostics_));
   EXPECT_TRUE(module->header().is_scheduled);
   flags_.pipeline = "";
   const std::unique_ptr<Module> other = Parse(kAdd);
-  EXPECT_TRUE(CompileFor(flags_, *options, other.get(), &diagnostics_));
+  EXPECT_TRUE(CompileFor(flags_, *options, other.get(), nullptr, &diagnostics_));
   EXPECT_FALSE(other->header().is_scheduled);
 }
 
@@ -99,7 +100,8 @@ TEST_F(DeviceOptionsTest, PatternsOfPassesAreChecked) {
   const std::optional<tpu::SimulationOptions> options = Options();
   flags_.print_hlo = "(";
   const std::unique_ptr<Module> module = Parse(kAdd);
-  const std::string text = StderrOf([&] { EXPECT_FALSE(CompileFor(flags_, *options, module.get(), &diagnostics_)); });
+  const std::string text =
+      StderrOf([&] { EXPECT_FALSE(CompileFor(flags_, *options, module.get(), nullptr, &diagnostics_)); });
   EXPECT_NE(text.find("--print-after"), std::string::npos) << text;
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fast engine makes of a module, and that its values are those of the exact engine.
+#include "interp/compiled/compiled_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interp/arguments/argument_generator.h"
+#include "interp/compiled/engine_modules.h"
+#include "interp/exact/evaluator.h"
+#include "interp/values/value_comparison.h"
+#include "ir/core/source_buffer.h"
+#include "parser/core/parser.h"
+
+namespace hlokit::interp::compiled {
+namespace {
+
+struct FastRun {
+  std::vector<CompiledLoop> loops;
+  std::vector<KernelChoice> choices;
+};
+
+// Runs the module on both engines and expects values within `tolerance`.
+FastRun RunBoth(std::string_view text, double tolerance) {
+  FastRun run;
+  DiagnosticSink sink;
+  const std::unique_ptr<Module> module =
+      ParseModule(std::make_shared<const SourceBuffer>("m.hlo", std::string(text)), ParseOptions(), &sink);
+  EXPECT_NE(module, nullptr);
+  if (module == nullptr) return run;
+  EvaluatorOptions options;
+  const auto exact = Evaluator::Prepare(*module, options, &sink);
+  const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
+  options.kernels = kernels;
+  const auto fast = Evaluator::Prepare(*module, options, &sink);
+  EXPECT_TRUE(exact != nullptr && fast != nullptr);
+  if (exact == nullptr || fast == nullptr) return run;
+  const std::vector<Literal> arguments = MakeFakeArguments(exact->argument_shapes(), 1);
+  const auto expected = exact->Run(arguments, &sink);
+  ErrorSpec bounds;
+  if (tolerance > 0) bounds.absolute = tolerance;
+  // Memory is kept from run to run: the second one must not see what the first left.
+  for (int i = 0; i < 2; ++i) {
+    const auto actual = fast->Run(arguments, &sink);
+    EXPECT_TRUE(expected && actual);
+    if (!expected || !actual) return run;
+    const auto difference = CompareValues(*actual, *expected, bounds);
+    EXPECT_TRUE(difference.ok() && difference->equal()) << (difference.ok() ? difference->description : "shapes");
+  }
+  run.loops = kernels->loops();
+  run.choices = kernels->choices();
+  return run;
+}
+
+class CompiledKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (Generator() == nullptr || ProductLibrary() == nullptr) GTEST_SKIP() << "a module of the engine is not built";
+  }
+};
+
+TEST_F(CompiledKernelsTest, ElementwiseInstructionsShareALoopWithTwoResults) {
+  const FastRun run = RunBoth(R"(HloModule m
+ENTRY e {
+  a = f32[100,67] parameter(0)
+  b = f32[67] parameter(1)
+  c = f32[100,67] broadcast(b), dimensions={1}
+  d = f32[100,67] add(a, c)
+  f = f32[6700] reshape(d)
+  g = f32[6700] multiply(f, f)
+  h = pred[6700] compare(g, f), direction=GT
+  i = f32[6700] select(h, g, f)
+  ROOT r = (f32[100,67], f32[6700]) tuple(d, i)
+})",
+                              0);
+  ASSERT_EQ(run.loops.size(), 1u);
+  EXPECT_EQ(run.loops[0].program.form, LoopForm::kLoop);
+  EXPECT_EQ(run.loops[0].program.inputs.size(), 2u);
+  EXPECT_EQ(run.loops[0].program.outputs.size(), 2u);
+}
+
+TEST_F(CompiledKernelsTest, APathThroughAnotherInstructionKeepsLoopsApart) {
+  const FastRun run = RunBoth(R"(HloModule m
+ENTRY e {
+  a = f32[4096] parameter(0)
+  b = f32[4096] add(a, a)
+  c = f32[4096] multiply(b, a)
+  d = f32[4096] reverse(c), dimensions={0}
+  f = f32[4096] add(d, b)
+  ROOT g = f32[4096] multiply(f, d)
+})",
+                              0);
+  EXPECT_EQ(run.loops.size(), 2u);
+}
+
+TEST_F(CompiledKernelsTest, SoftmaxIsOneLoopOverRows) {
+  const FastRun run = RunBoth(R"(HloModule m
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[6,50,77] parameter(0)
+  lowest = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[6,50] reduce(x, lowest), dimensions={2}, to_apply=max
+  mb = f32[6,50,77] broadcast(m), dimensions={0,1}
+  d = f32[6,50,77] subtract(x, mb)
+  y = f32[6,50,77] exponential(d)
+  s = f32[6,50] reduce(y, zero), dimensions={2}, to_apply=sum
+  sb = f32[6,50,77] broadcast(s), dimensions={0,1}
+  ROOT q = f32[6,50,77] divide(y, sb)
+})",
+                              1e-6);
+  ASSERT_EQ(run.loops.size(), 1u);
+  EXPECT_EQ(run.loops[0].program.form, LoopForm::kRows);
+}
+
+TEST_F(CompiledKernelsTest, ConvolutionsAndTheirGradientsAreLibraryCalls) {
+  const FastRun run = RunBoth(R"(HloModule m
+ENTRY e {
+  x = f32[3,16,14,14] parameter(0)
+  w = f32[24,16,3,3] parameter(1)
+  g = f32[3,24,7,7] parameter(2)
+  y = f32[3,24,7,7] convolution(x, w), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01
+  dx = f32[3,16,14,14] convolution(g, w), window={size=3x3 pad=1_2x1_2 lhs_dilate=2x2 rhs_reversal=1x1}, dim_labels=bf01_io01->bf01
+  dw = f32[24,16,3,3] convolution(x, g), window={size=7x7 pad=1_0x1_0 rhs_dilate=2x2}, dim_labels=fb01_io01->fb01
+  ROOT r = (f32[3,24,7,7], f32[3,16,14,14], f32[24,16,3,3]) tuple(y, dx, dw)
+})",
+                              1e-4);
+  int convolutions = 0;
+  for (const KernelChoice& choice : run.choices) convolutions += choice.kind == KernelChoice::Kind::kConvolution;
+  EXPECT_EQ(convolutions, 3);
+}
+
+TEST_F(CompiledKernelsTest, GroupsAndFeaturesLastAreLibraryCalls) {
+  const FastRun run = RunBoth(R"(HloModule m
+ENTRY e {
+  x = f32[2,20,20,32] parameter(0)
+  w = f32[3,3,1,32] parameter(1)
+  ROOT y = f32[2,20,20,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=32
+})",
+                              1e-4);
+  EXPECT_EQ(run.choices.back().kind, KernelChoice::Kind::kConvolution);
+}
+
+TEST_F(CompiledKernelsTest, ObservedInstructionsAreNotPartsOfLoops) {
+  DiagnosticSink sink;
+  const std::unique_ptr<Module> module =
+      ParseModule(std::make_shared<const SourceBuffer>(
+                      "m.hlo",
+                      "HloModule m\nENTRY e {\n  a = f32[9000] parameter(0)\n  b = f32[9000] add(a, "
+                      "a)\n  c = f32[9000] multiply(b, a)\n  ROOT d = f32[9000] subtract(c, b)\n}\n"),
+                  ParseOptions(), &sink);
+  ASSERT_NE(module, nullptr);
+  ObservationRequest observation;
+  observation.instructions.assign(module->instruction_id_bound(), true);
+  EvaluatorOptions options;
+  options.observation = observation;
+  const auto kernels = std::make_shared<CompiledKernels>(observation);
+  options.kernels = kernels;
+  ASSERT_NE(Evaluator::Prepare(*module, options, &sink), nullptr);
+  EXPECT_TRUE(kernels->loops().empty());
+}
+
+}  // namespace
+}  // namespace hlokit::interp::compiled
