@@ -195,7 +195,7 @@ bool Propagator::AssignMetadata() {
       LeafTilings leaves = Get(i);
       for (TilingRef& leaf : leaves) {
         // Of unreduced values the metadata say how they are reduced.
-        if (leaf->kind == ShardingKind::kUnreduced) continue;
+        if (leaf->kind == ShardingKind::kUnreduced || !leaf->unreduced.empty()) continue;
         if (leaf->metadata.empty() != options_.propagate_metadata) continue;
         Tiling tiling = *leaf;
         tiling.metadata.clear();

@@ -101,6 +101,10 @@ def test_signatures_are_those_of_the_stub():
                 assert signatures == [[("*arguments", False)]], where
             else:
                 found = runtime_signatures(function)
+                # Functions that take positions only have no names for them.
+                if all(re.fullmatch(r"arg\d+", name) for name, _ in (found or [[]])[0]):
+                    assert [len(f) for f in found] == [len(s) for s in signatures], where
+                    continue
                 assert len(found) == len(signatures), where
                 # Where a parameter may be left out, the stub says so, and not otherwise.
                 assert found == signatures, where

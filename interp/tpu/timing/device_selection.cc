@@ -49,8 +49,8 @@ absl::Status ScaleParameter(std::string_view name, double factor, DeviceDescript
         StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableParameters())));
   }
   if (!(factor > 0) || factor > kMaxScale) {
-    return absl::InvalidArgumentError(
-        StrCat("expected a positive factor for `", name, "`, found ", FormatDouble(factor, 6)));
+    return absl::InvalidArgumentError(StrCat("expected a positive factor of at most ", FormatDouble(kMaxScale, 6),
+                                             " for `", name, "`, found ", FormatDouble(factor, 6)));
   }
   const double value = machine->*field->member * factor;
   if (value < field->minimum || value > field->maximum) {
