@@ -67,13 +67,12 @@ absl::StatusOr<const std::string*> CompiledProgram::OptimizedProgram() const {
 namespace {
 
 // Writes the program, as it was received and as it runs, into the directory that the client's options name.
-absl::Status Dump(PJRT_Client* client, std::string_view what, const Module& module) {
+absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module) {
   if (client->config.dump_to.empty()) return absl::OkStatus();
   std::error_code error;  // the file reports it
   std::filesystem::create_directories(client->config.dump_to, error);
-  return WriteProgramFile(
-      StrCat(client->config.dump_to, "/", ProgramFileStem(client->programs_compiled.load(), module), ".", what, ".txt"),
-      ToString(module, PrintOptions::Lossless()));
+  return WriteProgramFile(StrCat(client->config.dump_to, "/", ProgramFileStem(number, module), ".", what, ".txt"),
+                          ToString(module, PrintOptions::Lossless()));
 }
 
 // Returns the devices of a program: those of its options, or the first ones.
@@ -100,8 +99,8 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   const CompileOptions& options = program.options;
   absl::StatusOr<std::vector<PJRT_Device*>> devices = DevicesOf(client, options);
   if (!devices.ok()) return devices.status();
-  ++client->programs_compiled;
-  if (absl::Status status = Dump(client, "before_optimizations", *program.module); !status.ok()) return status;
+  const int64_t number = ++client->programs_compiled;
+  if (absl::Status status = Dump(client, number, "before_optimizations", *program.module); !status.ok()) return status;
   runtime::DeviceAssignment assignment;
   assignment.num_replicas = options.num_replicas;
   assignment.num_partitions = options.num_partitions;
@@ -111,7 +110,8 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled =
       client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment));
   if (!compiled.ok()) return compiled.status();
-  if (absl::Status status = Dump(client, "after_optimizations", (*compiled)->module()); !status.ok()) return status;
+  if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
+    return status;
   const bool fits = (*compiled)->parameter_shapes().size() == program.parameters.size() &&
                     (*compiled)->result_shapes().size() == program.results.size();
   if (!fits) return absl::InternalError("compilation changed the number of parameters or results");

@@ -103,8 +103,8 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOfCall(const PJRT_LoadedExecuta
   return std::vector<PJRT_Device*>{execute_device};
 }
 
-// Enqueues the part of one device, and returns its results.
-std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall call,
+// Enqueues the part of one device, and returns its results. Requires: the client's execute_mutex.
+std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall& call,
                                   const std::shared_ptr<Event>& done) {
   std::vector<PJRT_Buffer*> outputs;
   std::vector<std::shared_ptr<DeviceBuffer>> results;
@@ -116,7 +116,6 @@ std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, Devic
   executable.client->runtime->Execute(call.device->runtime, executable.runtime, std::move(call.values),
                                       std::move(results), call.donated,
                                       [done](const absl::Status& status) { done->Set(status); });
-  for (const int64_t i : call.deleted) call.arguments[static_cast<size_t>(i)]->Delete();
   return outputs;
 }
 
@@ -157,11 +156,19 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
       (executable.portable || calls[0].device == executable.devices[0])) {
     executable.client->simulation_log->AddRun(executable.logged);
   }
-  for (size_t d = 0; d < calls.size(); ++d) {
-    auto done = std::make_shared<Event>();
-    const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, std::move(calls[d]), done);
-    std::copy(outputs.begin(), outputs.end(), args->output_lists == nullptr ? nullptr : args->output_lists[d]);
-    if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(std::move(done));
+  {
+    // The devices of a program meet in the order of their queues, which must be the same for all.
+    std::lock_guard<std::mutex> lock(executable.client->execute_mutex);
+    for (size_t d = 0; d < calls.size(); ++d) {
+      auto done = std::make_shared<Event>();
+      const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done);
+      std::copy(outputs.begin(), outputs.end(), args->output_lists == nullptr ? nullptr : args->output_lists[d]);
+      if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(std::move(done));
+    }
+  }
+  // Without the lock: the owner of borrowed memory is told.
+  for (const DeviceCall& call : calls) {
+    for (const int64_t i : call.deleted) call.arguments[static_cast<size_t>(i)]->Delete();
   }
   return absl::OkStatus();
 }

@@ -173,6 +173,12 @@ absl::StatusOr<Program> DeserializeProgram(std::string_view serialized, std::opt
   if (!read.ok()) return read.status();
   absl::StatusOr<std::unique_ptr<Module>> module = ParseCode(text.substr(version.size()), "<serialized executable>");
   if (!module.ok()) return module.status();
+  const ModuleHeader& header = (*module)->header();
+  if (header.replica_count != read->num_replicas || header.num_partitions != read->num_partitions) {
+    return absl::InvalidArgumentError(StrCat("the executable is for ", header.replica_count, " replicas of ",
+                                             header.num_partitions, " partitions, the options are for ",
+                                             read->num_replicas, " of ", read->num_partitions));
+  }
   return Describe(*std::move(module), *std::move(read));
 }
 

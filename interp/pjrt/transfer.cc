@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -96,6 +97,16 @@ absl::Status Client_CreateViewOfDeviceBuffer(PJRT_Client_CreateViewOfDeviceBuffe
   }
   auto [context, shape] = args->client->ShapeOf(spec->type, spec->dims);
   Literal borrowed = Literal::Borrowed(shape, static_cast<std::byte*>(args->device_buffer_ptr));
+  // Not all bytes are values: a copy has those that are.
+  if (!AllBytesAreValues(spec->type)) {
+    Literal copy = borrowed;
+    Normalize(spec->type, absl::MakeSpan(copy.data(), static_cast<size_t>(spec->bytes)));
+    args->buffer = NewBuffer(*memory, *std::move(spec), std::move(copy), context);
+    if (args->on_delete_callback != nullptr) {
+      args->on_delete_callback(args->device_buffer_ptr, args->on_delete_callback_arg);
+    }
+    return absl::OkStatus();
+  }
   if (args->on_delete_callback != nullptr) {
     context = NotifyingContext(context, [callback = args->on_delete_callback, data = args->device_buffer_ptr,
                                          arg = args->on_delete_callback_arg] { callback(data, arg); });
@@ -148,9 +159,14 @@ struct PendingValue {
   void CopyFrom(const PJRT_Buffer& source) const {
     source.WhenReady([pending = *this](const absl::StatusOr<const Literal*>& literal) {
       if (!literal.ok()) return pending.Fail(literal.status());
-      Literal copied = Literal::Zeros(pending.shape);
-      if ((*literal)->size_bytes() != 0) std::memcpy(copied.data(), (*literal)->data(), (*literal)->size_bytes());
-      pending.value->SetValue(std::move(copied), pending.context);
+      // On a thread of a device, which an exception would end with the process.
+      try {
+        Literal copied = Literal::Zeros(pending.shape);
+        if ((*literal)->size_bytes() != 0) std::memcpy(copied.data(), (*literal)->data(), (*literal)->size_bytes());
+        pending.value->SetValue(std::move(copied), pending.context);
+      } catch (const std::bad_alloc&) {
+        return pending.Fail(absl::ResourceExhaustedError("out of memory: the copy of a buffer"));
+      }
       pending.ready->Set(absl::OkStatus());
     });
   }
@@ -288,7 +304,8 @@ absl::Status Client_FulfillAliasBuffer(PJRT_Client_FulfillAliasBuffer_Args* args
     alias->pending.Fail(error);
     return absl::OkStatus();
   }
-  if (args->buffer == nullptr || args->buffer->spec.bytes != alias->spec.bytes) {
+  if (args->buffer == nullptr || args->buffer->spec.bytes != alias->spec.bytes ||
+      args->buffer->spec.type != alias->spec.type) {
     const absl::Status wrong = absl::InvalidArgumentError("the buffer does not fit the one that it stands for");
     alias->pending.Fail(wrong);
     return wrong;

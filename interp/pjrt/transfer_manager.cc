@@ -8,6 +8,7 @@
 #include "interp/pjrt/buffer.h"
 #include "interp/pjrt/error.h"
 #include "interp/pjrt/functions.h"
+#include "interp/pjrt/host_array.h"
 #include "ir/core/str_cat.h"
 
 struct PJRT_AsyncHostToDeviceTransferManager {
@@ -67,6 +68,7 @@ absl::Status Transfer(Manager* manager, int index, const void* data, int64_t off
     }
     if (last) {
       to.finished = true;
+      Normalize(to.spec.type, absl::MakeSpan(to.contents.data(), static_cast<size_t>(to.spec.bytes)));
       to.value->SetValue(std::move(to.contents), to.context);
       complete = to.ready;
     }

@@ -2,6 +2,7 @@
 // What the exporter keeps in attributes of hlokit, so that HLO -> StableHLO -> HLO gives the same module.
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/opcode.h"
 #include "parser/core/text_cursor.h"
@@ -119,14 +120,13 @@ void Converter::RememberControl(std::string_view name, NodeId value, Instruction
 void Converter::SetControlPredecessors() {
   for (const auto& [id, numbers] : control_successors_) {
     Ints predecessors;
+    absl::flat_hash_set<uint32_t> known;
     for (int64_t number : nodes().Integers(numbers).value_or(Ints())) {
       const auto found = control_ids_.find(number);
       // A later instruction could depend on this one.
       if (found == control_ids_.end() || found->second.value >= id.value) continue;
-      const bool known = std::find(predecessors.begin(), predecessors.end(), found->second.value) != predecessors.end();
-      if (!known && module_->record(found->second).parent == module_->record(id).parent) {
-        predecessors.push_back(found->second.value);
-      }
+      if (module_->record(found->second).parent != module_->record(id).parent) continue;
+      if (known.insert(found->second.value).second) predecessors.push_back(found->second.value);
     }
     if (predecessors.empty()) continue;
     module_->SetAttr(id, Attr::kControlPredecessors, module_->ListPayload(predecessors));

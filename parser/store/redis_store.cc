@@ -83,11 +83,16 @@ class RedisStore : public ByteStore {
   absl::StatusOr<std::string> Get(std::string_view key, uint64_t max_bytes, bool first_bytes) override {
     const std::string full = FullKey(key);
     // One byte more than may be, as the server sends all that it is asked for.
-    const absl::StatusOr<Reply> reply = Call(key, {"GETRANGE", full, "0", StrCat(std::min(max_bytes, kMaxValueBytes))});
-    if (!reply.ok()) return reply.status();
-    if ((*reply)->type != REDIS_REPLY_STRING) return Unexpected(key, "GETRANGE");
-    std::string bytes = TextOf(**reply);
-    if (bytes.empty()) {  // as of a key that does not exist
+    const std::string last = StrCat(std::min(max_bytes, kMaxValueBytes));
+    std::string bytes;
+    // Nothing is what a key that does not exist has, too. One that another process writes between the two questions
+    // exists, and is read again.
+    for (int reads = 0; reads < 2 && bytes.empty(); ++reads) {
+      const absl::StatusOr<Reply> reply = Call(key, {"GETRANGE", full, "0", last});
+      if (!reply.ok()) return reply.status();
+      if ((*reply)->type != REDIS_REPLY_STRING) return Unexpected(key, "GETRANGE");
+      bytes = TextOf(**reply);
+      if (!bytes.empty()) break;
       const absl::StatusOr<bool> exists = Exists(key);
       if (!exists.ok()) return exists.status();
       if (!*exists) return absl::NotFoundError(StrCat(AddressOf(key), ": no such key"));

@@ -16,15 +16,6 @@ namespace {
 
 constexpr size_t kMaxLines = 200;
 
-std::string LeafText(const Module& module, const Tiling& tiling) {
-  std::string text;
-  TextWriter out(&text);
-  Context& context = module.context();
-  PrintSharding(out, context, EncodeLeaf(&context, LeafOf(tiling)), /*include_metadata=*/false);
-  out.Flush();
-  return text;
-}
-
 int64_t LeavesBefore(Instruction tuple, int64_t operand) {
   int64_t leaves = 0;
   for (int64_t k = 0; k < operand; ++k) leaves += tuple.operand(k).shape().leaf_count();
@@ -112,6 +103,15 @@ std::optional<Tiling> FromText(Instruction i, int64_t leaf) {
 
 }  // namespace
 
+std::string TilingText(const Module& module, const Tiling& tiling) {
+  std::string text;
+  TextWriter out(&text);
+  Context& context = module.context();
+  PrintSharding(out, context, EncodeLeaf(&context, LeafOf(tiling)), /*include_metadata=*/false);
+  out.Flush();
+  return text;
+}
+
 std::string_view ToString(SourceKind kind) {
   switch (kind) {
     case SourceKind::kText:
@@ -167,12 +167,12 @@ Explanation ExplainSharding(const Module& module, const PropagationLog& log, Ins
       if (!given) given = FromText(q.instruction, q.leaf);
       if (!given || given->kind == ShardingKind::kUnknown) continue;
       explanation.chain.push_back(
-          {q.depth, q.instruction.id(), q.leaf, LeafText(module, *given), ReasonOf(module, PropagationStep())});
+          {q.depth, q.instruction.id(), q.leaf, TilingText(module, *given), ReasonOf(module, PropagationStep())});
       continue;
     }
     const PropagationStep& step = log.steps[*last];
     const bool repeated = !seen.insert({q.instruction.id().value, q.leaf, *last}).second;
-    explanation.chain.push_back({q.depth, q.instruction.id(), q.leaf, LeafText(module, step.after),
+    explanation.chain.push_back({q.depth, q.instruction.id(), q.leaf, TilingText(module, step.after),
                                  repeated ? std::string("as above") : ReasonOf(module, step)});
     if (repeated) continue;
     // What it had before, which the new one refines; explained after the source.
@@ -187,7 +187,7 @@ Explanation ExplainSharding(const Module& module, const PropagationLog& log, Ins
   std::set<std::string> told;
   for (const PropagationStep& step : log.steps) {
     if (step.instruction != instruction.id() || step.leaf != leaf || !step.rejected) continue;
-    ExplanationLine line{0, step.source, 0, LeafText(module, step.after), ReasonOf(module, step)};
+    ExplanationLine line{0, step.source, 0, TilingText(module, step.after), ReasonOf(module, step)};
     if (told.insert(line.sharding + StrCat(step.source.value)).second) explanation.rejected.push_back(std::move(line));
   }
   return explanation;

@@ -33,6 +33,9 @@ struct Explanation {
 // empty if the leaf has no sharding.
 Explanation ExplainSharding(const Module& module, const PropagationLog& log, Instruction instruction, int64_t leaf);
 
+// Returns a sharding as in the text, without metadata.
+std::string TilingText(const Module& module, const Tiling& tiling);
+
 // Returns the text of a reason kind: "operand", "user", …
 std::string_view ToString(SourceKind kind);
 // Returns where a leaf got its sharding: the kind of the last change, or kText.

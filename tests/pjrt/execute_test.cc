@@ -4,6 +4,7 @@
 #include <fstream>
 #include <numeric>
 #include <sstream>
+#include <thread>
 
 #include "tests/pjrt/plugin.h"
 
@@ -290,6 +291,34 @@ TEST_F(ExecuteTest, SerializedProgramRunsAgain) {
   destroy.executable = get.executable;
   EXPECT_CALL_OK(Api().PJRT_Executable_Destroy(&destroy));
   Destroy(load.loaded_executable);
+}
+
+// Threads that run one program at the same time get results of their own arguments.
+TEST_F(ExecuteTest, RunsOfSeveralThreadsDoNotMix) {
+  const ClientScope& client = NewClient(4);
+  PJRT_LoadedExecutable* const executable = CompileOk(client, kAllReduce, CompileOptionsOf(1, 4));
+  ASSERT_NE(executable, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int run = 0; run < 50; ++run) {
+        const float v = static_cast<float>(100 * t + run);
+        std::vector<std::vector<PJRT_Buffer*>> arguments, results;
+        for (PJRT_Device* device : client.devices()) {
+          arguments.push_back({MakeBuffer<float>(client.get(), device, kF32, {v, 0}, {2})});
+        }
+        EXPECT_TRUE(Execute(executable, arguments, &results).ok());
+        for (size_t d = 0; d < 4; ++d) {
+          std::vector<float> y;
+          EXPECT_TRUE(ReadBuffer(results[d][0], &y).ok());
+          EXPECT_EQ(y, (std::vector<float>{4 * v, 0}));
+          Destroy(results[d][0]);
+          Destroy(arguments[d][0]);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(ExecuteTest, ReportsSayWhatASimulatedTpuWouldTake) {

@@ -8,19 +8,11 @@
 #include "ir/graph/module_statistics.h"
 #include "ir/graph/source_line.h"
 #include "ir/sharding/sharding.h"
+#include "passes/sharding/explanation.h"
 #include "passes/sharding/sharding_rule.h"
 
 namespace hlokit::spmd {
 namespace {
-
-std::string TextOf(const Module& module, const Tiling& tiling) {
-  std::string text;
-  TextWriter out(&text);
-  Context& context = module.context();
-  PrintSharding(out, context, EncodeLeaf(&context, LeafOf(tiling)), /*include_metadata=*/false);
-  out.Flush();
-  return text;
-}
 
 // Returns true if the text has the instruction.
 bool HasPlace(Instruction i) { return i.record().source_offset != InstructionRecord::kNoSourceOffset; }
@@ -55,7 +47,7 @@ void PartitionWarnings::Add(Instruction user, std::string key, std::string messa
 
 void PartitionWarnings::AddFullGather(Instruction user, Instruction producer, Shape array, const Tiling& from,
                                       const Tiling& to) {
-  const std::string before = TextOf(module_, from), after = TextOf(module_, to);
+  const std::string before = sharding::TilingText(module_, from), after = sharding::TilingText(module_, to);
   const std::string shape = TextOf(array);
   const std::string what = producer.valid() ? StrCat("`", producer.name(), "`, operand of `", user.name(), "`")
                                             : StrCat("the result of `", user.name(), "`");
@@ -69,7 +61,7 @@ void PartitionWarnings::AddFullGather(Instruction user, Instruction producer, Sh
 }
 
 void PartitionWarnings::AddUndivided(Instruction user, Instruction operand, Shape array, const Tiling& tiling) {
-  const std::string shape = TextOf(array), before = TextOf(module_, tiling);
+  const std::string shape = TextOf(array), before = sharding::TilingText(module_, tiling);
   const bool custom = user.opcode() == Opcode::kCustomCall;
   const bool stated = custom && RuleClassOf(user) == RuleClass::kStated;
   const std::string target = custom ? std::string(user.string_attr(Attr::kCustomCallTarget)) : "";
