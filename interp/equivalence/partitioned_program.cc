@@ -29,6 +29,8 @@ absl::StatusOr<PartitionedProgram> PartitionProgram(const Module& whole, const E
   PartitionedProgram program{std::make_unique<Module>(whole.Clone()), {}, {}};
   Module& module = *program.module;
   module.header().num_partitions = partitions;
+  // Replicas that the options add communicate among themselves only.
+  if (options.num_replicas > 1) module.header().replica_count = options.num_replicas;
   if (options.fill_elided) {
     uint64_t seed = options.seed;
     const absl::Status filled = FillElidedConstants(*options.fill_elided, options.limits.max_bytes, &seed, &module);

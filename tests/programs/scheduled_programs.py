@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 # Pipeline `tpu` up to the schedule, without the passes that only a schedule profits from.
-UNSCHEDULED = ("tpu-simplify,layout-assignment{target=tpu},tuple-simplifier,dce,fusion{reduction-epilogues},tuple-simplifier,dce,"
+UNSCHEDULED = ("spmd,tpu-simplify,layout-assignment{target=tpu},tuple-simplifier,dce,fusion{reduction-epilogues},tuple-simplifier,dce,"
                "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,async-collective-creator{reduce-scatters=false}")
 
 

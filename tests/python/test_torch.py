@@ -358,3 +358,11 @@ def test_examples_of_the_page():
     page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
     result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert result.attempted > 20 and result.failed == 0
+
+
+def test_values_are_formatted_and_listed_as_those_of_torch():
+    x = torch.tensor([1.5, 2.25]).to(ht.device())
+    assert f"{x.mean():.3f}" == "1.875"
+    assert "{:d}".format(x.sum().long()) == "3"
+    assert x.tolist() == [1.5, 2.25]
+    assert x[0].tolist() == 1.5

@@ -352,6 +352,12 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
     return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
   }
+  if (flags->isolate && flags->engine == interp::EngineKind::kFast && flags->isolate_passes.empty() &&
+      flags->compare.empty()) {
+    return cli::UsageError("hlo-run",
+                           "--isolate compares the exact engine with the reference, instruction by instruction; the "
+                           "fast one fuses them: compare its results by --engine=fast --expect=FILE");
+  }
   if (!flags->isolate_json.empty() && !flags->isolate && flags->replay.empty()) {
     return cli::UsageError("hlo-run", "--isolate-json requires --isolate or --replay");
   }

@@ -253,6 +253,13 @@ absl::Status ModelFlags::Check() {
     absl::StatusOr<lazy::Mesh> mesh = lazy::models::ParseMesh(mesh_);
     if (!mesh.ok()) return absl::InvalidArgumentError(StrCat("--mesh: ", std::string(mesh.status().message())));
     if (request.devices > 1) return absl::InvalidArgumentError("--mesh cannot be used with --devices");
+    for (const char* flag : {"--steps", "--report", "--profile", "--device"}) {
+      const CLI::Option* const option = app_->get_option_no_throw(flag);
+      if (option == nullptr || option->count() == 0) continue;
+      return absl::InvalidArgumentError(
+          StrCat("--mesh annotates the step that --emit=hlo prints, and cannot be used with ", flag,
+                 ": print the step, and simulate it with hlo-run STEP --device=..."));
+    }
     request.mesh = *std::move(mesh);
   }
   if (request.devices <= 1) return absl::OkStatus();

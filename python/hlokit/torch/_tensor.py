@@ -72,6 +72,12 @@ class XlaTensor(torch.Tensor):
     def __array__(self, dtype: Any = None) -> Any:
         return self.numpy()
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.dim() == 0 else object.__format__(self, spec)
+
+    def tolist(self) -> Any:
+        return self.detach().cpu().tolist()
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return (_rebuild, (self.detach().cpu(), str(self.device), self.requires_grad, isinstance(self, torch.nn.Parameter)))
 
