@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/core/str_cat.h"
 #include "passes/view/dot.h"
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
@@ -105,17 +106,31 @@ int View(const Flags& flags) {
   return diagnostics.exit_code();
 }
 
+// Returns the format that the suffix of an output names, html without a suffix; nullopt for other suffixes.
+std::optional<std::string> FormatOfPath(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') == path.npos ? 0 : path.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos || dot == 0) return "html";
+  const std::string_view suffix = name.substr(dot + 1);
+  for (const std::string_view format : {"html", "svg", "dot", "json"}) {
+    if (suffix == format) return std::string(format);
+  }
+  return std::nullopt;
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("show the graph of an HLO module as a page, or parts of it as pictures", std::string(kTool));
   Flags flags;
   app.add_option("FILE", flags.file, "the module; - is standard input")->type_name("FILE")->required();
   app.add_option("-o,--output", flags.output, "output file; - is standard output")->type_name("FILE")->default_str("-");
-  app.add_option("--format", flags.format,
-                 "html, a page that needs no network; of a part of the module svg, a picture by Graphviz, or dot, its "
-                 "text; json, the data of the page")
-      ->type_name("html|svg|dot|json")
-      ->check(CLI::IsMember({"html", "svg", "dot", "json"}))
-      ->default_str("html");
+  CLI::Option* const format =
+      app.add_option(
+             "--format", flags.format,
+             "html, a page that needs no network; of a part of the module svg, a picture by Graphviz, or dot, its "
+             "text; json, the data of the page; by default as the suffix of the output says")
+          ->type_name("html|svg|dot|json")
+          ->check(CLI::IsMember({"html", "svg", "dot", "json"}))
+          ->default_str("html");
   app.add_flag("--open", flags.open, "open the page in the browser");
   app.add_option("--device", flags.device,
                  "compile for this device, as hlo-run does, and show the simulated time of each instruction")
@@ -133,6 +148,15 @@ int Run(int argc, char** argv) {
   flags.input.AddFlags(&app);
   app.footer(kExamples);
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (format->count() == 0) {
+    const std::optional<std::string> by_suffix = FormatOfPath(flags.output);
+    if (!by_suffix) {
+      return cli::UsageError(kTool, StrCat("-o ", flags.output,
+                                           ": expected a name that ends with .html, .svg, .dot or .json; --format says "
+                                           "what another name gets"));
+    }
+    flags.format = *by_suffix;
+  }
   const bool picture = flags.format == "svg" || flags.format == "dot";
   if (!picture && !flags.subgraph.name.empty()) {
     return cli::UsageError(kTool, "--of requires --format=svg or dot");
