@@ -366,3 +366,20 @@ def test_values_are_formatted_and_listed_as_those_of_torch():
     assert "{:d}".format(x.sum().long()) == "3"
     assert x.tolist() == [1.5, 2.25]
     assert x[0].tolist() == 1.5
+
+
+def test_tensors_of_two_devices_do_not_mix():
+    code = """
+import torch, hlokit.torch as ht
+ht.configure(devices=2)
+a, b = torch.ones(3).to("xla:0"), torch.zeros(3).to("xla:1")
+try:
+    a + b
+except RuntimeError as error:
+    assert "xla:0 and xla:1" in str(error), error
+else:
+    raise AssertionError("no error")
+b.copy_(a)
+assert b.tolist() == [1.0, 1.0, 1.0]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

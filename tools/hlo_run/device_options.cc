@@ -95,11 +95,11 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (result.ok()) return true;
   if (whole && warnings != nullptr && FirstUnpartitioned(*module).valid()) {
-    interp::ReportPartitionError(
-        *module, result.status(),
-        StrCat("num_partitions in the header is ", partitions, ", --partitions=N sets another number; ",
-               "hlo-opt --passes=sharding-remover removes the shardings"),
-        warnings);
+    interp::ReportPartitionError(*module, result.status(),
+                                 StrCat("the program is for ", partitions,
+                                        " partitions, as --partitions or else num_partitions in its header says; ",
+                                        "hlo-opt --passes=sharding-remover removes the shardings"),
+                                 warnings);
     return false;
   }
   diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);

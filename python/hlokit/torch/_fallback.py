@@ -99,6 +99,8 @@ def _composite(func: Any) -> bool:
         return False
 
 
+_BETWEEN_DEVICES = frozenset(("aten::copy_", "aten::copy", "aten::_to_copy", "aten::set_"))
+
 # Ops whose indices may be tensors on the host.
 _INDEXING = frozenset(("aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"))
 
@@ -113,7 +115,15 @@ def _with_small_tensors(func: Any, args: Any, kwargs: Any) -> Optional[Tuple[Any
 
     def move(value: Any) -> Any:
         nonlocal found
-        if not isinstance(value, torch.Tensor) or isinstance(value, XlaTensor):
+        if isinstance(value, XlaTensor):
+            other = _hlokit._lazy_ordinal(value._lazy)
+            if other != ordinal and func._schema.name not in _BETWEEN_DEVICES:
+                raise RuntimeError(
+                    f"{func._schema.name}: Expected all tensors to be on the same device, but found at least two "
+                    f"devices, xla:{ordinal} and xla:{other}"
+                )
+            return value
+        if not isinstance(value, torch.Tensor):
             return value
         if value.dim() != 0 and func._schema.name not in _INDEXING:
             raise RuntimeError(
