@@ -17,6 +17,7 @@ import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 BUILD = SOURCE / "build" / "wheel"
+PAGES = ("report.html", "view.html")
 
 
 def _project(field: str) -> str:
@@ -42,6 +43,24 @@ def _configure() -> None:
     subprocess.run(["cmake", "-S", SOURCE, "-B", BUILD, *options], check=True)
 
 
+def _package_files(package: pathlib.Path) -> dict:
+    """Returns the contents of the package's files by their path in the wheel."""
+    files = {}
+    for top in ("hlokit", "jax_plugins"):
+        for folder, folders, names in os.walk(package / top, followlinks=True):
+            folders[:] = sorted(f for f in folders if f != "__pycache__")
+            for name in sorted(names):
+                path = pathlib.Path(folder) / name
+                # The build directory keeps the links of sources that are gone.
+                if not path.is_file():
+                    continue
+                # The pages are empty in builds without them.
+                if name in PAGES and path.stat().st_size == 0:
+                    continue
+                files[path.relative_to(package).as_posix()] = path.read_bytes()
+    return files
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     build = BUILD
     if config_settings and config_settings.get("build-dir"):
@@ -52,16 +71,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         _configure()
     command = ["cmake", "--build", build, "--target", "hlokit_python", "--parallel", str(os.cpu_count())]
     subprocess.run(command, check=True)
-    files = {}
-    package = build / "python"
-    for top in ("hlokit", "jax_plugins"):
-        for folder, folders, names in os.walk(package / top, followlinks=True):
-            folders[:] = sorted(f for f in folders if f != "__pycache__")
-            for name in sorted(names):
-                path = pathlib.Path(folder) / name
-                # The pages are empty in builds without them.
-                if path.stat().st_size > 0 or name == "py.typed":
-                    files[path.relative_to(package).as_posix()] = path.read_bytes()
+    files = _package_files(build / "python")
     name = f"{_project('name')}-{_project('version')}"
     info = f"{name}.dist-info"
     files[f"{info}/METADATA"] = _metadata().encode()

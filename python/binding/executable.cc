@@ -52,6 +52,11 @@ FillKind FillNamed(const std::string& name) {
   throw py::value_error(StrCat("fill_elided: \"", name, "\" is none of zeros, iota and random"));
 }
 
+const SourceBuffer& SourceOf(const ModuleState& state) {
+  static const auto* const none = new SourceBuffer("<module>", "");
+  return state.source() == nullptr ? *none : *state.source();
+}
+
 void Add(const std::vector<bool>& some, std::vector<bool>* all) {
   all->resize(std::max(all->size(), some.size()), false);
   for (size_t i = 0; i < some.size(); ++i) {
@@ -177,7 +182,7 @@ Executable::Executable(const ModulePtr& state, ExecutableOptions options) : opti
   if (!bounded) throw py::value_error("max_bytes, max_seconds and max_steps are not negative");
   const bool watches = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
   if ((watches || options_.profile) && options_.engine == "reference") {
-    throw py::value_error("debug_nans, print_values, on_value and profile require engine=\"exact\"");
+    throw py::value_error("debug_nans, print_values, on_value and profile are not for engine=\"reference\"");
   }
   if (options_.on_value_match && options_.on_value.is_none()) throw py::value_error("on_value_match requires on_value");
   // The plain evaluator adds shapes to the context, and observers read names in it.
@@ -204,15 +209,13 @@ void Executable::Prepare(const ModulePtr& state) {
   options.cancel = &cancel_;
   options.progress = [this](const interp::RunProgress& progress) { OnProgress(progress); };
   DiagnosticSink sink;
-  absl::Status status;
   {
     const WorkScope work(state, "preparing a program");
     VerifyModule(*whole_->work_module(), {}, &sink);
-    if (!sink.has_errors()) status = Partition(&options);
+    if (!sink.has_errors()) Partition(&options, &sink);
   }
   whole_->Freeze();
   program_->Freeze();
-  if (!status.ok()) Throw("RunError", status);
   if (sink.has_errors()) ThrowErrors(sink);
   SetShapes();
   SetObservation(&options);
@@ -222,6 +225,7 @@ void Executable::Prepare(const ModulePtr& state) {
     engine_ = interp::Engine::Prepare(kind, *program_->work_module(), options, &sink);
   }
   if (engine_ == nullptr) ThrowErrors(sink);
+  Warn(sink);
 }
 
 // Runs look at the shapes, which do not move, and not at the module: other threads may add to its context meanwhile.
@@ -233,24 +237,21 @@ void Executable::SetShapes() {
   result_shape_ = (parts ? program_ : whole_)->read().entry().root().shape();
 }
 
-absl::Status Executable::Partition(interp::EvaluatorOptions* options) {
-  if (options_.partitions <= 1) return absl::OkStatus();
+void Executable::Partition(interp::EvaluatorOptions* options, DiagnosticSink* sink) {
+  if (options_.partitions <= 1) return;
   const Module& module = *whole_->work_module();
-  const Instruction sharded = FirstUnpartitioned(module);
-  if (!sharded.valid()) return absl::OkStatus();
-  absl::StatusOr<interp::PartitionedProgram> program = interp::PartitionProgram(module, *options);
+  if (!FirstUnpartitioned(module).valid()) return;
+  absl::StatusOr<interp::PartitionedProgram> program = interp::PartitionProgram(module, *options, sink);
   if (!program.ok()) {
-    return absl::Status(program.status().code(),
-                        StrCat("the program with the sharding of `", sharded.name(),
-                               "` cannot be partitioned: ", std::string(program.status().message()),
-                               "\nhint: run it with partitions=1; if it is partitioned, remove its shardings with the "
-                               "pass sharding-remover"));
+    interp::ReportPartitionError(
+        module, program.status(),
+        "run it with partitions=1; if it is partitioned, remove its shardings with the pass sharding-remover", sink);
+    return;
   }
   program_ = std::make_shared<ModuleState>(std::move(program->module), whole_->source(), whole_->use());
   parameters_ = std::move(program->parameters);
   result_ = std::move(program->result);
   whole_shapes_ = parameters_->whole_shapes();
-  return absl::OkStatus();
 }
 
 std::vector<bool> Executable::Matches(const std::string& pattern) const {
@@ -307,6 +308,7 @@ py::object Executable::Call(const py::args& arguments) {
   if (!bar_.is_none()) bar_.attr("__exit__")();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   if (!results) ThrowErrors(sink);
+  Warn(sink);
   const bool parts = !is_partitioned() || options_.by_device;
   const size_t devices = parts ? static_cast<size_t>(engine_->num_devices()) : 1;
   const size_t count = results->size() / devices;
@@ -390,9 +392,11 @@ py::dict Executable::Profile() const {
   return result;
 }
 
-void Executable::ThrowErrors(const DiagnosticSink& sink) const {
-  const SourceBuffer none("<module>", "");
-  Throw("RunError", sink, whole_->source() == nullptr ? none : *whole_->source());
+void Executable::ThrowErrors(const DiagnosticSink& sink) const { Throw("RunError", sink, SourceOf(*whole_)); }
+
+void Executable::Warn(const DiagnosticSink& sink) const {
+  if (sink.warning_count() == 0) return;
+  py::module_::import("hlokit._errors").attr("warn")(ToStr(RenderJson(sink, SourceOf(*whole_))));
 }
 
 std::vector<Literal> Executable::Arguments(const py::args& arguments, py::list* keep) const {

@@ -64,8 +64,11 @@ class Executable {
   class PythonValues;
 
   [[noreturn]] void ThrowErrors(const DiagnosticSink& sink) const;
+  // Issues the warnings of the sink as Python's; throws where a filter makes one an error.
+  void Warn(const DiagnosticSink& sink) const;
   void Prepare(const ModulePtr& state);
-  absl::Status Partition(interp::EvaluatorOptions* options);
+  // Reports errors and warnings to the sink.
+  void Partition(interp::EvaluatorOptions* options, DiagnosticSink* sink);
   void SetShapes();
   void SetObservation(interp::EvaluatorOptions* options);
   std::vector<bool> Matches(const std::string& pattern) const;

@@ -77,9 +77,9 @@ class Recorder : public PassInstrumentation {
 };
 
 // Lets Ctrl-C end a pipeline between passes, and says which pass comes.
-class Attendant : public PassInstrumentation {
+class ProgressMonitor : public PassInstrumentation {
  public:
-  Attendant(PipelineRun* run, py::object progress, size_t passes)
+  ProgressMonitor(PipelineRun* run, py::object progress, size_t passes)
       : run_(*run), progress_(std::move(progress)), passes_(passes) {}
 
   absl::Status RunBeforePass(const PassRun& run, const Module&) override {
@@ -168,8 +168,8 @@ py::object RunPipeline(const ModulePtr& state, const std::string& text, bool sta
   interp::EquivalenceCheck compare(equivalence);
   Recorder recorder;
   VerifyEach verify({});
-  Attendant attendant(&run, watch.progress, pipeline.passes().size());
-  std::vector<PassInstrumentation*> instruments = {&attendant, &print};
+  ProgressMonitor monitor(&run, watch.progress, pipeline.passes().size());
+  std::vector<PassInstrumentation*> instruments = {&monitor, &print};
   if (watch.run_before_after) instruments.push_back(&compare);
   instruments.push_back(&recorder);  // the others' time before a pass is not the pass's
   if (watch.verify_each) instruments.push_back(&verify);

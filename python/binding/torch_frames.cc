@@ -26,8 +26,8 @@ absl::flat_hash_map<PyObject*, Code>& Codes() {
 }
 
 std::vector<std::string>& Libraries() {
-  static auto* const folders = new std::vector<std::string>;
-  return *folders;
+  static auto* const directories = new std::vector<std::string>;
+  return *directories;
 }
 
 std::string TextOf(PyObject* object, const char* name) {
@@ -43,8 +43,8 @@ const Code& Describe(PyObject* code) {
   const auto found = Codes().find(code);
   if (found != Codes().end()) return found->second;
   Code description{true, TextOf(code, "co_name"), TextOf(code, "co_filename")};
-  for (const std::string& folder : Libraries()) {
-    if (std::string_view(description.file).starts_with(folder)) description.user = false;
+  for (const std::string& directory : Libraries()) {
+    if (std::string_view(description.file).starts_with(directory)) description.user = false;
   }
   Py_INCREF(code);
   return Codes().emplace(code, std::move(description)).first->second;
@@ -54,12 +54,12 @@ thread_local std::vector<lazy::ScopedFrame*> frames;
 
 }  // namespace
 
-void ScopedUserFrame::SetLibraries(std::vector<std::string> folders) {
-  Libraries() = std::move(folders);
+void ScopedUserFrame::SetLibraries(std::vector<std::string> directories) {
+  Libraries() = std::move(directories);
   for (auto& [code, description] : Codes()) {
     description.user = true;
-    for (const std::string& folder : Libraries()) {
-      if (std::string_view(description.file).starts_with(folder)) description.user = false;
+    for (const std::string& directory : Libraries()) {
+      if (std::string_view(description.file).starts_with(directory)) description.user = false;
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/torch_recorder.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -87,7 +88,7 @@ TorchRecorder& TorchRecorder::Get() {
 }
 
 void TorchRecorder::AddPlan(py::object function, OpPlan plan) {
-  plans_.insert_or_assign(function.ptr(), std::move(plan));
+  plans_.insert_or_assign(function.ptr(), std::make_shared<const OpPlan>(std::move(plan)));
   function.release();  // kept, so that the address is not used again
 }
 
@@ -95,10 +96,14 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
                            lazy::DeviceState* device) {
   const auto found = plans_.find(function);
   if (found == plans_.end()) return Untranslated("");
-  OpPlan& plan = found->second;
+  const std::shared_ptr<const OpPlan> held = found->second;
+  const OpPlan& plan = *held;
   ArgumentConverter converter(lazy::SchemaOf(plan.op));
   const Py_ssize_t count = PyTuple_GET_SIZE(args);
   if (static_cast<size_t>(count) > plan.positional.size()) return Untranslated("too many arguments");
+  for (const int position : plan.returns) {
+    if (position >= count) return Untranslated("a written argument is given by name");
+  }
   for (Py_ssize_t i = 0; i < count; ++i) {
     const int index = plan.positional[static_cast<size_t>(i)];
     if (index == OpPlan::kIgnored) continue;
@@ -108,6 +113,10 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
     PyObject *name, *value;
     Py_ssize_t position = 0;
     while (PyDict_Next(kwargs, &position, &name, &value)) {
+      if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "keywords are strings");
+        return {};
+      }
       int index = OpPlan::kIgnored;
       bool known = false;
       for (const auto& [keyword, argument] : plan.keywords) {
@@ -116,7 +125,10 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
         known = true;
         break;
       }
-      if (!known) return Untranslated(StrCat("argument `", PyUnicode_AsUTF8(name), "`"));
+      if (!known) {
+        const char* const text = PyUnicode_AsUTF8(name);  // null for lone surrogates
+        return text == nullptr ? Attempt{} : Untranslated(StrCat("argument `", text, "`"));
+      }
       if (index == OpPlan::kIgnored) {
         if (IsDeviceName(name) && !IsLazyDevice(value)) return Untranslated("a result on another device");
         continue;
@@ -137,7 +149,7 @@ Attempt TorchRecorder::Try(PyObject* function, PyObject* args, PyObject* kwargs,
   return Run(plan, args, converter.TakeValues(), session);
 }
 
-Attempt TorchRecorder::Run(OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
+Attempt TorchRecorder::Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session) {
   lazy::Tracer& tracer = *session;
   ForgetUnreachableBases(values);
   const lazy::Args given = values;
@@ -157,7 +169,6 @@ Attempt TorchRecorder::Run(OpPlan& plan, PyObject* args, lazy::Args values, cons
     tracer.ClearStatus();
     return Untranslated(std::string(status.message()));
   }
-  ++plan.calls;
   if (plan.results == OpPlan::Results::kNew && !plan.view) SeparateFrom(given, &outputs);
   if (plan.results == OpPlan::Results::kWritten) {
     return {Py_NewRef(PyTuple_GET_ITEM(args, plan.returns[0])), false, ""};

@@ -10,6 +10,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,6 @@ struct OpPlan {
   std::vector<int> returns;                         // for kWritten, kOp: by result the position of the argument, or -1
   bool list = false;                                // the result is a list
   bool view = false;                                // results share the storage of an argument
-  int64_t calls = 0;
 };
 
 // The result of an attempt: a value, "not translated" with a reason, or a Python error.
@@ -63,9 +63,10 @@ class TorchRecorder {
   PyObject* Handle(PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs);
 
  private:
-  Attempt Run(OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session);
+  Attempt Run(const OpPlan& plan, PyObject* args, lazy::Args values, const TracerPtr& session);
 
-  absl::flat_hash_map<PyObject*, OpPlan> plans_;
+  // Guarded by the interpreter's lock, which calls release: each holds its plan, as other threads may add some.
+  absl::flat_hash_map<PyObject*, std::shared_ptr<const OpPlan>> plans_;
   PyObject* untranslated_ = nullptr;
 };
 
@@ -101,7 +102,7 @@ class ArgumentConverter {
 
 // ---- torch_frames.cc ----
 // Attributes what is recorded meanwhile to the innermost line of the user's program: a frame whose file is in none of
-// the folders of libraries.
+// the directories of libraries.
 class ScopedUserFrame {
  public:
   ScopedUserFrame();
@@ -109,8 +110,8 @@ class ScopedUserFrame {
   ScopedUserFrame(const ScopedUserFrame&) = delete;
   ScopedUserFrame& operator=(const ScopedUserFrame&) = delete;
 
-  // Sets the folders, with a slash at the end.
-  static void SetLibraries(std::vector<std::string> folders);
+  // Sets the directories, with a slash at the end.
+  static void SetLibraries(std::vector<std::string> directories);
 
  private:
   bool pushed_ = false;

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -193,13 +195,12 @@ lazy::ReduceType ReduceTypeOf(const std::string& name) {
 class TraceLog {
  public:
   explicit TraceLog(TracerPtr session) : session_(std::move(session)), executions_(session_->device_count()) {
-    for (size_t d = 0; d < executions_.size(); ++d) {
-      lazy::DeviceState& device = *session_->device(static_cast<int>(d));
-      lazy::DeviceLock lock(device.mutex());
-      if (device.listener != nullptr) throw py::value_error("the device is traced already");
-      device.listener = &executions_[d];
-    }
     recording_ = true;
+    for (size_t d = 0; d < executions_.size(); ++d) {
+      if (Listen(d)) continue;
+      Stop();  // those before it, as there is no destructor after an exception
+      throw py::value_error("the device is traced already");
+    }
   }
   ~TraceLog() { Stop(); }
   TraceLog(const TraceLog&) = delete;
@@ -245,6 +246,15 @@ class TraceLog {
   }
 
  private:
+  // Returns false where another log listens to the device.
+  bool Listen(size_t d) {
+    lazy::DeviceState& device = *session_->device(static_cast<int>(d));
+    lazy::DeviceLock lock(device.mutex());
+    if (device.listener != nullptr) return false;
+    device.listener = &executions_[d];
+    return true;
+  }
+
   TracerPtr session_;
   std::vector<std::vector<lazy::ExecutionRecord>> executions_;
   bool recording_ = false;
@@ -361,13 +371,23 @@ void AddPlan(py::object function, size_t op, int results, std::vector<int> posit
   TorchRecorder::Get().AddPlan(std::move(function), std::move(plan));
 }
 
+// A function of Python's interface in C, which C++ exceptions must not leave.
 PyObject* Dispatch(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 4 || !PyTuple_Check(arguments[2])) {
     PyErr_SetString(PyExc_TypeError, "__torch_dispatch__ takes a function, types, a tuple and keywords");
     return nullptr;
   }
   PyObject* const kwargs = PyDict_Check(arguments[3]) ? arguments[3] : nullptr;
-  return TorchRecorder::Get().Handle(arguments[0], arguments[1], arguments[2], kwargs);
+  try {
+    return TorchRecorder::Get().Handle(arguments[0], arguments[1], arguments[2], kwargs);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
 }
 
 PyMethodDef dispatch_definition = {"dispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Dispatch)),

@@ -19,6 +19,7 @@ from ._errors import (
     PassError,
     QueryError,
     RunError,
+    RunWarning,
     VerifyError,
 )
 from ._hlokit import (

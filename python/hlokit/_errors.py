@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions of the package."""
+"""Exceptions and warnings of the package."""
 
 import json
-from typing import List, NamedTuple, Type
+import sys
+import warnings
+from typing import Any, Dict, List, NamedTuple, Type
 
 
 class Diagnostic(NamedTuple):
@@ -61,9 +63,25 @@ class BusyError(HloError, RuntimeError):
     """A module is in use by work in another thread."""
 
 
+class RunWarning(UserWarning):
+    """What hlo-run warns of: a program that runs, but possibly not as it was meant."""
+
+
+def warn(diagnostics: str) -> None:
+    """Issues the warnings among diagnostics at the line that called hlokit."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "hlokit":
+        frame, level = frame.f_back, level + 1
+    for entry in json.loads(diagnostics):
+        if entry["severity"] == "warning":
+            warnings.warn(str(_diagnostic(entry)), RunWarning, stacklevel=level)
+
+
+def _diagnostic(entry: Dict[str, Any]) -> Diagnostic:
+    return Diagnostic(*(entry.get(name, "") for name in Diagnostic._fields))
+
+
 def with_diagnostics(error: Type[HloError], text: str, diagnostics: str) -> HloError:
     result = error(text.rstrip("\n"))
-    result.diagnostics = [
-        Diagnostic(*(entry.get(name, "") for name in Diagnostic._fields)) for entry in json.loads(diagnostics)
-    ]
+    result.diagnostics = [_diagnostic(entry) for entry in json.loads(diagnostics)]
     return result

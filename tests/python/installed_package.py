@@ -22,6 +22,10 @@ m = hlokit.load(sys.argv[2])
 assert m.run("simplify") in (True, False) and "<" in m._repr_html_()
 p = hlokit.parse("HloModule a\\nENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
 assert p.run_on(np.ones(4, np.float32)).tolist() == [-1] * 4
+import ctypes, hlokit.jax
+if sys.argv[3] == "plugin":
+    assert hlokit.jax.plugin_path().startswith(sys.argv[1]), hlokit.jax.plugin_path()
+    assert ctypes.CDLL(hlokit.jax.plugin_path()).GetPjrtApi
 """
 
 
@@ -33,18 +37,19 @@ def run(*command, **options):
 
 def main(build: str) -> None:
     module = ROOT / "examples" / "gated_mlp.hlo"
-    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "HLOKIT_PJRT_PLUGIN")}
+    plugin = "plugin" if (pathlib.Path(build) / "lib" / "hlokit" / "libhlokit_pjrt.so").exists() else "none"
     with tempfile.TemporaryDirectory() as folder:
         environment = pathlib.Path(folder) / "environment"
         run(sys.executable, "-m", "venv", "--system-site-packages", environment)
         python = environment / "bin" / "python"
         setting = f"build-dir={os.path.relpath(build, ROOT)}"
         run(python, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--config-settings", setting, ROOT)
-        run(python, "-c", PROGRAM, environment, module, cwd=folder, env=clean)
+        run(python, "-c", PROGRAM, environment, module, plugin, cwd=folder, env=clean)
         prefix = pathlib.Path(folder) / "prefix"
         run("cmake", "--install", build, "--component", "python", "--prefix", prefix)
         (package,) = prefix.glob("lib/python3*/dist-packages")
-        run(sys.executable, "-c", PROGRAM, prefix, module, cwd=folder, env={**clean, "PYTHONPATH": str(package)})
+        run(sys.executable, "-c", PROGRAM, prefix, module, plugin, cwd=folder, env={**clean, "PYTHONPATH": str(package)})
     print("2 passed, 0 failed")
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_nan_search():
     for _ in range(2):
         with pytest.raises(hlokit.RunError, match="d: produces an infinity"):
             ends(np.ones(2, np.float32))
-    with pytest.raises(ValueError, match="exact"):
+    with pytest.raises(ValueError, match="not for engine=\"reference\""):
         m.run_on(np.ones(2, np.float32), debug_nans=True, engine="reference")
 
 
@@ -220,8 +221,26 @@ def test_programs_are_partitioned(engine):
     top, bottom = m.run_on(x, w, partitions=2, by_device=True, engine=engine)
     assert np.array_equal(np.vstack([top, bottom]), x @ w)
     assert not hlokit.Executable(m).is_partitioned
-    with pytest.raises(hlokit.RunError, match="cannot be partitioned"):
+    with pytest.raises(hlokit.RunError, match="cannot be partitioned") as caught:
         hlokit.Executable(m, partitions=3)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.line, diagnostic.kind) == (3, "sharding") and "partitions=1" in diagnostic.hint
+
+
+def test_warnings_of_the_partitioner_are_warnings():
+    m = hlokit.parse("""HloModule s
+ENTRY main {
+  x = f32[12,8] parameter(0), sharding={devices=[3,1,2]<=[6] last_tile_dim_replicate}
+  ROOT y = f32[12,8] negate(x), sharding={devices=[2,1,3]<=[6] last_tile_dim_replicate}
+}""")
+    x = np.ones((12, 8), np.float32)
+    for run in (hlokit.Executable, lambda module, partitions: module.run_on(x, partitions=partitions)):
+        with pytest.warns(hlokit.RunWarning, match="4:.* every device gathers all of the result of `y`") as caught:
+            run(m, partitions=6)
+        assert [w.filename for w in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hlokit.Executable(hlokit.parse(SHARDED), partitions=2)
 
 
 def test_wrong_devices():

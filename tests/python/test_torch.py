@@ -75,6 +75,31 @@ def test_writes_through_views_reach_their_bases():
         assert torch.equal(ours.cpu(), theirs)
 
 
+def test_calls_that_the_recorder_cannot_translate():
+    attempt = hlokit._hlokit._torch_try
+    x = on_device(torch.ones(2))
+    x.neg().add_(1)
+    neg, add_ = torch.ops.aten.neg.default, torch.ops.aten.add_.Tensor
+    assert attempt(neg, (x,), {})[1] is None
+    assert attempt(neg, (x,), {"other": 1}) == (None, "argument `other`")
+    assert attempt(add_, (), {"self": x, "other": 1}) == (None, "a written argument is given by name")
+    with pytest.raises(UnicodeEncodeError):
+        attempt(neg, (x,), {"\ud800": 1})
+    with pytest.raises(TypeError, match="keywords are strings"):
+        attempt(neg, (x,), {1: 1})
+
+
+def test_a_device_is_traced_once():
+    with ht.trace() as outer:
+        with pytest.raises(ValueError, match="traced already"), ht.trace():
+            pass
+        on_device(torch.ones(2)).neg().cpu()
+    assert len(outer.graphs) == 1
+    with ht.trace() as again:
+        on_device(torch.ones(2)).neg().cpu()
+    assert len(again.graphs) == 1
+
+
 def test_in_place_ops_that_change_sizes():
     x = on_device(torch.arange(6.0).reshape(2, 3))
     x.t_()
