@@ -2,7 +2,9 @@
 // Dots as products of matrices: pieces of rows, or of columns where there are few rows. The right operand is converted
 // to the layout of the library where its reads outweigh that.
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -65,9 +67,11 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
     context.ParallelFor(p.columns.count, 1e5, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         std::byte* const scratch = ThreadScratch(p.scratch);
-        ok = ok && scratch != nullptr &&
-             p.At(0, c).Pack(LibraryRole::kWeights, AtElement(in[1], c * p.columns.size * p.rhs_column),
-                             packed + p.packed_offset[static_cast<size_t>(c)], scratch);
+        if (scratch == nullptr ||
+            !p.At(0, c).Pack(LibraryRole::kWeights, AtElement(in[1], c * p.columns.size * p.rhs_column),
+                             packed + p.packed_offset[static_cast<size_t>(c)], scratch)) {
+          ok = false;
+        }
       }
     });
   }
@@ -90,9 +94,11 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
       const std::byte* const result =
           AtElement(out[0], offsets[2] + row * p.rows.size * p.result_row + column * p.columns.size);
       std::byte* const scratch = ThreadScratch(p.scratch);
-      ok = ok && scratch != nullptr &&
-           p.At(row, column)
-               .Run(const_cast<std::byte*>(lhs), const_cast<std::byte*>(rhs), const_cast<std::byte*>(result), scratch);
+      if (scratch == nullptr || !p.At(row, column)
+                                     .Run(const_cast<std::byte*>(lhs), const_cast<std::byte*>(rhs),
+                                          const_cast<std::byte*>(result), scratch)) {
+        ok = false;
+      }
     }
   });
   if (!ok) context.Fail("oneDNN cannot compute a product");
