@@ -195,10 +195,43 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
                                       : llvm::APInt::getMaxValue(bits);
       return llvm::ConstantInt::get(scalar, value);
     }
-    default:
+    case LoopOp::kAdd:
+    case LoopOp::kOr:
       // A sum of nothing is -0, which leaves any number as it is.
       return floats ? llvm::ConstantFP::get(scalar, -0.0) : llvm::Constant::getNullValue(scalar);
+    case LoopOp::kInput:
+    case LoopOp::kCall:
+    case LoopOp::kReduce:
+    case LoopOp::kCopy:
+    case LoopOp::kSubtract:
+    case LoopOp::kDivide:
+    case LoopOp::kXor:
+    case LoopOp::kNot:
+    case LoopOp::kNegate:
+    case LoopOp::kAbs:
+    case LoopOp::kSign:
+    case LoopOp::kSqrt:
+    case LoopOp::kRsqrt:
+    case LoopOp::kFloor:
+    case LoopOp::kCeil:
+    case LoopOp::kRoundNearestEven:
+    case LoopOp::kIsFinite:
+    case LoopOp::kSelect:
+    case LoopOp::kClamp:
+    case LoopOp::kCompare:
+    case LoopOp::kConvert:
+    case LoopOp::kBitcastConvert:
+    case LoopOp::kShiftLeft:
+    case LoopOp::kShiftRightArithmetic:
+    case LoopOp::kShiftRightLogical:
+    case LoopOp::kExp:
+    case LoopOp::kLog:
+    case LoopOp::kTanh:
+    case LoopOp::kLogistic:
+    case LoopOp::kErf:
+      break;  // RowCombiner returns none of these
   }
+  return llvm::Constant::getNullValue(scalar);
 }
 
 llvm::Value* LoopEmitter::FoldLanes(LoopOp op, ElementType type, llvm::Value* vector) {
