@@ -52,11 +52,8 @@ std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatist
     }
   }
   const auto begin = std::chrono::steady_clock::now();
-  CodeGenerator* const generator = Generator();
-  if (generator == nullptr) {
-    *error = "this build has no LLVM";
-    return nullptr;
-  }
+  CodeGenerator* const generator = Generator(error);
+  if (generator == nullptr) return nullptr;
   GeneratedCode generated;
   if (!generator->Generate(program, set, false, &generated, error)) return nullptr;
   std::shared_ptr<const LoadedCode> code = LoadedCode::Load(generated);

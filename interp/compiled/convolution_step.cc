@@ -223,8 +223,7 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
   constexpr double kSmall = 32 * 32 * 32;
   *why = "size";
   if (work < kSmall) return false;
-  *why = "no oneDNN";
-  if (ProductLibrary() == nullptr) return false;
+  if (ProductLibrary(why) == nullptr) return false;
   *why = "window";
   const bool backward_data = !strided && batch_groups == 1 && (dilated || (any_reversed && reversed));
   const bool backward_weights = !dilated && !any_reversed && !strided && feature_groups == 1 && places > results;

@@ -251,10 +251,7 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
     *why = "size";
     return false;
   }
-  if (ProductLibrary() == nullptr) {
-    *why = "no oneDNN";
-    return false;
-  }
+  if (ProductLibrary(why) == nullptr) return false;
   for (View& side : sides) {
     const std::optional<View> converted = ToF32(b, side);
     if (!converted) return true;
