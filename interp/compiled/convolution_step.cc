@@ -321,7 +321,7 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
     plan->src_packed = std::max(plan->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
     plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
   }
-  if (plan->scratch + plan->src_packed + plan->dst_packed > b.program().options().limits.max_bytes) {
+  if (!HasThreadScratch(b, plan->scratch + plan->src_packed + plan->dst_packed)) {
     *why = "memory";
     return false;
   }

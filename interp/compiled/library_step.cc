@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/compiled/library_step.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
 #include "interp/exact/kernels/emit.h"
+#include "interp/exact/program_builder.h"
 
 namespace hlokit::interp::compiled {
 
@@ -23,6 +25,11 @@ void SetF32Result(CompiledComputationBuilder& b, const View& view) {
   const Shape shape = b.program_shapes().Array(b.shape().element_type(), view.dims());
   const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {&view, 1}, shape);
   if (converted) b.SetResult(*converted);
+}
+
+bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) {
+  const PrepareOptions& options = b.program().options();
+  return bytes <= options.limits.max_bytes / std::max(options.num_threads, 1);
 }
 
 std::byte* ThreadScratch(int64_t bytes) {

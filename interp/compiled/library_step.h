@@ -26,7 +26,10 @@ std::optional<View> ToF32(CompiledComputationBuilder& builder, const View& view)
 void SetF32Result(CompiledComputationBuilder& builder, const View& view);
 
 // Returns at least `bytes` bytes of memory of the calling thread, aligned to 64, which the next call overwrites.
+// Requires that HasThreadScratch was true.
 std::byte* ThreadScratch(int64_t bytes);
+// Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
+bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
 
 constexpr int64_t AlignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -306,7 +306,7 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
       plan->packed_bytes += AlignedBytes(bytes);
     }
   }
-  if (plan->scratch > b.program().options().limits.max_bytes) {
+  if (!HasThreadScratch(b, plan->scratch)) {
     *why = "memory";
     return false;
   }
