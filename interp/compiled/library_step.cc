@@ -14,10 +14,16 @@ bool IsLibraryType(ElementType type) {
   return type == ElementType::kF32 || type == ElementType::kBF16 || type == ElementType::kF16;
 }
 
-std::optional<View> ToF32(CompiledComputationBuilder& b, const View& view) {
+std::optional<View> OperandCopies::ToF32(const View& view) const {
   if (view.type() == ElementType::kF32) return view;
-  const Shape shape = b.program_shapes().Array(ElementType::kF32, view.dims());
-  return EmitElementwise(b, Opcode::kConvert, b.instruction(), {&view, 1}, shape);
+  const Shape shape = builder_.program_shapes().Array(ElementType::kF32, view.dims());
+  if (planned_) return View{shape, kNoSlot, nullptr, 0};
+  return EmitElementwise(builder_, Opcode::kConvert, builder_.instruction(), {&view, 1}, shape);
+}
+
+View OperandCopies::MakeDense(const View& view) const {
+  if (view.dense()) return view;
+  return planned_ ? View{view.shape, kNoSlot, nullptr, 0} : builder_.MakeDense(view);
 }
 
 void SetF32Result(CompiledComputationBuilder& b, const View& view) {
