@@ -2,9 +2,8 @@
 // Convolutions by the library. HLO has one opcode for a convolution and for its gradients; this finds out which it is:
 //
 //   - dilation of the input, or a reversed window, is the gradient of the input of a convolution with that stride;
-//   - a window without strides that is larger than the result is the gradient of the weights: its positions are those
-//   of
-//     the result of the forward convolution, and the window's dilation is the stride.
+//   - a window without strides that is larger than the result is the gradient of the weights: its positions are
+//     those of the result of the forward convolution, and the window's dilation is the stride.
 //
 // Pieces are images. Arrays with features as the minor dimension are read and written in place; the library chooses the
 // layout of others, and of weights.
