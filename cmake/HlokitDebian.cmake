@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_debian_packages(): configures cpack to build hlokit, libhlokit-dev and hlokit-doc according to Debian policy.
+# hlokit_debian_packages(): configures cpack to build hlokit, hlokit-modules, libhlokit-dev and hlokit-doc according to
+# Debian policy.
 function(hlokit_debian_packages)
   set(folder "${PROJECT_BINARY_DIR}/debian")
   # The revision sorts before 1, the first revision of a package in Debian's own archive.
@@ -11,7 +12,7 @@ function(hlokit_debian_packages)
   configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/changelog.in" "${folder}/changelog.Debian" @ONLY)
   configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/copyright.in" "${folder}/copyright" @ONLY)
   execute_process(COMMAND gzip -9nkf "${folder}/changelog.Debian" COMMAND_ERROR_IS_FATAL ANY)
-  foreach(pair IN ITEMS tools=hlokit dev=libhlokit-dev doc=hlokit-doc)
+  foreach(pair IN ITEMS tools=hlokit modules=hlokit-modules dev=libhlokit-dev doc=hlokit-doc)
     string(REGEX MATCH "^(.*)=(.*)$" pair "${pair}")
     install(FILES "${folder}/changelog.Debian.gz" "${folder}/copyright" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2}"
       COMPONENT ${CMAKE_MATCH_1})
@@ -25,7 +26,7 @@ function(hlokit_debian_packages)
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_NAME} built using CMake")
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_STRIP_FILES ON)
-  set(CPACK_COMPONENTS_ALL tools dev doc)
+  set(CPACK_COMPONENTS_ALL tools modules dev doc)
   set(CPACK_DEB_COMPONENT_INSTALL ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_RELEASE ${revision})
@@ -35,8 +36,8 @@ function(hlokit_debian_packages)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME hlokit)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
-  # Loaded by the first use of a remote store.
-  set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "libcurl4, libhiredis0.14")
+  # Loaded by the first use: libraries of remote stores, modules of the fast engine and of --mpi.
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "hlokit-modules (= ${version}), libcurl4, libhiredis0.14")
   set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc, graphviz")
   set(CPACK_DEBIAN_TOOLS_DESCRIPTION
     "tools for programs in XLA's HLO text
@@ -45,6 +46,16 @@ and ir-dump read, print, show, check, transform, compare, hash and run programs
 in the text form of XLA's HLO, as JAX, TensorFlow and PyTorch/XLA dump it,
 estimate their time on TPUs, and trace models as PyTorch/XLA does. They need
 neither XLA nor an accelerator.")
+
+  set(CPACK_DEBIAN_MODULES_PACKAGE_NAME hlokit-modules)
+  set(CPACK_DEBIAN_MODULES_PACKAGE_SECTION devel)
+  set(CPACK_DEBIAN_MODULES_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_MODULES_PACKAGE_DEPENDS "hlokit (= ${version})")
+  set(CPACK_DEBIAN_MODULES_DESCRIPTION
+    "tools for programs in XLA's HLO text - modules
+Modules that hlokit's tools load when they are asked for: of the fast engine,
+with products of oneDNN and loops compiled by LLVM, and of runs on several
+hosts with Open MPI.")
 
   set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhlokit-dev)
   set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)

@@ -2,7 +2,8 @@
 # Installation of further files: the pkg-config file, completions, manual pages, documents, and, with HLOKIT_PACKAGING,
 # the other needs of packages: see tools/package, which builds them.
 #
-# Three components: tools, dev (headers, libraries and their configuration) and doc.
+# Four components: tools, modules (those of the tools that need large libraries, so that these are not required), dev
+# (headers, libraries and their configuration) and doc.
 
 option(HLOKIT_PACKAGING "Build for packages: hardened, with manual pages; cpack makes .deb files of it" OFF)
 set(HLOKIT_CONTACT "hlokit maintainers <maintainers@users.noreply.hlokit.dev>" CACHE STRING "Maintainer in packages")
@@ -119,6 +120,6 @@ function(hlokit_install_extras)
     hlokit_debian_packages()
     # Everything in the packages.
     add_custom_target(hlokit_packages)
-    add_dependencies(hlokit_packages ${tools} hlokit_man hlokit_static_tools)
+    add_dependencies(hlokit_packages hlokit_tools hlokit_man hlokit_static_tools)
   endif()
 endfunction()

@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/compiled/engine_modules.h"
@@ -35,6 +37,8 @@ LoadedCode::~LoadedCode() {
 std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatistics* statistics, std::string* error) {
   static std::mutex* const mutex = new std::mutex();
   static auto* const known = new absl::flat_hash_map<std::string, std::weak_ptr<const LoadedCode>>();
+  constexpr size_t kLeastSwept = 64;
+  static size_t sweep_at = kLeastSwept;
   const InstructionSet set = HostInstructionSet();
   std::string key = CanonicalText(program);
   key += ToString(set);
@@ -48,11 +52,8 @@ std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatist
     }
   }
   const auto begin = std::chrono::steady_clock::now();
-  CodeGenerator* const generator = Generator();
-  if (generator == nullptr) {
-    *error = "this build has no LLVM";
-    return nullptr;
-  }
+  CodeGenerator* const generator = Generator(error);
+  if (generator == nullptr) return nullptr;
   GeneratedCode generated;
   if (!generator->Generate(program, set, false, &generated, error)) return nullptr;
   std::shared_ptr<const LoadedCode> code = LoadedCode::Load(generated);
@@ -63,7 +64,12 @@ std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatist
   ++statistics->compiled;
   statistics->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const std::lock_guard<std::mutex> lock(*mutex);
-  (*known)[key] = code;
+  // Entries of code that was freed go whenever their number may have doubled: a constant number of steps per insertion.
+  if (known->size() >= sweep_at) {
+    absl::erase_if(*known, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at = std::max(kLeastSwept, 2 * known->size());
+  }
+  (*known)[std::move(key)] = code;
   return code;
 }
 

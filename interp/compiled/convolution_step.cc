@@ -2,9 +2,8 @@
 // Convolutions by the library. HLO has one opcode for a convolution and for its gradients; this finds out which it is:
 //
 //   - dilation of the input, or a reversed window, is the gradient of the input of a convolution with that stride;
-//   - a window without strides that is larger than the result is the gradient of the weights: its positions are those
-//   of
-//     the result of the forward convolution, and the window's dilation is the stride.
+//   - a window without strides that is larger than the result is the gradient of the weights: its positions are
+//     those of the result of the forward convolution, and the window's dilation is the stride.
 //
 // Pieces are images. Arrays with features as the minor dimension are read and written in place; the library chooses the
 // layout of others, and of weights.
@@ -145,14 +144,32 @@ LibraryArray WeightsArray(const View& view, int64_t out, int64_t in, absl::Span<
 }
 
 // Returns the view with its elements along some dimensions in reverse order, dense.
-View Reversed(CompiledComputationBuilder& b, View view, absl::Span<const int64_t> dims) {
+View Reversed(const OperandCopies& copies, View view, absl::Span<const int64_t> dims) {
   Dims strides = StridesOf(view);
   for (int64_t d : dims) {
     view.offset += (view.dims()[d] - 1) * strides[d] * BytesOf(view.type());
     strides[d] = -strides[d];
   }
-  view.strides = b.NewStrides(strides, view.dims());
-  return b.MakeDense(view);
+  view.strides = copies.builder().NewStrides(strides, view.dims());
+  return copies.MakeDense(view);
+}
+
+// Sets input and kernel as the primitive reads them, the kernel in reverse order along some dimensions. Returns false
+// after an error report.
+bool SetOperands(const OperandCopies& copies, absl::Span<const View> operands, absl::Span<const int64_t> turned,
+                 View* input, View* kernel) {
+  const std::optional<View> input_f32 = copies.ToF32(operands[0]);
+  const std::optional<View> kernel_f32 = input_f32 ? copies.ToF32(operands[1]) : std::nullopt;
+  if (!input_f32 || !kernel_f32) return false;
+  const auto positive = [&](const View& view) {
+    const Dims strides = StridesOf(view);
+    const bool all = std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s > 0; });
+    return all ? view : copies.MakeDense(view);
+  };
+  *input = positive(*input_f32);
+  *kernel = positive(*kernel_f32);
+  if (!turned.empty()) *kernel = Reversed(copies, *kernel, turned);
+  return true;
 }
 
 // Sets the padding of the forward convolution so that its result has `result` positions. Returns false if the library
@@ -223,34 +240,19 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
   constexpr double kSmall = 32 * 32 * 32;
   *why = "size";
   if (work < kSmall) return false;
-  *why = "no oneDNN";
-  if (ProductLibrary() == nullptr) return false;
+  if (ProductLibrary(why) == nullptr) return false;
   *why = "window";
   const bool backward_data = !strided && batch_groups == 1 && (dilated || (any_reversed && reversed));
   const bool backward_weights = !dilated && !any_reversed && !strided && feature_groups == 1 && places > results;
   if (!backward_data && !backward_weights && (dilated || batch_groups > 1)) return false;
 
-  const std::optional<View> input_f32 = ToF32(b, input);
-  const std::optional<View> kernel_f32 = input_f32 ? ToF32(b, kernel) : std::nullopt;
-  if (!input_f32 || !kernel_f32) return true;
-  input = *input_f32;
-  kernel = *kernel_f32;
-  const auto nonnegative = [](const View& view) {
-    const Dims strides = StridesOf(view);
-    return std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s > 0; });
-  };
-  if (!nonnegative(input)) input = b.MakeDense(input);
-  if (!nonnegative(kernel)) kernel = b.MakeDense(kernel);
-  // The kernel in the order of the forward convolution.
-  if (!backward_weights && backward_data != any_reversed) {
-    kernel = Reversed(b, kernel, dims.kernel_spatial);
-  } else if (!backward_data && any_reversed) {
-    Dims turned;
-    for (int64_t d = 0; d < spatial; ++d) {
-      if (window[d].reversal) turned.push_back(dims.kernel_spatial[d]);
-    }
-    kernel = Reversed(b, kernel, turned);
+  // The kernel in the order of the forward convolution: the gradient of the input reads it in reverse.
+  Dims turned;
+  for (int64_t d = 0; d < spatial; ++d) {
+    if (window[d].size > 1 && window[d].reversal != backward_data) turned.push_back(dims.kernel_spatial[d]);
   }
+  const View operands[] = {input, kernel};
+  if (!SetOperands(OperandCopies(b, /*planned=*/true), operands, turned, &input, &kernel)) return true;
   const View result = {b.program_shapes().Array(ElementType::kF32, shape.dims()), kNoSlot, nullptr, 0};
   LibrarySpec spec;
   if (backward_weights) {
@@ -322,7 +324,7 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
     plan->src_packed = std::max(plan->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
     plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
   }
-  if (plan->scratch + plan->src_packed + plan->dst_packed > b.program().options().limits.max_bytes) {
+  if (!HasThreadScratch(b, plan->scratch + plan->src_packed + plan->dst_packed)) {
     *why = "memory";
     return false;
   }
@@ -335,8 +337,10 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
   int64_t weights = 1;
   for (int i = 0; i < spec.weights.rank; ++i) weights *= spec.weights.dims[i];
   plan->weights_bytes = plan->weights_packed > 0 ? plan->weights_packed : weights * int64_t{sizeof(float)};
-  const View operands[] = {input, kernel};
-  SetF32Result(b, b.EmitTo(RunConvolutionPieces, std::move(plan), operands, {&result.shape, 1})[0]);
+  // Nothing was emitted so far: the exact engine could still have prepared the instruction.
+  if (!SetOperands(OperandCopies(b, /*planned=*/false), operands, turned, &input, &kernel)) return true;
+  const View arrays[] = {input, kernel};
+  SetF32Result(b, b.EmitTo(RunConvolutionPieces, std::move(plan), arrays, {&result.shape, 1})[0]);
   return true;
 }
 

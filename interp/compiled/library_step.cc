@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/compiled/library_step.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
 #include "interp/exact/kernels/emit.h"
+#include "interp/exact/program_builder.h"
 
 namespace hlokit::interp::compiled {
 
@@ -12,10 +14,16 @@ bool IsLibraryType(ElementType type) {
   return type == ElementType::kF32 || type == ElementType::kBF16 || type == ElementType::kF16;
 }
 
-std::optional<View> ToF32(CompiledComputationBuilder& b, const View& view) {
+std::optional<View> OperandCopies::ToF32(const View& view) const {
   if (view.type() == ElementType::kF32) return view;
-  const Shape shape = b.program_shapes().Array(ElementType::kF32, view.dims());
-  return EmitElementwise(b, Opcode::kConvert, b.instruction(), {&view, 1}, shape);
+  const Shape shape = builder_.program_shapes().Array(ElementType::kF32, view.dims());
+  if (planned_) return View{shape, kNoSlot, nullptr, 0};
+  return EmitElementwise(builder_, Opcode::kConvert, builder_.instruction(), {&view, 1}, shape);
+}
+
+View OperandCopies::MakeDense(const View& view) const {
+  if (view.dense()) return view;
+  return planned_ ? View{view.shape, kNoSlot, nullptr, 0} : builder_.MakeDense(view);
 }
 
 void SetF32Result(CompiledComputationBuilder& b, const View& view) {
@@ -23,6 +31,11 @@ void SetF32Result(CompiledComputationBuilder& b, const View& view) {
   const Shape shape = b.program_shapes().Array(b.shape().element_type(), view.dims());
   const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {&view, 1}, shape);
   if (converted) b.SetResult(*converted);
+}
+
+bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) {
+  const PrepareOptions& options = b.program().options();
+  return bytes <= options.limits.max_bytes / std::max(options.num_threads, 1);
 }
 
 std::byte* ThreadScratch(int64_t bytes) {

@@ -20,13 +20,31 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& builder, std::string* wh
 
 // Returns true for types that the library computes in f32.
 bool IsLibraryType(ElementType type);
-// Emits a conversion to f32 where the type is another. Returns nullopt after an error report.
-std::optional<View> ToF32(CompiledComputationBuilder& builder, const View& view);
+
+// Conversions and copies of operands for a primitive. Planned ones emit nothing: their views have the shape and strides
+// that emitted ones will have, so that the primitive can be made before anything is emitted.
+class OperandCopies {
+ public:
+  OperandCopies(CompiledComputationBuilder& builder, bool planned) : builder_(builder), planned_(planned) {}
+
+  CompiledComputationBuilder& builder() const { return builder_; }
+  // Converts to f32 where the type is another. Returns nullopt after an error report.
+  std::optional<View> ToF32(const View& view) const;
+  View MakeDense(const View& view) const;
+
+ private:
+  CompiledComputationBuilder& builder_;
+  const bool planned_;
+};
+
 // Sets the result of the instruction to an f32 array, converted to its type.
 void SetF32Result(CompiledComputationBuilder& builder, const View& view);
 
 // Returns at least `bytes` bytes of memory of the calling thread, aligned to 64, which the next call overwrites.
+// Requires that HasThreadScratch was true.
 std::byte* ThreadScratch(int64_t bytes);
+// Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
+bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
 
 constexpr int64_t AlignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -5,7 +5,6 @@
 //
 //   kLoop      every element by itself
 //   kRows      reductions along the row, and what depends on them: passes over one row after the other
-//   kColumns   reductions along the columns, into accumulators that the caller initializes and reads
 //
 // Sizes and strides are arguments of the function, so one function serves arrays of all sizes.
 #ifndef HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
@@ -46,7 +45,7 @@ struct LoopInput {
   friend bool operator==(const LoopInput&, const LoopInput&) = default;
 };
 
-enum class LoopForm : uint8_t { kLoop, kRows, kColumns };
+enum class LoopForm : uint8_t { kLoop, kRows };
 
 struct LoopProgram {
   LoopForm form = LoopForm::kLoop;
@@ -61,7 +60,7 @@ struct LoopProgram {
 // Arguments of the function. Strides and sizes are in elements, strides from one row to the next.
 struct LoopArguments {
   const std::byte* const* in;
-  std::byte* const* out;  // kColumns: the accumulators of the kReduce nodes, in their order, follow the outputs
+  std::byte* const* out;
   const int64_t* in_strides;
   const int64_t* out_strides;
   int64_t rows;

@@ -298,6 +298,11 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
   program.form = has_rows ? LoopForm::kRows : LoopForm::kLoop;
   plan->code = CodeOf(program, statistics, why);
   if (plan->code == nullptr) return false;
+  plan->scratch = plan->code->saved_values() * plan->columns * kMaxElementBytes;
+  if (!HasThreadScratch(b, plan->scratch)) {
+    *why = "memory";
+    return false;
+  }
   *compiled = program;
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());
@@ -305,7 +310,6 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
     plan->function_pointers.push_back(&function);
     plan->cost += function.cost();
   }
-  plan->scratch = plan->code->saved_values() * plan->columns * kMaxElementBytes;
   for (const View& view : views) plan->bytes.push_back(BytesOf(view.type()));
   std::vector<Shape> shapes;
   for (Instruction output : stored) {

@@ -2,7 +2,9 @@
 // Dots as products of matrices: pieces of rows, or of columns where there are few rows. The right operand is converted
 // to the layout of the library where its reads outweigh that.
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -65,9 +67,11 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
     context.ParallelFor(p.columns.count, 1e5, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         std::byte* const scratch = ThreadScratch(p.scratch);
-        ok = ok && scratch != nullptr &&
-             p.At(0, c).Pack(LibraryRole::kWeights, AtElement(in[1], c * p.columns.size * p.rhs_column),
-                             packed + p.packed_offset[static_cast<size_t>(c)], scratch);
+        if (scratch == nullptr ||
+            !p.At(0, c).Pack(LibraryRole::kWeights, AtElement(in[1], c * p.columns.size * p.rhs_column),
+                             packed + p.packed_offset[static_cast<size_t>(c)], scratch)) {
+          ok = false;
+        }
       }
     });
   }
@@ -90,9 +94,11 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
       const std::byte* const result =
           AtElement(out[0], offsets[2] + row * p.rows.size * p.result_row + column * p.columns.size);
       std::byte* const scratch = ThreadScratch(p.scratch);
-      ok = ok && scratch != nullptr &&
-           p.At(row, column)
-               .Run(const_cast<std::byte*>(lhs), const_cast<std::byte*>(rhs), const_cast<std::byte*>(result), scratch);
+      if (scratch == nullptr || !p.At(row, column)
+                                     .Run(const_cast<std::byte*>(lhs), const_cast<std::byte*>(rhs),
+                                          const_cast<std::byte*>(result), scratch)) {
+        ok = false;
+      }
     }
   });
   if (!ok) context.Fail("oneDNN cannot compute a product");
@@ -147,7 +153,7 @@ bool IsPlain(Matrix* m) {
 }
 
 // Returns a copy of the view with its dimensions in the order batch, lines, contraction.
-View InOrder(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> batch,
+View InOrder(const OperandCopies& copies, const View& view, absl::Span<const int64_t> batch,
              absl::Span<const int64_t> contracting, Dims* batch_dims, Dims* contracting_dims) {
   const Dims strides = StridesOf(view);
   std::vector<bool> free(strides.size(), true);
@@ -170,20 +176,31 @@ View InOrder(CompiledComputationBuilder& b, const View& view, absl::Span<const i
     contracting_dims->push_back(static_cast<int64_t>(i));
   }
   View permuted = view;
-  permuted.shape = b.program_shapes().Array(view.type(), dims);
-  permuted.strides = b.NewStrides(new_strides, dims);
-  return b.MakeDense(permuted);
+  permuted.shape = copies.builder().program_shapes().Array(view.type(), dims);
+  permuted.strides = copies.builder().NewStrides(new_strides, dims);
+  return copies.MakeDense(permuted);
 }
 
-Matrix MatrixOf(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> batch,
+Matrix MatrixOf(const OperandCopies& copies, const View& view, absl::Span<const int64_t> batch,
                 absl::Span<const int64_t> contracting) {
   Matrix matrix;
   if (Split(view, batch, contracting, &matrix) && IsPlain(&matrix)) return matrix;
   Dims batch_dims, contracting_dims;
-  const View dense = InOrder(b, view, batch, contracting, &batch_dims, &contracting_dims);
+  const View dense = InOrder(copies, view, batch, contracting, &batch_dims, &contracting_dims);
   Split(dense, batch_dims, contracting_dims, &matrix);
   IsPlain(&matrix);
   return matrix;
+}
+
+// Sets the matrices of both sides of the dot. Returns false after an error report.
+bool SetMatrices(const OperandCopies& copies, absl::Span<const View> sides, const DotDims& dims, Matrix* lhs,
+                 Matrix* rhs) {
+  const std::optional<View> left = copies.ToF32(sides[0]);
+  const std::optional<View> right = left ? copies.ToF32(sides[1]) : std::nullopt;
+  if (!left || !right) return false;
+  *lhs = MatrixOf(copies, *left, dims.lhs_batch, dims.lhs_contracting);
+  *rhs = MatrixOf(copies, *right, dims.rhs_batch, dims.rhs_contracting);
+  return true;
 }
 
 std::unique_ptr<LibraryPrimitive> CreateProduct(int64_t m, int64_t n, int64_t k, const Matrix& lhs, const Matrix& rhs,
@@ -209,7 +226,7 @@ bool InRange(absl::Span<const int64_t> dims, int64_t rank) {
 bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
   const DotDims dims = DotDims::Of(b.instruction());
   if (b.instruction().operand_count() != 2 || !b.shape().IsArray()) return false;
-  View sides[] = {b.operand(0), b.operand(1)};
+  const View sides[] = {b.operand(0), b.operand(1)};
   for (const View& side : sides) {
     if (!side.shape.IsArray() || !IsLibraryType(side.type())) {
       *why = "type";
@@ -245,17 +262,9 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
     *why = "size";
     return false;
   }
-  if (ProductLibrary() == nullptr) {
-    *why = "no oneDNN";
-    return false;
-  }
-  for (View& side : sides) {
-    const std::optional<View> converted = ToF32(b, side);
-    if (!converted) return true;
-    side = *converted;
-  }
-  const Matrix lhs = MatrixOf(b, sides[0], dims.lhs_batch, dims.lhs_contracting);
-  const Matrix rhs = MatrixOf(b, sides[1], dims.rhs_batch, dims.rhs_contracting);
+  if (ProductLibrary(why) == nullptr) return false;
+  Matrix lhs, rhs;
+  if (!SetMatrices(OperandCopies(b, /*planned=*/true), sides, dims, &lhs, &rhs)) return true;
 
   auto plan = std::make_unique<ProductPlan>();
   constexpr int64_t kRows = 256;
@@ -303,10 +312,12 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
       plan->packed_bytes += AlignedBytes(bytes);
     }
   }
-  if (plan->scratch > b.program().options().limits.max_bytes) {
+  if (!HasThreadScratch(b, plan->scratch)) {
     *why = "memory";
     return false;
   }
+  // Nothing was emitted so far: the exact engine could still have prepared the instruction.
+  if (!SetMatrices(OperandCopies(b, /*planned=*/false), sides, dims, &lhs, &rhs)) return true;
   const View operands[] = {lhs.view, rhs.view};
   const Shape shape = b.program_shapes().Array(ElementType::kF32, b.shape().dims());
   SetF32Result(b, b.EmitTo(RunProduct, std::move(plan), operands, {&shape, 1})[0]);

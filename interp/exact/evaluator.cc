@@ -66,6 +66,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.observation = options.observation;
   prepare.mixed_precision = options.mixed_precision;
   prepare.kernels = options.kernels.get();
+  prepare.num_threads = evaluator->state_->threads.threads();
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
   prepare.among_processes = options.world != nullptr;

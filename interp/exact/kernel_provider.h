@@ -32,7 +32,8 @@ class KernelProvider {
                                               const std::function<bool(Instruction)>& is_live) = 0;
 
   // Sets the results of those members that other instructions, the root included, use. Operands from outside the group
-  // have their results. Returns false without a change if the members are to be prepared one by one.
+  // have their results. Returns false if the members are to be prepared one by one; copies of operands may then be
+  // left, which nothing reads.
   virtual bool PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) = 0;
 
   // Sets the result of builder.instruction(). Returns false without a change if the exact engine is to prepare it.

@@ -34,6 +34,7 @@ struct PrepareOptions {
   ObservationRequest observation;
   MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
   KernelProvider* kernels = nullptr;  // null: all kernels are exact
+  int num_threads = 1;                // of the runs
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   // The devices are divided among processes: collectives that start end at their done.

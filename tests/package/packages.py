@@ -4,11 +4,12 @@
 
   packages.py [--keep=DIR]
 
-Builds with tools/package; runs lintian; installs the packages into a root with only their declared dependencies, runs
-the tools there, removes the packages and looks for left-over files; runs the static tools in an empty root; builds the
-page of --report from the source archive without node and npm; and repeats all of it, with programs that use the
-library, in a clean Debian 12 if a mirror is reachable. Needs root, or user namespaces. Prints a line per trial; the
-last one is `N passed, N failed`. Exit code 77, with the reason, if the packaging tools are not installed.
+Builds with tools/package; runs lintian; looks for the modules in their packages; installs the packages into a root with
+only their declared dependencies, runs the tools there, removes the packages and looks for left-over files; runs the
+static tools in an empty root; builds the page of --report from the source archive without node and npm; and repeats all
+of it, with programs that use the library, in a clean Debian 12 if a mirror is reachable. Needs root, or user namespaces.
+Prints a line per trial; the last one is `N passed, N failed`. Exit code 77, with the reason, if the packaging tools are
+not installed.
 """
 import argparse
 import contextlib
@@ -23,7 +24,9 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MIRROR = "http://deb.debian.org/debian"
-PACKAGES = ("hlokit", "libhlokit-dev", "hlokit-doc")
+PACKAGES = ("hlokit", "hlokit-modules", "libhlokit-dev", "hlokit-doc")
+# Libraries that the tools, frameworks and the Python package load, by package.
+MODULES = {"hlokit": ("messages", "pjrt"), "hlokit-modules": ("onednn", "llvm", "mpi")}
 # A user's first commands, in the top directory of the root.
 COMMANDS = [
     "hlo-opt --passes=dce,cse example.hlo",
@@ -170,6 +173,18 @@ def try_lintian(trials, debs):
         expect(result.returncode == 0, "there are errors")
 
 
+def try_modules(trials, debs):
+    with trials.trial("modules"):
+        for deb, package in zip(debs, PACKAGES):
+            found = set(re.findall(r" \./usr/lib/hlokit/(.*\.so)$", run("dpkg-deb", "-c", deb).stdout, re.M))
+            wanted = {f"libhlokit_{name}.so" for name in MODULES.get(package, ())}
+            expect(found == wanted, f"{package} has the modules {sorted(found)}, not {sorted(wanted)}")
+        depends = run("dpkg-deb", "-f", debs[0], "Depends").stdout
+        expect(not re.search("dnnl|llvm|mpi", depends), f"hlokit needs libraries of its modules: {depends}")
+        recommends = run("dpkg-deb", "-f", debs[0], "Recommends").stdout
+        expect("hlokit-modules" in recommends, f"hlokit does not recommend its modules: {recommends}")
+
+
 def try_manual_pages(trials):
     """lintian checks them with groff; mandoc is stricter."""
     with trials.trial("manual pages"):
@@ -293,6 +308,7 @@ def main():
                 expected = outputs(scratch, os.path.join(TOP, "build/package/bin/"))
         if trials.failed == 0:
             try_lintian(trials, debs)
+            try_modules(trials, debs)
             try_manual_pages(trials)
             try_own_root(trials, debs, expected, scratch)
             try_static(trials, glob.glob(f"{dist}/hlokit-*-tools.tar.xz")[0], expected, scratch)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the fast engine against the exact one.
 //
-//   compiled_equivalence [--random=N] [--seed=N] [--seconds=N] PATH…
+//   compiled_equivalence [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…
 //
 // Modules are the .hlo files among and below the paths, and --random generated ones, with generated arguments. All
 // loops are compiled, however small. Of each module
@@ -12,7 +12,8 @@
 //   - loops of single instructions must give the bits of the exact engine, or each instruction, run by itself on the
 //     values that its operands have in the exact engine, must be within the bounds of docs/engine.md.
 //
-// Exit code 1 if any module differs.
+// Exit code 1 if any module differs, or if fewer loops than --minimum-loops were compiled: without the module of LLVM
+// the comparisons hold of themselves.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -165,7 +166,7 @@ class CompiledEquivalenceTest {
  public:
   bool ParseFlag(std::string_view argument) {
     return Number(argument, "--random=", &random_) || Number(argument, "--seed=", &seed_) ||
-           Number(argument, "--seconds=", &seconds_);
+           Number(argument, "--seconds=", &seconds_) || Number(argument, "--minimum-loops=", &minimum_loops_);
   }
 
   int Run(const std::vector<std::string>& paths) {
@@ -191,6 +192,11 @@ class CompiledEquivalenceTest {
         static_cast<long long>(modules_), static_cast<long long>(same_bits_), static_cast<long long>(within_bounds_),
         static_cast<long long>(both_fail_), static_cast<long long>(skipped_), static_cast<long long>(differ_),
         static_cast<long long>(loops_));
+    if (static_cast<uint64_t>(loops_) < minimum_loops_) {
+      std::printf("fewer than %llu loops compiled (--minimum-loops)\n",
+                  static_cast<unsigned long long>(minimum_loops_));
+      return 1;
+    }
     return differ_ == 0 ? 0 : 1;
   }
 
@@ -268,14 +274,20 @@ class CompiledEquivalenceTest {
       ++same_bits_;
       return;
     }
+    options.limits.max_seconds = 60;  // each instruction runs once more, by itself
     LocalComparison local(*module, options);
     options.observer = &local;
     options.observation = local.observation;
     random_test::AnyHost host;
     options.host_io = &host;
     DiagnosticSink again_sink;
-    if (const auto again = interp::Evaluator::Prepare(*module, options, &again_sink)) again->Run(*values, &again_sink);
+    const auto again = interp::Evaluator::Prepare(*module, options, &again_sink);
+    const bool ran = again != nullptr && again->Run(*values, &again_sink).has_value();
     if (!local.difference().empty()) return Differ(name, local.difference());
+    if (!ran) {
+      const auto& reports = again_sink.diagnostics();
+      return Differ(name, StrCat("the observed run fails: ", reports.empty() ? "" : reports.back().message));
+    }
     ++within_bounds_;
   }
 
@@ -285,7 +297,7 @@ class CompiledEquivalenceTest {
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin_ = Clock::now();
-  uint64_t random_ = 0, seed_ = 0, seconds_ = 0;
+  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, minimum_loops_ = 0;
   int64_t modules_ = 0, same_bits_ = 0, within_bounds_ = 0, both_fail_ = 0, skipped_ = 0, differ_ = 0, loops_ = 0;
 };
 
@@ -297,7 +309,8 @@ int Main(int argc, char** argv) {
     if (!argument.starts_with("--")) {
       paths.push_back(argv[i]);
     } else if (!test.ParseFlag(argument)) {
-      std::fprintf(stderr, "usage: compiled_equivalence [--random=N] [--seed=N] [--seconds=N] PATH…\n");
+      std::fprintf(stderr,
+                   "usage: compiled_equivalence [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…\n");
       return 2;
     }
   }

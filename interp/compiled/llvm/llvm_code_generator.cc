@@ -10,6 +10,7 @@
 #include <string>
 
 #include "interp/compiled/code_generator.h"
+#include "interp/compiled/engine_build_id.h"
 #include "interp/compiled/llvm/loop_emitter.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -200,4 +201,8 @@ class LlvmCodeGenerator : public CodeGenerator {
 extern "C" __attribute__((visibility("default"))) hlokit::interp::compiled::CodeGenerator* HlokitOpenCodeGenerator() {
   static auto* const generator = new hlokit::interp::compiled::LlvmCodeGenerator();
   return generator;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* HlokitEngineBuildId() {
+  return hlokit::interp::compiled::kEngineBuildId;
 }

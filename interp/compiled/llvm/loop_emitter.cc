@@ -7,22 +7,12 @@
 namespace hlokit::interp::compiled {
 
 LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::Module* module)
-    : program_(program), set_(set), module_(module), b_(module->getContext()), values_(b_, set) {
-  if (program.form == LoopForm::kColumns) {
-    // One pass; reductions are not values here.
-    RowPasses::Pass pass;
-    for (size_t i = 0; i < program.nodes.size(); ++i) {
-      const LoopNode& node = program.nodes[i];
-      if (node.op == LoopOp::kReduce) continue;
-      (node.row_value ? passes_.first_row_values : pass.elements).push_back(static_cast<uint16_t>(i));
-    }
-    for (size_t o = 0; o < program.outputs.size(); ++o) pass.stores.push_back(static_cast<uint16_t>(o));
-    passes_.saved_index.assign(program.nodes.size(), -1);
-    passes_.passes.push_back(std::move(pass));
-  } else {
-    passes_ = PlanPasses(program);
-  }
-}
+    : program_(program),
+      set_(set),
+      module_(module),
+      b_(module->getContext()),
+      values_(b_, set),
+      passes_(PlanPasses(program)) {}
 
 llvm::Value* LoopEmitter::Field(unsigned index, llvm::Type* type) {
   // All fields of LoopArguments have 8 bytes.
@@ -195,10 +185,43 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
                                       : llvm::APInt::getMaxValue(bits);
       return llvm::ConstantInt::get(scalar, value);
     }
-    default:
+    case LoopOp::kAdd:
+    case LoopOp::kOr:
       // A sum of nothing is -0, which leaves any number as it is.
       return floats ? llvm::ConstantFP::get(scalar, -0.0) : llvm::Constant::getNullValue(scalar);
+    case LoopOp::kInput:
+    case LoopOp::kCall:
+    case LoopOp::kReduce:
+    case LoopOp::kCopy:
+    case LoopOp::kSubtract:
+    case LoopOp::kDivide:
+    case LoopOp::kXor:
+    case LoopOp::kNot:
+    case LoopOp::kNegate:
+    case LoopOp::kAbs:
+    case LoopOp::kSign:
+    case LoopOp::kSqrt:
+    case LoopOp::kRsqrt:
+    case LoopOp::kFloor:
+    case LoopOp::kCeil:
+    case LoopOp::kRoundNearestEven:
+    case LoopOp::kIsFinite:
+    case LoopOp::kSelect:
+    case LoopOp::kClamp:
+    case LoopOp::kCompare:
+    case LoopOp::kConvert:
+    case LoopOp::kBitcastConvert:
+    case LoopOp::kShiftLeft:
+    case LoopOp::kShiftRightArithmetic:
+    case LoopOp::kShiftRightLogical:
+    case LoopOp::kExp:
+    case LoopOp::kLog:
+    case LoopOp::kTanh:
+    case LoopOp::kLogistic:
+    case LoopOp::kErf:
+      break;  // RowCombiner returns none of these
   }
+  return llvm::Constant::getNullValue(scalar);
 }
 
 llvm::Value* LoopEmitter::FoldLanes(LoopOp op, ElementType type, llvm::Value* vector) {
@@ -323,37 +346,6 @@ void LoopEmitter::EmitRow(llvm::Value* row) {
   }
 }
 
-// Adds one row to the accumulators.
-void LoopEmitter::EmitColumns(llvm::Value* row) {
-  for (size_t i = 0; i < in_.size(); ++i) {
-    in_row_[i] = PointerAt(in_[i], program_.inputs[i].type, b_.CreateMul(row, in_stride_[i]));
-  }
-  for (size_t o = 0; o < out_.size(); ++o) {
-    out_row_[o] = PointerAt(out_[o], program_.nodes[program_.outputs[o]].type, b_.CreateMul(row, out_stride_[o]));
-  }
-  row_values_.assign(program_.nodes.size(), nullptr);
-  for (uint16_t i : passes_.first_row_values) EmitRowValue(i, {});
-  Values none;
-  const auto same = [](const Values& v) { return v; };
-  ForVectors(columns_, &none, same, same, [&](llvm::Value* at, llvm::Value* mask, Values*) {
-    Values values;
-    EmitElementsWith(passes_.passes[0].elements, at, mask, Values(program_.nodes.size(), nullptr), &values);
-    for (uint16_t o : passes_.passes[0].stores) {
-      const uint16_t node = program_.outputs[o];
-      Store(program_.nodes[node].type, values[node], PointerAt(out_row_[o], program_.nodes[node].type, at), mask);
-    }
-    size_t k = 0;
-    for (const LoopNode& node : program_.nodes) {
-      if (node.op != LoopOp::kReduce) continue;
-      const LoopOp op = static_cast<LoopOp>(node.param);
-      const ElementType type = AccumulatorType(op, node.type);
-      llvm::Value* const pointer = PointerAt(accumulators_[k++], type, at);
-      llvm::Value* const element = values_.ConvertValue(values[node.operands[0]], node.type, type);
-      Store(type, values_.Combine(op, type, Load(type, pointer, mask), element), pointer, mask);
-    }
-  });
-}
-
 bool LoopEmitter::Emit() {
   llvm::PointerType* const pointer = llvm::PointerType::getUnqual(b_.getContext());
   function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), {pointer}, false),
@@ -376,15 +368,9 @@ bool LoopEmitter::Emit() {
     in_.push_back(Element(in, pointer, i));
     in_stride_.push_back(Element(in_strides, b_.getInt64Ty(), i));
   }
-  const size_t outputs = program_.outputs.size();
-  for (size_t o = 0; o < outputs; ++o) {
+  for (size_t o = 0; o < program_.outputs.size(); ++o) {
     out_.push_back(Element(out, pointer, o));
     out_stride_.push_back(Element(out_strides, b_.getInt64Ty(), o));
-  }
-  if (program_.form == LoopForm::kColumns) {
-    for (const LoopNode& node : program_.nodes) {
-      if (node.op == LoopOp::kReduce) accumulators_.push_back(Element(out, pointer, outputs + accumulators_.size()));
-    }
   }
   in_row_.resize(in_.size());
   out_row_.resize(out_.size());
@@ -398,8 +384,7 @@ bool LoopEmitter::Emit() {
   }
   Values none;
   values_.set_lanes(LanesOf(set_));
-  Loop(b_.getInt64(0), rows, 1, &none,
-       [&](llvm::Value* row, Values*) { program_.form == LoopForm::kColumns ? EmitColumns(row) : EmitRow(row); });
+  Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
   b_.CreateRetVoid();
   return error_.empty();
 }

@@ -53,7 +53,6 @@ class LoopEmitter {
   // The accumulator type's neutral element.
   llvm::Constant* Neutral(LoopOp op, ElementType type) const;
   llvm::Value* FoldLanes(LoopOp op, ElementType type, llvm::Value* vector);
-  void EmitColumns(llvm::Value* row);
 
   const LoopProgram& program_;
   const InstructionSet set_;
@@ -63,7 +62,7 @@ class LoopEmitter {
   RowPasses passes_;
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
-  Values in_, out_, in_stride_, out_stride_, accumulators_;
+  Values in_, out_, in_stride_, out_stride_;
   Values in_row_, out_row_;  // pointers to the current row
   Values row_values_;        // by node: vectors of all lanes
   llvm::Value* columns_ = nullptr;

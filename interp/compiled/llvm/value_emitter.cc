@@ -107,9 +107,36 @@ llvm::Value* ValueEmitter::Combine(LoopOp op, ElementType type, llvm::Value* a, 
       if (floats) first = b_.CreateOr(first, b_.CreateFCmpUNO(a, a));
       return b_.CreateSelect(first, a, b);
     }
-    default:
+    case LoopOp::kInput:
+    case LoopOp::kCall:
+    case LoopOp::kReduce:
+    case LoopOp::kCopy:
+    case LoopOp::kNot:
+    case LoopOp::kNegate:
+    case LoopOp::kAbs:
+    case LoopOp::kSign:
+    case LoopOp::kSqrt:
+    case LoopOp::kRsqrt:
+    case LoopOp::kFloor:
+    case LoopOp::kCeil:
+    case LoopOp::kRoundNearestEven:
+    case LoopOp::kIsFinite:
+    case LoopOp::kSelect:
+    case LoopOp::kClamp:
+    case LoopOp::kCompare:
+    case LoopOp::kConvert:
+    case LoopOp::kBitcastConvert:
+    case LoopOp::kShiftLeft:
+    case LoopOp::kShiftRightArithmetic:
+    case LoopOp::kShiftRightLogical:
+    case LoopOp::kExp:
+    case LoopOp::kLog:
+    case LoopOp::kTanh:
+    case LoopOp::kLogistic:
+    case LoopOp::kErf:
       return nullptr;
   }
+  return nullptr;
 }
 
 // Shifts by the width or more give 0, or copies of the sign.

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "interp/compiled/engine_build_id.h"
 #include "interp/compiled/library_interface.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
@@ -220,4 +221,8 @@ class OnednnLibrary : public Library {
 extern "C" __attribute__((visibility("default"))) hlokit::interp::compiled::Library* HlokitOpenLibrary() {
   static auto* const library = new hlokit::interp::compiled::OnednnLibrary();
   return library;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* HlokitEngineBuildId() {
+  return hlokit::interp::compiled::kEngineBuildId;
 }

@@ -15,6 +15,7 @@
 #include "interp/exact/evaluator.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
 
 namespace hlokit::interp::compiled {
@@ -172,6 +173,58 @@ TEST_F(CompiledKernelsTest, ObservedInstructionsAreNotPartsOfLoops) {
   options.kernels = kernels;
   ASSERT_NE(Evaluator::Prepare(*module, options, &sink), nullptr);
   EXPECT_TRUE(kernels->loops().empty());
+}
+
+TEST_F(CompiledKernelsTest, AWindowMayBeReversedAlongSomeDimensions) {
+  for (const std::string_view window : {"pad=1_1x1_1 rhs_reversal=1x0", "pad=1_1x1_1 rhs_reversal=0x1 stride=2x2",
+                                        "pad=1_1x1_1 rhs_reversal=1x0 lhs_dilate=2x2"}) {
+    const int size = window.find("stride") != std::string_view::npos   ? 6
+                     : window.find("dilate") != std::string_view::npos ? 23
+                                                                       : 12;
+    const FastRun run = RunBoth(StrCat(R"(HloModule m
+ENTRY e {
+  x = f32[2,12,12,16] parameter(0)
+  k = f32[3,3,16,16] parameter(1)
+  ROOT c = f32[2,)",
+                                       size, ",", size, ",16] convolution(x, k), window={size=3x3 ", window,
+                                       "}, dim_labels=b01f_01io->b01f\n}\n"),
+                                1e-4);
+    EXPECT_EQ(run.choices.back().kind, KernelChoice::Kind::kConvolution) << window;
+  }
+}
+
+TEST_F(CompiledKernelsTest, ScratchMemoryCountsForEachThread) {
+  DiagnosticSink sink;
+  const std::unique_ptr<Module> module = ParseModule(std::make_shared<const SourceBuffer>("m.hlo", R"(HloModule m
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
+ENTRY e {
+  x = f32[8,8192] parameter(0)
+  lowest = f32[] constant(-inf)
+  y = f32[8,8192] exponential(x)
+  m = f32[8] reduce(y, lowest), dimensions={1}, to_apply=max
+  mb = f32[8,8192] broadcast(m), dimensions={0}
+  ROOT d = f32[8,8192] subtract(y, mb)
+})"),
+                                                     ParseOptions(), &sink);
+  ASSERT_NE(module, nullptr);
+  EvaluatorOptions options;
+  options.limits.max_bytes = 4 << 20;
+  const auto loops = [&](int threads) {
+    const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
+    options.kernels = kernels;
+    options.num_threads = threads;
+    EXPECT_NE(Evaluator::Prepare(*module, options, &sink), nullptr);
+    bool memory = false;
+    for (const KernelChoice& choice : kernels->choices()) memory = memory || choice.reason == "memory";
+    EXPECT_EQ(memory, kernels->loops().empty());
+    return kernels->loops().size();
+  };
+  EXPECT_EQ(loops(2), 1u);
+  EXPECT_EQ(loops(256), 0u);
 }
 
 }  // namespace
