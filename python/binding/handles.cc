@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/binding/handles.h"
 
+#include <new>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -27,6 +28,17 @@ void Throw(const char* type, const DiagnosticSink& sink, const SourceBuffer& sou
                                                            ToStr(RenderJson(sink, source)));
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
   throw py::error_already_set();
+}
+
+PyObject* SetError(std::exception& exception) {
+  if (auto* const error = dynamic_cast<py::error_already_set*>(&exception)) {
+    error->restore();
+  } else if (dynamic_cast<std::bad_alloc*>(&exception) != nullptr) {
+    PyErr_NoMemory();
+  } else {
+    PyErr_SetString(PyExc_RuntimeError, exception.what());
+  }
+  return nullptr;
 }
 
 void ContextUse::ThrowBusy() const {

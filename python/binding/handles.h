@@ -9,6 +9,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -169,6 +170,9 @@ inline ComputationHandle Handle(const ModulePtr& state, Computation c) { return 
 [[noreturn]] void Throw(const char* type, const absl::Status& status);
 // With the list `diagnostics`; the message shows them with their lines.
 [[noreturn]] void Throw(const char* type, const DiagnosticSink& sink, const SourceBuffer& source);
+
+// For functions of Python's C interface, which C++ exceptions must not leave: sets Python's error, and returns null.
+PyObject* SetError(std::exception& exception);
 
 template <typename T>
 T ValueOrThrow(absl::StatusOr<T> value, const char* type) {

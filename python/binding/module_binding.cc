@@ -206,12 +206,9 @@ PyObject* NextSlot(PyObject* self) {
   try {
     std::optional<InstructionHandle> next = iterator->Next();
     return next ? py::cast(*std::move(next)).release().ptr() : nullptr;
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (std::exception& exception) {
+    return SetError(exception);
   }
-  return nullptr;
 }
 
 std::vector<InstructionId> IdsOf(Computation c) {

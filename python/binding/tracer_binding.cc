@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <exception>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -371,7 +369,6 @@ void AddPlan(py::object function, size_t op, int results, std::vector<int> posit
   TorchRecorder::Get().AddPlan(std::move(function), std::move(plan));
 }
 
-// A function of Python's interface in C, which C++ exceptions must not leave.
 PyObject* Dispatch(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 4 || !PyTuple_Check(arguments[2])) {
     PyErr_SetString(PyExc_TypeError, "__torch_dispatch__ takes a function, types, a tuple and keywords");
@@ -380,14 +377,9 @@ PyObject* Dispatch(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   PyObject* const kwargs = PyDict_Check(arguments[3]) ? arguments[3] : nullptr;
   try {
     return TorchRecorder::Get().Handle(arguments[0], arguments[1], arguments[2], kwargs);
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (std::exception& exception) {
+    return SetError(exception);
   }
-  return nullptr;
 }
 
 PyMethodDef dispatch_definition = {"dispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&Dispatch)),
