@@ -37,8 +37,8 @@ LoadedCode::~LoadedCode() {
 std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatistics* statistics, std::string* error) {
   static std::mutex* const mutex = new std::mutex();
   static auto* const known = new absl::flat_hash_map<std::string, std::weak_ptr<const LoadedCode>>();
-  constexpr size_t kLeastSwept = 64;
-  static size_t sweep_at = kLeastSwept;
+  constexpr size_t kMinSwept = 64;
+  static size_t sweep_at = kMinSwept;
   const InstructionSet set = HostInstructionSet();
   std::string key = CanonicalText(program);
   key += ToString(set);
@@ -67,7 +67,7 @@ std::shared_ptr<const LoadedCode> CodeOf(const LoopProgram& program, CodeStatist
   // Entries of code that was freed go whenever their number may have doubled: a constant number of steps per insertion.
   if (known->size() >= sweep_at) {
     absl::erase_if(*known, [](const auto& entry) { return entry.second.expired(); });
-    sweep_at = std::max(kLeastSwept, 2 * known->size());
+    sweep_at = std::max(kMinSwept, 2 * known->size());
   }
   (*known)[std::move(key)] = code;
   return code;

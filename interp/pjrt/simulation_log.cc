@@ -35,10 +35,10 @@ absl::StatusOr<Reports> SimulateProgram(const std::string& device, const Module&
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.implicit_partitions);
   const tpu::ReportInput input{module, *options, simulation, memory, &original, kPipeline};
   Reports reports;
-  constexpr size_t kLongestRows = 20;
+  constexpr size_t kMaxRows = 20;
   {
     TextWriter writer(&reports.text);
-    tpu::PrintReport(input, kLongestRows, /*memory_details=*/false, &writer);
+    tpu::PrintReport(input, kMaxRows, /*memory_details=*/false, &writer);
   }
   reports.json = tpu::ReportJson(input);
   reports.step_seconds = simulation.step_seconds;

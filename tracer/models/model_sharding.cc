@@ -110,8 +110,8 @@ PartitionSpec ParameterSpecOf(const Mesh& mesh, std::string_view name, Dims size
   const size_t dot = std::min(name.rfind('.'), name.size());
   const Role role = RoleOf(name.substr(0, dot));
   const bool weight = sizes.size() > 1;
-  constexpr int64_t kLeastPart = 64;
-  if (role == Role::kOutputs) Divide(mesh, "model", sizes[0], &spec[0], kLeastPart);
+  constexpr int64_t kMinPart = 64;
+  if (role == Role::kOutputs) Divide(mesh, "model", sizes[0], &spec[0], kMinPart);
   if (role == Role::kInputs && weight) Divide(mesh, "model", sizes[1], &spec[1]);
   if (!weight) return spec;
   // The dimension that `model` leaves, else any; small vectors are replicated.
