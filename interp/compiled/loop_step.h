@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_COMPILED_LOOP_STEP_H_
 
 #include <string>
+#include <vector>
 
 #include "interp/compiled/code_cache.h"
 #include "interp/exact/compiled_computation_builder.h"
@@ -11,10 +12,14 @@
 
 namespace hlokit::interp::compiled {
 
-// Prepares a group as one step, whose program is `compiled`. Returns false, with the reason in `why`, if its code
+// Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled`. Returns
+// false, with the reason in `why`, if its code
 // cannot be had; copies of operands may then be left, which nothing reads.
 bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, CodeStatistics* statistics,
-                 LoopProgram* compiled, std::string* why);
+                 std::vector<LoopProgram>* compiled, std::string* why);
+
+// Runs an ElementOp on vectors in memory; LoopArguments::call.
+void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
 
 }  // namespace hlokit::interp::compiled
 

@@ -16,7 +16,7 @@ LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::M
 
 llvm::Value* LoopEmitter::Field(unsigned index, llvm::Type* type) {
   // All fields of LoopArguments have 8 bytes.
-  static_assert(sizeof(LoopArguments) == 10 * 8);
+  static_assert(sizeof(LoopArguments) == 11 * 8);
   return b_.CreateAlignedLoad(type, b_.CreateConstGEP1_64(b_.getInt64Ty(), arguments_, index), llvm::Align(8));
 }
 
@@ -76,6 +76,16 @@ llvm::Value* LoopEmitter::Loop(llvm::Value* begin, llvm::Value* end, int64_t ste
   return at;
 }
 
+llvm::Value* LoopEmitter::MaskAt(llvm::Value* at) {
+  const int lanes = LanesOf(set_);
+  std::vector<llvm::Constant*> numbers;
+  for (int i = 0; i < lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+  llvm::Value* const rest = b_.CreateSub(columns_, at);
+  llvm::Value* const limit = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b_.getInt64(64));
+  llvm::Value* const splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateTrunc(limit, b_.getInt32Ty()));
+  return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), splat);
+}
+
 void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
                              const std::function<Values(const Values&)>& fold,
                              const std::function<void(llvm::Value*, llvm::Value*, Values*)>& body) {
@@ -85,16 +95,8 @@ void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::f
   if (set_ == InstructionSet::kAvx512) {
     // Masks cost nothing: one loop, whose last vector may be partial.
     llvm::Value* const rounded = b_.CreateAdd(columns, b_.getInt64(static_cast<uint64_t>(lanes - 1)));
-    llvm::Type* const ints = values_.VectorType(b_.getInt32Ty());
-    std::vector<llvm::Constant*> numbers;
-    for (int i = 0; i < lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
-    llvm::Constant* const iota = llvm::ConstantVector::get(numbers);
     Loop(b_.getInt64(0), rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
-      llvm::Value* const rest = b_.CreateSub(columns, at);
-      llvm::Value* const limit = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b_.getInt64(64));
-      llvm::Value* const splat =
-          b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateTrunc(limit, b_.getInt32Ty()));
-      llvm::Value* const mask = b_.CreateICmpSLT(llvm::ConstantExpr::getBitCast(iota, ints), splat);
+      llvm::Value* const mask = MaskAt(at);
       body(at, mask, inner);
     });
     *carried = fold(wide);
@@ -169,14 +171,15 @@ void LoopEmitter::EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Val
 llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
   llvm::Type* const scalar = values_.ScalarType(type);
   const bool floats = IsFloat(type);
-  switch (op) {
-    case LoopOp::kMultiply:
+  const NeutralElement neutral = NeutralOf(op);
+  switch (neutral) {
+    case NeutralElement::kOne:
       return floats ? llvm::ConstantFP::get(scalar, 1.0) : llvm::ConstantInt::get(scalar, 1);
-    case LoopOp::kAnd:
+    case NeutralElement::kAllOnes:
       return llvm::Constant::getAllOnesValue(scalar);
-    case LoopOp::kMaximum:
-    case LoopOp::kMinimum: {
-      const bool low = op == LoopOp::kMaximum;
+    case NeutralElement::kLowest:
+    case NeutralElement::kHighest: {
+      const bool low = neutral == NeutralElement::kLowest;
       if (floats) return llvm::ConstantFP::getInfinity(scalar, low);
       const unsigned bits = scalar->getScalarSizeInBits();
       const llvm::APInt value = IsSigned(type)
@@ -185,40 +188,10 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
                                       : llvm::APInt::getMaxValue(bits);
       return llvm::ConstantInt::get(scalar, value);
     }
-    case LoopOp::kAdd:
-    case LoopOp::kOr:
+    case NeutralElement::kZero:
       // A sum of nothing is -0, which leaves any number as it is.
       return floats ? llvm::ConstantFP::get(scalar, -0.0) : llvm::Constant::getNullValue(scalar);
-    case LoopOp::kInput:
-    case LoopOp::kCall:
-    case LoopOp::kReduce:
-    case LoopOp::kCopy:
-    case LoopOp::kSubtract:
-    case LoopOp::kDivide:
-    case LoopOp::kXor:
-    case LoopOp::kNot:
-    case LoopOp::kNegate:
-    case LoopOp::kAbs:
-    case LoopOp::kSign:
-    case LoopOp::kSqrt:
-    case LoopOp::kRsqrt:
-    case LoopOp::kFloor:
-    case LoopOp::kCeil:
-    case LoopOp::kRoundNearestEven:
-    case LoopOp::kIsFinite:
-    case LoopOp::kSelect:
-    case LoopOp::kClamp:
-    case LoopOp::kCompare:
-    case LoopOp::kConvert:
-    case LoopOp::kBitcastConvert:
-    case LoopOp::kShiftLeft:
-    case LoopOp::kShiftRightArithmetic:
-    case LoopOp::kShiftRightLogical:
-    case LoopOp::kExp:
-    case LoopOp::kLog:
-    case LoopOp::kTanh:
-    case LoopOp::kLogistic:
-    case LoopOp::kErf:
+    case NeutralElement::kNone:
       break;  // RowCombiner returns none of these
   }
   return llvm::Constant::getNullValue(scalar);
@@ -256,8 +229,11 @@ void LoopEmitter::EmitRowValue(uint16_t i, const Values& reduced) {
   const ElementType accumulator = AccumulatorType(op, node.type);
   llvm::Value* const splat =
       b_.CreateVectorSplat(static_cast<unsigned>(LanesOf(set_)), b_.CreateExtractElement(reduced[i], uint64_t{0}));
-  llvm::Value* const init = values_.ConvertValue(row_values_[node.operands[1]], node.type, accumulator);
-  llvm::Value* value = values_.Combine(op, accumulator, init, splat);
+  llvm::Value* value = splat;
+  if (node.operand_count > 1) {
+    llvm::Value* const init = values_.ConvertValue(row_values_[node.operands[1]], node.type, accumulator);
+    value = values_.Combine(op, accumulator, init, splat);
+  }
   if (accumulator == ElementType::kF64 && BitsOf(node.type) < 64) {
     value = values_.ConvertValue(value, ElementType::kF64, ElementType::kF32);
   }
@@ -267,7 +243,7 @@ void LoopEmitter::EmitRowValue(uint16_t i, const Values& reduced) {
   row_values_[i] = value;
 }
 
-void LoopEmitter::EmitRow(llvm::Value* row) {
+void LoopEmitter::BeginRow(llvm::Value* row) {
   for (size_t i = 0; i < in_.size(); ++i) {
     in_row_[i] = PointerAt(in_[i], program_.inputs[i].type, b_.CreateMul(row, in_stride_[i]));
   }
@@ -275,6 +251,10 @@ void LoopEmitter::EmitRow(llvm::Value* row) {
     out_row_[o] = PointerAt(out_[o], program_.nodes[program_.outputs[o]].type, b_.CreateMul(row, out_stride_[o]));
   }
   row_values_.assign(program_.nodes.size(), nullptr);
+}
+
+void LoopEmitter::EmitRow(llvm::Value* row) {
+  BeginRow(row);
   for (uint16_t i : passes_.first_row_values) EmitRowValue(i, {});
   for (const RowPasses::Pass& pass : passes_.passes) {
     std::vector<uint16_t> reduces;
@@ -384,7 +364,11 @@ bool LoopEmitter::Emit() {
   }
   Values none;
   values_.set_lanes(LanesOf(set_));
-  Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
+  if (program_.form == LoopForm::kColumns) {
+    EmitColumns(rows, Field(10, b_.getInt64Ty()));
+  } else {
+    Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
+  }
   b_.CreateRetVoid();
   return error_.empty();
 }
