@@ -222,20 +222,21 @@ bool IsRowBroadcast(Instruction i) {
   return true;
 }
 
-uint16_t LoopBuilder::Input(Instruction value, bool row_value) {
+uint16_t LoopBuilder::Input(Instruction value, Repeats repeats) {
   const auto [it, is_new] = input_node_of_.try_emplace(value.id().value, static_cast<uint16_t>(program_.nodes.size()));
   if (!is_new) return it->second;
-  return AddInput(value.shape().element_type(), row_value);
+  return AddInput(value.shape().element_type(), repeats);
 }
 
-uint16_t LoopBuilder::AddInput(ElementType type, bool row_value) {
+uint16_t LoopBuilder::AddInput(ElementType type, Repeats repeats) {
   LoopNode node;
   node.op = LoopOp::kInput;
   node.type = type;
-  node.row_value = row_value;
+  node.row_value = repeats.row_value;
+  node.column_value = repeats.column_value;
   node.param = static_cast<uint32_t>(program_.inputs.size());
   program_.nodes.push_back(node);
-  program_.inputs.push_back({type, row_value});
+  program_.inputs.push_back({type, repeats.row_value, repeats.column_value});
   return static_cast<uint16_t>(program_.nodes.size() - 1);
 }
 
@@ -243,10 +244,11 @@ uint16_t LoopBuilder::AddNode(LoopOp op, ElementType type, std::initializer_list
   LoopNode node;
   node.op = op;
   node.type = type;
-  node.row_value = true;
+  node.row_value = node.column_value = true;
   for (uint16_t operand : operands) {
     node.operands[node.operand_count++] = operand;
     node.row_value = node.row_value && program_.nodes[operand].row_value;
+    node.column_value = node.column_value && program_.nodes[operand].column_value;
   }
   program_.nodes.push_back(node);
   return static_cast<uint16_t>(program_.nodes.size() - 1);
@@ -258,6 +260,7 @@ uint16_t LoopBuilder::AddReduction(LoopOp combiner, uint16_t element, bool row_v
   const uint16_t number = AddNode(LoopOp::kReduce, type, {element});
   program_.nodes[number].param = static_cast<uint32_t>(combiner);
   program_.nodes[number].row_value = row_value;
+  program_.nodes[number].column_value = false;
   return number;
 }
 
@@ -265,11 +268,12 @@ uint16_t LoopBuilder::Add(Instruction member) {
   LoopNode node;
   node.type = member.shape().element_type();
   node.operand_count = static_cast<uint8_t>(member.operand_count());
-  node.row_value = true;
+  node.row_value = node.column_value = true;
   for (int k = 0; k < node.operand_count; ++k) {
     const Instruction operand = member.operand(k);
     node.operands[k] = ValueOf(operand);
     node.row_value = node.row_value && program_.nodes[node.operands[k]].row_value;
+    node.column_value = node.column_value && program_.nodes[node.operands[k]].column_value;
   }
   if (member.opcode() == Opcode::kBroadcast || member.opcode() == Opcode::kGetTupleElement)
     return node_of_[member.id().value] = node.operands[0];
@@ -277,6 +281,7 @@ uint16_t LoopBuilder::Add(Instruction member) {
     node.op = LoopOp::kReduce;
     node.param = static_cast<uint32_t>(*RowCombiner(member));
     node.row_value = true;
+    node.column_value = false;
   } else if (const OpRow* row = RowOf(member)) {
     node.op = row->op;
     if (row->op == LoopOp::kCompare) {

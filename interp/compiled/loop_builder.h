@@ -36,10 +36,14 @@ bool IsNormResult(Instruction instruction);
 // Adds instructions to a program. Values that are not of the group become inputs.
 class LoopBuilder {
  public:
-  // Returns the number of the input with this instruction's value, read with `row_value` or without.
-  uint16_t Input(Instruction value, bool row_value);
+  // Returns the number of the input with this instruction's value. `repeats`: along rows or columns.
+  struct Repeats {
+    bool row_value = false;
+    bool column_value = false;
+  };
+  uint16_t Input(Instruction value, Repeats repeats);
   // Returns the number of a further input.
-  uint16_t AddInput(ElementType type, bool row_value);
+  uint16_t AddInput(ElementType type, Repeats repeats);
   uint16_t AddNode(LoopOp op, ElementType type, std::initializer_list<uint16_t> operands);
   // Adds a reduction of `element`, in the accumulator's type, without an initial value. `row_value`: along the row.
   uint16_t AddReduction(LoopOp combiner, uint16_t element, bool row_value);

@@ -5,7 +5,8 @@
 //
 //   kLoop      every element by itself
 //   kRows      reductions along the row, and what depends on them: passes over one row after the other
-//   kColumns   reductions of each column over the rows, whose accumulators are left in scratch memory
+//   kColumns   every element by itself, column after column, and reductions of each column over the rows, whose
+//              accumulators are left in scratch memory
 //
 // Sizes and strides are arguments of the function, so one function serves arrays of all sizes.
 #ifndef HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
@@ -39,8 +40,9 @@ constexpr NeutralElement NeutralOf(LoopOp op) {
 struct LoopNode {
   LoopOp op = LoopOp::kInput;
   ElementType type = ElementType::kF32;  // of the value, as it is stored
-  // The same value in all elements of a row.
+  // The same value in all elements of a row, or of a column. The latter only matters for LoopForm::kColumns.
   bool row_value = false;
+  bool column_value = false;
   uint8_t operand_count = 0;
   uint16_t operands[3] = {};
   // kInput: number of the input; kCall: of the function; kCompare: ComparisonDirection; kReduce: the LoopOp that
@@ -52,7 +54,8 @@ struct LoopNode {
 
 struct LoopInput {
   ElementType type = ElementType::kF32;
-  bool row_value = false;  // one element in each row
+  bool row_value = false;     // one element in each row
+  bool column_value = false;  // one element in each column
 
   friend bool operator==(const LoopInput&, const LoopInput&) = default;
 };

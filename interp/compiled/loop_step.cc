@@ -22,6 +22,8 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr int64_t kMaxElementBytes = 8;
+constexpr int64_t kMaxSharedColumns = 1024;  // of a loop by columns
+constexpr int64_t kColumnTile = 16 * 1024;   // elements of a call of it
 
 struct LoopPlan : ThunkParams {
   std::shared_ptr<const LoadedCode> code;
@@ -38,10 +40,14 @@ struct LoopPlan : ThunkParams {
   int64_t lines = 1;                  // rows in all
   int64_t rows = 1;                   // of a call, at most
   int64_t columns = 1;
-  int64_t chunk = 1;  // columns of a call
+  int64_t chunk = 1;        // columns of a call
+  bool by_columns = false;  // LoopForm::kColumns
   int64_t scratch = 0;
   double cost = 1;  // of an element, in ns
 
+  LoopBuilder::Repeats RepeatsOf(size_t input) const {
+    return {inner_stride[input] == 0, by_columns && row_stride[input] == 0};
+  }
   // Takes the dimensions of the nest but the `inner` last ones.
   void SetRows(const LoopNest& nest, int inner) {
     const int arrays = static_cast<int>(inputs + outputs);
@@ -85,6 +91,7 @@ void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       // Whole rows go together, up to the end of their dimension.
       int64_t rows = 1;
       if (chunks == 1) rows = std::min(end - item, p.rows - line % p.rows);
+      if (p.by_columns) rows = std::min(rows, std::max<int64_t>(kColumnTile / p.columns, 1));
       for (size_t a = 0; a < arrays; ++a) {
         int64_t offset = chunk * p.chunk * p.inner_stride[a];
         int64_t rest = line;
@@ -209,19 +216,19 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, Co
   return true;
 }
 
-// Writes the members as a loop program, without reductions of GroupArrays::reduces. `is_row_value`: of each view.
+// Writes the members as a loop program, without reductions of GroupArrays::reduces. `repeats`: of each view.
 void WriteMembers(const InstructionGroup& group, const GroupArrays& arrays,
-                  const std::function<bool(size_t)>& is_row_value, LoopBuilder* loop) {
+                  const std::function<LoopBuilder::Repeats(size_t)>& repeats, LoopBuilder* loop) {
   size_t view = 0;
   for (Instruction operand : arrays.operands) {
-    loop->Input(operand, is_row_value(view));
+    loop->Input(operand, repeats(view));
     ++view;
   }
   std::vector<std::vector<uint16_t>> coefficients;
   for (const auto& [norm, step] : arrays.norms) {
     coefficients.emplace_back();
     for (const View& coefficient : step.coefficients) {
-      coefficients.back().push_back(loop->AddInput(coefficient.type(), is_row_value(view)));
+      coefficients.back().push_back(loop->AddInput(coefficient.type(), repeats(view)));
       ++view;
     }
   }
@@ -307,6 +314,11 @@ void LayOutElements(CompiledComputationBuilder& b, absl::Span<const int64_t> dim
   constexpr int64_t kLongRow = 32 * 1024;
   constexpr int64_t kChunk = 16 * 1024;
   plan->chunk = plan->columns > kLongRow ? kChunk : plan->columns;
+  // Values that all rows share, as of features, are read once for many rows.
+  for (size_t i = 0; i < plan->inputs; ++i) {
+    plan->by_columns = plan->by_columns || (plan->rows > 1 && plan->columns > 1 && plan->columns <= kMaxSharedColumns &&
+                                            plan->inner_stride[i] == 1 && plan->row_stride[i] == 0);
+  }
 }
 
 // The same of a loop over rows.
@@ -372,7 +384,7 @@ bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& gr
   ReduceStep step(b, dims, reduced_in_order, arrays.views, arrays.stored.size());
   LoopBuilder loop;
   WriteMembers(
-      group, arrays, [&](size_t view) { return step.IsRowValue(view); }, &loop);
+      group, arrays, [&](size_t view) { return step.RepeatsOf(view); }, &loop);
   std::vector<Shape> shapes;
   for (Instruction member : arrays.stored) {
     loop.AddOutput(member, /*by_element=*/true);
@@ -442,12 +454,12 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
   }
   LoopBuilder builder;
   WriteMembers(
-      group, arrays, [&](size_t view) { return plan->inner_stride[view] == 0; }, &builder);
+      group, arrays, [&](size_t view) { return plan->RepeatsOf(view); }, &builder);
   for (size_t o = 0; o < arrays.stored.size(); ++o) {
     builder.AddOutput(arrays.stored[o], plan->inner_stride[views.size() + o] != 0);
   }
   LoopProgram& program = builder.program();
-  program.form = has_rows ? LoopForm::kRows : LoopForm::kLoop;
+  program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
   plan->code = CodeOf(program, statistics, why);
   if (plan->code == nullptr) return false;
   plan->scratch = plan->code->saved_values() * plan->columns * kMaxElementBytes;

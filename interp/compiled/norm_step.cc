@@ -150,7 +150,7 @@ bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, CodeStatistics
   ReduceStep sums(b, Permuted(whole.dims(), order), reduced_in_order, views, 0);
   LoopBuilder loop;
   uint16_t inputs[3];
-  for (size_t i = 0; i < 3; ++i) inputs[i] = loop.AddInput(ElementType::kF32, sums.IsRowValue(i));
+  for (size_t i = 0; i < 3; ++i) inputs[i] = loop.AddInput(ElementType::kF32, sums.RepeatsOf(i));
   const auto widen = [&](uint16_t node) { return loop.AddNode(LoopOp::kConvert, ElementType::kF64, {node}); };
   std::unique_ptr<ReduceFinish> finish;
   std::vector<Shape> shapes = {per_feature, per_feature, wide, wide};

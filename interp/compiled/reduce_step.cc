@@ -210,7 +210,11 @@ ReduceStep::ReduceStep(CompiledComputationBuilder& builder, const Dims& dims, co
 
 ReduceStep::~ReduceStep() = default;
 
-bool ReduceStep::IsRowValue(size_t input) const { return plan_->inner_stride[input] == 0; }
+LoopBuilder::Repeats ReduceStep::RepeatsOf(size_t input) const {
+  if (plan_->inner_stride[input] == 0) return {true, false};
+  // A call goes along the last of the reduced dimensions.
+  return {false, !plan_->along_rows && (plan_->reduced.empty() || plan_->reduced.back().strides[input] == 0)};
+}
 bool ReduceStep::along_rows() const { return plan_->along_rows; }
 
 void ReduceStep::AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t element) {

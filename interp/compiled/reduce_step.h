@@ -39,8 +39,8 @@ class ReduceStep {
              std::vector<View> views, size_t element_results);
   ~ReduceStep();
 
-  // Returns true if input i has one value in each row of the loop.
-  bool IsRowValue(size_t input) const;
+  // Returns how the values of an input repeat.
+  LoopBuilder::Repeats RepeatsOf(size_t input) const;
   // Returns true for LoopForm::kRows.
   bool along_rows() const;
 

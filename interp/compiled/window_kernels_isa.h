@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included by window_kernels.cc once for each instruction set, within a namespace of its own. HLOKIT_TARGET: attribute
-// of functions; kLanes: floats of a vector.
+// of functions; kLanes: floats of a vector; HLOKIT_EVEN: the numbers of elements 0, 2, 4, ... of two vectors.
 
 typedef float Vector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-typedef int32_t Ints __attribute__((vector_size(kLanes * 4), aligned(4)));
-typedef double Doubles __attribute__((vector_size(kLanes * 8)));
+typedef int32_t Ints __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef double Doubles __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
 
 template <PoolOp kOp>
 HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float initial, float* out) {
@@ -72,12 +72,34 @@ HLOKIT_TARGET void PoolRange(const LineRange& range, const float* __restrict in,
   const int64_t n = range.end - range.first;
   if constexpr (kOp == PoolOp::kSum) {
     double* __restrict to = sums + range.first;
-    for (int64_t i = 0; i < n; ++i) to[i] += from[i * step];
+    int64_t i = 0;
+    if constexpr (kStep == 1 || kStep == 2) {
+      for (; i + kLanes < n; i += kLanes) {
+        Vector x = *reinterpret_cast<const Vector*>(from + i * step);
+        if constexpr (kStep == 2) {
+          x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
+        }
+        *reinterpret_cast<Doubles*>(to + i) += __builtin_convertvector(x, Doubles);
+      }
+    }
+    for (; i < n; ++i) to[i] += from[i * step];
   } else {
     float* __restrict to = out + range.first;
-    for (int64_t i = 0; i < n; ++i) {
+    int64_t i = 0;
+    if constexpr (kStep == 1 || kStep == 2) {
+      // Of the last vector, an element after the last one would be read.
+      for (; i + kLanes < n; i += kLanes) {
+        Vector x = *reinterpret_cast<const Vector*>(from + i * step);
+        if constexpr (kStep == 2) {
+          x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
+        }
+        const Vector best = *reinterpret_cast<const Vector*>(to + i);
+        const Ints keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) | (best != best);
+        *reinterpret_cast<Vector*>(to + i) = keep ? best : x;
+      }
+    }
+    for (; i < n; ++i) {
       const float best = to[i], x = from[i * step];
-      // Either comparison alone decides: no branches, so that the loop becomes vectors.
       const bool keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) | (best != best);
       to[i] = keep ? best : x;
     }
@@ -166,7 +188,23 @@ HLOKIT_TARGET void ChooseRange(const LineRange& range, int32_t row, const float*
   const int32_t first = row + static_cast<int32_t>(range.element);
   const int32_t advance = static_cast<int32_t>(step);
   const int32_t n = static_cast<int32_t>(range.end - range.first);
-  for (int32_t i = 0; i < n; ++i) {
+  int32_t i = 0;
+  if constexpr (kStep == 1 || kStep == 2) {
+    Ints lane;
+    for (int32_t k = 0; k < kLanes; ++k) lane[k] = k * advance;
+    for (; i + kLanes < n; i += kLanes) {
+      Vector x = *reinterpret_cast<const Vector*>(from + i * step);
+      if constexpr (kStep == 2) {
+        x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
+      }
+      const Vector b = *reinterpret_cast<const Vector*>(to + i);
+      const Ints before = *reinterpret_cast<const Ints*>(at + i);
+      const Ints keep = (before >= 0) & (kGreater ? (kEqual ? b >= x : b > x) : (kEqual ? b <= x : b < x));
+      *reinterpret_cast<Vector*>(to + i) = keep ? b : x;
+      *reinterpret_cast<Ints*>(at + i) = keep ? before : lane + (first + i * advance);
+    }
+  }
+  for (; i < n; ++i) {
     const float b = to[i], x = from[i * step];
     const bool keep = (at[i] >= 0) & (kGreater ? (kEqual ? b >= x : b > x) : (kEqual ? b <= x : b < x));
     to[i] = keep ? b : x;

@@ -18,20 +18,17 @@ std::vector<uint16_t> ReductionsOf(const LoopProgram& program) {
 
 }  // namespace
 
-void LoopEmitter::ComputeRowValues() {
-  for (size_t i = 0; i < program_.nodes.size(); ++i) {
-    if (program_.nodes[i].row_value) EmitRowValue(static_cast<uint16_t>(i), {});
-  }
-}
-
 void LoopEmitter::EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::Value* at, int vectors,
                                   llvm::Value* mask) {
   const int lanes = values_.lanes();
   const std::vector<uint16_t> reductions = ReductionsOf(program_);
-  std::vector<uint16_t> elements;
+  // Nodes by how often they are computed.
+  std::vector<uint16_t> constants, by_column, by_row, elements;
   for (size_t i = 0; i < program_.nodes.size(); ++i) {
     const LoopNode& node = program_.nodes[i];
-    if (!node.row_value && node.op != LoopOp::kReduce) elements.push_back(static_cast<uint16_t>(i));
+    if (node.op == LoopOp::kReduce) continue;
+    (node.row_value ? (node.column_value ? constants : by_row) : (node.column_value ? by_column : elements))
+        .push_back(static_cast<uint16_t>(i));
   }
   const auto column = [&](int v) { return b_.CreateAdd(at, b_.getInt64(static_cast<uint64_t>(v * lanes))); };
   const auto accumulator = [&](size_t k, int v) {
@@ -48,14 +45,25 @@ void LoopEmitter::EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::
       carried.push_back(b_.CreateSelect(resume, before, neutral));
     }
   }
+  // Before the rows: what is the same in all of them.
+  BeginRow(b_.getInt64(0));
+  for (uint16_t i : constants) EmitRowValue(i, {});
+  const Values constant = row_values_;
+  values_.set_lanes(lanes);
+  std::vector<Values> of_columns(static_cast<size_t>(vectors));
+  for (int v = 0; v < vectors; ++v) {
+    EmitElementsWith(by_column, column(v), mask, Values(program_.nodes.size(), nullptr),
+                     &of_columns[static_cast<size_t>(v)]);
+  }
   Loop(b_.getInt64(0), rows, 1, &carried, [&](llvm::Value* row, Values* sums) {
     BeginRow(row);
-    ComputeRowValues();
+    row_values_ = constant;
+    for (uint16_t i : by_row) EmitRowValue(i, {});
     values_.set_lanes(lanes);
     for (int v = 0; v < vectors; ++v) {
       Values values;
       llvm::Value* const here = column(v);
-      EmitElementsWith(elements, here, mask, Values(program_.nodes.size(), nullptr), &values);
+      EmitElementsWith(elements, here, mask, of_columns[static_cast<size_t>(v)], &values);
       for (size_t o = 0; o < program_.outputs.size(); ++o) {
         const uint16_t node = program_.outputs[o];
         const ElementType type = program_.nodes[node].type;
@@ -79,10 +87,11 @@ void LoopEmitter::EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::
 void LoopEmitter::EmitColumns(llvm::Value* rows, llvm::Value* resume_flag) {
   const int lanes = LanesOf(set_);
   llvm::Value* const resume = b_.CreateICmpNE(resume_flag, b_.getInt64(0));
-  // Accumulators are double at most: two registers for each vector of elements.
-  const int count = static_cast<int>(ReductionsOf(program_).size());
-  const int registers = set_ == InstructionSet::kAvx512 ? 16 : 8;
-  const int vectors = std::clamp(registers / (2 * std::max(count, 1)), 1, 4);
+  // Accumulators and what is the same in all rows are double at most: two registers for each vector of elements.
+  size_t held = ReductionsOf(program_).size();
+  for (const LoopInput& input : program_.inputs) held += input.column_value && !input.row_value ? 1 : 0;
+  const int registers = set_ == InstructionSet::kAvx512 ? 24 : 8;
+  const int vectors = std::clamp(registers / (2 * static_cast<int>(std::max<size_t>(held, 1))), 1, 4);
   Values none;
   llvm::Value* at = b_.getInt64(0);
   std::vector<int> blocks = {vectors};

@@ -46,7 +46,6 @@ class LoopEmitter {
   void EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::Value* at, int vectors, llvm::Value* mask);
   // Returns the mask of the elements from `at` on that are columns.
   llvm::Value* MaskAt(llvm::Value* at);
-  void ComputeRowValues();
   void EmitRowValue(uint16_t i, const Values& reduced);
   // Computes the nodes for the vector of elements at `at`. `loaded`: values that are there already, or null.
   void EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Value* at, llvm::Value* mask, const Values& loaded,
