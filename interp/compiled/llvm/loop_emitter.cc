@@ -12,7 +12,14 @@ LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::M
       module_(module),
       b_(module->getContext()),
       values_(b_, set),
-      passes_(PlanPasses(program)) {}
+      passes_(PlanPasses(program)) {
+  for (const LoopNode& node : program.nodes) {
+    has_narrow_arrays_ = has_narrow_arrays_ || (node.op == LoopOp::kInput && BytesOf(node.type) < 4);
+  }
+  for (uint16_t output : program.outputs) {
+    has_narrow_arrays_ = has_narrow_arrays_ || BytesOf(program.nodes[output].type) < 4;
+  }
+}
 
 llvm::Value* LoopEmitter::Field(unsigned index, llvm::Type* type) {
   // All fields of LoopArguments have 8 bytes.
@@ -77,13 +84,12 @@ llvm::Value* LoopEmitter::Loop(llvm::Value* begin, llvm::Value* end, int64_t ste
 }
 
 llvm::Value* LoopEmitter::MaskAt(llvm::Value* at) {
-  const int lanes = LanesOf(set_);
-  std::vector<llvm::Constant*> numbers;
-  for (int i = 0; i < lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+  // As bits of an integer: of all lanes, or of the last vector's.
+  const unsigned lanes = static_cast<unsigned>(LanesOf(set_));
   llvm::Value* const rest = b_.CreateSub(columns_, at);
-  llvm::Value* const limit = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b_.getInt64(64));
-  llvm::Value* const splat = b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateTrunc(limit, b_.getInt32Ty()));
-  return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), splat);
+  llvm::Value* const is_whole = b_.CreateICmpSGE(rest, b_.getInt64(lanes));
+  llvm::Value* const bits = b_.CreateSelect(is_whole, b_.getIntN(lanes, (uint64_t{1} << lanes) - 1), last_mask_);
+  return b_.CreateBitCast(bits, llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
 }
 
 void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
@@ -93,9 +99,15 @@ void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::f
   values_.set_lanes(lanes);
   Values wide = widen(*carried);
   if (set_ == InstructionSet::kAvx512) {
-    // Masks cost nothing: one loop, whose last vector may be partial.
+    // Masks of whole words cost little in loops that memory limits: one loop, whose last vector may be partial. Where
+    // they cost more, stores of narrower elements on some processors and passes over a row in the cache, only the last
+    // vector has one.
     llvm::Value* const rounded = b_.CreateAdd(columns, b_.getInt64(static_cast<uint64_t>(lanes - 1)));
-    Loop(b_.getInt64(0), rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
+    llvm::Value* first = b_.getInt64(0);
+    if (has_narrow_arrays_ || program_.form == LoopForm::kRows) {
+      first = Loop(first, columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
+    }
+    Loop(first, rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
       llvm::Value* const mask = MaskAt(at);
       body(at, mask, inner);
     });
@@ -340,6 +352,12 @@ bool LoopEmitter::Emit() {
   llvm::Value* const out_strides = Field(3, pointer);
   llvm::Value* const rows = Field(4, b_.getInt64Ty());
   columns_ = Field(5, b_.getInt64Ty());
+  if (set_ == InstructionSet::kAvx512) {
+    const unsigned lanes = static_cast<unsigned>(LanesOf(set_));
+    llvm::Value* const rest = b_.CreateAnd(columns_, b_.getInt64(lanes - 1));
+    llvm::Value* const ones = b_.CreateSub(b_.CreateShl(b_.getInt64(1), rest), b_.getInt64(1));
+    last_mask_ = b_.CreateTrunc(ones, b_.getIntNTy(lanes));
+  }
   scratch_ = Field(6, pointer);
   pitch_ = Field(7, b_.getInt64Ty());
   call_ = Field(8, pointer);

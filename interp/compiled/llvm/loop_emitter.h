@@ -66,12 +66,14 @@ class LoopEmitter {
   llvm::IRBuilder<> b_;
   ValueEmitter values_;
   RowPasses passes_;
+  bool has_narrow_arrays_ = false;  // of elements of less than 4 bytes
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
   Values in_, out_, in_stride_, out_stride_;
   Values in_row_, out_row_;  // pointers to the current row
   Values row_values_;        // by node: vectors of all lanes
   llvm::Value* columns_ = nullptr;
+  llvm::Value* last_mask_ = nullptr;  // of the last vector of a row, as an integer
   llvm::Value* scratch_ = nullptr;
   llvm::Value* pitch_ = nullptr;
   llvm::Value* call_ = nullptr;

@@ -94,10 +94,15 @@ llvm::Value* ValueEmitter::Combine(LoopOp op, ElementType type, llvm::Value* a, 
   if (op == LoopOp::kOr) return b_.CreateOr(a, b);
   if (op == LoopOp::kXor) return b_.CreateXor(a, b);
   if (op != LoopOp::kMaximum && op != LoopOp::kMinimum) return nullptr;
-  const ComparisonDirection direction = op == LoopOp::kMaximum ? ComparisonDirection::kGe : ComparisonDirection::kLe;
-  llvm::Value* first = Compare(static_cast<uint32_t>(direction), type, a, b);
-  if (floats) first = b_.CreateOr(first, b_.CreateFCmpUNO(a, a));
-  return b_.CreateSelect(first, a, b);
+  const bool is_maximum = op == LoopOp::kMaximum;
+  if (!floats) {
+    const ComparisonDirection first = is_maximum ? ComparisonDirection::kGe : ComparisonDirection::kLe;
+    return b_.CreateSelect(Compare(static_cast<uint32_t>(first), type, a, b), a, b);
+  }
+  // One instruction, which gives `a` if it equals b or one is NaN; a NaN in b is put in.
+  const ComparisonDirection second = is_maximum ? ComparisonDirection::kGt : ComparisonDirection::kLt;
+  llvm::Value* const of_numbers = b_.CreateSelect(Compare(static_cast<uint32_t>(second), type, b, a), b, a);
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, of_numbers);
 }
 
 // Shifts by the width or more give 0, or copies of the sign.
