@@ -54,10 +54,10 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   bool prepared = false;
   const Opcode opcode = builder.instruction().opcode();
   if (opcode == Opcode::kDot) {
-    prepared = PrepareProduct(builder, &choice.reason);
+    prepared = PrepareProduct(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kProduct;
   } else if (opcode == Opcode::kConvolution) {
-    prepared = PrepareConvolutionStep(builder, &choice.reason);
+    prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
   }
   choices_.push_back(std::move(choice));

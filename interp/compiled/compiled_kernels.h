@@ -15,6 +15,7 @@
 
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/group_planner.h"
+#include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_program.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/kernel_provider.h"
@@ -56,6 +57,7 @@ class CompiledKernels : public KernelProvider {
   const ObservationRequest observation_;
   const GroupOptions group_options_;
   CodeStatistics statistics_;
+  PackedWeights packed_weights_;
   std::vector<KernelChoice> choices_;
   std::vector<CompiledLoop> loops_;
 };
