@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "interp/compiled/compiled_kernels.h"
 #include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/runtime/observe/profiler.h"
@@ -175,6 +176,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
+  executable->fast_ = options_.fast;
   executable->devices_ = devices_.size();
   // A program that is not needed may be larger than memory.
   if (!options_.defer_executions) {
@@ -196,6 +198,7 @@ std::string Client::Serialize(const Executable& executable) const {
 std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
+  executable->fast_ = options_.fast;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
@@ -235,6 +238,7 @@ absl::Status Executable::PrepareLocked() {
     digest_ = Fingerprint(*module_);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
+  if (fast_) options_.kernels = std::make_shared<interp::compiled::CompiledKernels>(options_.observation);
   DiagnosticSink sink;
   evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
   if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");

@@ -42,6 +42,8 @@ struct ClientOptions {
   // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
+  // Compiled kernels where there are some: the fast engine in place of the exact one.
+  bool fast = false;
   // How long a device waits for the others at a collective.
   double collective_timeout_seconds = 60;
   // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
@@ -93,6 +95,7 @@ class Executable {
   std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
+  bool fast_ = false;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::shared_ptr<const Module> lowered_;
