@@ -6,10 +6,12 @@
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +42,8 @@ struct ClientOptions {
   // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
+  // Compiled kernels where there are some: the fast engine in place of the exact one.
+  bool fast = false;
   // How long a device waits for the others at a collective.
   double collective_timeout_seconds = 60;
   // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
@@ -76,15 +80,22 @@ class Executable {
   const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
   // Returns the statistics of the last run.
   const interp::RunStatistics& statistics() const { return evaluator_->statistics(); }
+  // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did.
+  // Requires: Prepare returned OK.
+  bool IsShort() const { return !collective_ && expected_ns_.load(std::memory_order_relaxed) <= kMaxShortRunNs; }
 
  private:
   friend class Client;
+  static constexpr int64_t kMaxShortRunNs = 50'000;
+
   absl::Status PrepareLocked();
+  void RecordRunTime(int64_t ns);
   // Returns where the devices of a program with collectives meet, `all` unless it has an assignment, and the number of
   // the device there. Requires: the device runs the program.
   std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
+  bool fast_ = false;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::shared_ptr<const Module> lowered_;
@@ -96,9 +107,11 @@ class Executable {
   // Set: the devices that run it, which meet there. Otherwise they are all devices of the client.
   std::optional<DeviceAssignment> assignment_;
   std::unique_ptr<Rendezvous> rendezvous_;
-  Digest digest_;            // set if collective_
-  absl::Status status_;      // result of Prepare
-  std::mutex mutex_;         // serializes runs
+  Digest digest_;        // set if collective_
+  absl::Status status_;  // result of Prepare
+  std::mutex mutex_;     // serializes runs
+  // Of a run; before the first one, too long.
+  std::atomic<int64_t> expected_ns_{std::numeric_limits<int64_t>::max()};
 };
 
 class Device {
@@ -123,8 +136,10 @@ class Device {
                                              std::shared_ptr<Context> context) const {
     return std::make_shared<DeviceBuffer>(std::move(generator), std::move(context), deallocator_);
   }
-  // Runs `work` after all earlier work of the queue.
+  // Runs `work` after all earlier work of the queue, on the device's thread.
   void Enqueue(std::function<absl::Status()> work);
+  // Runs `work` on this thread if the queue is empty. Returns false if it is not.
+  bool TryRunHere(const std::function<absl::Status()>& work);
   // Waits until the queue is empty. Returns the first error since the last call.
   absl::Status Synchronize();
 
@@ -137,11 +152,15 @@ class Device {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<absl::Status()>> queue_;
-  bool busy_ = false;
+  bool busy_ = false;  // work is in progress, on the device's thread or a caller's
   bool stop_ = false;
+  int waiting_ = 0;  // in Synchronize
   absl::Status status_;
   std::thread thread_;  // started by the first Enqueue
 };
+
+// The thread that runs a program.
+enum class ExecutePlace { kDeviceThread, kHereIfShort };
 
 class Client {
  public:
@@ -162,10 +181,12 @@ class Client {
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
   // memory the program may reuse; their buffers are deleted for all other users. `done`: called on the device's thread
-  // when the results have their values, or the error.
+  // when the results have their values, or the error. `place`: kHereIfShort runs a short program whose arguments are
+  // available before Execute returns, on the caller's thread, if the device is idle.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
-               absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr);
+               absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr,
+               ExecutePlace place = ExecutePlace::kDeviceThread);
   // Starts all deferred executions.
   void StartDeferred();
   // Declares that the device runs no program after those that it was given, until NextSession: programs with
