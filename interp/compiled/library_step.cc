@@ -33,10 +33,12 @@ void SetF32Result(CompiledComputationBuilder& b, const View& view) {
   if (converted) b.SetResult(*converted);
 }
 
-bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) {
+int64_t MaxThreadScratch(CompiledComputationBuilder& b) {
   const PrepareOptions& options = b.program().options();
-  return bytes <= options.limits.max_bytes / std::max(options.num_threads, 1);
+  return options.limits.max_bytes / std::max(options.num_threads, 1);
 }
+
+bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) { return bytes <= MaxThreadScratch(b); }
 
 std::byte* ThreadScratch(int64_t bytes) {
   struct Free {
