@@ -313,7 +313,7 @@ int PrepareFile(const std::string& file) {
 // Returns the output of PrepareFile in a child with a directory of compiled programs.
 std::optional<std::pair<double, bool>> PrepareInChild(const std::string& file, const std::string& directory) {
   const std::string command =
-      "XDG_CACHE_HOME='" + directory + "' /proc/" + std::to_string(getpid()) + "/exe --prepare='" + file + "'";
+      "HLOKIT_CODE_CACHE='" + directory + "' /proc/" + std::to_string(getpid()) + "/exe --prepare='" + file + "'";
   FILE* const from = popen(command.c_str(), "r");
   double ms = 0;
   int llvm = 0;

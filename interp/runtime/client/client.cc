@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "interp/compiled/compiled_kernels.h"
 #include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/runtime/observe/profiler.h"
@@ -176,7 +175,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
-  executable->fast_ = options_.fast;
+  executable->kind_ = options_.engine;
   executable->devices_ = devices_.size();
   // A program that is not needed may be larger than memory.
   if (!options_.defer_executions) {
@@ -198,7 +197,7 @@ std::string Client::Serialize(const Executable& executable) const {
 std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
-  executable->fast_ = options_.fast;
+  executable->kind_ = options_.engine;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
@@ -215,7 +214,7 @@ absl::Status Executable::Prepare() {
 }
 
 absl::Status Executable::PrepareLocked() {
-  if (evaluator_ != nullptr || !status_.ok()) return status_;
+  if (engine_ != nullptr || !status_.ok()) return status_;
   if (module_ == nullptr) {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
     if (!module.ok()) return status_ = module.status();
@@ -238,10 +237,9 @@ absl::Status Executable::PrepareLocked() {
     digest_ = Fingerprint(*module_);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
-  if (fast_) options_.kernels = std::make_shared<interp::compiled::CompiledKernels>(options_.observation);
   DiagnosticSink sink;
-  evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
-  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
+  engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
+  if (engine_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
   return status_;
 }
 
@@ -415,7 +413,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
       const auto start = std::chrono::steady_clock::now();
-      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
+      std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
       executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
       if (!computed) return InternalErrorOf(sink, "execution failed");
       return *std::move(computed);
