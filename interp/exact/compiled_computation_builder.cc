@@ -90,17 +90,16 @@ void CompiledComputationBuilder::EmitTrap(std::string message) {
 const int64_t* CompiledComputationBuilder::NewStrides(absl::Span<const int64_t> strides,
                                                       absl::Span<const int64_t> dims) {
   if (AreDense(dims, strides)) return nullptr;
-  return program_.program().arena.CopyArray(strides.data(), strides.size());
+  // Equal strides have one address, so that MakeDense finds copies of equal views.
+  const int64_t*& known = strides_[Dims(strides.begin(), strides.end())];
+  if (known == nullptr) known = program_.program().arena.CopyArray(strides.data(), strides.size());
+  return known;
 }
 
 View CompiledComputationBuilder::MakeDense(const View& view) {
   if (view.dense()) return view;
-  const auto key = std::make_tuple(view.slot, view.strides, view.offset);
-  if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) {
-    View copy = it->second;
-    copy.shape = view.shape;
-    return copy;
-  }
+  const auto key = std::make_tuple(view.slot, view.strides, view.offset, view.shape.record());
+  if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) return it->second;
   std::unique_ptr<ThunkParams> plan = StridedCopyPlan(view);
   const View copy = EmitTo(RunStridedCopy, std::move(plan), {&view, 1}, {&view.shape, 1})[0];
   dense_copies_.emplace(key, copy);
@@ -255,6 +254,10 @@ View CompiledComputationBuilder::Constant(Shape shape, const std::byte* data) {
   info.constant = data != nullptr ? data : kNothing;
   routine_->slots.push_back(info);
   return {shape, slot, nullptr, 0};
+}
+
+void CompiledComputationBuilder::Own(std::shared_ptr<void> memory) {
+  program_.program().owned.push_back(std::move(memory));
 }
 
 View CompiledComputationBuilder::Zeros(Shape shape) {
