@@ -130,10 +130,12 @@ void SetConvertedResult(CompiledComputationBuilder& b, const View& view, absl::S
   b.SetResult(*result);
 }
 
-bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) {
+int64_t MaxThreadScratch(CompiledComputationBuilder& b) {
   const PrepareOptions& options = b.program().options();
-  return bytes <= options.limits.max_bytes / std::max(options.num_threads, 1);
+  return options.limits.max_bytes / std::max(options.num_threads, 1);
 }
+
+bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) { return bytes <= MaxThreadScratch(b); }
 
 std::byte* ThreadScratch(int64_t bytes) {
   thread_local AlignedMemory memory;

@@ -77,6 +77,8 @@ void SetConvertedResult(CompiledComputationBuilder& builder, const View& view, a
 // Returns at least `bytes` bytes of memory of the calling thread, aligned to 64, which the next call overwrites.
 // Requires that HasThreadScratch was true.
 std::byte* ThreadScratch(int64_t bytes);
+// Returns the most scratch memory that each thread may have.
+int64_t MaxThreadScratch(CompiledComputationBuilder& builder);
 // Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
 bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
 

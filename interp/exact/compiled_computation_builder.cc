@@ -21,13 +21,6 @@ void AppendLeaves(Shape shape, std::vector<Shape>* leaves) {
   for (Shape leaf : Leaves(shape)) append(leaf);
 }
 
-namespace {
-
-// States of first_view of an instruction without views: not reached; live; on the stack of Visit.
-constexpr uint32_t kNoView = 0xffffffffu;
-constexpr uint32_t kLive = kNoView - 1;
-constexpr uint32_t kOpen = kNoView - 2;
-
 int64_t BytesOfLeaf(Shape leaf) {
   if (!leaf.IsArray()) return 0;
   int64_t bytes;
@@ -36,6 +29,13 @@ int64_t BytesOfLeaf(Shape leaf) {
   }
   return bytes;
 }
+
+namespace {
+
+// States of first_view of an instruction without views: not reached; live; on the stack of Visit.
+constexpr uint32_t kNoView = 0xffffffffu;
+constexpr uint32_t kLive = kNoView - 1;
+constexpr uint32_t kOpen = kNoView - 2;
 
 }  // namespace
 

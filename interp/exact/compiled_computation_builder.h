@@ -178,6 +178,9 @@ class CompiledComputationBuilder {
 // Appends the leaves of `shape` that a run stores in slots. A buffer counts as its array.
 void AppendLeaves(Shape shape, std::vector<Shape>* leaves);
 
+// Returns the bytes of the value of a leaf; -1 if they overflow or are not bounded.
+int64_t BytesOfLeaf(Shape leaf);
+
 }  // namespace hlokit::interp
 
 #endif  // HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_

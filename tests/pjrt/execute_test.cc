@@ -321,6 +321,23 @@ TEST_F(ExecuteTest, RunsOfSeveralThreadsDoNotMix) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(ExecuteTest, TheFastEngineIsAnOption) {
+  const ClientScope client(1, {.texts = {{"engine", "fast"}}});
+  PJRT_LoadedExecutable* executable = nullptr;
+  ASSERT_TRUE(Compile(client.get(), kAddOne, "mlir", CompileOptionsOf(1, 1), &executable).ok());
+  PJRT_Buffer* const x = MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2, 3, 4}, {4});
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  ASSERT_TRUE(Execute(executable, {{x}}, &results).ok());
+  std::vector<float> y;
+  EXPECT_TRUE(ReadBuffer(results[0][0], &y).ok());
+  EXPECT_EQ(y, (std::vector<float>{2, 3, 4, 5}));
+  Destroy(results[0][0]);
+  Destroy(x);
+  Destroy(executable);
+  PJRT_Client* other = nullptr;
+  EXPECT_EQ(CreateClient({.texts = {{"engine", "slow"}}}, &other).code, kInvalidArgument);
+}
+
 TEST_F(ExecuteTest, ReportsSayWhatASimulatedTpuWouldTake) {
   const std::string directory = testing::TempDir() + "/hlokit_pjrt_report";
   std::filesystem::remove_all(directory);
