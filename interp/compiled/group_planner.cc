@@ -155,7 +155,8 @@ class GroupPlanner {
   }
 
   bool IsWorthCode(const Group& group) const {
-    const int64_t saved = static_cast<int64_t>(group.members.size()) - 1;
+    // A norm by itself saves the passes of its exact kernel.
+    const int64_t saved = static_cast<int64_t>(group.members.size()) - 1 + (group.norms ? 2 : 0);
     return group.elements >= options_.min_elements &&
            (saved * group.elements >= options_.min_saved || group.elements >= options_.min_single);
   }

@@ -176,8 +176,8 @@ Shape ShapeOfLoop(const InstructionGroup& group) {
 
 // Finds the arrays of a group, with the steps of norms. Returns false, with the reason in `why`, if one of those cannot
 // be prepared.
-bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, CodeStatistics* statistics,
-                GroupArrays* arrays, std::string* why) {
+bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, GroupArrays* arrays,
+                std::string* why) {
   const bool has_rows = group.row_rank >= 0;
   const Shape loop_shape = arrays->loop_shape;
   absl::flat_hash_set<uint32_t> members;
@@ -188,7 +188,7 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, Co
     const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
     if (is_norm) {
       arrays->norms.emplace_back(member, NormStep());
-      if (!PrepareNorm(b, member, statistics, &arrays->norms.back().second, why)) return false;
+      if (!PrepareNorm(b, member, code, &arrays->norms.back().second, why)) return false;
     }
     for (int64_t k = 0; k < member.operand_count(); ++k) {
       const Instruction operand = member.operand(k);
@@ -374,7 +374,7 @@ MemoryOrder OrderOf(const InstructionGroup& group, const GroupArrays& arrays) {
 
 // Prepares a group with reductions of InstructionGroup::reduced.
 bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group, GroupArrays arrays,
-                       CodeStatistics* statistics, std::vector<LoopProgram>* compiled, std::string* why) {
+                       ProgramCode* code, std::vector<LoopProgram>* compiled, std::string* why) {
   const MemoryOrder order = OrderOf(group, arrays);
   std::vector<bool> reduced(order.size(), false), reduced_in_order;
   for (int64_t d : group.reduced) reduced[static_cast<size_t>(d)] = true;
@@ -405,7 +405,7 @@ bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& gr
   b.set_instruction(group.members.back());
   ViewList made;
   LoopProgram program;
-  if (!step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), statistics, &made, &program, why)) {
+  if (!step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &made, &program, why)) {
     return false;
   }
   compiled->push_back(std::move(program));
@@ -426,17 +426,17 @@ void CallElementOp(const void* function, void* result, const void* a, const void
   static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
 }
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, CodeStatistics* statistics,
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code,
                  std::vector<LoopProgram>* compiled, std::string* why) {
   GroupArrays arrays;
   arrays.loop_shape = ShapeOfLoop(group);
   if (arrays.loop_shape.element_count() == 0) return false;
   const bool has_rows = group.row_rank >= 0;
-  if (!FindArrays(b, group, statistics, &arrays, why)) return false;
+  if (!FindArrays(b, group, code, &arrays, why)) return false;
   for (const auto& [norm, step] : arrays.norms) {
     if (!step.program.nodes.empty()) compiled->push_back(step.program);
   }
-  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, std::move(arrays), statistics, compiled, why);
+  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, std::move(arrays), code, compiled, why);
   if (arrays.stored.empty()) {
     // Of a norm, only the other results are read.
     SetGroupResults(b, arrays, {}, {});
@@ -460,13 +460,15 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
-  plan->code = CodeOf(program, statistics, why);
-  if (plan->code == nullptr) return false;
-  plan->scratch = plan->code->saved_values() * plan->columns * kMaxElementBytes;
-  if (!HasThreadScratch(b, plan->scratch)) {
-    *why = "memory";
+  const int64_t max_scratch = MaxThreadScratch(b);
+  const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
+    plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
+    plan->code = std::move(loaded);
+    if (plan->scratch <= max_scratch) return true;
+    *error = "memory";
     return false;
-  }
+  };
+  if (!code->Request(program, plan->columns, receive, why)) return false;
   compiled->push_back(program);
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());

@@ -12,10 +12,10 @@
 
 namespace hlokit::interp::compiled {
 
-// Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled`. Returns
-// false, with the reason in `why`, if its code
-// cannot be had; copies of operands may then be left, which nothing reads.
-bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, CodeStatistics* statistics,
+// Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled` and whose
+// code is requested from `code`. Returns false, with the reason in `why`, if it cannot be had; steps whose results
+// nothing reads may then be left.
+bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, ProgramCode* code,
                  std::vector<LoopProgram>* compiled, std::string* why);
 
 // Runs an ElementOp on vectors in memory; LoopArguments::call.

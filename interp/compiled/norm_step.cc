@@ -99,8 +99,7 @@ View OfFeature(CompiledComputationBuilder& b, const View& values, Shape whole, i
 
 }  // namespace
 
-bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, CodeStatistics* statistics, NormStep* step,
-                 std::string* why) {
+bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code, NormStep* step, std::string* why) {
   b.set_instruction(norm);
   std::vector<View> operands;
   for (Instruction operand : norm.operands()) operands.push_back(b.leaves(operand)[0]);
@@ -174,7 +173,7 @@ bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, CodeStatistics
     shapes.push_back(wide);
   }
   ViewList made;
-  if (!sums.Emit(loop, small, shapes, std::move(finish), statistics, &made, &step->program, why)) return false;
+  if (!sums.Emit(loop, small, shapes, std::move(finish), code, &made, &step->program, why)) return false;
   step->results = {made[0], made[1]};
   step->coefficients.assign(made.begin() + 2, made.end());
   return true;

@@ -24,7 +24,7 @@ struct NormStep {
 
 // Emits the step of a batch normalization for which IsLoopNorm holds. Returns false, with the reason in `why`, if its
 // code cannot be had.
-bool PrepareNorm(CompiledComputationBuilder& builder, Instruction norm, CodeStatistics* statistics, NormStep* step,
+bool PrepareNorm(CompiledComputationBuilder& builder, Instruction norm, ProgramCode* code, NormStep* step,
                  std::string* why);
 
 // Adds the elements of the result. `coefficients`: nodes with their values.

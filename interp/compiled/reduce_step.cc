@@ -226,26 +226,27 @@ void ReduceStep::AddReduction(LoopBuilder& loop, LoopOp combiner, uint16_t eleme
 }
 
 bool ReduceStep::Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
-                      std::unique_ptr<ReduceFinish> finish, CodeStatistics* statistics, ViewList* made,
-                      LoopProgram* compiled, std::string* why) {
+                      std::unique_ptr<ReduceFinish> finish, ProgramCode* code, ViewList* made, LoopProgram* compiled,
+                      std::string* why) {
   Plan& p = *plan_;
   LoopProgram& program = loop.program();
   program.form = p.along_rows ? LoopForm::kRows : LoopForm::kColumns;
   for (size_t o = 0; o < p.element_results; ++o) p.bytes.push_back(BytesOf(results[o].element_type()));
-  p.code = CodeOf(program, statistics, why);
-  if (p.code == nullptr) return false;
-  if (p.along_rows && p.code->saved_values() != 0) {
-    *why = "a reduction in several passes";
-    return false;
-  }
   const int64_t accumulators = static_cast<int64_t>(p.types.size()) * kAccumulatorBytes;
   const int64_t partial = p.along_rows ? Plan::Count(p.reduced) * ((p.inner + p.chunk - 1) / p.chunk) * p.kept_count
                                        : p.pieces * p.kept_count;
-  if (!HasThreadScratch(b_, accumulators * p.chunk) ||
+  if (accumulators * p.chunk > MaxThreadScratch(b_) ||
       partial > b_.program().options().limits.max_bytes / accumulators / 4) {
     *why = "memory";
     return false;
   }
+  const auto receive = [plan = plan_.get()](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
+    plan->code = std::move(loaded);
+    if (plan->code->saved_values() == 0) return true;
+    *error = "a reduction in several passes";
+    return false;
+  };
+  if (!code->Request(program, p.chunk, receive, why)) return false;
   *compiled = program;
   p.finish = std::move(finish);
   p.functions = std::move(loop.functions());

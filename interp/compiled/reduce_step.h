@@ -49,7 +49,7 @@ class ReduceStep {
   // Emits the step. `more`: further operands; `results`: shapes of the elementwise results, then of those of `finish`.
   // Returns false, with the reason in `why`, if its code cannot be had. `compiled`: the program.
   bool Emit(LoopBuilder& loop, const std::vector<View>& more, std::vector<Shape> results,
-            std::unique_ptr<ReduceFinish> finish, CodeStatistics* statistics, ViewList* made, LoopProgram* compiled,
+            std::unique_ptr<ReduceFinish> finish, ProgramCode* code, ViewList* made, LoopProgram* compiled,
             std::string* why);
 
  private:

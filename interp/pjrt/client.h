@@ -69,8 +69,8 @@ struct PJRT_Client {
   std::vector<PJRT_Device*> device_pointers;
   std::deque<PJRT_Memory> memories;
   std::vector<PJRT_Memory*> memory_pointers;
-  std::mutex execute_mutex;                                     // held while the parts of one run are enqueued
-  std::atomic<int64_t> programs_compiled{0};                    // numbers the dumps
+  std::mutex execute_mutex;                   // held while the parts of a run on several devices are enqueued
+  std::atomic<int64_t> programs_compiled{0};  // numbers the dumps
   std::unique_ptr<hlokit::pjrt::SimulationLog> simulation_log;  // null: no reports
 
   // Returns a shape, and the context that owns it, which never changes.

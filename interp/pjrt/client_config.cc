@@ -82,8 +82,8 @@ absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> 
     if (!text.ok()) return text.status();
     if (absl::Status status = SetOption(*option, name, *text, &config); !status.ok()) return status;
   }
-  if (config.engine != "exact") {
-    return absl::InvalidArgumentError(StrCat("engine: expected exact, found `", config.engine, "`"));
+  if (config.engine != "exact" && config.engine != "fast") {
+    return absl::InvalidArgumentError(StrCat("engine: expected exact or fast, found `", config.engine, "`"));
   }
   if (config.num_devices > interp::EvaluatorOptions::kMaxDevices) {
     return absl::InvalidArgumentError(

@@ -15,11 +15,11 @@ namespace hlokit::pjrt {
 
 struct ClientConfig {
   std::string platform = "hlokit";
-  std::string device = "cpu";  // "cpu", or a simulated TPU: "v5p:4x4x4"
-  int64_t num_devices = 0;     // of the CPU; 0: 1. A TPU has those of its topology
-  std::string engine = "exact";
-  std::string dump_to;  // directory for programs as received and compiled; "": none
-  std::string report;   // directory for reports of what runs would take on the simulated device; "": none
+  std::string device = "cpu";    // "cpu", or a simulated TPU: "v5p:4x4x4"
+  int64_t num_devices = 0;       // of the CPU; 0: 1. A TPU has those of its topology
+  std::string engine = "exact";  // or "fast"
+  std::string dump_to;           // directory for programs as received and compiled; "": none
+  std::string report;            // directory for reports of what runs would take on the simulated device; "": none
   int64_t num_threads = 0;
   int64_t max_bytes = 0;  // of arguments and live values of a run; 0: the default
 };

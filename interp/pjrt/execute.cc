@@ -103,19 +103,18 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOfCall(const PJRT_LoadedExecuta
   return std::vector<PJRT_Device*>{execute_device};
 }
 
-// Enqueues the part of one device, and returns its results. Requires: the client's execute_mutex.
+// Enqueues the part of one device, or runs it, and returns its results.
 std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall& call,
-                                  const std::shared_ptr<Event>& done) {
+                                  const std::shared_ptr<Event>& done, runtime::ExecutePlace place) {
   std::vector<PJRT_Buffer*> outputs;
   std::vector<std::shared_ptr<DeviceBuffer>> results;
-  PJRT_Memory* const memory = call.device->memories.front();
   for (const ProgramValue& result : executable.compiled->program.results) {
     results.push_back(call.device->runtime->CreatePendingBuffer());
-    outputs.push_back(new PJRT_Buffer(memory, result.spec, results.back(), done));
+    outputs.push_back(new PJRT_Buffer(call.device->memories[result.memory_kind], result.spec, results.back(), done));
   }
-  executable.client->runtime->Execute(call.device->runtime, executable.runtime, std::move(call.values),
-                                      std::move(results), call.donated,
-                                      [done](const absl::Status& status) { done->Set(status); });
+  executable.client->runtime->Execute(
+      call.device->runtime, executable.runtime, std::move(call.values), std::move(results), call.donated,
+      [done](const absl::Status& status) { done->Set(status); }, place);
   return outputs;
 }
 
@@ -158,10 +157,14 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   }
   {
     // The devices of a program meet in the order of their queues, which must be the same for all.
-    std::lock_guard<std::mutex> lock(executable.client->execute_mutex);
+    std::unique_lock<std::mutex> lock(executable.client->execute_mutex, std::defer_lock);
+    const bool alone = calls.size() == 1;
+    if (!alone) lock.lock();
+    const runtime::ExecutePlace place =
+        alone ? runtime::ExecutePlace::kHereIfShort : runtime::ExecutePlace::kDeviceThread;
     for (size_t d = 0; d < calls.size(); ++d) {
       auto done = std::make_shared<Event>();
-      const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done);
+      const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done, place);
       std::copy(outputs.begin(), outputs.end(), args->output_lists == nullptr ? nullptr : args->output_lists[d]);
       if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(std::move(done));
     }

@@ -2,6 +2,8 @@
 #include "interp/runtime/client/client.h"
 
 #include <algorithm>
+#include <cfenv>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -26,6 +28,21 @@ absl::Status InternalErrorOf(const DiagnosticSink& sink, std::string_view what) 
   }
   return absl::InternalError(what.data());
 }
+
+// Rounding to nearest, denormal numbers as they are: whatever the program that uses this library has set.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&callers_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&callers_); }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+
+ private:
+  std::fenv_t callers_;
+};
 
 bool HasInstruction(const Module& module, bool (*is)(Instruction)) {
   for (const Computation c : module.computations()) {
@@ -69,20 +86,42 @@ void Device::Enqueue(std::function<absl::Status()> work) {
   changed_.notify_all();
 }
 
+bool Device::TryRunHere(const std::function<absl::Status()>& work) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (busy_ || !queue_.empty()) return false;
+    busy_ = true;
+  }
+  absl::Status status;
+  {
+    const DefaultFloatEnvironment environment;
+    status = work();
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (status_.ok()) status_ = std::move(status);
+  busy_ = false;
+  if (!queue_.empty() || waiting_ > 0) changed_.notify_all();
+  return true;
+}
+
 absl::Status Device::Synchronize() {
   const TraceMe trace("WaitForDevice");
   std::unique_lock<std::mutex> lock(mutex_);
+  ++waiting_;
   changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
+  --waiting_;
   return std::exchange(status_, absl::OkStatus());
 }
 
 void Device::Loop() {
+  const DefaultFloatEnvironment environment;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || !queue_.empty() || deallocator_->over_limit(); });
+    changed_.wait(lock, [&] { return (!busy_ && (stop_ || !queue_.empty())) || deallocator_->over_limit(); });
     lock.unlock();
     deallocator_->Free();
     lock.lock();
+    if (busy_) continue;  // a caller's thread runs a program
     if (queue_.empty()) {
       if (stop_) return;
       continue;
@@ -136,6 +175,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
+  executable->kind_ = options_.engine;
   executable->devices_ = devices_.size();
   // A program that is not needed may be larger than memory.
   if (!options_.defer_executions) {
@@ -157,6 +197,7 @@ std::string Client::Serialize(const Executable& executable) const {
 std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
+  executable->kind_ = options_.engine;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
@@ -173,7 +214,7 @@ absl::Status Executable::Prepare() {
 }
 
 absl::Status Executable::PrepareLocked() {
-  if (evaluator_ != nullptr || !status_.ok()) return status_;
+  if (engine_ != nullptr || !status_.ok()) return status_;
   if (module_ == nullptr) {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
     if (!module.ok()) return status_ = module.status();
@@ -197,9 +238,17 @@ absl::Status Executable::PrepareLocked() {
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
   DiagnosticSink sink;
-  evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
-  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
+  engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
+  if (engine_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
   return status_;
+}
+
+// Remembers a long run for a while: programs with loops take what their arguments say.
+void Executable::RecordRunTime(int64_t ns) {
+  constexpr int64_t kMemory = 8;
+  const int64_t before = expected_ns_.load(std::memory_order_relaxed);
+  const bool first = before == std::numeric_limits<int64_t>::max();
+  expected_ns_.store(first ? ns : std::max(ns, before - before / kMemory), std::memory_order_relaxed);
 }
 
 std::pair<Rendezvous*, size_t> Executable::MeetingOf(size_t ordinal, Rendezvous* all) const {
@@ -279,6 +328,13 @@ class Arguments {
     }
     return absl::OkStatus();
   }
+  // Returns true if Wait will not wait.
+  bool IsReady() const {
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      if (given_[i] ? !buffers_[i]->IsReadyUnused() : !buffers_[i]->IsReady()) return false;
+    }
+    return true;
+  }
   absl::Span<const std::shared_ptr<DeviceBuffer>> buffers() const { return buffers_; }
   const std::vector<const Literal*>& values() const { return values_; }
   // Returns the context of result `r` if it reuses the bytes of an argument, else null.
@@ -316,7 +372,7 @@ absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffe
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<DeviceBuffer>> arguments,
                      std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated,
-                     std::function<void(const absl::Status&)> done) {
+                     std::function<void(const absl::Status&)> done, ExecutePlace place) {
   const TraceMe trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
   ++host_work.calls;
@@ -327,6 +383,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   if (deferred_ != nullptr) held.emplace(arguments, donated, results);
   absl::Status begun = deferred_ != nullptr ? absl::OkStatus() : GenerateValues(arguments);
   if (begun.ok()) begun = taken->Begin(std::move(arguments), donated, device->ordinal());
+  const bool here = place == ExecutePlace::kHereIfShort && deferred_ == nullptr && begun.ok() &&
+                    executable->IsShort() && taken->IsReady();
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
                arguments = std::move(taken), results = std::move(results), begun = std::move(begun),
                done = std::move(done)]() -> absl::Status {
@@ -354,7 +412,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                          interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
-      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
+      const auto start = std::chrono::steady_clock::now();
+      std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
+      executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
       if (!computed) return InternalErrorOf(sink, "execution failed");
       return *std::move(computed);
     };
@@ -374,7 +434,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     return absl::OkStatus();
   };
   if (!held) {
-    device->Enqueue(std::move(work));
+    std::function<absl::Status()> queued = std::move(work);
+    if (!here || !device->TryRunHere(queued)) device->Enqueue(std::move(queued));
   } else {
     held->start = [device, work = std::move(work)]() mutable { device->Enqueue(std::move(work)); };
     deferred_->Defer(*std::move(held));

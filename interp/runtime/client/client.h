@@ -6,10 +6,12 @@
 #ifndef HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 #define HLOKIT_INTERP_RUNTIME_CLIENT_CLIENT_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/exact/evaluator.h"
+#include "interp/reference/engine.h"
 #include "interp/runtime/cache/persistent_cache.h"
 #include "interp/runtime/client/block_free_list.h"
 #include "interp/runtime/client/deferred_executions.h"
@@ -40,6 +43,7 @@ struct ClientOptions {
   // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
+  interp::EngineKind engine = interp::EngineKind::kExact;
   // How long a device waits for the others at a collective.
   double collective_timeout_seconds = 60;
   // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
@@ -72,33 +76,42 @@ class Executable {
   // Seconds of CPU time that compiling took here; 0 for programs that were loaded.
   double compile_seconds() const { return compile_seconds_; }
   // Shapes of the parameters, and of the elements of the root tuple.
-  const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
-  const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
+  const std::vector<Shape>& parameter_shapes() const { return engine_->argument_shapes(); }
+  const std::vector<Shape>& result_shapes() const { return engine_->result_shapes(); }
   // Returns the statistics of the last run.
-  const interp::RunStatistics& statistics() const { return evaluator_->statistics(); }
+  const interp::RunStatistics& statistics() const { return engine_->statistics(); }
+  // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did.
+  // Requires: Prepare returned OK.
+  bool IsShort() const { return !collective_ && expected_ns_.load(std::memory_order_relaxed) <= kMaxShortRunNs; }
 
  private:
   friend class Client;
+  static constexpr int64_t kMaxShortRunNs = 50'000;
+
   absl::Status PrepareLocked();
+  void RecordRunTime(int64_t ns);
   // Returns where the devices of a program with collectives meet, `all` unless it has an assignment, and the number of
   // the device there. Requires: the device runs the program.
   std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
+  interp::EngineKind kind_ = interp::EngineKind::kExact;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::shared_ptr<const Module> lowered_;
   bool lowered_collective_ = false;  // `lowered_` has collectives
   double compile_seconds_ = 0;
-  std::unique_ptr<interp::Evaluator> evaluator_;
+  std::unique_ptr<interp::Engine> engine_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for several devices, which run it together
   // Set: the devices that run it, which meet there. Otherwise they are all devices of the client.
   std::optional<DeviceAssignment> assignment_;
   std::unique_ptr<Rendezvous> rendezvous_;
-  Digest digest_;            // set if collective_
-  absl::Status status_;      // result of Prepare
-  std::mutex mutex_;         // serializes runs
+  Digest digest_;        // set if collective_
+  absl::Status status_;  // result of Prepare
+  std::mutex mutex_;     // serializes runs
+  // Of a run; before the first one, too long.
+  std::atomic<int64_t> expected_ns_{std::numeric_limits<int64_t>::max()};
 };
 
 class Device {
@@ -123,8 +136,10 @@ class Device {
                                              std::shared_ptr<Context> context) const {
     return std::make_shared<DeviceBuffer>(std::move(generator), std::move(context), deallocator_);
   }
-  // Runs `work` after all earlier work of the queue.
+  // Runs `work` after all earlier work of the queue, on the device's thread.
   void Enqueue(std::function<absl::Status()> work);
+  // Runs `work` on this thread if the queue is empty. Returns false if it is not.
+  bool TryRunHere(const std::function<absl::Status()>& work);
   // Waits until the queue is empty. Returns the first error since the last call.
   absl::Status Synchronize();
 
@@ -137,11 +152,15 @@ class Device {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<absl::Status()>> queue_;
-  bool busy_ = false;
+  bool busy_ = false;  // work is in progress, on the device's thread or a caller's
   bool stop_ = false;
+  int waiting_ = 0;  // in Synchronize
   absl::Status status_;
   std::thread thread_;  // started by the first Enqueue
 };
+
+// The thread that runs a program.
+enum class ExecutePlace { kDeviceThread, kHereIfShort };
 
 class Client {
  public:
@@ -162,10 +181,12 @@ class Client {
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
   // memory the program may reuse; their buffers are deleted for all other users. `done`: called on the device's thread
-  // when the results have their values, or the error.
+  // when the results have their values, or the error. `place`: kHereIfShort runs a short program whose arguments are
+  // available before Execute returns, on the caller's thread, if the device is idle.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
-               absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr);
+               absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr,
+               ExecutePlace place = ExecutePlace::kDeviceThread);
   // Starts all deferred executions.
   void StartDeferred();
   // Declares that the device runs no program after those that it was given, until NextSession: programs with

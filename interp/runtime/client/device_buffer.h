@@ -113,6 +113,12 @@ class DeviceBuffer {
     return state_ == State::kReady;
   }
 
+  // The same, and no use is in progress.
+  bool IsReadyUnused() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return state_ == State::kReady && uses_ == 0;
+  }
+
   // Begins a use, which may read the value until EndUse. Returns false if the buffer was donated.
   bool BeginUse() const {
     ++uses_;
