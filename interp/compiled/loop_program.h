@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/types/element_type.h"
@@ -73,6 +74,9 @@ struct LoopArguments {
   const void* const* functions;
 };
 using LoopFunction = void (*)(const LoopArguments*);
+
+// Returns the name of an operation, "Multiply".
+std::string_view NameOf(LoopOp op);
 
 // Returns a text that is the same for equal programs only.
 std::string CanonicalText(const LoopProgram& program);
