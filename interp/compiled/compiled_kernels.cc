@@ -55,10 +55,10 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   bool prepared = false;
   const Opcode opcode = builder.instruction().opcode();
   if (opcode == Opcode::kDot) {
-    prepared = PrepareProduct(builder, &choice.reason);
+    prepared = PrepareProduct(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kProduct;
   } else if (opcode == Opcode::kConvolution) {
-    prepared = PrepareConvolutionStep(builder, &choice.reason);
+    prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
   }
   choices_.push_back(std::move(choice));
@@ -66,6 +66,7 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
 }
 
 bool CompiledKernels::Complete(bool prepared) {
+  packed_weights_ = PackedWeights();
   if (!prepared) code_.Drop();
   const bool complete = prepared && code_.Complete(num_threads_);
   if (complete) {

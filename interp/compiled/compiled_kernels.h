@@ -15,6 +15,7 @@
 
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/group_planner.h"
+#include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_program.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/kernel_provider.h"
@@ -58,6 +59,7 @@ class CompiledKernels : public KernelProvider {
   const GroupOptions group_options_;
   ProgramCode code_;
   int num_threads_ = 1;
+  PackedWeights packed_weights_;
   std::vector<KernelChoice> choices_;
   std::vector<CompiledLoop> loops_;
   size_t complete_choices_ = 0, complete_loops_ = 0;  // of programs before the current one

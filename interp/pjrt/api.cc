@@ -8,6 +8,7 @@
 #include "interp/pjrt/extensions.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/named_values.h"
+#include "interp/pjrt/trace/recorder.h"
 #include "parser/bytecode/reader.h"
 
 namespace hlokit::pjrt {
@@ -66,14 +67,22 @@ void Error_Message_Entry(PJRT_Error_Message_Args* args) {
   args->error->functions->message(args->error, &args->message, &args->message_size);
 }
 
+// The same, recorded if the environment asks for it.
+#define PJRT_FUNCTION(kind, name, size, last_field, handle)             \
+  HLOKIT_PJRT_RESULT_##kind name##_Recorded(PJRT_##name##_Args* args) { \
+    return CallRecorded("PJRT_" #name, args, name##_Entry);             \
+  }
+#include "interp/pjrt/c_api/functions.def"
+
 PJRT_Api MakeApi() {
+  const bool recorded = Recorder::Get() != nullptr;
   PJRT_Api api = {};
   api.struct_size = sizeof(PJRT_Api);
   api.extension_start = Extensions();
   api.pjrt_api_version.struct_size = sizeof(PJRT_Api_Version);
   api.pjrt_api_version.major_version = PJRT_API_MAJOR;
   api.pjrt_api_version.minor_version = PJRT_API_MINOR;
-#define PJRT_FUNCTION(kind, name, size, last_field, handle) api.PJRT_##name = name##_Entry;
+#define PJRT_FUNCTION(kind, name, size, last_field, handle) api.PJRT_##name = recorded ? name##_Recorded : name##_Entry;
 #include "interp/pjrt/c_api/functions.def"
   return api;
 }

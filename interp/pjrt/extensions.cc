@@ -9,6 +9,7 @@
 #include "interp/pjrt/buffer.h"
 #include "interp/pjrt/entry.h"
 #include "interp/pjrt/executable.h"
+#include "interp/pjrt/trace/recorder.h"
 #include "ir/core/str_cat.h"
 
 struct PJRT_Layouts_MemoryLayout {
@@ -111,13 +112,13 @@ absl::Status MemoryDescriptionKind(PJRT_MemoryDescription_Kind_Args* args) {
 }
 
 // Returns a C function for `function`, whose field `handle` must not be null.
-template <auto function, auto handle, typename Args>
-PJRT_Error* Entry(Args* args) {
-  return CallEntry(
-      "function of an extension", args, handle, +[](Args* a) { return function(a); });
-}
-
-#define HLOKIT_EXTENSION_ENTRY(args, function, handle) Entry<&function, &args::handle, args>
+#define HLOKIT_EXTENSION_ENTRY(args, function, handle)                           \
+  +[](args* a) -> PJRT_Error* {                                                  \
+    constexpr std::string_view kName = #args;                                    \
+    return CallRecorded(                                                         \
+        kName.substr(0, kName.size() - std::string_view("_Args").size()), a,     \
+        +[](args* b) { return CallEntry(#args, b, &args::handle, &function); }); \
+  }
 
 template <typename Extension>
 PJRT_Extension_Base Base(PJRT_Extension_Type type, PJRT_Extension_Base* next) {

@@ -14,6 +14,7 @@
 #include "interp/pjrt/error.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/host_array.h"
+#include "interp/pjrt/trace/recorder.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::pjrt {
@@ -247,10 +248,11 @@ absl::Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
   }
   auto done = std::make_shared<Event>();
   args->event = NewEvent(done);
-  source.WhenReady([done, to = static_cast<std::byte*>(args->dst), spec = source.spec,
-                    strides = *std::move(strides)](const absl::StatusOr<const Literal*>& literal) {
+  source.WhenReady([done, to = static_cast<std::byte*>(args->dst), spec = source.spec, strides = *std::move(strides),
+                    transfer = Recorder::NewTransfer()](const absl::StatusOr<const Literal*>& literal) {
     if (literal.ok()) {
       CopyStrided((*literal)->data(), DenseStrides(spec.type, spec.dims), to, strides, spec.dims, BytesOf(spec.type));
+      Recorder::EndTransfer(transfer, to, static_cast<size_t>(spec.bytes));
     }
     done->Set(literal.status());
   });
@@ -268,9 +270,10 @@ absl::Status Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args* args) {
   if (args->dst == nullptr && args->transfer_size != 0) return absl::InvalidArgumentError("the host array is null");
   auto done = std::make_shared<Event>();
   args->event = NewEvent(done);
-  source.WhenReady([done, to = args->dst, offset = args->offset,
-                    size = static_cast<size_t>(args->transfer_size)](const absl::StatusOr<const Literal*>& literal) {
+  source.WhenReady([done, to = args->dst, offset = args->offset, size = static_cast<size_t>(args->transfer_size),
+                    transfer = Recorder::NewTransfer()](const absl::StatusOr<const Literal*>& literal) {
     if (literal.ok() && size != 0) std::memcpy(to, (*literal)->data() + offset, size);
+    if (literal.ok()) Recorder::EndTransfer(transfer, to, size);
     done->Set(literal.status());
   });
   return absl::OkStatus();

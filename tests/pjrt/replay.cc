@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/pjrt/replay.h"
+
+#include <chrono>
+
+#include "ir/digest/digest.h"
+
+namespace hlokit::pjrt_test {
+namespace {
+
+// Makes the call of a line with the arguments of one function.
+template <typename Args, typename Function>
+void Call(ReplayedCall& call, const JsonValue& line, Function* function,
+          const std::function<void(PJRT_Error*)>& after) {
+  Args args = {};
+  args.struct_size = sizeof(args);
+  if (const JsonValue* size = line.Find("size")) args.struct_size = std::strtoull(size->text.c_str(), nullptr, 10);
+  pjrt::VisitFields(call, args);
+  if (call.skipped() || function == nullptr) return;
+  PJRT_Error* error = nullptr;
+  if constexpr (std::is_void_v<decltype(function(&args))>) {
+    function(&args);
+  } else {
+    error = function(&args);
+  }
+  call.BeginResults();
+  if (error == nullptr) pjrt::VisitFields(call, args);
+  after(error);
+  call.End();
+}
+
+// Returns the extension of a type, or null.
+template <typename Extension>
+const Extension* FindExtension(const PJRT_Api* api, PJRT_Extension_Type type) {
+  for (const PJRT_Extension_Base* e = api->extension_start; e != nullptr; e = e->next) {
+    if (e->type == type) return reinterpret_cast<const Extension*>(e);
+  }
+  return nullptr;
+}
+
+using Caller = std::function<void(const PJRT_Api*, ReplayedCall&, const JsonValue&,
+                                  const std::function<void(PJRT_Error*)>& after)>;
+
+const std::map<std::string, Caller, std::less<>>& Callers() {
+  static const auto* const callers = [] {
+    auto* const map = new std::map<std::string, Caller, std::less<>>();
+#define PJRT_FUNCTION(kind, name, size, last_field, handle)                                  \
+  (*map)["PJRT_" #name] = [](const PJRT_Api* api, ReplayedCall& call, const JsonValue& line, \
+                             const std::function<void(PJRT_Error*)>& after) {                \
+    Call<PJRT_##name##_Args>(call, line, api->PJRT_##name, after);                           \
+  };
+#include "interp/pjrt/c_api/functions.def"
+#define HLOKIT_EXTENSION_FUNCTION(extension, name)                                                               \
+  (*map)["PJRT_" #name] = [](const PJRT_Api* api, ReplayedCall& call, const JsonValue& line,                     \
+                             const std::function<void(PJRT_Error*)>& after) {                                    \
+    const auto* const found = FindExtension<PJRT_##extension##_Extension>(api, PJRT_Extension_Type_##extension); \
+    if (found != nullptr) Call<PJRT_##name##_Args>(call, line, found->PJRT_##name, after);                       \
+  };
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_MemoryLayout_Destroy)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_MemoryLayout_Serialize)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_PJRT_Client_GetDefaultLayout)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_PJRT_Buffer_MemoryLayout)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_PJRT_Topology_GetDefaultLayout)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_PJRT_Executable_GetOutputLayouts)
+    HLOKIT_EXTENSION_FUNCTION(Layouts, Layouts_PJRT_Executable_GetParameterLayouts)
+    HLOKIT_EXTENSION_FUNCTION(Shardings, Shardings_PJRT_Executable_ParameterShardings)
+    HLOKIT_EXTENSION_FUNCTION(Shardings, Shardings_PJRT_Executable_OutputShardings)
+    HLOKIT_EXTENSION_FUNCTION(MemoryDescriptions, DeviceDescription_MemoryDescriptions)
+    HLOKIT_EXTENSION_FUNCTION(MemoryDescriptions, MemoryDescription_Kind)
+#undef HLOKIT_EXTENSION_FUNCTION
+    return map;
+  }();
+  return *callers;
+}
+
+}  // namespace
+
+bool Replay::Line(std::string_view text) {
+  ++line_;
+  const std::optional<JsonValue> line = ParseJson(text);
+  if (!line || line->kind != JsonValue::Kind::kObject) return false;
+  if (line->Find("callback") != nullptr) return true;  // of the caller's program
+  if (const JsonValue* transfer = line->Find("transfer")) {
+    const JsonValue* const data = line->Find("data");
+    if (data != nullptr && !CompareTransfer(transfer->text, *data, false)) pending_[transfer->text] = *data;
+    return true;
+  }
+  const JsonValue* const name = line->Find("call");
+  if (name == nullptr) return false;
+  const auto caller = Callers().find(name->text);
+  if (caller == Callers().end()) {
+    ++skipped_[name->text];
+    return true;
+  }
+  ReplayedCall call(this, *line);
+  const JsonValue* const error = line->Find("error");
+  bool called = false;
+  caller->second(api_, call, *line, [&](PJRT_Error* found) {
+    called = true;
+    std::string message;
+    if (found != nullptr) {
+      PJRT_Error_Message_Args args = {};
+      args.struct_size = sizeof(args);
+      args.error = found;
+      api_->PJRT_Error_Message(&args);
+      message = std::string(args.message, args.message_size);
+      if (const JsonValue* handle = error == nullptr ? nullptr : error->Find("handle")) {
+        handles_[handle->text] = found;
+      }
+    }
+    if (line->Find("out") == nullptr && error == nullptr) return;  // written before the call
+    const JsonValue* const expected = error == nullptr ? nullptr : error->Find("message");
+    if ((expected == nullptr) != (found == nullptr)) {
+      differences_.push_back("line " + std::to_string(line_) + ": " + name->text + ": expected " +
+                             (expected == nullptr ? "success" : "the error `" + expected->text + "`") + ", found " +
+                             (found == nullptr ? "success" : "the error `" + message + "`"));
+    } else if (expected != nullptr && expected->text != message) {
+      differences_.push_back("line " + std::to_string(line_) + ": " + name->text + ": expected the error `" +
+                             expected->text + "`, found `" + message + "`");
+    }
+  });
+  ++(called ? calls_ : skipped_[name->text]);
+  return true;
+}
+
+void Replay::Finish() {
+  for (const auto& [number, data] : pending_) {
+    const auto it = transfers_.find(number);
+    if (it == transfers_.end()) continue;  // the call was left out
+    if (!CompareTransfer(number, data, true)) {
+      differences_.push_back("transfer " + number + ": nothing was written");
+    }
+  }
+  pending_.clear();
+}
+
+bool Replay::CompareTransfer(const std::string& number, const JsonValue& data, bool wait) {
+  const auto it = transfers_.find(number);
+  if (it == transfers_.end()) return false;  // its line follows
+  if (!it->second->started) return true;     // the call has failed, which is a difference already
+  Transfer& transfer = *it->second;
+  std::unique_lock<std::mutex> lock(transfer.mutex);
+  constexpr std::chrono::seconds kPatience(60);
+  if (!transfer.changed.wait_for(lock, wait ? kPatience : std::chrono::seconds(0), [&] { return transfer.done; })) {
+    return false;
+  }
+  ++arrays_;
+  const std::string_view bytes(transfer.bytes.data(), transfer.bytes.size() - 1);
+  const JsonValue *hex = data.Find("hex"), *digest = data.Find("digest");
+  std::string found;
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (const char c : bytes) {
+    found += kDigits[static_cast<unsigned char>(c) >> 4];
+    found += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  const bool equal =
+      hex != nullptr ? found == hex->text : digest != nullptr && ToString(DigestOf(bytes)) == digest->text;
+  if (!equal && !data_missing_) {
+    differences_.push_back("line " + std::to_string(line_) + ": transfer " + number + ": the " +
+                           std::to_string(bytes.size()) + " bytes differ" +
+                           (hex != nullptr ? ": expected " + hex->text + ", found " + found : std::string()));
+  }
+  lock.unlock();
+  transfers_.erase(it);
+  return true;
+}
+
+}  // namespace hlokit::pjrt_test
