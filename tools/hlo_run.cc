@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "interp/compiled/code_store.h"
 #include "interp/compiled/explanation.h"
 #include "interp/distributed/mpi_session.h"

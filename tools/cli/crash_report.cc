@@ -12,16 +12,16 @@
 namespace hlokit::cli {
 namespace {
 
-constexpr int kSignals[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL};
+constexpr int kReportedSignals[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL};
 
 // For the signal handler, which may only read memory and call write.
-const std::string_view* volatile handler_lines = nullptr;
-volatile size_t handler_count = 0;
+const std::string_view* volatile report_lines = nullptr;
+volatile size_t report_count = 0;
 
-void OnCrash(int signal) {
+void ReportCrash(int signal) {
   const uint32_t step = interp::current_step.load(std::memory_order_relaxed);
-  if (handler_lines != nullptr && step < handler_count) {
-    const std::string_view line = handler_lines[step];
+  if (report_lines != nullptr && step < report_count) {
+    const std::string_view line = report_lines[step];
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     static_cast<void>(written);
   }
@@ -39,15 +39,15 @@ CrashReport::CrashReport(std::string_view tool, const Module& module) {
     }
   }
   views_.assign(lines_.begin(), lines_.end());
-  handler_lines = views_.data();
-  handler_count = views_.size();
-  for (const int signal : kSignals) std::signal(signal, OnCrash);
+  report_lines = views_.data();
+  report_count = views_.size();
+  for (const int signal : kReportedSignals) std::signal(signal, ReportCrash);
 }
 
 CrashReport::~CrashReport() {
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
-  handler_count = 0;
-  handler_lines = nullptr;
+  for (const int signal : kReportedSignals) std::signal(signal, SIG_DFL);
+  report_count = 0;
+  report_lines = nullptr;
 }
 
 }  // namespace hlokit::cli
