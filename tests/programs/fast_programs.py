@@ -10,8 +10,8 @@ instructions, run by itself on the values of the exact run as far as the time al
 fast engine.
 
 Prints a line for each program: seconds on both engines, how many results differ in any bit, and the largest difference
-relative to the largest magnitude of its array; and the worst instruction if one is beyond its bounds. Programs that do
-not run within the limits are counted by reason. --seconds ends the test early. Exit code 1 if a program fails.
+relative to the largest magnitude of its array; and the instruction that differs most. Programs that do not run within
+the limits are counted by reason. --seconds ends the test early. Exit code 1 if a program fails.
 """
 import argparse
 import array
@@ -88,16 +88,16 @@ def differences(exact, fast):
   return count, worst, None
 
 
-def isolate(hlo_run, path, flags, folder):
-  """The worst instruction beyond its bounds, or None; and how many instructions ran."""
+def isolate(hlo_run, path, flags, folder, *more):
+  """The worst instruction that is listed, or None; and how many instructions ran."""
   listed = folder / "list.json"
   run(hlo_run, path, flags, "--engine=fast", "--isolate", "--isolate-distinct", f"--isolate-json={listed}",
-      f"--isolate-max-seconds={flags.isolate_seconds}", "-o", str(folder / "list.txt"))
+      f"--isolate-max-seconds={flags.isolate_seconds / 2}", *more, "-o", str(folder / "list.txt"))
   if not listed.exists():
     return None, 0
   result = json.loads(listed.read_text())
   worst = result["differences"][0] if result["differences"] else None
-  text = worst and f"{worst['instruction']} ({worst.get('opcode', '')}): {worst.get('ulps')} ulps, {worst.get('absolute')}"
+  text = worst and f"{worst['instruction']} ({worst['opcode']}), {worst['ulps']:.4g} ulps, {worst['absolute']:.3g}"
   return text, result["instructions"]
 
 
@@ -116,7 +116,9 @@ def check(hlo_run, path, flags, folder):
     return "", "other bits on two threads than on one", None
   count, worst, problem = differences(exact, one)
   instruction, ran = isolate(hlo_run, path, flags, folder)
-  line = f"exact {slow:7.2f} s  fast {fast:7.2f} s  {count:4} results differ, by {worst:.2e}; {ran} instructions alone"
+  most, _ = isolate(hlo_run, path, flags, folder, "--tolerance=exact")
+  line = (f"exact {slow:7.2f} s  fast {fast:7.2f} s  {count:4} results differ, by {worst:.2e}; of {ran} instructions alone "
+          f"the worst: {most or 'none differs'}")
   if problem is None and instruction:
     problem = f"beyond its bounds: {instruction}"
   return line, problem, None
@@ -131,7 +133,7 @@ def main():
   parser.add_argument("--seconds", type=float, default=math.inf)
   parser.add_argument("--max-bytes", type=int, default=6 << 30)
   parser.add_argument("names", nargs="*")
-  flags = parser.parse_args()
+  flags = parser.parse_intermixed_args()
   paths = sorted(p for p in flags.folder.glob("*.hlo") if not flags.names or p.stem in flags.names)
   begin = time.monotonic()
   ran = failed = left = 0
