@@ -119,7 +119,7 @@ bool IsPointwise(const ConvolutionProblem& problem) {
     if ((spec.dst.dims[d + 2] - 1) * spec.strides[d] >= spec.src.dims[d + 2]) return false;
   }
   constexpr int64_t kFewFeatures = 16;
-  return std::min(spec.src.dims[1], spec.dst.dims[1]) >= kFewFeatures;
+  return std::min(spec.src.dims[1], spec.dst.dims[1]) > kFewFeatures;
 }
 
 // Prepares the gradient of weights without a window as the product of src and dst, both of which have positions as the

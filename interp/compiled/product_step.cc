@@ -147,10 +147,47 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   if (!ok) FailProduct(context);
 }
 
-std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, int64_t m, int64_t n, bool pack,
-                                                      const LibraryPrimitive* like) {
+// Products next to each other in the batch that one primitive computes, and the nest of their starts.
+struct BatchPieces {
+  int64_t size = 1;
+  int64_t strides[3] = {};  // of left, right and result
+  LoopNest starts;
+};
+
+BatchPieces DivideBatch(const MatrixProduct& p) {
+  BatchPieces pieces;
+  pieces.starts = p.batch;
+  if (p.batches == 1) return pieces;
+  constexpr double kWork = 1.5e7;
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const int last = p.batch.rank() - 1;
+  const int64_t inner = p.batch.inner_size();
+  for (int a = 0; a < 3; ++a) {
+    pieces.strides[a] = p.batch.stride(last, a);
+    if (pieces.strides[a] <= 0) return pieces;
+  }
+  for (int64_t size = 2; size <= inner && static_cast<double>(size) * work <= kWork; ++size) {
+    if (inner % size == 0) pieces.size = size;
+  }
+  Dims dims;
+  Dims strides[3];
+  for (int d = 0; d <= last; ++d) {
+    dims.push_back(d == last ? inner / pieces.size : p.batch.size(d));
+    for (int a = 0; a < 3; ++a) strides[a].push_back(p.batch.stride(d, a) * (d == last ? pieces.size : 1));
+  }
+  pieces.starts = LoopNest(dims, strides);
+  return pieces;
+}
+
+std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, const BatchPieces& batch, int64_t m,
+                                                      int64_t n, bool pack, const LibraryPrimitive* like) {
   LibrarySpec spec;
   spec.op = LibraryOp::kProduct;
+  if (batch.size > 1) {
+    spec.src.Add(batch.size, batch.strides[0]);
+    spec.weights.Add(batch.size, batch.strides[1]);
+    spec.dst.Add(batch.size, batch.strides[2]);
+  }
   spec.src.Add(m, p.lhs.row);
   spec.src.Add(p.k, p.lhs.column);
   spec.src.type = p.lhs_type;
@@ -178,10 +215,14 @@ void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Few rows: the right operand is read as it is.
+// Few rows: the right operand is read as it is. The left one, which each piece copies, must be small. If the
+// contraction is contiguous, more rows than a few have enough work for the library.
 bool IsSkinny(const MatrixProduct& p) {
   const auto is_float = [](LibraryType type) { return type == LibraryType::kF32 || type == LibraryType::kBF16; };
-  return p.m <= kMaxSkinnyRows && is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
+  constexpr int64_t kMaxLeft = int64_t{1} << 18;
+  constexpr int64_t kFewRows = 4;
+  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kFewRows) && 4 * p.m <= p.n && p.m * p.k <= kMaxLeft &&
+         is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
 }
 
 ProductKernel MakeSkinny(const MatrixProduct& p) {
@@ -235,21 +276,29 @@ ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
     }
   }
   plan->columns = Pieces(p.n, columns);
-  plan->cost =
-      8e-3 * static_cast<double>(plan->rows.size) * static_cast<double>(plan->columns.size) * static_cast<double>(p.k);
-  // Packing takes as long as some hundred rows. A right operand with the contraction contiguous is nearly as fast.
-  constexpr int64_t kLarge = int64_t{1} << 19;
+  BatchPieces batch;
+  if (plan->rows.count == 1 && plan->columns.count == 1) {
+    batch = DivideBatch(p);
+    plan->batch = batch.starts;
+    plan->batches /= batch.size;
+  }
+  plan->cost = static_cast<double>(batch.size) * 8e-3 * static_cast<double>(plan->rows.size) *
+               static_cast<double>(plan->columns.size) * static_cast<double>(p.k);
+  // Packing takes as long as some hundred rows. It brings less if the contraction is contiguous, or if the left operand
+  // is transposed too.
+  constexpr int64_t kLarge = int64_t{1} << 20;
   constexpr int64_t kFew = 16;
-  const bool pack = p.batches == 1 &&
-                    (p.reused ? p.n >= kFew && p.k >= kFew : p.rhs.row != 1 && p.m >= 2 * kRows && p.n * p.k >= kLarge);
+  const bool integers = p.result_type == LibraryType::kS32;  // which the library packs slowly
+  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRows && p.n * p.k >= kLarge;
+  const bool pack = p.batches == 1 && (p.reused ? p.n >= kFew && p.k >= kFew : pays);
   for (int last_column : {0, 1}) {
     const LibraryPrimitive* like = nullptr;
     for (int last_row : {0, 1}) {
-      const int64_t rows = last_row ? plan->rows.last : plan->rows.size;
+      const int64_t height = last_row ? plan->rows.last : plan->rows.size;
       const int64_t width = last_column ? plan->columns.last : plan->columns.size;
       if ((!last_row && plan->rows.count == 1) || (!last_column && plan->columns.count == 1)) continue;
       std::shared_ptr<const LibraryPrimitive>& primitive = plan->primitives[last_row][last_column];
-      primitive = CreateProduct(p, rows, width, pack, like);
+      primitive = CreateProduct(p, batch, height, width, pack, like);
       if (primitive == nullptr) return result;
       like = primitive.get();
       plan->scratch = std::max(plan->scratch, primitive->scratch_bytes());
@@ -486,11 +535,16 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
     right = b.instruction().operand(0);
   }
   *why = "type";
-  const bool skinny = product.m <= kMaxSkinnyRows;
+  // Decided before the types, which skinny products need not convert: the matrices have the strides of the views.
+  const OperandCopies planned(b, /*planned=*/true);
+  Matrix lhs = MatrixOf(planned, sides[0], batch_dims[0], contracting[0]);
+  Matrix rhs = MatrixOf(planned, sides[1], batch_dims[1], contracting[1]);
+  product.lhs = {lhs.line, lhs.contracted};
+  product.rhs = {rhs.contracted, rhs.line};
+  const bool skinny = IsSkinny(product);
   if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, &product)) return false;
   *why = "size";
   if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return false;
-  Matrix lhs, rhs;
   const auto set_matrices = [&](const OperandCopies& copies) {
     const std::optional<View> left = copies.To(ElementTypeOf(product.lhs_type), sides[0]);
     const std::optional<View> other = left ? copies.To(ElementTypeOf(product.rhs_type), sides[1]) : std::nullopt;
@@ -499,7 +553,7 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
     rhs = MatrixOf(copies, *other, batch_dims[1], contracting[1]);
     return true;
   };
-  if (!set_matrices(OperandCopies(b, /*planned=*/true))) return true;
+  if (!set_matrices(planned)) return true;
   product.lhs = {lhs.line, lhs.contracted};
   product.rhs = {rhs.contracted, rhs.line};
   product.batches = batches;

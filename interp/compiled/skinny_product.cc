@@ -10,12 +10,13 @@
 namespace hlokit::interp::compiled {
 namespace {
 
+#define HLOKIT_UNROLL _Pragma("GCC unroll 16")
 #define HLOKIT_INLINE inline __attribute__((always_inline))
 
 // Elements of the right operand that are added before the sum joins those before: shorter sums have smaller errors.
 constexpr int64_t kGroup = 8;
-// Elements of the contraction of which several columns and all rows stay in the cache of the first level.
-constexpr int64_t kDepth = 1024;
+// Elements of the contraction that several columns and all rows add at a time.
+constexpr int64_t kDepth = 4096;
 
 HLOKIT_INLINE float Widen(uint16_t bf16) { return std::bit_cast<float>(uint32_t{bf16} << 16); }
 
@@ -80,10 +81,12 @@ HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::
   float x[kMaxSkinnyRows][kCount];
   for (int64_t i = 0; i < s.m; ++i) std::memcpy(x[i], lhs + i * s.k + p, sizeof(x[i]));
   const std::byte* row[kCount];
+  HLOKIT_UNROLL
   for (int r = 0; r < kCount; ++r) row[r] = rhs + (p + r) * s.rhs_stride * (kBf16 ? 2 : 4);
   int64_t j = begin;
   for (; j + kLanes <= end; j += kLanes) {
     typename V::Float w[kCount];
+    HLOKIT_UNROLL
     for (int r = 0; r < kCount; ++r) {
       V::template Load<kBf16>(row[r], j, &w[r]);
       // The rows that follow, of which the processor does not know yet.
@@ -91,6 +94,7 @@ HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::
     }
     for (int64_t i = 0; i < s.m; ++i) {
       typename V::Float sum = w[0] * x[i][0];
+      HLOKIT_UNROLL
       for (int r = 1; r < kCount; ++r) sum = sum + w[r] * x[i][r];
       float* const to = result + i * s.result_row + j;
       if (p != 0) {
@@ -104,6 +108,7 @@ HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::
   for (; j < end; ++j) {
     for (int64_t i = 0; i < s.m; ++i) {
       float sum = LoadOne<kBf16>(row[0], j) * x[i][0];
+      HLOKIT_UNROLL
       for (int r = 1; r < kCount; ++r) sum = sum + LoadOne<kBf16>(row[r], j) * x[i][r];
       float* const to = result + i * s.result_row + j;
       *to = p == 0 ? sum : *to + sum;
@@ -128,14 +133,19 @@ HLOKIT_INLINE void AddColumns(const SkinnyProduct& s, const float* lhs, const st
   int64_t t = p;
   for (; t + kLanes <= q; t += kLanes) {
     typename V::Float w[kColumns];
+    HLOKIT_UNROLL
     for (int c = 0; c < kColumns; ++c) V::template Load<kBf16>(rhs, (j + c) * s.rhs_stride + t, &w[c]);
+    HLOKIT_UNROLL
     for (int r = 0; r < kRows; ++r) {
       typename V::Float x;
       V::Load(lhs + (i + r) * s.k + t, &x);
+      HLOKIT_UNROLL
       for (int c = 0; c < kColumns; ++c) sums[r][c] = sums[r][c] + w[c] * x;
     }
   }
+  HLOKIT_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    HLOKIT_UNROLL
     for (int c = 0; c < kColumns; ++c) {
       float lanes[kLanes];
       std::memcpy(lanes, &sums[r][c], sizeof(lanes));

@@ -108,10 +108,9 @@ std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, Devic
                                   const std::shared_ptr<Event>& done, runtime::ExecutePlace place) {
   std::vector<PJRT_Buffer*> outputs;
   std::vector<std::shared_ptr<DeviceBuffer>> results;
-  PJRT_Memory* const memory = call.device->memories.front();
   for (const ProgramValue& result : executable.compiled->program.results) {
     results.push_back(call.device->runtime->CreatePendingBuffer());
-    outputs.push_back(new PJRT_Buffer(memory, result.spec, results.back(), done));
+    outputs.push_back(new PJRT_Buffer(call.device->memories[result.memory_kind], result.spec, results.back(), done));
   }
   executable.client->runtime->Execute(
       call.device->runtime, executable.runtime, std::move(call.values), std::move(results), call.donated,

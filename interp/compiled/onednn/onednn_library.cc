@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -254,22 +255,45 @@ class OnednnPrimitive : public LibraryPrimitive {
   bool Run(void* src, void* weights, void* dst, void* scratch) const override {
     const OneThread one;
     try {
-      const bool data = op_ == LibraryOp::kConvolutionBackwardData;
-      const bool back = data || op_ == LibraryOp::kConvolutionBackwardWeights;
-      const bool to_weights = back && !data;
-      const std::unordered_map<int, memory> arguments = {
-          {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, memory(roles_[0].packed, Cpu(), src)},
-          {to_weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, memory(roles_[1].packed, Cpu(), weights)},
-          {back ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, memory(roles_[2].packed, Cpu(), dst)},
-          {DNNL_ARG_SCRATCHPAD, memory(scratch_desc_, Cpu(), scratch)}};
-      primitive_.execute(Stream(), arguments);
-      return true;
+      // Pieces of one primitive follow each other, so each thread keeps the arguments of the last one.
+      thread_local Arguments arguments;
+      if (arguments.primitive != id_) SetArguments(&arguments);
+      void* const data[] = {src, weights, dst, scratch};
+      for (int i = 0; i < kArguments; ++i) {
+        if (dnnl_memory_set_data_handle(arguments.memories[i].get(), data[i]) != dnnl_success) return false;
+      }
+      return dnnl_primitive_execute(primitive_.get(), Stream().get(), kArguments, arguments.list) == dnnl_success;
     } catch (const std::exception&) {
       return false;
     }
   }
 
  private:
+  static constexpr int kArguments = 4;
+  struct Arguments {
+    uint64_t primitive = 0;
+    memory memories[kArguments];
+    dnnl_exec_arg_t list[kArguments];
+  };
+
+  void SetArguments(Arguments* arguments) const {
+    const bool data = op_ == LibraryOp::kConvolutionBackwardData;
+    const bool to_weights = op_ == LibraryOp::kConvolutionBackwardWeights;
+    const int names[] = {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, to_weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS,
+                         data || to_weights ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
+    arguments->primitive = 0;
+    for (int i = 0; i < kArguments; ++i) {
+      arguments->memories[i] = memory(i < 3 ? roles_[i].packed : scratch_desc_, Cpu(), DNNL_MEMORY_NONE);
+      arguments->list[i] = {names[i], arguments->memories[i].get()};
+    }
+    arguments->primitive = id_;
+  }
+
+  static uint64_t NextId() {
+    static std::atomic<uint64_t> next = 1;
+    return next++;
+  }
+
   // The library's reference implementations are slower than the exact engine's kernels.
   template <typename Made>
   void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst, dnnl::primitive primitive) {
@@ -312,6 +336,7 @@ class OnednnPrimitive : public LibraryPrimitive {
   }
 
   const LibraryOp op_;
+  const uint64_t id_ = NextId();
   Role roles_[3];
   dnnl::primitive primitive_;
   std::unique_ptr<WeightsReversal> reversal_;
