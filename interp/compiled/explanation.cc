@@ -20,6 +20,8 @@ std::string_view KindText(KernelChoice::Kind kind) {
       return "product";
     case KernelChoice::Kind::kConvolution:
       return "convolution";
+    case KernelChoice::Kind::kWindow:
+      return "window";
     case KernelChoice::Kind::kExact:
       return "exact";
   }
@@ -53,10 +55,11 @@ std::string_view WhyExact(Instruction instruction) {
 }  // namespace
 
 std::string Explain(const Module& module, const CompiledKernels& kernels) {
-  int counts[4] = {};
+  int counts[5] = {};
   for (const KernelChoice& choice : kernels.choices()) ++counts[static_cast<size_t>(choice.kind)];
-  std::string text = StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2],
-                            " convolutions, ", counts[3], " with kernels of the exact engine\n");
+  std::string text =
+      StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2], " convolutions, ",
+             counts[3], " windows, ", counts[4], " with kernels of the exact engine\n");
   const CodeStatistics& code = kernels.statistics();
   StrAppend(&text, absl::StrFormat("code: %d loops: %d compiled in %.3f s, %d loaded from disk, %d already in memory\n",
                                    kernels.loops().size(), code.compiled, code.seconds, code.loaded, code.found));
