@@ -13,6 +13,8 @@ constexpr std::string_view kLoopOpNames[] = {
 
 }  // namespace
 
+std::string_view NameOf(LoopOp op) { return kLoopOpNames[static_cast<size_t>(op)]; }
+
 std::string CanonicalText(const LoopProgram& program) {
   std::string text = StrCat("form ", static_cast<int>(program.form), "\n");
   for (const LoopInput& input : program.inputs) {

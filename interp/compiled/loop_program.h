@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/types/element_type.h"
@@ -90,6 +91,9 @@ struct LoopArguments {
   int64_t resume;  // kColumns: 1 to continue with the accumulators in `scratch`, 0 to begin
 };
 using LoopFunction = void (*)(const LoopArguments*);
+
+// Returns the name of an operation, "Multiply".
+std::string_view NameOf(LoopOp op);
 
 // Returns a text that is the same for equal programs only.
 std::string CanonicalText(const LoopProgram& program);

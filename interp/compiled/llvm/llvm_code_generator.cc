@@ -180,6 +180,8 @@ class LlvmCodeGenerator : public CodeGenerator {
     llvm::SmallVector<char, 0> assembly;
     if (again_emitter.Emit() && Write(machine, &again, llvm::CodeGenFileType::AssemblyFile, &assembly)) {
       code->assembly.assign(assembly.data(), assembly.size());
+      llvm::raw_string_ostream optimized(code->optimized_ir);
+      again.print(optimized, nullptr);
     }
     return true;
   }
