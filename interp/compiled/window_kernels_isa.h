@@ -30,17 +30,21 @@ HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float i
     } else {
       for (; f + 4 * kLanes <= line.features; f += 4 * kLanes) {
         Vector best[4];
+#pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) best[k] = Vector{} + initial;
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 4
             for (int k = 0; k < 4; ++k) {
               const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
-              const Ints keep = (kOp == PoolOp::kMaximum ? best[k] >= x : best[k] <= x) | (best[k] != best[k]);
-              best[k] = keep ? best[k] : x;
+              // A NaN in `best` stays; one in `x` is taken.
+              best[k] = kOp == PoolOp::kMaximum ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
+              best[k] = x != x ? x : best[k];
             }
           }
         }
+#pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) *reinterpret_cast<Vector*>(to + f + k * kLanes) = best[k];
       }
     }
@@ -94,8 +98,8 @@ HLOKIT_TARGET void PoolRange(const LineRange& range, const float* __restrict in,
           x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
         }
         const Vector best = *reinterpret_cast<const Vector*>(to + i);
-        const Ints keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) | (best != best);
-        *reinterpret_cast<Vector*>(to + i) = keep ? best : x;
+        const Vector of_numbers = kOp == PoolOp::kMaximum ? (x > best ? x : best) : (x < best ? x : best);
+        *reinterpret_cast<Vector*>(to + i) = x != x ? x : of_numbers;
       }
     }
     for (; i < n; ++i) {
@@ -140,26 +144,45 @@ HLOKIT_TARGET void ScatterFeatures(const WindowLine& line, const float* in, cons
     if (count == 0 || line.row_count == 0) continue;
     const float* const given = source + p * line.features;
     int64_t f = 0;
-    for (; f + kLanes <= line.features; f += kLanes) {
-      Vector best = *reinterpret_cast<const Vector*>(in + line.rows[0] + columns[0] + f);
-      Ints chosen = {};
+    // Two vectors at a time, for the time that a comparison takes.
+    for (; f + 2 * kLanes <= line.features; f += 2 * kLanes) {
+      Vector best[2];
+      Ints chosen[2] = {};
+#pragma GCC unroll 2
+      for (int k = 0; k < 2; ++k) {
+        best[k] = *reinterpret_cast<const Vector*>(in + line.rows[0] + columns[0] + f + k * kLanes);
+      }
       int32_t number = 0;
       for (int64_t r = 0; r < line.row_count; ++r) {
         for (int64_t c = 0; c < count; ++c, ++number) {
           if (number == 0) continue;
-          const Vector x = *reinterpret_cast<const Vector*>(in + line.rows[r] + columns[c] + f);
-          const Ints keep = kGreater ? (kEqual ? best >= x : best > x) : (kEqual ? best <= x : best < x);
-          best = keep ? best : x;
-          chosen = keep ? chosen : Ints{} + number;
+          const float* const from = in + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 2
+          for (int k = 0; k < 2; ++k) {
+            const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
+            const Vector b = best[k];
+            if constexpr (kGreater) {
+              best[k] = kEqual ? (b >= x ? b : x) : (b > x ? b : x);
+              chosen[k] = kEqual ? (b >= x ? chosen[k] : Ints{} + number) : (b > x ? chosen[k] : Ints{} + number);
+            } else {
+              best[k] = kEqual ? (b <= x ? b : x) : (b < x ? b : x);
+              chosen[k] = kEqual ? (b <= x ? chosen[k] : Ints{} + number) : (b < x ? chosen[k] : Ints{} + number);
+            }
+          }
         }
       }
-      const Vector g = *reinterpret_cast<const Vector*>(given + f);
+      const Vector g[2] = {*reinterpret_cast<const Vector*>(given + f),
+                           *reinterpret_cast<const Vector*>(given + f + kLanes)};
       number = 0;
       for (int64_t r = 0; r < line.row_count; ++r) {
         for (int64_t c = 0; c < count; ++c, ++number) {
-          Vector* const to = reinterpret_cast<Vector*>(out + line.rows[r] + columns[c] + f);
-          const Vector before = *to;
-          *to = chosen == number ? before + g : before;
+          float* const to = out + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 2
+          for (int k = 0; k < 2; ++k) {
+            Vector* const element = reinterpret_cast<Vector*>(to + k * kLanes);
+            const Vector before = *element;
+            *element = chosen[k] == number ? before + g[k] : before;
+          }
         }
       }
     }
