@@ -255,6 +255,7 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
   };
   for (const auto& [norm, step] : arrays.norms) {
     if (!norm.shape().IsTuple()) continue;
+    b.program().CountLeaves(norm.shape());  // of three leaves
     b.set_instruction(norm);
     const auto at = std::find_if(arrays.results.begin(), arrays.results.end(),
                                  [&](const auto& result) { return result.first == norm; });

@@ -107,8 +107,12 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   if (!options.portable) {
     for (const PJRT_Device* device : *devices) assignment.devices.push_back(device->description->id);
   }
+  std::shared_ptr<HostCallbacks> callbacks;
+  if (HasHostTransfers(*program.module)) {
+    callbacks = std::make_shared<HostCallbacks>(options.portable ? client->devices.size() : devices->size());
+  }
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled =
-      client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment));
+      client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment), callbacks);
   if (!compiled.ok()) return compiled.status();
   if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
     return status;
@@ -122,6 +126,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     loaded->logged = *logged;
   }
   loaded->client = client;
+  loaded->callbacks = std::move(callbacks);
   loaded->portable = options.portable;
   loaded->devices = *std::move(devices);
   for (int64_t r = 0; r < options.num_replicas; ++r) {
