@@ -6,6 +6,10 @@
 function(hlokit_engine_modules library)
   option(HLOKIT_ONEDNN "Build the module for oneDNN where it is installed" ON)
   option(HLOKIT_LLVM "Build the module for LLVM 19 where it is installed" ON)
+  # LLVM's own CMake configuration requires packages that its shared library does not need.
+  find_path(LLVM19_INCLUDE_DIR llvm/IR/Module.h PATHS /usr/lib/llvm-19/include NO_DEFAULT_PATH)
+  find_library(LLVM19_LIBRARY LLVM-19 PATHS /usr/lib/llvm-19/lib NO_DEFAULT_PATH)
+  mark_as_advanced(LLVM19_INCLUDE_DIR LLVM19_LIBRARY)
   hlokit_engine_build_id(${library})
   set(HLOKIT_HAS_ONEDNN OFF)
   set(HLOKIT_HAS_LLVM OFF)
@@ -24,10 +28,6 @@ function(hlokit_engine_modules library)
     endif()
   endif()
   if(HLOKIT_LLVM)
-    # LLVM's own CMake configuration requires packages that its shared library does not need.
-    find_path(LLVM19_INCLUDE_DIR llvm/IR/Module.h PATHS /usr/lib/llvm-19/include NO_DEFAULT_PATH)
-    find_library(LLVM19_LIBRARY LLVM-19 PATHS /usr/lib/llvm-19/lib NO_DEFAULT_PATH)
-    mark_as_advanced(LLVM19_INCLUDE_DIR LLVM19_LIBRARY)
     if(LLVM19_INCLUDE_DIR AND LLVM19_LIBRARY AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       set(HLOKIT_HAS_LLVM ON)
       hlokit_engine_module(${library} llvm)
@@ -46,17 +46,24 @@ function(hlokit_engine_modules library)
 endfunction()
 
 # Writes interp/compiled/engine_build_id.h, which the engine and its modules compare before they use each other, from
-# the compiler and the headers that both include.
+# the compiler and the headers that both include, and from the code generator, whose code is kept on disk.
 function(hlokit_engine_build_id library)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/interp/compiled/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/*.def"
+    "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.cc"
     "${PROJECT_SOURCE_DIR}/ir/types/*.h" "${PROJECT_SOURCE_DIR}/ir/types/*.def"
     "${PROJECT_SOURCE_DIR}/ir/ops/*.h" "${PROJECT_SOURCE_DIR}/ir/ops/*.def")
+  set(llvm_version "")
+  if(LLVM19_INCLUDE_DIR AND HLOKIT_LLVM)
+    file(STRINGS "${LLVM19_INCLUDE_DIR}/llvm/Config/llvm-config.h" llvm_version REGEX "define LLVM_VERSION_STRING")
+    string(REGEX MATCH "[0-9]+[0-9.]+" llvm_version "${llvm_version}")
+  endif()
   list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE depends)
   list(JOIN headers "," files)
   set(output "${PROJECT_BINARY_DIR}/generated/tables/interp/compiled/engine_build_id.h")
   set(script "${PROJECT_SOURCE_DIR}/cmake/EngineBuildId.cmake")
   set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${HLOKIT_SANITIZE}")
+  string(APPEND compiler " ${llvm_version}")
   add_custom_command(OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" -D "source=${PROJECT_SOURCE_DIR}" -D "files=${files}" -D "compiler=${compiler}"
       -D "version=${PROJECT_VERSION}" -D "output=${output}" -P "${script}"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "interp/compiled/code_store.h"
 #include "interp/compiled/explanation.h"
 #include "interp/distributed/mpi_session.h"
 #include "interp/equivalence/partitioned_program.h"
@@ -329,6 +330,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   RunObservers instruments(flags, module);
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
+  if (flags.engine == EngineKind::kFast) {
+    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+  }
   RunTimes times;
   const auto compile_begin = std::chrono::steady_clock::now();
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);

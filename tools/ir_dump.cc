@@ -105,6 +105,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   ModelFlags model_flags;
   model_flags.AddTo(&app);
   lazy::TracerOptions options;
+  options.client.evaluator.num_threads = 1;
   cli::AddMaxBytes(&app, &options.client.evaluator.limits);
   app.add_option("--args", args_path,
                  "file of tensor arguments, or with --input of the parameters; - is standard input")
@@ -139,6 +140,16 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
                "standard error");
   app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
       ->type_name("PIPELINE")
+      ->capture_default_str();
+  std::string engine;
+  app.add_option(
+         "--engine", engine,
+         "what runs programs: exact rounds after each instruction; fast has compiled loops and oneDNN's "
+         "products, with bounded differences (docs/engine.md); reference defines the values, slowly. By default "
+         "exact, and fast for training with --steps")
+      ->check(CLI::IsMember({"exact", "fast", "reference"}));
+  cli::AddNumber(&app, "--num-threads", &options.client.evaluator.num_threads,
+                 "number of threads of each device; 0: one for each core; results do not depend on it", 0, 1024)
       ->capture_default_str();
   bool mpi = false;
   double mpi_timeout = 30;
@@ -196,7 +207,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   options.client.pipeline = pipeline;
   // The simulated TPU compiles programs as they were lowered, with its own pipeline.
   options.client.keep_lowered = profile.wanted() || profile.port >= 0;
-  options.client.evaluator.num_threads = 1;
+  const bool trains = !model.config.name.empty() && model.step == "train" && model_flags.steps_given();
+  if (engine.empty()) engine = trains ? "fast" : "exact";
+  options.client.engine = interp::EngineKindOf(engine).value_or(interp::EngineKind::kExact);
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
@@ -212,6 +225,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
 
   if (processes != nullptr) {
+    if (options.client.engine == interp::EngineKind::kReference) {
+      return cli::UsageError("ir-dump", "--mpi excludes --engine=reference");
+    }
     const int64_t devices = model.devices * processes->size();
     if (model.config.name.empty() || model.step != "train" || profile.wanted() || profile.port >= 0) {
       return cli::UsageError("ir-dump", "--mpi requires --model and --step=train, without a profile");

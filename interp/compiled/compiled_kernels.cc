@@ -35,7 +35,8 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.loop = group.members.back().id();
   CompiledLoop loop;
   loop.root = choice.loop;
-  const bool prepared = PrepareLoop(builder, group, &statistics_, &loop.program, &choice.reason);
+  const bool prepared = PrepareLoop(builder, group, &code_, &loop.program, &choice.reason);
+  num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     loops_.push_back(std::move(loop));
   } else {
@@ -54,14 +55,28 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   bool prepared = false;
   const Opcode opcode = builder.instruction().opcode();
   if (opcode == Opcode::kDot) {
-    prepared = PrepareProduct(builder, &choice.reason);
+    prepared = PrepareProduct(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kProduct;
   } else if (opcode == Opcode::kConvolution) {
-    prepared = PrepareConvolutionStep(builder, &choice.reason);
+    prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
   }
   choices_.push_back(std::move(choice));
   return prepared;
+}
+
+bool CompiledKernels::Complete(bool prepared) {
+  packed_weights_ = PackedWeights();
+  if (!prepared) code_.Drop();
+  const bool complete = prepared && code_.Complete(num_threads_);
+  if (complete) {
+    complete_choices_ = choices_.size();
+    complete_loops_ = loops_.size();
+  } else {
+    choices_.resize(complete_choices_);
+    loops_.resize(complete_loops_);
+  }
+  return complete;
 }
 
 }  // namespace hlokit::interp::compiled

@@ -15,6 +15,7 @@
 
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/group_planner.h"
+#include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_program.h"
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/kernel_provider.h"
@@ -46,18 +47,22 @@ class CompiledKernels : public KernelProvider {
                                       const std::function<bool(Instruction)>& is_live) override;
   bool PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) override;
   bool Prepare(CompiledComputationBuilder& builder) override;
+  bool Complete(bool prepared) override;
 
   // Of the programs prepared so far.
-  const CodeStatistics& statistics() const { return statistics_; }
+  const CodeStatistics& statistics() const { return code_.statistics(); }
   const std::vector<KernelChoice>& choices() const { return choices_; }
   const std::vector<CompiledLoop>& loops() const { return loops_; }
 
  private:
   const ObservationRequest observation_;
   const GroupOptions group_options_;
-  CodeStatistics statistics_;
+  ProgramCode code_;
+  int num_threads_ = 1;
+  PackedWeights packed_weights_;
   std::vector<KernelChoice> choices_;
   std::vector<CompiledLoop> loops_;
+  size_t complete_choices_ = 0, complete_loops_ = 0;  // of programs before the current one
 };
 
 }  // namespace hlokit::interp::compiled

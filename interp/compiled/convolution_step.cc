@@ -5,131 +5,52 @@
 //   - a window without strides that is larger than the result is the gradient of the weights: its positions are
 //     those of the result of the forward convolution, and the window's dilation is the stride.
 //
-// Pieces are images. Arrays with features as the minor dimension are read and written in place; the library chooses the
-// layout of others, and of weights.
+// Images are read and written with features as the minor dimension, whatever the order of the array's dimensions: a
+// result is a view with permuted strides, and an operand in another order is copied once for all its readers. Weights
+// are packed by a thunk of their own.
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "interp/compiled/convolution_pieces.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
+#include "interp/compiled/product_step.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {
 namespace {
 
-struct ConvolutionPiecesPlan : ThunkParams {
-  LibraryOp op = LibraryOp::kConvolution;
-  std::unique_ptr<LibraryPrimitive> primitives[2];  // of the last piece: [1]
-  int64_t images = 1;                               // of a piece
-  int64_t pieces = 1;
-  int64_t src_image = 0;  // strides, in elements
-  int64_t dst_image = 0;
-  // Scratch memory of a thread: of the primitive, then src and dst in its layout, in bytes.
-  int64_t scratch = 0;
-  int64_t src_packed = 0;
-  int64_t dst_packed = 0;
-  int64_t weights_packed = 0;  // 0: as they are
-  int64_t weights_bytes = 0;   // of the weights as the primitive has them
-  double cost = 1;
-
-  const LibraryPrimitive& At(int64_t piece) const { return *primitives[piece + 1 == pieces]; }
-};
-
-std::byte* Elements(const std::byte* data, int64_t offset) {
-  return const_cast<std::byte*>(data) + offset * int64_t{sizeof(float)};
+// Dimensions of an array of images: batch, spatial dimensions, features.
+Dims ImageOrder(int64_t batch, absl::Span<const int64_t> spatial, int64_t feature) {
+  Dims order = {batch};
+  order.insert(order.end(), spatial.begin(), spatial.end());
+  order.push_back(feature);
+  return order;
 }
 
-// Runs one piece, with src and dst in the layout of the program.
-bool RunPiece(const ConvolutionPiecesPlan& p, int64_t piece, const std::byte* src, std::byte* weights,
-              const std::byte* dst) {
-  const LibraryPrimitive& primitive = p.At(piece);
-  std::byte* const memory = ThreadScratch(p.scratch + p.src_packed + p.dst_packed);
-  if (memory == nullptr) return false;
-  std::byte* const own_src = Elements(src, piece * p.images * p.src_image);
-  std::byte* const own_dst = Elements(dst, piece * p.images * p.dst_image);
-  std::byte* const in_src = p.src_packed > 0 ? memory + p.scratch : own_src;
-  std::byte* const in_dst = p.dst_packed > 0 ? memory + p.scratch + p.src_packed : own_dst;
-  const bool to_src = p.op == LibraryOp::kConvolutionBackwardData;
-  const bool to_dst = p.op == LibraryOp::kConvolution;
-  if (in_src != own_src && !to_src && !primitive.Pack(LibraryRole::kSrc, own_src, in_src, memory)) return false;
-  if (in_dst != own_dst && !to_dst && !primitive.Pack(LibraryRole::kDst, own_dst, in_dst, memory)) return false;
-  if (!primitive.Run(in_src, weights, in_dst, memory)) return false;
-  if (in_src != own_src && to_src && !primitive.Unpack(LibraryRole::kSrc, in_src, own_src, memory)) return false;
-  return in_dst == own_dst || !to_dst || primitive.Unpack(LibraryRole::kDst, in_dst, own_dst, memory);
-}
-
-// Operands and result: input and kernel of the instruction, its result.
-void RunConvolutionPieces(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
-                          RunContext& context) {
-  const auto& p = *static_cast<const ConvolutionPiecesPlan*>(plan);
-  std::atomic<bool> ok = true;
-  const bool to_src = p.op == LibraryOp::kConvolutionBackwardData;
-  const bool to_weights = p.op == LibraryOp::kConvolutionBackwardWeights;
-  // Gradients of weights: one for each piece, added in order.
-  std::optional<Scratch> memory;
-  const int64_t parts = to_weights ? p.pieces : 1;
-  std::byte* weights = const_cast<std::byte*>(in[1]);
-  if (p.weights_packed > 0 || (to_weights && parts > 1)) {
-    memory.emplace(context, parts * AlignedBytes(p.weights_bytes));
-    weights = memory->data();
-    if (weights == nullptr) return;
-    std::byte* const scratch = ThreadScratch(p.scratch);
-    if (!to_weights) ok = scratch != nullptr && p.At(0).Pack(LibraryRole::kWeights, in[1], weights, scratch);
-  } else if (to_weights) {
-    weights = out[0];
-  }
-  const std::byte* const src = to_src ? out[0] : in[0];
-  const std::byte* const dst = to_src ? in[0] : to_weights ? in[1] : out[0];
-  context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      if (context.ShouldStop()) return;
-      std::byte* const own = to_weights ? weights + piece * AlignedBytes(p.weights_bytes) : weights;
-      if (!RunPiece(p, piece, src, own, dst)) ok = false;
-    }
-  });
-  if (to_weights && memory && !context.failed()) {
-    float* const sum = reinterpret_cast<float*>(weights);
-    context.ParallelFor(
-        p.weights_bytes / int64_t{sizeof(float)}, 0.2 * static_cast<double>(parts), [&](int64_t begin, int64_t end) {
-          for (int64_t part = 1; part < parts; ++part) {
-            const float* const more = reinterpret_cast<const float*>(weights + part * AlignedBytes(p.weights_bytes));
-            for (int64_t i = begin; i < end; ++i) sum[i] += more[i];
-          }
-        });
-    if (p.weights_packed > 0) {
-      std::byte* const scratch = ThreadScratch(p.scratch);
-      ok = ok && scratch != nullptr && p.At(0).Unpack(LibraryRole::kWeights, weights, out[0], scratch);
-    } else {
-      std::copy_n(weights, p.weights_bytes, out[0]);
-    }
-  }
-  if (!ok) context.Fail("oneDNN cannot compute a convolution");
-}
-
-// Sizes and strides of an array of images, by the dimensions of the instruction.
-LibraryArray ImageArray(const View& view, int64_t batch, int64_t feature, absl::Span<const int64_t> spatial) {
-  const Dims strides = StridesOf(view);
+// Describes images with these dimensions, by their order.
+LibraryArray ImageArray(absl::Span<const int64_t> dims, absl::Span<const int64_t> order, LibraryType type) {
   LibraryArray array;
-  for (int64_t d : {batch, feature}) array.Add(view.dims()[d], strides[d]);
-  for (int64_t d : spatial) array.Add(view.dims()[d], strides[d]);
-  // With features next to each other the library has kernels for the layout as it is.
-  array.any_layout = array.strides[1] != 1;
+  array.type = type;
+  array.Add(dims[static_cast<size_t>(order.front())], 0);
+  array.Add(dims[static_cast<size_t>(order.back())], 0);
+  for (int64_t d : order.subspan(1, order.size() - 2)) array.Add(dims[static_cast<size_t>(d)], 0);
+  SetImageStrides(&array);
   return array;
 }
 
 // Weights [group, out, in, spatial...]; the group dimension only if there are several. Groups divide the outputs, or
 // the inputs where `group_inputs`.
 LibraryArray WeightsArray(const View& view, int64_t out, int64_t in, absl::Span<const int64_t> spatial, int64_t groups,
-                          bool group_inputs) {
+                          bool group_inputs, LibraryType type) {
   const Dims strides = StridesOf(view);
   LibraryArray array;
+  array.type = type;
   int64_t sizes[] = {view.dims()[out], view.dims()[in]};
   if (groups > 1) {
     const int side = group_inputs ? 1 : 0;
@@ -139,37 +60,44 @@ LibraryArray WeightsArray(const View& view, int64_t out, int64_t in, absl::Span<
   array.Add(sizes[0], strides[out]);
   array.Add(sizes[1], strides[in]);
   for (int64_t d : spatial) array.Add(view.dims()[d], strides[d]);
-  array.any_layout = true;
+  array.layout = LibraryArray::Layout::kAny;
   return array;
 }
 
-// Returns the view with its elements along some dimensions in reverse order, dense.
-View Reversed(const OperandCopies& copies, View view, absl::Span<const int64_t> dims) {
+// Returns the view with its elements along some dimensions in reverse order.
+View Reversed(CompiledComputationBuilder& b, View view, absl::Span<const int64_t> dims) {
   Dims strides = StridesOf(view);
   for (int64_t d : dims) {
     view.offset += (view.dims()[d] - 1) * strides[d] * BytesOf(view.type());
     strides[d] = -strides[d];
   }
-  view.strides = copies.builder().NewStrides(strides, view.dims());
-  return copies.MakeDense(view);
+  view.strides = b.NewStrides(strides, view.dims());
+  return view;
 }
 
-// Sets input and kernel as the primitive reads them, the kernel in reverse order along some dimensions. Returns false
+// Returns images of this type as the primitive reads them; nullopt after an error report.
+std::optional<View> ImagesOf(const OperandCopies& copies, const View& view, absl::Span<const int64_t> order,
+                             ElementType type) {
+  const std::optional<View> images = copies.To(type, Permuted(copies.builder(), view, order));
+  return images ? std::optional<View>(copies.MakeDense(*images)) : std::nullopt;
+}
+
+// Returns weights with positive strides, and which spatial dimensions of the view they have in reverse order; nullopt
 // after an error report.
-bool SetOperands(const OperandCopies& copies, absl::Span<const View> operands, absl::Span<const int64_t> turned,
-                 View* input, View* kernel) {
-  const std::optional<View> input_f32 = copies.ToF32(operands[0]);
-  const std::optional<View> kernel_f32 = input_f32 ? copies.ToF32(operands[1]) : std::nullopt;
-  if (!input_f32 || !kernel_f32) return false;
-  const auto positive = [&](const View& view) {
-    const Dims strides = StridesOf(view);
-    const bool all = std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s > 0; });
-    return all ? view : copies.MakeDense(view);
-  };
-  *input = positive(*input_f32);
-  *kernel = positive(*kernel_f32);
-  if (!turned.empty()) *kernel = Reversed(copies, *kernel, turned);
-  return true;
+std::optional<View> WeightsOf(const OperandCopies& copies, const View& view, absl::Span<const int64_t> spatial,
+                              ElementType type, bool* reversed) {
+  std::optional<View> weights = copies.To(type, view);
+  if (!weights) return weights;
+  Dims backward;
+  const Dims strides = StridesOf(*weights);
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    reversed[i] = weights->dims()[spatial[i]] > 1 && strides[spatial[i]] < 0;
+    if (strides[spatial[i]] < 0) backward.push_back(spatial[i]);
+  }
+  if (!backward.empty()) weights = Reversed(copies.builder(), *weights, backward);
+  const Dims positive = StridesOf(*weights);
+  if (std::all_of(positive.begin(), positive.end(), [](int64_t s) { return s > 0; })) return weights;
+  return copies.MakeDense(*weights);
 }
 
 // Sets the padding of the forward convolution so that its result has `result` positions. Returns false if the library
@@ -182,18 +110,76 @@ bool SetPadding(LibrarySpec* spec, int d, int64_t input, int64_t kernel, int64_t
   return low >= 0 && spec->padding_high[d] < least + spec->strides[d] && low < span && spec->padding_high[d] < span;
 }
 
-void SetImages(LibraryArray* array, int64_t images) { array->dims[0] = images; }
+// Returns true for the gradient of weights without a window and groups: a product of matrices.
+bool IsPointwise(const ConvolutionProblem& problem) {
+  const LibrarySpec& spec = problem.spec;
+  if (spec.weights.rank != spec.src.rank) return false;
+  for (int d = 0; d < problem.spatial_rank(); ++d) {
+    if (spec.weights.dims[d + 2] != 1 || spec.padding_low[d] != 0) return false;
+    if ((spec.dst.dims[d + 2] - 1) * spec.strides[d] >= spec.src.dims[d + 2]) return false;
+  }
+  constexpr int64_t kFewFeatures = 16;
+  return std::min(spec.src.dims[1], spec.dst.dims[1]) > kFewFeatures;
+}
+
+// Prepares the gradient of weights without a window as the product of src and dst, both of which have positions as the
+// contraction. `order`: dimensions of the result, the features of dst first and those of src last. Returns false if the
+// library has no such product.
+bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProblem& problem, View src, View dst,
+                              const Dims& order) {
+  CompiledComputationBuilder& b = copies.builder();
+  const LibrarySpec& spec = problem.spec;
+  Dims strides = StridesOf(src);
+  Dims dims(src.dims().begin(), src.dims().end());
+  for (int d = 0; d < problem.spatial_rank(); ++d) {
+    strides[d + 1] *= spec.strides[d];
+    dims[d + 1] = spec.dst.dims[d + 2];
+  }
+  src.shape = b.program_shapes().Array(src.type(), dims);
+  src.strides = b.NewStrides(strides, dims);
+  // The library is faster if the left operand, which it transposes, is the one with few features.
+  const int64_t in = spec.src.dims[1];
+  const int64_t out = spec.dst.dims[1];
+  constexpr int64_t kFewFeatures = 128;
+  const bool swapped = in <= kFewFeatures && 2 * in <= out;
+  MatrixProduct product;
+  product.m = swapped ? in : out;
+  product.n = swapped ? out : in;
+  product.k = spec.dst.dims[0] * ConvolutionProblem::Positions(spec.dst);
+  product.lhs = {1, product.m};
+  product.rhs = {product.n, 1};
+  product.lhs_type = product.rhs_type = spec.src.type;
+  ProductKernel made = MakeProduct(product, /*why=*/nullptr);
+  if (made.params == nullptr || !HasThreadScratch(b, made.thread_scratch)) return false;
+  const ElementType type = spec.src.type == LibraryType::kBF16 ? ElementType::kBF16 : ElementType::kF32;
+  std::optional<View> operands[2];
+  for (int i : {0, 1}) {
+    operands[i] = copies.To(type, i == 0 ? src : dst);
+    if (!operands[i]) return true;
+    operands[i] = copies.MakeDense(*operands[i]);
+  }
+  const View arrays[] = {*operands[swapped ? 0 : 1], *operands[swapped ? 1 : 0]};
+  Dims result_order = order;
+  if (swapped) std::swap(result_order.front(), result_order.back());
+  Dims result_dims;
+  for (int64_t d : result_order) result_dims.push_back(b.shape().dim(d));
+  const Shape shape = b.program_shapes().Array(ElementType::kF32, result_dims);
+  const View result = b.EmitTo(made.kernel, std::move(made.params), arrays, {&shape, 1})[0];
+  SetConvertedResult(b, b.MakeDense(PermutedBack(b, result, result_order)));
+  return true;
+}
 
 }  // namespace
 
-bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
+bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
   const ConvolutionDims dims = ConvolutionDims::Of(instruction);
   const WindowView window = WindowView::Of(instruction);
   if (instruction.operand_count() != 2 || !shape.IsArray()) return false;
-  View input = b.operand(0);
-  View kernel = b.operand(1);
+  // Copied: what is emitted may move the builder's views.
+  const View input = b.operand(0);
+  const View kernel = b.operand(1);
   *why = "type";
   if (!input.shape.IsArray() || !kernel.shape.IsArray() || !IsLibraryType(input.type()) ||
       !IsLibraryType(kernel.type()) || !IsLibraryType(shape.element_type())) {
@@ -251,27 +237,47 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
   for (int64_t d = 0; d < spatial; ++d) {
     if (window[d].size > 1 && window[d].reversal != backward_data) turned.push_back(dims.kernel_spatial[d]);
   }
-  const View operands[] = {input, kernel};
-  if (!SetOperands(OperandCopies(b, /*planned=*/true), operands, turned, &input, &kernel)) return true;
-  const View result = {b.program_shapes().Array(ElementType::kF32, shape.dims()), kNoSlot, nullptr, 0};
-  LibrarySpec spec;
+  const auto is_bf16 = [](ElementType type) { return type == ElementType::kBF16; };
+  const bool bf16 = is_bf16(input.type()) && is_bf16(kernel.type()) && HasFastBf16() &&
+                    (is_bf16(shape.element_type()) || shape.element_type() == ElementType::kF32);
+  const ElementType type = bf16 ? ElementType::kBF16 : ElementType::kF32;
+  const LibraryType library_type = bf16 ? LibraryType::kBF16 : LibraryType::kF32;
+  // Gradients of weights are sums of those of the pieces.
+  const bool bf16_result = bf16 && is_bf16(shape.element_type()) && !backward_weights;
+  const LibraryType result_library_type = bf16_result ? LibraryType::kBF16 : LibraryType::kF32;
+  const ElementType result_type = bf16_result ? ElementType::kBF16 : ElementType::kF32;
+
+  ConvolutionProblem problem;
+  problem.work = work;
+  LibrarySpec& spec = problem.spec;
+  Dims input_order, kernel_order, result_order;
+  const OperandCopies planned(b, /*planned=*/true), emitted(b, /*planned=*/false);
+  const View turned_kernel = turned.empty() ? kernel : Reversed(b, kernel, turned);
+  const View plain_result = {b.program_shapes().Array(result_type, shape.dims()), kNoSlot, nullptr, 0};
   if (backward_weights) {
     spec.op = LibraryOp::kConvolutionBackwardWeights;
-    spec.src = ImageArray(input, dims.input_feature, dims.input_batch, dims.input_spatial);
-    spec.dst = ImageArray(kernel, dims.kernel_input_feature, dims.kernel_output_feature, dims.kernel_spatial);
-    spec.weights = WeightsArray(result, dims.output_feature, dims.output_batch, dims.output_spatial, groups, false);
-  } else if (backward_data) {
-    spec.op = LibraryOp::kConvolutionBackwardData;
-    spec.dst = ImageArray(input, dims.input_batch, dims.input_feature, dims.input_spatial);
-    spec.src = ImageArray(result, dims.output_batch, dims.output_feature, dims.output_spatial);
-    spec.weights =
-        WeightsArray(kernel, dims.kernel_input_feature, dims.kernel_output_feature, dims.kernel_spatial, groups, true);
+    input_order = ImageOrder(dims.input_feature, dims.input_spatial, dims.input_batch);
+    kernel_order = ImageOrder(dims.kernel_input_feature, dims.kernel_spatial, dims.kernel_output_feature);
+    spec.src = ImageArray(input.dims(), input_order, library_type);
+    spec.dst = ImageArray(kernel.dims(), kernel_order, library_type);
+    spec.weights = WeightsArray(plain_result, dims.output_feature, dims.output_batch, dims.output_spatial, groups,
+                                false, result_library_type);
   } else {
-    spec.op = LibraryOp::kConvolution;
-    spec.src = ImageArray(input, dims.input_batch, dims.input_feature, dims.input_spatial);
-    spec.dst = ImageArray(result, dims.output_batch, dims.output_feature, dims.output_spatial);
-    spec.weights =
-        WeightsArray(kernel, dims.kernel_output_feature, dims.kernel_input_feature, dims.kernel_spatial, groups, false);
+    spec.op = backward_data ? LibraryOp::kConvolutionBackwardData : LibraryOp::kConvolution;
+    const std::optional<View> weights = WeightsOf(planned, turned_kernel, dims.kernel_spatial, type, spec.reversed);
+    if (!weights) return true;
+    input_order = ImageOrder(dims.input_batch, dims.input_spatial, dims.input_feature);
+    result_order = ImageOrder(dims.output_batch, dims.output_spatial, dims.output_feature);
+    spec.src = ImageArray(input.dims(), input_order, library_type);
+    spec.dst = ImageArray(shape.dims(), result_order, result_library_type);
+    if (backward_data) {
+      std::swap(spec.src, spec.dst);
+      spec.weights = WeightsArray(*weights, dims.kernel_input_feature, dims.kernel_output_feature, dims.kernel_spatial,
+                                  groups, true, library_type);
+    } else {
+      spec.weights = WeightsArray(*weights, dims.kernel_output_feature, dims.kernel_input_feature, dims.kernel_spatial,
+                                  groups, false, library_type);
+    }
   }
   for (int d = 0; d < spatial; ++d) {
     const WindowDim w = window[d];
@@ -294,53 +300,40 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, std::string* why) {
     if (!fits) return false;
   }
 
-  auto plan = std::make_unique<ConvolutionPiecesPlan>();
-  plan->op = spec.op;
-  const int64_t count = spec.src.dims[0];
-  const double positions = backward_weights ? places : results;
-  if (backward_weights) {
-    constexpr double kManyPositions = 1024;
-    const int64_t wanted = positions >= kManyPositions ? 8 : 2;
-    plan->images = (count + wanted - 1) / wanted;
-  } else if (backward_data) {
-    constexpr double kPositions = 6000;
-    plan->images = std::clamp<int64_t>(static_cast<int64_t>(kPositions / positions), 1, (count + 1) / 2);
+  if (backward_weights && IsPointwise(problem)) {
+    const Dims order = ImageOrder(dims.output_feature, dims.output_spatial, dims.output_batch);
+    if (PreparePointwiseGradient(emitted, problem, Permuted(b, input, input_order), Permuted(b, kernel, kernel_order),
+                                 order)) {
+      return true;
+    }
   }
-  plan->pieces = (count + plan->images - 1) / plan->images;
-  plan->src_image = spec.src.strides[0];
-  plan->dst_image = spec.dst.strides[0];
-  plan->cost = 2e-2 * work / static_cast<double>(plan->pieces);
-  const int64_t last = count - (plan->pieces - 1) * plan->images;
-  for (int is_last : {0, 1}) {
-    if (!is_last && plan->pieces == 1) continue;
-    SetImages(&spec.src, is_last ? last : plan->images);
-    SetImages(&spec.dst, is_last ? last : plan->images);
-    const LibraryPrimitive* const like = is_last ? plan->primitives[0].get() : nullptr;
-    plan->primitives[is_last].reset(ProductLibrary()->Create(spec, like));
-    const LibraryPrimitive* const made = plan->primitives[is_last].get();
+  ConvolutionKernel made = backward_weights ? MakeWeightsGradient(problem) : MakeImagePieces(problem);
+  if (made.params == nullptr) {
     *why = "oneDNN has no such convolution";
-    if (made == nullptr) return false;
-    plan->scratch = std::max(plan->scratch, AlignedBytes(made->scratch_bytes()));
-    plan->src_packed = std::max(plan->src_packed, AlignedBytes(made->packed_bytes(LibraryRole::kSrc)));
-    plan->dst_packed = std::max(plan->dst_packed, AlignedBytes(made->packed_bytes(LibraryRole::kDst)));
+    return false;
   }
-  if (!HasThreadScratch(b, plan->scratch + plan->src_packed + plan->dst_packed)) {
+  if (!HasThreadScratch(b, made.thread_scratch)) {
     *why = "memory";
     return false;
   }
-  const LibraryPrimitive& first = plan->At(0);
-  for (LibraryRole role : {LibraryRole::kSrc, LibraryRole::kWeights, LibraryRole::kDst}) {
-    // Both primitives must agree on what is packed.
-    if ((first.packed_bytes(role) > 0) != (plan->At(plan->pieces - 1).packed_bytes(role) > 0)) return false;
-  }
-  plan->weights_packed = first.packed_bytes(LibraryRole::kWeights);
-  int64_t weights = 1;
-  for (int i = 0; i < spec.weights.rank; ++i) weights *= spec.weights.dims[i];
-  plan->weights_bytes = plan->weights_packed > 0 ? plan->weights_packed : weights * int64_t{sizeof(float)};
   // Nothing was emitted so far: the exact engine could still have prepared the instruction.
-  if (!SetOperands(OperandCopies(b, /*planned=*/false), operands, turned, &input, &kernel)) return true;
-  const View arrays[] = {input, kernel};
-  SetF32Result(b, b.EmitTo(RunConvolutionPieces, std::move(plan), arrays, {&result.shape, 1})[0]);
+  const std::optional<View> first = ImagesOf(emitted, input, input_order, type);
+  if (!first) return true;
+  std::optional<View> second = backward_weights
+                                   ? ImagesOf(emitted, kernel, kernel_order, type)
+                                   : WeightsOf(emitted, turned_kernel, dims.kernel_spatial, type, spec.reversed);
+  if (!second) return true;
+  if (made.packed_weights != nullptr) {
+    PackedWeights::Part part;
+    part.packed = made.packed_weights->packed_bytes(LibraryRole::kWeights);
+    part.primitive = std::move(made.packed_weights);
+    second = packed->Pack(b, *second, {std::move(part)});
+  }
+  Dims result_dims;
+  for (int64_t d : result_order) result_dims.push_back(shape.dim(d));
+  const Shape result = backward_weights ? plain_result.shape : b.program_shapes().Array(result_type, result_dims);
+  const View arrays[] = {*first, *second};
+  SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), arrays, {&result, 1})[0], result_order);
   return true;
 }
 

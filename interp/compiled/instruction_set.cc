@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "ir/core/str_cat.h"
+
 namespace hlokit::interp::compiled {
 
 InstructionSet HostInstructionSet() {
@@ -25,6 +27,15 @@ InstructionSet HostInstructionSet() {
     return best;
   }();
   return set;
+}
+
+std::string InstructionSetError() {
+  const char* const max = std::getenv("HLOKIT_MAX_ISA");
+  if (max == nullptr || *max == '\0') return "";
+  for (InstructionSet set : {InstructionSet::kSse4, InstructionSet::kAvx2, InstructionSet::kAvx512}) {
+    if (max == ToString(set)) return "";
+  }
+  return StrCat("HLOKIT_MAX_ISA: expected sse4, avx2 or avx512, found `", max, "`");
 }
 
 }  // namespace hlokit::interp::compiled

@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace hlokit::interp::compiled {
@@ -21,6 +22,9 @@ constexpr int LanesOf(InstructionSet set) {
 // Returns the best one of this processor, or a lesser one that the environment variable HLOKIT_MAX_ISA (sse4, avx2,
 // avx512) names.
 InstructionSet HostInstructionSet();
+
+// Returns what is wrong with HLOKIT_MAX_ISA; empty if nothing is.
+std::string InstructionSetError();
 
 }  // namespace hlokit::interp::compiled
 

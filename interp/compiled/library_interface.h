@@ -9,17 +9,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace hlokit::interp::compiled {
 
-// An f32 array in memory.
+enum class LibraryType : uint8_t { kF32, kBF16, kS8, kU8, kS32 };
+
+// An array in memory.
 struct LibraryArray {
   static constexpr int kMaxRank = 6;
+  enum class Layout : uint8_t {
+    kStrided,        // as `strides` say
+    kAny,            // the primitive chooses; Pack and Unpack convert
+    kFeatureBlocks,  // dense images of which 16 features are the minor dimension: [n, c / 16, spatial.., 16]
+  };
+
+  LibraryType type = LibraryType::kF32;
+  Layout layout = Layout::kStrided;
   int rank = 0;
   int64_t dims[kMaxRank] = {};
-  int64_t strides[kMaxRank] = {};  // in elements, at least 0
-  // The primitive chooses the layout; Pack and Unpack convert.
-  bool any_layout = false;
+  int64_t strides[kMaxRank] = {};  // in elements, at least 0; not of kFeatureBlocks
 
   void Add(int64_t size, int64_t stride) {
     dims[rank] = size;
@@ -45,6 +54,8 @@ struct LibrarySpec {
   int64_t dilations[kMaxSpatial] = {1, 1, 1};
   int64_t padding_low[kMaxSpatial] = {};
   int64_t padding_high[kMaxSpatial] = {};
+  // The weights are stored in reverse order along this dimension. Not of gradients of weights; needs Layout::kAny.
+  bool reversed[kMaxSpatial] = {};
 };
 
 enum class LibraryRole : uint8_t { kSrc, kWeights, kDst };
@@ -56,6 +67,8 @@ class LibraryPrimitive {
   virtual int64_t scratch_bytes() const = 0;
   // Bytes of an array in the layout of the primitive; 0: it has the layout of the specification.
   virtual int64_t packed_bytes(LibraryRole role) const = 0;
+  // Identifies the layout of the packed weights: equal for primitives that can run on the same ones.
+  virtual std::string weights_layout() const = 0;
   // Converts an operand to the layout of the primitive, the result back from it.
   virtual bool Pack(LibraryRole role, const void* plain, void* packed, void* scratch) const = 0;
   virtual bool Unpack(LibraryRole role, const void* packed, void* plain, void* scratch) const = 0;
@@ -70,6 +83,9 @@ class Library {
   // Returns null if the library has no such primitive. `like`: with its layout of weights, so that both can run on the
   // same packed weights; may be null. Thread-safe.
   virtual LibraryPrimitive* Create(const LibrarySpec& spec, const LibraryPrimitive* like) = 0;
+  // Returns true if the processor multiplies arrays of this type faster than converted ones, and exactly if they are
+  // integers.
+  virtual bool IsFast(LibraryType type) const = 0;
 };
 
 // Returns the library of the process.

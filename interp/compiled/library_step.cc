@@ -2,21 +2,98 @@
 #include "interp/compiled/library_step.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
+#include "interp/compiled/engine_modules.h"
+#include "interp/compiled/instruction_set.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
+#include "interp/exact/run_context.h"
 
 namespace hlokit::interp::compiled {
+namespace {
+
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+using AlignedMemory = std::unique_ptr<std::byte, FreeMemory>;
+
+AlignedMemory AllocateAligned(int64_t bytes) {
+  const size_t size = static_cast<size_t>(AlignedBytes(std::max<int64_t>(bytes, 1)));
+  return AlignedMemory(static_cast<std::byte*>(std::aligned_alloc(64, size)));
+}
+
+struct PackPlan : ThunkParams {
+  std::vector<PackedWeights::Part> parts;
+  int64_t scratch = 0;
+};
+
+bool PackPart(const PackPlan& p, int64_t part, const std::byte* from, std::byte* to) {
+  const PackedWeights::Part& at = p.parts[static_cast<size_t>(part)];
+  std::byte* const scratch = ThreadScratch(p.scratch);
+  return scratch != nullptr && at.primitive->Pack(LibraryRole::kWeights, from + at.from, to + at.to, scratch);
+}
+
+void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const PackPlan*>(plan);
+  std::atomic<bool> ok = true;
+  const double cost = 0.2 * static_cast<double>(p.parts[0].packed);
+  context.ParallelFor(static_cast<int64_t>(p.parts.size()), cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!PackPart(p, i, in[0], out[0])) ok = false;
+    }
+  });
+  if (!ok) context.Fail("oneDNN cannot convert weights");
+}
+
+}  // namespace
+
+View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std::vector<Part> parts) {
+  auto plan = std::make_unique<PackPlan>();
+  std::string layout;
+  int64_t bytes = 0;
+  for (const Part& part : parts) {
+    layout += part.primitive->weights_layout() + '@' + std::to_string(part.from) + ';';
+    plan->scratch = std::max(plan->scratch, part.primitive->scratch_bytes());
+    bytes = std::max(bytes, part.to + part.packed);
+  }
+  Key key(b.computation().id().value, weights.slot, weights.strides, weights.offset, weights.shape.record(),
+          std::move(layout));
+  if (const auto it = packed_.find(key); it != packed_.end()) return it->second;
+  plan->parts = std::move(parts);
+  const Shape shape = b.program_shapes().Array(ElementType::kU8, {bytes});
+  View result;
+  const std::byte* const constant = b.ConstantData(weights);
+  AlignedMemory memory = constant != nullptr ? AllocateAligned(bytes) : nullptr;
+  bool packed = memory != nullptr;
+  for (size_t i = 0; packed && i < plan->parts.size(); ++i) {
+    packed = PackPart(*plan, static_cast<int64_t>(i), constant, memory.get());
+  }
+  if (packed) {
+    result = b.Constant(shape, memory.get());
+    b.Own(std::shared_ptr<void>(std::move(memory)));
+  } else {
+    result = b.EmitTo(RunPack, std::move(plan), {&weights, 1}, {&shape, 1})[0];
+  }
+  packed_.emplace(std::move(key), result);
+  return result;
+}
 
 bool IsLibraryType(ElementType type) {
   return type == ElementType::kF32 || type == ElementType::kBF16 || type == ElementType::kF16;
 }
 
-std::optional<View> OperandCopies::ToF32(const View& view) const {
-  if (view.type() == ElementType::kF32) return view;
-  const Shape shape = builder_.program_shapes().Array(ElementType::kF32, view.dims());
+bool HasFastBf16() {
+  Library* const library = ProductLibrary();
+  return library != nullptr && library->IsFast(LibraryType::kBF16) && HostInstructionSet() == InstructionSet::kAvx512;
+}
+
+std::optional<View> OperandCopies::To(ElementType type, const View& view) const {
+  if (view.type() == type) return view;
+  const Shape shape = builder_.program_shapes().Array(type, view.dims());
   if (planned_) return View{shape, kNoSlot, nullptr, 0};
   return EmitElementwise(builder_, Opcode::kConvert, builder_.instruction(), {&view, 1}, shape);
 }
@@ -26,28 +103,46 @@ View OperandCopies::MakeDense(const View& view) const {
   return planned_ ? View{view.shape, kNoSlot, nullptr, 0} : builder_.MakeDense(view);
 }
 
-void SetF32Result(CompiledComputationBuilder& b, const View& view) {
-  if (b.shape().element_type() == ElementType::kF32) return b.SetResult(view);
-  const Shape shape = b.program_shapes().Array(b.shape().element_type(), view.dims());
-  const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {&view, 1}, shape);
-  if (converted) b.SetResult(*converted);
+View Permuted(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
+  const Dims strides = StridesOf(view);
+  Dims dims, permuted;
+  for (int64_t d : order) {
+    dims.push_back(view.dims()[static_cast<size_t>(d)]);
+    permuted.push_back(strides[static_cast<size_t>(d)]);
+  }
+  View result = view;
+  result.shape = b.program_shapes().Array(view.type(), dims);
+  result.strides = b.NewStrides(permuted, dims);
+  return result;
 }
 
-bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) {
-  const PrepareOptions& options = b.program().options();
-  return bytes <= options.limits.max_bytes / std::max(options.num_threads, 1);
+View PermutedBack(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
+  Dims back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return Permuted(b, view, back);
 }
+
+void SetConvertedResult(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
+  std::optional<View> result = OperandCopies(b, /*planned=*/false).To(b.shape().element_type(), view);
+  if (!result) return;
+  if (!order.empty()) result = PermutedBack(b, *result, order);
+  result->shape = b.shape();
+  b.SetResult(*result);
+}
+
+int64_t MaxThreadScratch(CompiledComputationBuilder& b) {
+  const PrepareOptions& options = b.program().options();
+  return options.limits.max_bytes / std::max(options.num_threads, 1);
+}
+
+bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) { return bytes <= MaxThreadScratch(b); }
 
 std::byte* ThreadScratch(int64_t bytes) {
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  thread_local std::unique_ptr<std::byte, Free> memory;
+  thread_local AlignedMemory memory;
   thread_local int64_t size = 0;
   if (bytes > size || memory == nullptr) {
-    const int64_t wanted = AlignedBytes(bytes > 0 ? bytes : 64);
-    memory.reset(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(wanted))));
-    size = memory == nullptr ? 0 : wanted;
+    memory = AllocateAligned(bytes);
+    size = memory == nullptr ? 0 : AlignedBytes(bytes);
   }
   return memory.get();
 }

@@ -6,20 +6,48 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "interp/compiled/library_interface.h"
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/view.h"
 
 namespace hlokit::interp::compiled {
 
-// Prepares a dot or a convolution. Returns false, with the reason in `why`, if it is left to the exact engine.
-bool PrepareProduct(CompiledComputationBuilder& builder, std::string* why);
-bool PrepareConvolutionStep(CompiledComputationBuilder& builder, std::string* why);
+// Weights in the layouts of primitives. A thunk of its own packs them, which primitives with equal weights and layout
+// share, and which leaves a loop in which the weights do not change. Constants are packed with the program.
+class PackedWeights {
+ public:
+  // A part of the weights with a layout of its own.
+  struct Part {
+    std::shared_ptr<const LibraryPrimitive> primitive;
+    int64_t from = 0;    // offset in the weights, in bytes
+    int64_t to = 0;      // in the packed weights
+    int64_t packed = 0;  // bytes
+  };
+  // Returns the packed weights, an array of bytes. Requires: positive strides.
+  View Pack(CompiledComputationBuilder& builder, const View& weights, std::vector<Part> parts);
 
-// Returns true for types that the library computes in f32.
+ private:
+  // By computation, slot, strides, offset, shape and layout of the parts.
+  using Key = std::tuple<uint32_t, uint32_t, const int64_t*, int64_t, const ShapeRecord*, std::string>;
+  absl::flat_hash_map<Key, View> packed_;
+};
+
+// Prepares a dot or a convolution. Returns false, with the reason in `why`, if it is left to the exact engine.
+bool PrepareProduct(CompiledComputationBuilder& builder, PackedWeights* packed, std::string* why);
+bool PrepareConvolutionStep(CompiledComputationBuilder& builder, PackedWeights* packed, std::string* why);
+
+// Returns true for types that the library computes in f32, if not in their own.
 bool IsLibraryType(ElementType type);
+// Returns true if products of bf16 are primitives of their own, not those of f32.
+bool HasFastBf16();
 
 // Conversions and copies of operands for a primitive. Planned ones emit nothing: their views have the shape and strides
 // that emitted ones will have, so that the primitive can be made before anything is emitted.
@@ -28,8 +56,8 @@ class OperandCopies {
   OperandCopies(CompiledComputationBuilder& builder, bool planned) : builder_(builder), planned_(planned) {}
 
   CompiledComputationBuilder& builder() const { return builder_; }
-  // Converts to f32 where the type is another. Returns nullopt after an error report.
-  std::optional<View> ToF32(const View& view) const;
+  // Converts the elements to another type. Returns nullopt after an error report.
+  std::optional<View> To(ElementType type, const View& view) const;
   View MakeDense(const View& view) const;
 
  private:
@@ -37,12 +65,20 @@ class OperandCopies {
   const bool planned_;
 };
 
-// Sets the result of the instruction to an f32 array, converted to its type.
-void SetF32Result(CompiledComputationBuilder& builder, const View& view);
+// Returns the view with its dimensions in another order.
+View Permuted(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
+// Returns the view whose dimensions in this order are those of `view`, which is dense.
+View PermutedBack(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
+
+// Sets the result of the instruction to an array converted to its type. `order`, if not empty: dimensions of the result
+// by dimension of the view.
+void SetConvertedResult(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order = {});
 
 // Returns at least `bytes` bytes of memory of the calling thread, aligned to 64, which the next call overwrites.
 // Requires that HasThreadScratch was true.
 std::byte* ThreadScratch(int64_t bytes);
+// Returns the most scratch memory that each thread may have.
+int64_t MaxThreadScratch(CompiledComputationBuilder& builder);
 // Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
 bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
 

@@ -262,8 +262,8 @@ void LayOut(CompiledComputationBuilder& b, const InstructionGroup& group, Shape 
 
 }  // namespace
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, CodeStatistics* statistics,
-                 LoopProgram* compiled, std::string* why) {
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, LoopProgram* compiled,
+                 std::string* why) {
   const Shape loop_shape = ShapeOfLoop(group);
   if (loop_shape.element_count() == 0) return false;
   const bool has_rows = group.row_rank >= 0;
@@ -296,13 +296,15 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, C
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : LoopForm::kLoop;
-  plan->code = CodeOf(program, statistics, why);
-  if (plan->code == nullptr) return false;
-  plan->scratch = plan->code->saved_values() * plan->columns * kMaxElementBytes;
-  if (!HasThreadScratch(b, plan->scratch)) {
-    *why = "memory";
+  const int64_t max_scratch = MaxThreadScratch(b);
+  const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
+    plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
+    plan->code = std::move(loaded);
+    if (plan->scratch <= max_scratch) return true;
+    *error = "memory";
     return false;
-  }
+  };
+  if (!code->Request(program, plan->columns, receive, why)) return false;
   *compiled = program;
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());

@@ -11,9 +11,9 @@
 
 namespace hlokit::interp::compiled {
 
-// Prepares a group as one step, whose program is `compiled`. Returns false, with the reason in `why`, if its code
-// cannot be had; copies of operands may then be left, which nothing reads.
-bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, CodeStatistics* statistics,
+// Prepares a group as one step, whose program is `compiled` and whose code is requested from `code`. Returns false,
+// with the reason in `why`, if it cannot be had; copies of operands may then be left, which nothing reads.
+bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, ProgramCode* code,
                  LoopProgram* compiled, std::string* why);
 
 }  // namespace hlokit::interp::compiled

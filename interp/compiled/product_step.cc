@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dots as products of matrices: pieces of rows, or of columns where there are few rows. The right operand is converted
 // to the layout of the library where its reads outweigh that.
+#include "interp/compiled/product_step.h"
+
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "interp/compiled/convolution_pieces.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
+#include "interp/compiled/skinny_product.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/kernels/emit.h"
-#include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/graph/attribute_views.h"
@@ -32,77 +36,296 @@ struct Pieces {
   int64_t SizeOf(int64_t i) const { return i + 1 == count ? last : size; }
 };
 
-struct ProductPlan : ThunkParams {
-  // By whether the piece is the last one of rows, and of columns. Null where there is none of that size.
-  std::unique_ptr<LibraryPrimitive> primitives[2][2];
+// Pieces of the products of a batch. Strides are in bytes.
+struct PiecesPlan : ThunkParams {
   Pieces rows;
   Pieces columns;
-  LoopNest batch;  // operands: left, right, result
+  LoopNest batch;  // operands: left, right, result; in elements
   int64_t batches = 1;
-  int64_t lhs_row = 0;  // strides, in elements
+  int64_t bytes[3] = {};  // of elements
+  int64_t lhs_row = 0;
   int64_t rhs_column = 0;
   int64_t result_row = 0;
-  int64_t scratch = 0;                 // bytes
-  bool packed = false;                 // the right operand
-  std::vector<int64_t> packed_offset;  // by piece of columns
-  int64_t packed_bytes = 0;
+  int64_t result_column = 0;
   double cost = 1;  // of a piece, in ns
 
-  const LibraryPrimitive& At(int64_t row, int64_t column) const {
-    return *primitives[row + 1 == rows.count][column + 1 == columns.count];
+  int64_t count() const { return batches * rows.count * columns.count; }
+  // Calls run(row, column, offsets of left, right and result) for pieces [begin, end). Pieces that read the same
+  // columns of the right operand follow each other.
+  template <typename Run>
+  void ForEach(int64_t begin, int64_t end, RunContext& context, Run run) const {
+    const int64_t each = rows.count * columns.count;
+    for (int64_t item = begin; item < end; ++item) {
+      if (context.ShouldStop()) return;
+      const int64_t column = item % each / rows.count;
+      const int64_t row = item % rows.count;
+      int64_t offsets[3] = {};
+      int64_t rest = item / each;
+      for (int d = batch.rank(); d-- > 0;) {
+        for (int a = 0; a < 3; ++a) offsets[a] += rest % batch.size(d) * batch.stride(d, a) * bytes[a];
+        rest /= batch.size(d);
+      }
+      offsets[0] += row * rows.size * lhs_row;
+      offsets[1] += column * columns.size * rhs_column;
+      offsets[2] += row * rows.size * result_row + column * columns.size * result_column;
+      run(row, column, offsets);
+    }
   }
 };
 
-const std::byte* AtElement(const std::byte* data, int64_t offset) { return data + offset * int64_t{sizeof(float)}; }
+struct ProductPlan : PiecesPlan {
+  // By whether the piece is the last one of rows, and of columns. Null where there is none of that size.
+  std::shared_ptr<const LibraryPrimitive> primitives[2][2];
+  int64_t scratch = 0;                 // bytes
+  std::vector<int64_t> packed_offset;  // of the right operand by piece of columns; empty: it is not packed
+
+  const std::shared_ptr<const LibraryPrimitive>& At(int64_t row, int64_t column) const {
+    return primitives[row + 1 == rows.count][column + 1 == columns.count];
+  }
+};
+
+void FailProduct(RunContext& context) { context.Fail("oneDNN cannot compute a product"); }
 
 void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ProductPlan*>(plan);
-  std::byte* packed = nullptr;
-  std::optional<Scratch> memory;
   std::atomic<bool> ok = true;
-  if (p.packed) {
-    memory.emplace(context, p.packed_bytes);
-    packed = memory->data();
-    if (packed == nullptr) return;
-    context.ParallelFor(p.columns.count, 1e5, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        std::byte* const scratch = ThreadScratch(p.scratch);
-        if (scratch == nullptr ||
-            !p.At(0, c).Pack(LibraryRole::kWeights, AtElement(in[1], c * p.columns.size * p.rhs_column),
-                             packed + p.packed_offset[static_cast<size_t>(c)], scratch)) {
-          ok = false;
-        }
-      }
-    });
-  }
-  const int64_t each = p.rows.count * p.columns.count;
-  context.ParallelFor(p.batches * each, p.cost, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      if (context.ShouldStop()) return;
-      const int64_t column = item % each / p.rows.count;
-      const int64_t row = item % p.rows.count;
-      int64_t offsets[3] = {};
-      int64_t rest = item / each;
-      for (int d = p.batch.rank(); d-- > 0;) {
-        for (int a = 0; a < 3; ++a) offsets[a] += rest % p.batch.size(d) * p.batch.stride(d, a);
-        rest /= p.batch.size(d);
-      }
-      const std::byte* const lhs = AtElement(in[0], offsets[0] + row * p.rows.size * p.lhs_row);
-      const std::byte* const rhs = packed != nullptr
-                                       ? packed + p.packed_offset[static_cast<size_t>(column)]
-                                       : AtElement(in[1], offsets[1] + column * p.columns.size * p.rhs_column);
-      const std::byte* const result =
-          AtElement(out[0], offsets[2] + row * p.rows.size * p.result_row + column * p.columns.size);
+  context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
+    p.ForEach(begin, end, context, [&](int64_t row, int64_t column, const int64_t* offsets) {
+      const int64_t rhs = p.packed_offset.empty() ? offsets[1] : p.packed_offset[static_cast<size_t>(column)];
       std::byte* const scratch = ThreadScratch(p.scratch);
       if (scratch == nullptr || !p.At(row, column)
-                                     .Run(const_cast<std::byte*>(lhs), const_cast<std::byte*>(rhs),
-                                          const_cast<std::byte*>(result), scratch)) {
+                                     ->Run(const_cast<std::byte*>(in[0] + offsets[0]),
+                                           const_cast<std::byte*>(in[1] + rhs), out[0] + offsets[2], scratch)) {
         ok = false;
       }
-    }
+    });
   });
-  if (!ok) context.Fail("oneDNN cannot compute a product");
+  if (!ok) FailProduct(context);
 }
+
+struct SkinnyPlan : PiecesPlan {
+  SkinnyProduct product;
+  SkinnyProductFunction function = nullptr;
+  bool lhs_bf16 = false;
+  int64_t lhs_column = 0;  // bytes
+};
+
+void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const SkinnyPlan*>(plan);
+  const int64_t m = p.product.m;
+  const int64_t k = p.product.k;
+  const int64_t lhs_bytes = m * k * int64_t{sizeof(float)};
+  std::atomic<bool> ok = true;
+  context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
+    std::byte* const scratch = ThreadScratch(lhs_bytes);
+    if (scratch == nullptr) {
+      ok = false;
+      return;
+    }
+    float* const lhs = reinterpret_cast<float*>(scratch);
+    int64_t packed = -1;
+    p.ForEach(begin, end, context, [&](int64_t, int64_t column, const int64_t* offsets) {
+      if (packed != offsets[0]) {
+        packed = offsets[0];
+        for (int64_t i = 0; i < m; ++i) {
+          const std::byte* from = in[0] + packed + i * p.lhs_row;
+          for (int64_t c = 0; c < k; ++c, from += p.lhs_column) {
+            if (p.lhs_bf16) {
+              uint16_t half;
+              std::memcpy(&half, from, sizeof(half));
+              lhs[i * k + c] = std::bit_cast<float>(uint32_t{half} << 16);
+            } else {
+              std::memcpy(&lhs[i * k + c], from, sizeof(float));
+            }
+          }
+        }
+      }
+      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]), 0,
+                 p.columns.SizeOf(column));
+    });
+  });
+  if (!ok) FailProduct(context);
+}
+
+// Products next to each other in the batch that one primitive computes, and the nest of their starts.
+struct BatchPieces {
+  int64_t size = 1;
+  int64_t strides[3] = {};  // of left, right and result
+  LoopNest starts;
+};
+
+BatchPieces DivideBatch(const MatrixProduct& p) {
+  BatchPieces pieces;
+  pieces.starts = p.batch;
+  if (p.batches == 1) return pieces;
+  constexpr double kWork = 1.5e7;
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const int last = p.batch.rank() - 1;
+  const int64_t inner = p.batch.inner_size();
+  for (int a = 0; a < 3; ++a) {
+    pieces.strides[a] = p.batch.stride(last, a);
+    if (pieces.strides[a] <= 0) return pieces;
+  }
+  for (int64_t size = 2; size <= inner && static_cast<double>(size) * work <= kWork; ++size) {
+    if (inner % size == 0) pieces.size = size;
+  }
+  Dims dims;
+  Dims strides[3];
+  for (int d = 0; d <= last; ++d) {
+    dims.push_back(d == last ? inner / pieces.size : p.batch.size(d));
+    for (int a = 0; a < 3; ++a) strides[a].push_back(p.batch.stride(d, a) * (d == last ? pieces.size : 1));
+  }
+  pieces.starts = LoopNest(dims, strides);
+  return pieces;
+}
+
+std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, const BatchPieces& batch, int64_t m,
+                                                      int64_t n, bool pack, const LibraryPrimitive* like) {
+  LibrarySpec spec;
+  spec.op = LibraryOp::kProduct;
+  if (batch.size > 1) {
+    spec.src.Add(batch.size, batch.strides[0]);
+    spec.weights.Add(batch.size, batch.strides[1]);
+    spec.dst.Add(batch.size, batch.strides[2]);
+  }
+  spec.src.Add(m, p.lhs.row);
+  spec.src.Add(p.k, p.lhs.column);
+  spec.src.type = p.lhs_type;
+  spec.weights.Add(p.k, p.rhs.row);
+  spec.weights.Add(n, p.rhs.column);
+  spec.weights.type = p.rhs_type;
+  if (pack) spec.weights.layout = LibraryArray::Layout::kAny;
+  spec.dst.Add(m, p.n);
+  spec.dst.Add(n, 1);
+  spec.dst.type = p.result_type;
+  return std::shared_ptr<const LibraryPrimitive>(ProductLibrary()->Create(spec, like));
+}
+
+void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
+  plan->batch = p.batch;
+  plan->batches = p.batches;
+  plan->bytes[0] = BytesOf(p.lhs_type);
+  plan->bytes[1] = BytesOf(p.rhs_type);
+  plan->bytes[2] = BytesOf(p.result_type);
+  plan->lhs_row = p.lhs.row * plan->bytes[0];
+  plan->rhs_column = p.rhs.column * plan->bytes[1];
+  plan->result_row = p.n * plan->bytes[2];
+  plan->result_column = plan->bytes[2];
+}
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Few rows: the right operand is read as it is. The left one, which each piece copies, must be small. If the
+// contraction is contiguous, more rows than a few have enough work for the library.
+bool IsSkinny(const MatrixProduct& p) {
+  const auto is_float = [](LibraryType type) { return type == LibraryType::kF32 || type == LibraryType::kBF16; };
+  constexpr int64_t kMaxLeft = int64_t{1} << 18;
+  constexpr int64_t kFewRows = 4;
+  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kFewRows) && 4 * p.m <= p.n && p.m * p.k <= kMaxLeft &&
+         is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
+}
+
+ProductKernel MakeSkinny(const MatrixProduct& p) {
+  auto plan = std::make_unique<SkinnyPlan>();
+  SetPieces(p, plan.get());
+  plan->product.m = p.m;
+  plan->product.k = p.k;
+  plan->product.bf16 = p.rhs_type == LibraryType::kBF16;
+  plan->product.rows_contiguous = p.rhs.column == 1;
+  plan->product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
+  plan->product.result_row = p.n;
+  plan->function = SkinnyProductOf();
+  plan->lhs_bf16 = p.lhs_type == LibraryType::kBF16;
+  plan->lhs_column = p.lhs.column * BytesOf(p.lhs_type);
+  // A piece reads 256 KB at least, and so few columns that their sums stay in the cache.
+  constexpr int64_t kBytes = int64_t{256} << 10;
+  constexpr int64_t kSums = int64_t{8} << 10;
+  const int64_t least = RoundUp(kBytes / std::max<int64_t>(p.k * BytesOf(p.rhs_type), 1) + 1, 64);
+  const int64_t most = p.rhs.column == 1 ? std::max<int64_t>(kSums / p.m, 64) : p.n;
+  const int64_t wanted = std::clamp(RoundUp((p.n + 7) / 8, 64), std::min(least, most), most);
+  plan->rows = Pieces(p.m, p.m);
+  plan->columns = Pieces(p.n, std::min(p.n, wanted));
+  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(p.k * BytesOf(p.rhs_type));
+  ProductKernel result;
+  result.thread_scratch = p.m * p.k * int64_t{sizeof(float)};
+  result.kernel = RunSkinny;
+  result.params = std::move(plan);
+  return result;
+}
+
+}  // namespace
+
+ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
+  if (IsSkinny(p)) return MakeSkinny(p);
+  ProductKernel result;
+  if (why != nullptr) *why = "oneDNN has no such product";
+  auto plan = std::make_unique<ProductPlan>();
+  SetPieces(p, plan.get());
+  constexpr int64_t kRows = 256;
+  constexpr int64_t kColumns = 256;
+  constexpr int64_t kManyColumns = 512;
+  constexpr double kWork = 4e7;
+  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  plan->rows = Pieces(p.m, std::min(p.m, kRows));
+  int64_t columns = p.n;
+  if (p.batches == 1 && p.m <= kRows) {
+    if (p.n >= kManyColumns && p.m * p.k >= 4096) {
+      columns = std::max(kColumns, RoundUp(p.n / 16, 64));
+    } else if (p.n >= 128 && work >= kWork) {
+      columns = RoundUp((p.n + 1) / 2, 64);
+    }
+  }
+  plan->columns = Pieces(p.n, columns);
+  BatchPieces batch;
+  if (plan->rows.count == 1 && plan->columns.count == 1) {
+    batch = DivideBatch(p);
+    plan->batch = batch.starts;
+    plan->batches /= batch.size;
+  }
+  plan->cost = static_cast<double>(batch.size) * 8e-3 * static_cast<double>(plan->rows.size) *
+               static_cast<double>(plan->columns.size) * static_cast<double>(p.k);
+  // Packing takes as long as some hundred rows. It brings less if the contraction is contiguous, or if the left operand
+  // is transposed too.
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  constexpr int64_t kFew = 16;
+  const bool integers = p.result_type == LibraryType::kS32;  // which the library packs slowly
+  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRows && p.n * p.k >= kLarge;
+  const bool pack = p.batches == 1 && (p.reused ? p.n >= kFew && p.k >= kFew : pays);
+  for (int last_column : {0, 1}) {
+    const LibraryPrimitive* like = nullptr;
+    for (int last_row : {0, 1}) {
+      const int64_t height = last_row ? plan->rows.last : plan->rows.size;
+      const int64_t width = last_column ? plan->columns.last : plan->columns.size;
+      if ((!last_row && plan->rows.count == 1) || (!last_column && plan->columns.count == 1)) continue;
+      std::shared_ptr<const LibraryPrimitive>& primitive = plan->primitives[last_row][last_column];
+      primitive = CreateProduct(p, batch, height, width, pack, like);
+      if (primitive == nullptr) return result;
+      like = primitive.get();
+      plan->scratch = std::max(plan->scratch, primitive->scratch_bytes());
+    }
+  }
+  result.thread_scratch = plan->scratch;
+  if (pack && plan->At(0, 0)->packed_bytes(LibraryRole::kWeights) > 0) {
+    int64_t end = 0;
+    for (int64_t c = 0; c < plan->columns.count; ++c) {
+      PackedWeights::Part part;
+      part.primitive = plan->At(0, c);
+      part.packed = part.primitive->packed_bytes(LibraryRole::kWeights);
+      // All pieces have the layout of the first, or all that of the operand.
+      if (part.packed == 0) return result;
+      part.from = c * plan->columns.size * plan->rhs_column;
+      part.to = end;
+      plan->packed_offset.push_back(end);
+      end += AlignedBytes(part.packed);
+      result.packed.push_back(std::move(part));
+    }
+  }
+  result.kernel = RunProduct;
+  result.params = std::move(plan);
+  return result;
+}
+
+namespace {
 
 // One operand as a batch of matrices with these strides.
 struct Matrix {
@@ -192,51 +415,89 @@ Matrix MatrixOf(const OperandCopies& copies, const View& view, absl::Span<const 
   return matrix;
 }
 
-// Sets the matrices of both sides of the dot. Returns false after an error report.
-bool SetMatrices(const OperandCopies& copies, absl::Span<const View> sides, const DotDims& dims, Matrix* lhs,
-                 Matrix* rhs) {
-  const std::optional<View> left = copies.ToF32(sides[0]);
-  const std::optional<View> right = left ? copies.ToF32(sides[1]) : std::nullopt;
-  if (!left || !right) return false;
-  *lhs = MatrixOf(copies, *left, dims.lhs_batch, dims.lhs_contracting);
-  *rhs = MatrixOf(copies, *right, dims.rhs_batch, dims.rhs_contracting);
-  return true;
-}
-
-std::unique_ptr<LibraryPrimitive> CreateProduct(int64_t m, int64_t n, int64_t k, const Matrix& lhs, const Matrix& rhs,
-                                                int64_t result_row, bool pack, const LibraryPrimitive* like) {
-  LibrarySpec spec;
-  spec.op = LibraryOp::kProduct;
-  spec.src.Add(m, lhs.line);
-  spec.src.Add(k, lhs.contracted);
-  spec.weights.Add(k, rhs.contracted);
-  spec.weights.Add(n, rhs.line);
-  spec.weights.any_layout = pack;
-  spec.dst.Add(m, result_row);
-  spec.dst.Add(n, 1);
-  return std::unique_ptr<LibraryPrimitive>(ProductLibrary()->Create(spec, like));
-}
-
 bool InRange(absl::Span<const int64_t> dims, int64_t rank) {
   return std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return d >= 0 && d < rank; });
 }
 
-}  // namespace
+// Types in which the operands are read and the result is written. Returns false if the library has none for them.
+bool SetTypes(ElementType lhs, ElementType rhs, ElementType result, bool skinny, MatrixProduct* p) {
+  const auto library_type = [](ElementType type) -> std::optional<LibraryType> {
+    if (type == ElementType::kF32) return LibraryType::kF32;
+    if (type == ElementType::kBF16) return LibraryType::kBF16;
+    if (type == ElementType::kS8) return LibraryType::kS8;
+    if (type == ElementType::kU8) return LibraryType::kU8;
+    if (type == ElementType::kS32) return LibraryType::kS32;
+    return std::nullopt;
+  };
+  if (IsLibraryType(lhs) && IsLibraryType(rhs) && IsLibraryType(result)) {
+    const bool bf16 = lhs == ElementType::kBF16 && rhs == ElementType::kBF16 && result != ElementType::kF16;
+    if (skinny) {
+      p->lhs_type = lhs == ElementType::kBF16 ? LibraryType::kBF16 : LibraryType::kF32;
+      p->rhs_type = rhs == ElementType::kBF16 ? LibraryType::kBF16 : LibraryType::kF32;
+    } else if (bf16 && HasFastBf16()) {
+      p->lhs_type = p->rhs_type = LibraryType::kBF16;
+      p->result_type = *library_type(result);
+    }
+    return true;
+  }
+  // The library multiplies unsigned integers on the left and signed ones on the right.
+  const bool integers =
+      (lhs == ElementType::kS8 || lhs == ElementType::kU8) && rhs == ElementType::kS8 && result == ElementType::kS32;
+  if (!integers || !ProductLibrary()->IsFast(LibraryType::kS8)) return false;
+  p->lhs_type = *library_type(lhs);
+  p->rhs_type = *library_type(rhs);
+  p->result_type = LibraryType::kS32;
+  return true;
+}
 
-bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
-  const DotDims dims = DotDims::Of(b.instruction());
-  if (b.instruction().operand_count() != 2 || !b.shape().IsArray()) return false;
-  const View sides[] = {b.operand(0), b.operand(1)};
-  for (const View& side : sides) {
-    if (!side.shape.IsArray() || !IsLibraryType(side.type())) {
-      *why = "type";
+ElementType ElementTypeOf(LibraryType type) {
+  switch (type) {
+    case LibraryType::kF32:
+      return ElementType::kF32;
+    case LibraryType::kBF16:
+      return ElementType::kBF16;
+    case LibraryType::kS8:
+      return ElementType::kS8;
+    case LibraryType::kU8:
+      return ElementType::kU8;
+    case LibraryType::kS32:
+      return ElementType::kS32;
+  }
+  return ElementType::kF32;
+}
+
+// Returns true if the value is an element of the state of a loop that its body returns as it is, or part of one.
+bool IsUnchangedInLoop(Computation computation, Instruction value) {
+  constexpr int kMaxSteps = 8;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const Opcode opcode = value.opcode();
+    if (opcode == Opcode::kGetTupleElement) break;
+    if (opcode != Opcode::kBitcast && opcode != Opcode::kReshape && opcode != Opcode::kTranspose &&
+        opcode != Opcode::kCopy && opcode != Opcode::kConvert) {
       return false;
     }
+    value = value.operand(0);
   }
-  if (!IsLibraryType(b.shape().element_type())) {
-    *why = "type";
+  if (value.opcode() != Opcode::kGetTupleElement || value.operand(0).opcode() != Opcode::kParameter) return false;
+  const int64_t index = value.int_attr(Attr::kIndex);
+  const Instruction root = computation.root();
+  if (computation.parameter_count() != 1 || root.opcode() != Opcode::kTuple || index < 0 ||
+      index >= root.operand_count()) {
     return false;
   }
+  const Instruction returned = root.operand(index);
+  return returned.opcode() == Opcode::kGetTupleElement && returned.operand(0) == value.operand(0) &&
+         returned.int_attr(Attr::kIndex) == index;
+}
+
+}  // namespace
+
+bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+  const DotDims dims = DotDims::Of(b.instruction());
+  if (b.instruction().operand_count() != 2 || !b.shape().IsArray()) return false;
+  View sides[] = {b.operand(0), b.operand(1)};
+  *why = "type";
+  if (!sides[0].shape.IsArray() || !sides[1].shape.IsArray()) return false;
   if (!InRange(dims.lhs_batch, sides[0].shape.rank()) || !InRange(dims.rhs_batch, sides[1].shape.rank()) ||
       !InRange(dims.lhs_contracting, sides[0].shape.rank()) || !InRange(dims.rhs_contracting, sides[1].shape.rank()) ||
       dims.lhs_batch.size() != dims.rhs_batch.size() || dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
@@ -254,73 +515,66 @@ bool PrepareProduct(CompiledComputationBuilder& b, std::string* why) {
       size_of(1, dims.rhs_contracting) != k) {
     return false;
   }
-  const int64_t m = sides[0].count() / batches / k;
-  const int64_t n = sides[1].count() / batches / k;
-  if (batches * m * n != b.shape().element_count()) return false;
+  MatrixProduct product;
+  product.k = k;
+  product.m = sides[0].count() / batches / k;
+  product.n = sides[1].count() / batches / k;
+  if (batches * product.m * product.n != b.shape().element_count()) return false;
   constexpr double kSmall = 32 * 32 * 32;
-  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < kSmall) {
-    *why = "size";
-    return false;
-  }
+  const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(k);
   if (ProductLibrary(why) == nullptr) return false;
-  Matrix lhs, rhs;
-  if (!SetMatrices(OperandCopies(b, /*planned=*/true), sides, dims, &lhs, &rhs)) return true;
-
-  auto plan = std::make_unique<ProductPlan>();
-  constexpr int64_t kRows = 256;
-  constexpr int64_t kColumns = 256;
-  constexpr int64_t kManyColumns = 512;
-  plan->rows = Pieces(m, std::min(m, kRows));
-  const bool by_columns = batches == 1 && m <= kRows && n >= kManyColumns && m * k >= 4096;
-  plan->columns = Pieces(n, by_columns ? std::max(kColumns, (n / 16 + 63) / 64 * 64) : n);
-  constexpr int64_t kReuse = 64;
-  plan->packed = batches == 1 && m >= kReuse && n >= kReuse && k >= kReuse;
-  plan->batches = batches;
-  plan->lhs_row = lhs.line;
-  plan->rhs_column = rhs.line;
-  plan->result_row = n;
-  plan->cost =
-      2e-2 * static_cast<double>(plan->rows.size) * static_cast<double>(plan->columns.size) * static_cast<double>(k);
-  Dims batch_dims;
-  for (int64_t d : dims.lhs_batch) batch_dims.push_back(sides[0].dims()[static_cast<size_t>(d)]);
-  Dims result_batch = DenseStrides(batch_dims);
-  for (int64_t& stride : result_batch) stride *= m * n;
-  plan->batch = LoopNest(batch_dims, {{lhs.batch, rhs.batch, result_batch}});
-  for (int last_column : {0, 1}) {
-    const LibraryPrimitive* like = nullptr;
-    for (int last_row : {0, 1}) {
-      const int64_t rows = last_row ? plan->rows.last : plan->rows.size;
-      const int64_t columns = last_column ? plan->columns.last : plan->columns.size;
-      if ((!last_row && plan->rows.count == 1) || (!last_column && plan->columns.count == 1)) continue;
-      std::unique_ptr<LibraryPrimitive>& primitive = plan->primitives[last_row][last_column];
-      primitive = CreateProduct(rows, columns, k, lhs, rhs, n, plan->packed, like);
-      if (primitive == nullptr) {
-        *why = "oneDNN has no such product";
-        return false;
-      }
-      like = primitive.get();
-      plan->scratch = std::max(plan->scratch, primitive->scratch_bytes());
-    }
+  // A product with one column is one with one row of the other operand.
+  absl::Span<const int64_t> batch_dims[] = {dims.lhs_batch, dims.rhs_batch};
+  absl::Span<const int64_t> contracting[] = {dims.lhs_contracting, dims.rhs_contracting};
+  Instruction right = b.instruction().operand(1);
+  if (product.n == 1 && product.m > 1) {
+    std::swap(product.m, product.n);
+    std::swap(sides[0], sides[1]);
+    std::swap(batch_dims[0], batch_dims[1]);
+    std::swap(contracting[0], contracting[1]);
+    right = b.instruction().operand(0);
   }
-  if (plan->packed) {
-    plan->packed = plan->At(0, 0).packed_bytes(LibraryRole::kWeights) > 0;
-    for (int64_t c = 0; c < plan->columns.count; ++c) {
-      const int64_t bytes = plan->At(0, c).packed_bytes(LibraryRole::kWeights);
-      // All pieces have the layout of the first, or all that of the operand.
-      if ((bytes > 0) != plan->packed) return false;
-      plan->packed_offset.push_back(plan->packed_bytes);
-      plan->packed_bytes += AlignedBytes(bytes);
-    }
-  }
-  if (!HasThreadScratch(b, plan->scratch)) {
+  *why = "type";
+  // Decided before the types, which skinny products need not convert: the matrices have the strides of the views.
+  const OperandCopies planned(b, /*planned=*/true);
+  Matrix lhs = MatrixOf(planned, sides[0], batch_dims[0], contracting[0]);
+  Matrix rhs = MatrixOf(planned, sides[1], batch_dims[1], contracting[1]);
+  product.lhs = {lhs.line, lhs.contracted};
+  product.rhs = {rhs.contracted, rhs.line};
+  const bool skinny = IsSkinny(product);
+  if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, &product)) return false;
+  *why = "size";
+  if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return false;
+  const auto set_matrices = [&](const OperandCopies& copies) {
+    const std::optional<View> left = copies.To(ElementTypeOf(product.lhs_type), sides[0]);
+    const std::optional<View> other = left ? copies.To(ElementTypeOf(product.rhs_type), sides[1]) : std::nullopt;
+    if (!other) return false;
+    lhs = MatrixOf(copies, *left, batch_dims[0], contracting[0]);
+    rhs = MatrixOf(copies, *other, batch_dims[1], contracting[1]);
+    return true;
+  };
+  if (!set_matrices(planned)) return true;
+  product.lhs = {lhs.line, lhs.contracted};
+  product.rhs = {rhs.contracted, rhs.line};
+  product.batches = batches;
+  product.reused = IsUnchangedInLoop(b.computation(), right) || b.ConstantData(sides[1]) != nullptr;
+  Dims batch_sizes;
+  for (int64_t d : batch_dims[0]) batch_sizes.push_back(sides[0].dims()[static_cast<size_t>(d)]);
+  Dims result_batch = DenseStrides(batch_sizes);
+  for (int64_t& stride : result_batch) stride *= product.m * product.n;
+  product.batch = LoopNest(batch_sizes, {{lhs.batch, rhs.batch, result_batch}});
+  ProductKernel made = MakeProduct(product, why);
+  if (made.params == nullptr) return false;
+  if (!HasThreadScratch(b, made.thread_scratch)) {
     *why = "memory";
     return false;
   }
   // Nothing was emitted so far: the exact engine could still have prepared the instruction.
-  if (!SetMatrices(OperandCopies(b, /*planned=*/false), sides, dims, &lhs, &rhs)) return true;
-  const View operands[] = {lhs.view, rhs.view};
-  const Shape shape = b.program_shapes().Array(ElementType::kF32, b.shape().dims());
-  SetF32Result(b, b.EmitTo(RunProduct, std::move(plan), operands, {&shape, 1})[0]);
+  if (!set_matrices(OperandCopies(b, /*planned=*/false))) return true;
+  const View weights = made.packed.empty() ? rhs.view : packed->Pack(b, rhs.view, std::move(made.packed));
+  const View operands[] = {lhs.view, weights};
+  const Shape shape = b.program_shapes().Array(ElementTypeOf(product.result_type), b.shape().dims());
+  SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), operands, {&shape, 1})[0]);
   return true;
 }
 

@@ -21,13 +21,6 @@ void AppendLeaves(Shape shape, std::vector<Shape>* leaves) {
   for (Shape leaf : Leaves(shape)) append(leaf);
 }
 
-namespace {
-
-// States of first_view of an instruction without views: not reached; live; on the stack of Visit.
-constexpr uint32_t kNoView = 0xffffffffu;
-constexpr uint32_t kLive = kNoView - 1;
-constexpr uint32_t kOpen = kNoView - 2;
-
 int64_t BytesOfLeaf(Shape leaf) {
   if (!leaf.IsArray()) return 0;
   int64_t bytes;
@@ -36,6 +29,13 @@ int64_t BytesOfLeaf(Shape leaf) {
   }
   return bytes;
 }
+
+namespace {
+
+// States of first_view of an instruction without views: not reached; live; on the stack of Visit.
+constexpr uint32_t kNoView = 0xffffffffu;
+constexpr uint32_t kLive = kNoView - 1;
+constexpr uint32_t kOpen = kNoView - 2;
 
 }  // namespace
 
@@ -90,17 +90,16 @@ void CompiledComputationBuilder::EmitTrap(std::string message) {
 const int64_t* CompiledComputationBuilder::NewStrides(absl::Span<const int64_t> strides,
                                                       absl::Span<const int64_t> dims) {
   if (AreDense(dims, strides)) return nullptr;
-  return program_.program().arena.CopyArray(strides.data(), strides.size());
+  // Equal strides have one address, so that MakeDense finds copies of equal views.
+  const int64_t*& known = strides_[Dims(strides.begin(), strides.end())];
+  if (known == nullptr) known = program_.program().arena.CopyArray(strides.data(), strides.size());
+  return known;
 }
 
 View CompiledComputationBuilder::MakeDense(const View& view) {
   if (view.dense()) return view;
-  const auto key = std::make_tuple(view.slot, view.strides, view.offset);
-  if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) {
-    View copy = it->second;
-    copy.shape = view.shape;
-    return copy;
-  }
+  const auto key = std::make_tuple(view.slot, view.strides, view.offset, view.shape.record());
+  if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) return it->second;
   std::unique_ptr<ThunkParams> plan = StridedCopyPlan(view);
   const View copy = EmitTo(RunStridedCopy, std::move(plan), {&view, 1}, {&view.shape, 1})[0];
   dense_copies_.emplace(key, copy);
@@ -255,6 +254,10 @@ View CompiledComputationBuilder::Constant(Shape shape, const std::byte* data) {
   info.constant = data != nullptr ? data : kNothing;
   routine_->slots.push_back(info);
   return {shape, slot, nullptr, 0};
+}
+
+void CompiledComputationBuilder::Own(std::shared_ptr<void> memory) {
+  program_.program().owned.push_back(std::move(memory));
 }
 
 View CompiledComputationBuilder::Zeros(Shape shape) {

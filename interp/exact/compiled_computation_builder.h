@@ -47,6 +47,7 @@ class CompiledComputationBuilder {
 
   ProgramBuilder& program() { return program_; }
   Instruction instruction() const { return current_; }
+  Computation computation() const { return routine_->computation; }
   // Returns the result shape: as declared, or with the types in which the instruction computes (SetResults converts).
   Shape shape() const { return result_shape_; }
   // Returns array operand i in the type in which the instruction computes.
@@ -101,6 +102,13 @@ class CompiledComputationBuilder {
 
   // Returns a slot whose contents outlive all runs.
   View Constant(Shape shape, const std::byte* data);
+  // Returns the first element of a view of a constant; null for other views.
+  const std::byte* ConstantData(const View& view) const {
+    const std::byte* const data = routine_->slots[view.slot].constant;
+    return data == nullptr ? nullptr : data + view.offset;
+  }
+  // Keeps memory as long as the program.
+  void Own(std::shared_ptr<void> memory);
   // Returns an array of zeros, or a leaf without contents.
   View Zeros(Shape shape);
 
@@ -157,7 +165,9 @@ class CompiledComputationBuilder {
   std::vector<std::vector<Instruction>> dependencies_;
   absl::flat_hash_map<uint32_t, uint32_t> group_of_;  // by instruction id
   std::vector<View> views_;                           // of all instructions, contiguous for each
-  absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
+  // By slot, strides, offset and shape.
+  absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t, const ShapeRecord*>, View> dense_copies_;
+  absl::flat_hash_map<Dims, const int64_t*> strides_;  // of NewStrides
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;          // first leaf of each element
   absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;
   std::vector<PendingReuse> reuses_;
@@ -167,6 +177,9 @@ class CompiledComputationBuilder {
 
 // Appends the leaves of `shape` that a run stores in slots. A buffer counts as its array.
 void AppendLeaves(Shape shape, std::vector<Shape>* leaves);
+
+// Returns the bytes of the value of a leaf; -1 if they overflow or are not bounded.
+int64_t BytesOfLeaf(Shape leaf);
 
 }  // namespace hlokit::interp
 

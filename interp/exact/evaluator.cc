@@ -8,6 +8,7 @@
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/device_scheduler.h"
 #include "interp/exact/distributed/process_groups.h"
+#include "interp/exact/kernel_provider.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/thread_pool.h"
@@ -43,7 +44,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
 struct Evaluator::State {
   const Module* module;
   EvaluatorOptions options;
-  PreparedProgram program;
+  std::unique_ptr<PreparedProgram> program;
   ThreadPool threads;
   ProcessGroups groups;
   BufferPool kept{0};  // memory between runs
@@ -77,13 +78,23 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
                        " partitions; up to ", EvaluatorOptions::kMaxDevices, " devices"));
     return nullptr;
   }
-  ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
   const Computation entry = module.entry();
   if (!entry.valid()) {
     sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
     return nullptr;
   }
-  if (!builder.Build(entry)) return nullptr;
+  KernelProvider* const kernels = prepare.kernels;
+  bool is_complete = false;
+  while (!is_complete) {
+    evaluator->state_->program = std::make_unique<PreparedProgram>();
+    DiagnosticSink found;
+    ProgramBuilder builder(module, prepare, &found, evaluator->state_->program.get());
+    const bool built = builder.Build(entry);
+    is_complete = kernels == nullptr || kernels->Complete(built) || !built;
+    if (!is_complete) continue;
+    for (const Diagnostic& diagnostic : found.diagnostics()) sink->Report(diagnostic);
+    if (!built) return nullptr;
+  }
   for (int64_t i = 0; i < entry.parameter_count(); ++i) {
     AppendLeaves(entry.parameter(i).shape(), &evaluator->argument_shapes_);
   }
@@ -214,10 +225,10 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   {
     World* const world = state.options.world;
     if (world != nullptr && !state.groups.created()) {
-      const absl::Status made = state.groups.Create(state.program, num_devices(), world);
+      const absl::Status made = state.groups.Create(*state.program, num_devices(), world);
       if (!made.ok()) context.Fail(std::string(made.message()));
     }
-    DeviceScheduler set(context, *state.module, state.program.entry, values, state.options.observer, world,
+    DeviceScheduler set(context, *state.module, state.program->entry, values, state.options.observer, world,
                         &state.groups);
     if (!context.failed() && set.Run()) {
       results = TakeResults(set, donation);
@@ -229,7 +240,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
       ReportAt(*state.module, context, std::move(message), sink);
     }
   }
-  for (const std::unique_ptr<CompiledComputation>& routine : state.program.computations)
+  for (const std::unique_ptr<CompiledComputation>& routine : state.program->computations)
     routine->DropFrames(context.pool);
   if (state.options.kernels != nullptr) state.kept.TakeFreeBlocks(&context.pool);
   statistics_.steps = context.steps();

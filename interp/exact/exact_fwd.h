@@ -11,6 +11,7 @@ class KernelProvider;
 class ProgramBuilder;
 class RunContext;
 class ScalarFunction;
+class SmallLoop;
 
 }  // namespace hlokit::interp
 

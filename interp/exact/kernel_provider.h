@@ -38,6 +38,10 @@ class KernelProvider {
 
   // Sets the result of builder.instruction(). Returns false without a change if the exact engine is to prepare it.
   virtual bool Prepare(CompiledComputationBuilder& builder) = 0;
+
+  // Called when all computations of a program are prepared, before it runs, or when it is given up (`prepared` is
+  // false). Returns false if a kernel turned out not to be available: the program is then prepared anew, without it.
+  virtual bool Complete(bool prepared) { return prepared; }
 };
 
 }  // namespace hlokit::interp

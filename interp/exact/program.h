@@ -118,6 +118,7 @@ struct ObservePlan : ThunkParams {
 struct WhilePlan : ThunkParams {
   CompiledComputation* condition = nullptr;
   CompiledComputation* body = nullptr;
+  std::shared_ptr<SmallLoop> small;  // null: the loop has much data
 };
 
 // Operand 0 selects the branch; the operands of branch i are [operand_begins[i], operand_begins[i + 1]).

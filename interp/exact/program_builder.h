@@ -46,6 +46,7 @@ struct PreparedProgram {
   const Module* module = nullptr;
   Arena arena;                                   // strides
   std::vector<std::unique_ptr<Literal>> filled;  // values of elided constants
+  std::vector<std::shared_ptr<void>> owned;      // memory of other constants
   std::vector<std::unique_ptr<CompiledComputation>> computations;
   std::vector<std::unique_ptr<ScalarFunction>> functions;
   CompiledComputation* entry = nullptr;

@@ -2,9 +2,11 @@
 #include "interp/exact/virtual_machine.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
+#include "interp/exact/small_loop.h"
 #include "interp/exact/view.h"
 #include "ir/core/str_cat.h"
 
@@ -234,6 +236,10 @@ bool VirtualMachine::Enter(Frame& frame, const Thunk& step) {
       return PushArguments(frame, step, callee, 0, step.operand_count);
     }
     case ThunkKind::kWhile: {
+      SmallLoop* const small = static_cast<const WhilePlan*>(step.plan)->small.get();
+      if (small != nullptr && observer_ == nullptr) {
+        if (const std::optional<bool> ran = RunSmallLoop(frame, step, *small)) return *ran;
+      }
       // The loop state is in the result slots.
       for (uint32_t i = 0; i < step.operand_count; ++i) {
         const OperandRef& ref = frame.routine->operands[step.operand_begin + i];
@@ -274,6 +280,37 @@ bool VirtualMachine::Enter(Frame& frame, const Thunk& step) {
       break;
   }
   return false;
+}
+
+std::optional<bool> VirtualMachine::RunSmallLoop(Frame& frame, const Thunk& step, SmallLoop& loop) {
+  if (static_cast<int64_t>(frames_.size()) + loop.depth() > context_.limits().max_call_depth) return std::nullopt;
+  PoolBlock* const block = context_.pool.Allocate(loop.bytes());
+  if (block == nullptr) return std::nullopt;
+  std::byte* const memory = block->data();
+  const std::vector<SlotInfo>& slots = frame.routine->slots;
+  for (uint32_t i = 0; i < step.operand_count; ++i) {
+    const OperandRef& ref = frame.routine->operands[step.operand_begin + i];
+    std::memcpy(memory + loop.state_offset(i), frame.slots[ref.slot].data + ref.offset,
+                static_cast<size_t>(slots[step.result_begin + i].bytes));
+  }
+  bool ok = loop.Run(context_, memory);
+  for (uint32_t i = 0; ok && i < step.result_count; ++i) {
+    const int64_t bytes = slots[step.result_begin + i].bytes;
+    SlotValue& to = frame.slots[step.result_begin + i];
+    to.owner = context_.pool.Allocate(bytes);
+    if (to.owner == nullptr) {
+      context_.Fail(Scratch::OutOfMemory(context_, bytes));
+      ok = false;
+      break;
+    }
+    to.data = to.owner->data();
+    std::memcpy(to.data, memory + loop.state_offset(i), static_cast<size_t>(bytes));
+  }
+  context_.pool.Release(block);
+  if (!ok) return false;
+  ReleaseAfter(frame, step);
+  ++frame.next;
+  return true;
 }
 
 bool VirtualMachine::Continue(Frame& frame, const Thunk& step) {

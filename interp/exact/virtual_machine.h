@@ -5,6 +5,7 @@
 #define HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -72,6 +73,8 @@ class VirtualMachine {
   bool Continue(Frame& frame, const Thunk& step);
   bool PushArguments(const Frame& frame, const Thunk& step, CompiledComputation* callee, uint32_t begin, uint32_t end);
   bool PushState(Frame& frame, const Thunk& step, CompiledComputation* callee, bool move);
+  // Runs a loop over little data. Returns nullopt, with nothing done, if there is no memory for it.
+  std::optional<bool> RunSmallLoop(Frame& frame, const Thunk& step, SmallLoop& loop);
   bool Observe(const Frame& frame, const Thunk& step);
   // Records the position for the error message.
   void RecordPosition();

@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   runtime::ClientOptions options;
   options.num_devices = static_cast<int>(client->topology->descriptions.size());
   options.platform = config.platform;
-  options.fast = config.engine == "fast";
+  options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);

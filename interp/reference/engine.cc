@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/reference/engine.h"
 
+#include <string>
+
+#include "interp/compiled/instruction_set.h"
+
 namespace hlokit::interp {
 
 std::optional<EngineKind> EngineKindOf(std::string_view name) {
@@ -18,6 +22,10 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
       engine->exact_ = Evaluator::Prepare(module, options, sink);
       break;
     case EngineKind::kFast: {
+      if (const std::string error = compiled::InstructionSetError(); !error.empty()) {
+        sink->Error(DiagnosticKind::kUnsupported, {}, error);
+        return nullptr;
+      }
       EvaluatorOptions fast = options;
       engine->compiled_ = std::make_shared<compiled::CompiledKernels>(options.observation);
       fast.kernels = engine->compiled_;
@@ -30,6 +38,18 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
   }
   if (engine->exact_ == nullptr && engine->reference_ == nullptr) return nullptr;
   return engine;
+}
+
+std::optional<std::vector<Literal>> Engine::RunPointers(absl::Span<const Literal* const> arguments,
+                                                        DiagnosticSink* sink, DonatedArguments* donation) {
+  if (exact_ != nullptr) return exact_->RunPointers(arguments, sink, donation);
+  std::vector<Literal> borrowed;
+  for (const Literal* argument : arguments) {
+    borrowed.push_back(Literal::Borrowed(argument->shape(), const_cast<std::byte*>(argument->data())));
+  }
+  std::optional<std::vector<Literal>> results = reference_->Run(borrowed, sink);
+  if (results && donation != nullptr) donation->aliased_argument.assign(results->size(), -1);
+  return results;
 }
 
 }  // namespace hlokit::interp

@@ -41,6 +41,9 @@ class Engine {
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
     return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
   }
+  // Runs the module with arguments that are not contiguous. The plain evaluator takes no donations.
+  std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
+                                                  DonatedArguments* donation = nullptr);
   // The exact or the fast engine. Null: the plain evaluator was chosen.
   const Evaluator* exact() const { return exact_.get(); }
   // The kernels of the fast engine; null for others.

@@ -72,7 +72,8 @@ read in place, and results own their memory: nothing is copied. docs/python.md h
            py::arg("profile") = false,
            R"(Prepares a copy of a module; later edits do not change it.
 
-engine: "exact", or "reference", the plain evaluator that defines the values, slowly. num_threads: 0 is one for each
+engine: "exact"; "fast", with compiled loops and bounded differences (docs/engine.md); or "reference", the plain
+evaluator that defines the values, slowly. num_threads: 0 is one for each
 core; results do not depend on it. seed: of rng and of random constants. max_bytes, max_seconds, max_steps: limits on
 the bytes of live values, the time of a run and its instructions. fill_elided: "zeros", "iota" or "random" values for
 constants whose text is elided. results: "numpy", or "array" for hlokit.Array. by_device: of a program that is

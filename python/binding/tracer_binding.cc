@@ -46,13 +46,19 @@ lazy::DeviceState& DeviceOf(const TracerPtr& session, int ordinal) {
   return *session->device(ordinal);
 }
 
-TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool fake, int64_t replicas) {
+TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool fake, int64_t replicas,
+                     const std::string& engine, int num_threads) {
   lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) Throw("RunError", s);
   if (devices > 0) options.client.num_devices = devices;
   if (options.client.num_devices < 1 || options.client.num_devices > 1024 || replicas < 1) {
     throw py::value_error("a session has 1 to 1024 devices, and at least one replica");
   }
+  const std::optional<interp::EngineKind> kind = interp::EngineKindOf(engine);
+  if (!kind) throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact, fast and reference"));
+  if (num_threads < 0 || num_threads > 1024) throw py::value_error("num_threads: expected 0 to 1024");
+  options.client.engine = *kind;
+  options.client.evaluator.num_threads = num_threads;
   options.client.pipeline = pipeline;
   options.client.keep_lowered = true;
   options.client.defer_executions = fake;
@@ -405,7 +411,7 @@ py::object Wrap(py::handle lazy) {
 void BindSession(py::module_& m) {
   py::class_<lazy::Tracer, TracerPtr>(m, "TracerSession", "Devices of the lazy tracer, with their graphs and programs.")
       .def(py::init(&NewSession), py::kw_only(), py::arg("devices"), py::arg("pipeline"), py::arg("debug"),
-           py::arg("fake"), py::arg("replicas"))
+           py::arg("fake"), py::arg("replicas"), py::arg("engine") = "exact", py::arg("num_threads") = 0)
       .def_property_readonly("device_count", &lazy::Tracer::device_count)
       .def_property_readonly("fake", [](const TracerPtr& s) { return s->options().client.defer_executions; })
       .def("world_size", [](const TracerPtr& s) { return lazy::WorldSize(s->device(0)); })

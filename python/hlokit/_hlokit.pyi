@@ -344,7 +344,17 @@ def _graph_json(module: Module) -> str: ...
 class LazyTensor: ...
 
 class TracerSession:
-    def __init__(self, *, devices: int, pipeline: str, debug: bool, fake: bool, replicas: int) -> None: ...
+    def __init__(
+        self,
+        *,
+        devices: int,
+        pipeline: str,
+        debug: bool,
+        fake: bool,
+        replicas: int,
+        engine: str = "exact",
+        num_threads: int = 0,
+    ) -> None: ...
     @property
     def device_count(self) -> int: ...
     @property

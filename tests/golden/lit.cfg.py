@@ -17,6 +17,7 @@ config.excludes = ["inputs"]
 config.test_source_root = os.path.dirname(__file__)
 
 config.environment["PATH"] = os.pathsep.join([config.hlokit_tools, config.llvm_tools, os.environ["PATH"]])
+config.environment["HLOKIT_CODE_CACHE"] = "off"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -7,8 +7,11 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -46,16 +49,106 @@ dnnl::stream& Stream() {
   return stream;
 }
 
+memory::data_type TypeOf(LibraryType type) {
+  switch (type) {
+    case LibraryType::kF32:
+      return memory::data_type::f32;
+    case LibraryType::kBF16:
+      return memory::data_type::bf16;
+    case LibraryType::kS8:
+      return memory::data_type::s8;
+    case LibraryType::kU8:
+      return memory::data_type::u8;
+    case LibraryType::kS32:
+      return memory::data_type::s32;
+  }
+  return memory::data_type::undef;
+}
+
+memory::dims DimsOf(const LibraryArray& array) { return memory::dims(array.dims, array.dims + array.rank); }
+
+memory::desc BlockedDesc(const LibraryArray& array) {
+  constexpr memory::format_tag kTags[] = {memory::format_tag::nCw16c, memory::format_tag::nChw16c,
+                                          memory::format_tag::nCdhw16c};
+  return memory::desc(DimsOf(array), TypeOf(array.type), kTags[array.rank - 3]);
+}
+
 memory::desc PlainDesc(const LibraryArray& array) {
-  return memory::desc(memory::dims(array.dims, array.dims + array.rank), memory::data_type::f32,
-                      memory::dims(array.strides, array.strides + array.rank));
+  if (array.layout == LibraryArray::Layout::kFeatureBlocks) return BlockedDesc(array);
+  return memory::desc(DimsOf(array), TypeOf(array.type), memory::dims(array.strides, array.strides + array.rank));
 }
 
 memory::desc AskedDesc(const LibraryArray& array) {
-  if (!array.any_layout) return PlainDesc(array);
-  return memory::desc(memory::dims(array.dims, array.dims + array.rank), memory::data_type::f32,
-                      memory::format_tag::any);
+  if (array.layout != LibraryArray::Layout::kAny) return PlainDesc(array);
+  return memory::desc(DimsOf(array), TypeOf(array.type), memory::format_tag::any);
 }
+
+// Reverses the order of the elements of weights along some spatial dimensions, in place.
+class WeightsReversal {
+ public:
+  // Returns false if the layout divides a reversed dimension into blocks.
+  bool Init(const memory::desc& weights, const bool* reversed, int spatial) {
+    const dnnl_memory_desc_t& md = weights.data;
+    const dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
+    if (md.format_kind != dnnl_blocked) return false;
+    int64_t blocks[DNNL_MAX_NDIMS];
+    std::fill_n(blocks, DNNL_MAX_NDIMS, 1);
+    for (int i = 0; i < blocking.inner_nblks; ++i) {
+      blocks[blocking.inner_idxs[i]] *= blocking.inner_blks[i];
+      run_ *= blocking.inner_blks[i];
+    }
+    run_ *= static_cast<int64_t>(memory::data_type_size(weights.data_type()));
+    const int first = md.ndims - spatial;
+    for (int d = 0; d < md.ndims; ++d) {
+      Axis axis;
+      axis.size = md.padded_dims[d] / blocks[d];
+      axis.stride = blocking.strides[d] * static_cast<int64_t>(memory::data_type_size(weights.data_type()));
+      axis.reversed = d >= first && reversed[d - first] && axis.size > 1;
+      if (axis.reversed && blocks[d] != 1) return false;
+      axes_.push_back(axis);
+    }
+    // Elements next to each other that keep their order move together.
+    for (bool joined = true; joined;) {
+      joined = false;
+      for (size_t d = 0; d < axes_.size(); ++d) {
+        if (axes_[d].reversed || (axes_[d].size != 1 && axes_[d].stride != run_)) continue;
+        run_ *= axes_[d].size;
+        axes_.erase(axes_.begin() + static_cast<std::ptrdiff_t>(d));
+        joined = true;
+        break;
+      }
+    }
+    return true;
+  }
+
+  void Run(std::byte* data) const {
+    int64_t count = 1;
+    for (const Axis& axis : axes_) count *= axis.size;
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = i, other = 0, offset = 0, mirrored = 0, scale = 1;
+      for (size_t d = axes_.size(); d-- > 0;) {
+        const Axis& axis = axes_[d];
+        const int64_t index = rest % axis.size;
+        const int64_t mirror = axis.reversed ? axis.size - 1 - index : index;
+        rest /= axis.size;
+        offset += index * axis.stride;
+        mirrored += mirror * axis.stride;
+        other += mirror * scale;
+        scale *= axis.size;
+      }
+      if (i < other) std::swap_ranges(data + offset, data + offset + run_, data + mirrored);
+    }
+  }
+
+ private:
+  struct Axis {
+    int64_t size;
+    int64_t stride;  // in bytes
+    bool reversed;
+  };
+  std::vector<Axis> axes_;
+  int64_t run_ = 1;  // bytes next to each other
+};
 
 // One array of a primitive: as given, and as the primitive wants it.
 struct Role {
@@ -77,6 +170,8 @@ class OnednnPrimitive : public LibraryPrimitive {
       asked[i] = AskedDesc(*arrays[i]);
     }
     if (like != nullptr) asked[1] = like->roles_[1].packed;
+    const int rank = spec.src.rank - 2;
+    const bool reversed = rank > 0 && std::any_of(spec.reversed, spec.reversed + rank, [](bool r) { return r; });
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const int spatial = spec.src.rank - 2;
@@ -118,6 +213,12 @@ class OnednnPrimitive : public LibraryPrimitive {
         break;
       }
     }
+    if (!reversed) return;
+    for (int d = 0; d < rank; ++d) reversed_ += spec.reversed[d] ? 'r' : 'f';
+    reversal_ = std::make_unique<WeightsReversal>();
+    if (roles_[1].same || !reversal_->Init(roles_[1].packed, spec.reversed, rank)) {
+      throw dnnl::error(dnnl_unimplemented, "no layout of weights in reverse order");
+    }
   }
 
   int64_t scratch_bytes() const override { return scratch_; }
@@ -125,10 +226,26 @@ class OnednnPrimitive : public LibraryPrimitive {
     const Role& r = roles_[static_cast<size_t>(role)];
     return r.same ? 0 : static_cast<int64_t>(r.packed.get_size());
   }
+  std::string weights_layout() const override {
+    const dnnl_memory_desc_t& md = roles_[1].packed.data;
+    const dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
+    std::string text = std::to_string(md.data_type) + ':' + std::to_string(md.extra.flags);
+    const auto append = [&](char before, const auto* values, int count) {
+      for (int i = 0; i < count; ++i) text += before + std::to_string(values[i]);
+    };
+    append(',', md.padded_dims, md.ndims);
+    append('s', blocking.strides, md.ndims);
+    append('b', blocking.inner_blks, blocking.inner_nblks);
+    append('i', blocking.inner_idxs, blocking.inner_nblks);
+    append('p', roles_[1].plain.data.format_desc.blocking.strides, md.ndims);
+    return text + reversed_;
+  }
 
   bool Pack(LibraryRole role, const void* plain, void* packed, void* scratch) const override {
     const Role& r = roles_[static_cast<size_t>(role)];
-    return Reorder(r.pack, r.plain, const_cast<void*>(plain), r.packed, packed, scratch);
+    if (!Reorder(r.pack, r.plain, const_cast<void*>(plain), r.packed, packed, scratch)) return false;
+    if (role == LibraryRole::kWeights && reversal_ != nullptr) reversal_->Run(static_cast<std::byte*>(packed));
+    return true;
   }
   bool Unpack(LibraryRole role, const void* packed, void* plain, void* scratch) const override {
     const Role& r = roles_[static_cast<size_t>(role)];
@@ -138,22 +255,45 @@ class OnednnPrimitive : public LibraryPrimitive {
   bool Run(void* src, void* weights, void* dst, void* scratch) const override {
     const OneThread one;
     try {
-      const bool data = op_ == LibraryOp::kConvolutionBackwardData;
-      const bool back = data || op_ == LibraryOp::kConvolutionBackwardWeights;
-      const bool to_weights = back && !data;
-      const std::unordered_map<int, memory> arguments = {
-          {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, memory(roles_[0].packed, Cpu(), src)},
-          {to_weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, memory(roles_[1].packed, Cpu(), weights)},
-          {back ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, memory(roles_[2].packed, Cpu(), dst)},
-          {DNNL_ARG_SCRATCHPAD, memory(scratch_desc_, Cpu(), scratch)}};
-      primitive_.execute(Stream(), arguments);
-      return true;
+      // Pieces of one primitive follow each other, so each thread keeps the arguments of the last one.
+      thread_local Arguments arguments;
+      if (arguments.primitive != id_) SetArguments(&arguments);
+      void* const data[] = {src, weights, dst, scratch};
+      for (int i = 0; i < kArguments; ++i) {
+        if (dnnl_memory_set_data_handle(arguments.memories[i].get(), data[i]) != dnnl_success) return false;
+      }
+      return dnnl_primitive_execute(primitive_.get(), Stream().get(), kArguments, arguments.list) == dnnl_success;
     } catch (const std::exception&) {
       return false;
     }
   }
 
  private:
+  static constexpr int kArguments = 4;
+  struct Arguments {
+    uint64_t primitive = 0;
+    memory memories[kArguments];
+    dnnl_exec_arg_t list[kArguments];
+  };
+
+  void SetArguments(Arguments* arguments) const {
+    const bool data = op_ == LibraryOp::kConvolutionBackwardData;
+    const bool to_weights = op_ == LibraryOp::kConvolutionBackwardWeights;
+    const int names[] = {data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, to_weights ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS,
+                         data || to_weights ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
+    arguments->primitive = 0;
+    for (int i = 0; i < kArguments; ++i) {
+      arguments->memories[i] = memory(i < 3 ? roles_[i].packed : scratch_desc_, Cpu(), DNNL_MEMORY_NONE);
+      arguments->list[i] = {names[i], arguments->memories[i].get()};
+    }
+    arguments->primitive = id_;
+  }
+
+  static uint64_t NextId() {
+    static std::atomic<uint64_t> next = 1;
+    return next++;
+  }
+
   // The library's reference implementations are slower than the exact engine's kernels.
   template <typename Made>
   void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst, dnnl::primitive primitive) {
@@ -196,8 +336,11 @@ class OnednnPrimitive : public LibraryPrimitive {
   }
 
   const LibraryOp op_;
+  const uint64_t id_ = NextId();
   Role roles_[3];
   dnnl::primitive primitive_;
+  std::unique_ptr<WeightsReversal> reversal_;
+  std::string reversed_;
   memory::desc scratch_desc_;
   memory::desc reorder_scratch_;
   int64_t scratch_ = 0;
@@ -212,6 +355,25 @@ class OnednnLibrary : public Library {
     } catch (const std::exception&) {
       return nullptr;
     }
+  }
+
+  bool IsFast(LibraryType type) const override {
+    const auto has = [](dnnl::cpu_isa isa) {
+      const auto bits = [](dnnl::cpu_isa i) { return static_cast<unsigned>(i); };
+      return (bits(dnnl::get_effective_cpu_isa()) & bits(isa)) == bits(isa);
+    };
+    switch (type) {
+      case LibraryType::kF32:
+        return true;
+      case LibraryType::kBF16:
+        return has(dnnl::cpu_isa::avx512_core_bf16);
+      case LibraryType::kS8:
+      case LibraryType::kU8:
+      case LibraryType::kS32:
+        // Without these instructions the library adds products in 16 bits, which may saturate.
+        return has(dnnl::cpu_isa::avx512_core_vnni);
+    }
+    return false;
   }
 };
 

@@ -7,6 +7,7 @@
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
+#include "interp/exact/small_loop.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -74,6 +75,9 @@ void PrepareWhile(CompiledComputationBuilder& b) {
     b.FailMismatch("condition and body of the loop with its state as parameter");
     return;
   }
+  std::vector<int64_t> state_bytes;
+  for (const View& view : views) state_bytes.push_back(BytesOfLeaf(view.shape));
+  plan->small = SmallLoop::Create(*plan, b.instruction().id(), state_bytes);
   b.EmitControl(ThunkKind::kWhile, std::move(plan), views);
 }
 

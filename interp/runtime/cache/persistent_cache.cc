@@ -194,6 +194,7 @@ void PersistentCache::Warn(std::string text) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!warning_.empty()) return;
   warning_ = StrCat("program cache: ", text);
+  if (options_.quiet) return;
   std::fprintf(stderr, "%s\n", warning_.c_str());
 }
 
@@ -354,14 +355,29 @@ void PersistentCache::Put(const CompilationCacheKey& key, std::string_view progr
     CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
     return WarnOf(status);
   }
-  if (directory_ == nullptr) return;
+  if (directory_ != nullptr && IsEvictionDue(StoreKeyOf(key), entry.size())) Evict();
+}
+
+bool PersistentCache::IsEvictionDue(const std::string& key, size_t entry_bytes) {
+  constexpr int64_t kSubdirectories = 256, kPutsPerCheck = 16;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    written_ += static_cast<int64_t>(entry.size());
-    if (written_ < options_.max_bytes / 16) return;
-    written_ = 0;
+    written_ += static_cast<int64_t>(entry_bytes);
+    if (written_ >= options_.max_bytes / 16) {
+      written_ = 0;
+      return true;
+    }
+    if (puts_++ % kPutsPerCheck != 0) return false;
   }
-  Evict();
+  int64_t bytes = 0;
+  std::error_code error;
+  const fs::path folder = fs::path(directory_->PathOf(key)).parent_path();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;  // files may vanish at any time
+    const auto size = it->file_size(ignored);
+    if (!ignored) bytes += static_cast<int64_t>(size);
+  }
+  return bytes > options_.max_bytes / kSubdirectories;
 }
 
 void PersistentCache::Evict() {

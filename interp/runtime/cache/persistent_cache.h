@@ -35,6 +35,7 @@ namespace hlokit::runtime {
 struct PersistentCacheOptions {
   std::string location;  // directory, or address of a store (parser/store/store_url.h)
   bool read_only = false;
+  bool quiet = false;                    // warning() has the first error, standard error does not
   int64_t max_bytes = int64_t{4} << 30;  // total size of a directory; the oldest entries are evicted first
 };
 
@@ -101,6 +102,9 @@ class PersistentCache {
   void WarnOf(const absl::Status& status);
   // Counts an event of a remote store.
   void CountRemote(std::string_view event);
+  // Returns true if the directory may be full after an entry was written: by the bytes that this process wrote or, for
+  // processes that write little each, by the size of the subdirectory of that entry, one of 256 of about the same size.
+  bool IsEvictionDue(const std::string& key, size_t entry_bytes);
   void Evict();
 
   const PersistentCacheOptions options_;
@@ -111,6 +115,7 @@ class PersistentCache {
   mutable std::mutex mutex_;
   std::string warning_;
   int64_t written_ = 0;  // bytes since the last eviction
+  int64_t puts_ = 0;
 };
 
 // EncodeEntry returns the file contents of an entry. DecodeEntry returns the program in it, or nullopt if

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "interp/compiled/compiled_kernels.h"
 #include "interp/distributed/world.h"
 #include "interp/exact/instruction_evaluator.h"
 #include "interp/runtime/observe/profiler.h"
@@ -178,7 +177,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
-  executable->fast_ = options_.fast;
+  executable->kind_ = options_.engine;
   if (host_io != nullptr) executable->options_.host_io = host_io.get();
   executable->host_io_ = std::move(host_io);
   executable->devices_ = devices_.size();
@@ -202,7 +201,7 @@ std::string Client::Serialize(const Executable& executable) const {
 std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
-  executable->fast_ = options_.fast;
+  executable->kind_ = options_.engine;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
@@ -219,7 +218,7 @@ absl::Status Executable::Prepare() {
 }
 
 absl::Status Executable::PrepareLocked() {
-  if (evaluator_ != nullptr || !status_.ok()) return status_;
+  if (engine_ != nullptr || !status_.ok()) return status_;
   if (module_ == nullptr) {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
     if (!module.ok()) return status_ = module.status();
@@ -242,10 +241,9 @@ absl::Status Executable::PrepareLocked() {
     digest_ = Fingerprint(*module_);
     options_.num_replicas = static_cast<int64_t>(devices_ * processes);
   }
-  if (fast_) options_.kernels = std::make_shared<interp::compiled::CompiledKernels>(options_.observation);
   DiagnosticSink sink;
-  evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
-  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
+  engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
+  if (engine_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
   return status_;
 }
 
@@ -424,7 +422,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
         executable->host_io_->BeginRun(executable->collective_ ? std::nullopt : std::optional<size_t>(position));
       }
       const auto start = std::chrono::steady_clock::now();
-      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
+      std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
       executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
       if (!computed) return InternalErrorOf(sink, "execution failed");
       return *std::move(computed);

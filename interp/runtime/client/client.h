@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/exact/evaluator.h"
+#include "interp/reference/engine.h"
 #include "interp/runtime/cache/persistent_cache.h"
 #include "interp/runtime/client/block_free_list.h"
 #include "interp/runtime/client/deferred_executions.h"
@@ -42,8 +43,7 @@ struct ClientOptions {
   // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
-  // Compiled kernels where there are some: the fast engine in place of the exact one.
-  bool fast = false;
+  interp::EngineKind engine = interp::EngineKind::kExact;
   // How long a device waits for the others at a collective.
   double collective_timeout_seconds = 60;
   // Runs a program only once one of its results is needed; Device::Synchronize does not wait for other programs.
@@ -84,10 +84,10 @@ class Executable {
   // Seconds of CPU time that compiling took here; 0 for programs that were loaded.
   double compile_seconds() const { return compile_seconds_; }
   // Shapes of the parameters, and of the elements of the root tuple.
-  const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
-  const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
+  const std::vector<Shape>& parameter_shapes() const { return engine_->argument_shapes(); }
+  const std::vector<Shape>& result_shapes() const { return engine_->result_shapes(); }
   // Returns the statistics of the last run.
-  const interp::RunStatistics& statistics() const { return evaluator_->statistics(); }
+  const interp::RunStatistics& statistics() const { return engine_->statistics(); }
   // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did, and
   // they do not wait for others.
   // Requires: Prepare returned OK.
@@ -106,14 +106,14 @@ class Executable {
   std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
-  bool fast_ = false;
+  interp::EngineKind kind_ = interp::EngineKind::kExact;
   std::shared_ptr<ExecutableHostIo> host_io_;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::shared_ptr<const Module> lowered_;
   bool lowered_collective_ = false;  // `lowered_` has collectives
   double compile_seconds_ = 0;
-  std::unique_ptr<interp::Evaluator> evaluator_;
+  std::unique_ptr<interp::Engine> engine_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for several devices, which run it together
   // Set: the devices that run it, which meet there. Otherwise they are all devices of the client.

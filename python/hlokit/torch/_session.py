@@ -10,7 +10,14 @@ import torch
 from hlokit._hlokit import TracerSession
 
 _MOST_DEVICES = 1024
-_options: Dict[str, Any] = {"devices": 0, "pipeline": "default", "debug": True, "fake": False, "replicas": 1}
+_options: Dict[str, Any] = {
+    "devices": 0,
+    "pipeline": "default",
+    "debug": True,
+    "fake": False,
+    "replicas": 1,
+    "engine": "exact",
+}
 _sessions: List[TracerSession] = []  # the last one is current
 _thread = threading.local()  # .ordinal: the device of a thread of spawn()
 _lock = threading.Lock()
@@ -27,15 +34,16 @@ def configure(
     debug: Optional[bool] = None,
     fake: Optional[bool] = None,
     replicas: Optional[int] = None,
+    engine: Optional[str] = None,
 ) -> None:
     """Starts a new session with these options; those not given keep their values.
 
     devices: the number of devices in this process, xla:0 and on. pipeline: passes of compilation. debug: scopes of
     modules and lines of the program in graphs and HLO. fake: tensors have no values and take no memory. replicas: of
-    the whole program, of which this process is one. Environment variables of PyTorch/XLA are read too. Tensors of
+    the whole program, of which this process is one. engine: "exact", "fast" (docs/engine.md) or "reference". Environment variables of PyTorch/XLA are read too. Tensors of
     earlier sessions stay valid, and cannot be mixed with those of this one.
     """
-    given = {"devices": devices, "pipeline": pipeline, "debug": debug, "fake": fake, "replicas": replicas}
+    given = {"devices": devices, "pipeline": pipeline, "debug": debug, "fake": fake, "replicas": replicas, "engine": engine}
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
         session = TracerSession(**options)

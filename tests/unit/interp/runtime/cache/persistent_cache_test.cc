@@ -235,7 +235,7 @@ TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
 }
 
 TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheDirectoryIsFull) {
-  PersistentCache cache({directory, false, 20000}, &metrics);
+  PersistentCache cache({directory, false, false, 20000}, &metrics);
   const std::string program(1000, 'x');
   for (int i = 0; i < 100; ++i) {
     const std::string name = StrCat("graph", i);
@@ -247,6 +247,30 @@ TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheDirectoryIsFull) {
   }
   EXPECT_LE(total, 22000);
   EXPECT_EQ(Text(cache.Get(Key("graph99"))), program);
+}
+
+TEST_F(PersistentCacheTest, ProcessesThatWriteLittleEachKeepTheLimitToo) {
+  constexpr int64_t kMaxBytes = 1 << 20;
+  const std::string program(20000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    PersistentCache cache({directory, false, false, kMaxBytes}, &metrics);
+    cache.Put(Key(StrCat("graph", i)), program);
+    EXPECT_EQ(Text(cache.Get(Key(StrCat("graph", i)))), program);
+  }
+  int64_t total = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) total += static_cast<int64_t>(entry.file_size());
+  }
+  EXPECT_LE(total, kMaxBytes);
+}
+
+TEST_F(PersistentCacheTest, AQuietCacheKeepsItsWarning) {
+  const std::string file = directory + "/file";
+  WriteFile(file, "");
+  testing::internal::CaptureStderr();
+  PersistentCache cache({file + "/below", false, /*quiet=*/true}, &metrics);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_NE(cache.warning(), "");
 }
 
 // Sixteen processes write and read the same entries while some of them are killed: contents that are read are always
