@@ -5,6 +5,9 @@
 typedef float Vector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+// Of one register.
+typedef float HalfVector __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
+typedef double HalfDoubles __attribute__((vector_size(kLanes * 4), aligned(8), may_alias));
 
 template <PoolOp kOp>
 HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float initial, float* out) {
@@ -15,17 +18,25 @@ HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float i
     float* const to = out + p * line.features;
     int64_t f = 0;
     if constexpr (kSum) {
-      for (; f + 2 * kLanes <= line.features; f += 2 * kLanes) {
-        Doubles a = Doubles{} + static_cast<double>(initial), b = a;
+      constexpr int kHalf = kLanes / 2;
+      for (; f + 4 * kHalf <= line.features; f += 4 * kHalf) {
+        HalfDoubles sums[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) sums[k] = HalfDoubles{} + static_cast<double>(initial);
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;
-            a += __builtin_convertvector(*reinterpret_cast<const Vector*>(from), Doubles);
-            b += __builtin_convertvector(*reinterpret_cast<const Vector*>(from + kLanes), Doubles);
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) {
+              const HalfVector x = *reinterpret_cast<const HalfVector*>(from + k * kHalf);
+              sums[k] += __builtin_convertvector(x, HalfDoubles);
+            }
           }
         }
-        *reinterpret_cast<Vector*>(to + f) = __builtin_convertvector(a, Vector);
-        *reinterpret_cast<Vector*>(to + f + kLanes) = __builtin_convertvector(b, Vector);
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+          *reinterpret_cast<HalfVector*>(to + f + k * kHalf) = __builtin_convertvector(sums[k], HalfVector);
+        }
       }
     } else {
       for (; f + 4 * kLanes <= line.features; f += 4 * kLanes) {
