@@ -95,7 +95,8 @@ void LoopEmitter::EmitColumns(llvm::Value* rows, llvm::Value* resume_flag) {
   Values none;
   llvm::Value* at = b_.getInt64(0);
   std::vector<int> blocks = {vectors};
-  if (vectors > 1 && set_ != InstructionSet::kAvx512) blocks.push_back(1);
+  // With AVX-512, single vectors and the last one share a loop with masks, where masks cost little.
+  if (vectors > 1 && (set_ != InstructionSet::kAvx512 || has_narrow_arrays_)) blocks.push_back(1);
   for (int n : blocks) {
     values_.set_lanes(lanes);
     at = Loop(at, columns_, n * lanes, &none,
