@@ -29,7 +29,7 @@ bool IsNopTarget(std::string_view target) {
 
 std::string UnknownTargetMessage(std::string_view target, const CustomCallRegistry* registry) {
   std::string message = StrCat("no function for custom-call target \"", target,
-                               "\"; there are Eigh, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
+                               "\"; there are Eigh, LuDecomposition, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
   for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
   if (registry != nullptr) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "interp/exact/kernels/real_values.h"
+#include "interp/exact/lu_decomposition.h"
 #include "ir/core/saturating.h"
 #include "passes/expanders/eigh_config.h"
 
@@ -316,6 +317,7 @@ absl::Status Eigh(absl::Span<const CustomCallOperand> operands, absl::Span<const
 MatrixCall FindMatrixCall(std::string_view target) {
   if (target == "Qr") return Qr;
   if (target == "ProductOfElementaryHouseholderReflectors") return HouseholderProduct;
+  if (target == "LuDecomposition") return LuDecomposition;
   return target == "Eigh" ? Eigh : nullptr;
 }
 

@@ -4,8 +4,10 @@
 //   (a', taus) = Qr(a)                                       Householder reflections as in LAPACK's geqrf
 //   q = ProductOfElementaryHouseholderReflectors(a', taus)   as in LAPACK's orgqr
 //   (v, w) = Eigh(a), backend_config="LOWER,SORT,SWEEPS,TOLERANCE"   symmetric eigendecomposition
+//   (lu, pivots, permutation) = LuDecomposition(a)           row exchanges as in LAPACK's getrf, numbered from 0
 //
-// of batches of real matrices, in double, rounded at the end. qr-expander and eigh-expander define the operations.
+// of batches of real matrices, the last one of complex ones too, in double, rounded at the end. qr-expander and
+// eigh-expander define the other operations.
 #ifndef HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
 #define HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
 

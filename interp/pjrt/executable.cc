@@ -2,6 +2,7 @@
 #include "interp/pjrt/executable.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "interp/pjrt/arguments.h"
@@ -17,22 +18,21 @@
 namespace hlokit::pjrt {
 
 CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program_in)) {
-  static const std::string kDefaultKind = kMemoryKinds[0];
   for (const ProgramValue& result : program.results) {
     result_types.push_back(BufferTypeOf(result.spec.type));
     result_dims.insert(result_dims.end(), result.spec.dims.begin(), result.spec.dims.end());
     result_ranks.push_back(result.spec.dims.size());
     result_layouts.push_back(SharedLayout(result.spec.dims.size()));
-    result_memory_kinds.push_back(kDefaultKind.c_str());
-    result_memory_kind_sizes.push_back(kDefaultKind.size());
+    result_memory_kinds.push_back(kMemoryKinds[result.memory_kind]);
+    result_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[result.memory_kind]));
     result_shardings.push_back(result.sharding.data());
     result_sharding_sizes.push_back(result.sharding.size());
   }
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     const ProgramValue& parameter = program.parameters[i];
     parameter_layouts.push_back(SharedLayout(parameter.spec.dims.size()));
-    parameter_memory_kinds.push_back(kDefaultKind.c_str());
-    parameter_memory_kind_sizes.push_back(kDefaultKind.size());
+    parameter_memory_kinds.push_back(kMemoryKinds[parameter.memory_kind]);
+    parameter_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[parameter.memory_kind]));
     parameter_shardings.push_back(parameter.sharding.data());
     parameter_sharding_sizes.push_back(parameter.sharding.size());
     if (parameter.donatable) donatable.push_back(static_cast<int64_t>(i));
@@ -107,8 +107,12 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   if (!options.portable) {
     for (const PJRT_Device* device : *devices) assignment.devices.push_back(device->description->id);
   }
+  std::shared_ptr<HostCallbacks> callbacks;
+  if (HasHostTransfers(*program.module)) {
+    callbacks = std::make_shared<HostCallbacks>(options.portable ? client->devices.size() : devices->size());
+  }
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled =
-      client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment));
+      client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment), callbacks);
   if (!compiled.ok()) return compiled.status();
   if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
     return status;
@@ -122,6 +126,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     loaded->logged = *logged;
   }
   loaded->client = client;
+  loaded->callbacks = std::move(callbacks);
   loaded->portable = options.portable;
   loaded->devices = *std::move(devices);
   for (int64_t r = 0; r < options.num_replicas; ++r) {

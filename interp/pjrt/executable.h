@@ -15,6 +15,7 @@
 #include "interp/pjrt/c_api/extension_args.h"
 #include "interp/pjrt/c_api/types.h"
 #include "interp/pjrt/client.h"
+#include "interp/pjrt/host_callbacks.h"
 #include "interp/pjrt/named_values.h"
 #include "interp/pjrt/program.h"
 #include "interp/runtime/client/client.h"
@@ -64,6 +65,7 @@ struct PJRT_LoadedExecutable {
   PJRT_Client* client = nullptr;
   std::shared_ptr<const hlokit::pjrt::CompiledProgram> compiled;
   std::shared_ptr<hlokit::runtime::Executable> runtime;
+  std::shared_ptr<hlokit::pjrt::HostCallbacks> callbacks;  // null: the program has no transfers from and to the host
   std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
   bool portable = false;

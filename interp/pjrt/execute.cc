@@ -21,6 +21,7 @@ struct DeviceCall {
   std::vector<std::shared_ptr<DeviceBuffer>> values;  // of the arguments
   std::vector<int64_t> donated;                       // arguments whose memory the program may reuse
   std::vector<int64_t> deleted;                       // arguments that are only deleted: their memory is a caller's
+  DeviceCallbacks callbacks;
 };
 
 std::string SpecText(const BufferSpec& spec) {
@@ -103,19 +104,32 @@ absl::StatusOr<std::vector<PJRT_Device*>> DevicesOfCall(const PJRT_LoadedExecuta
   return std::vector<PJRT_Device*>{execute_device};
 }
 
+// Returns the number of a device of the program; of the client, if any device runs it.
+size_t PositionOf(const PJRT_LoadedExecutable& executable, const PJRT_Device* device) {
+  if (executable.portable) return static_cast<size_t>(device->description->id);
+  return static_cast<size_t>(std::find(executable.devices.begin(), executable.devices.end(), device) -
+                             executable.devices.begin());
+}
+
 // Enqueues the part of one device, or runs it, and returns its results.
 std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall& call,
                                   const std::shared_ptr<Event>& done, runtime::ExecutePlace place) {
   std::vector<PJRT_Buffer*> outputs;
   std::vector<std::shared_ptr<DeviceBuffer>> results;
-  PJRT_Memory* const memory = call.device->memories.front();
   for (const ProgramValue& result : executable.compiled->program.results) {
     results.push_back(call.device->runtime->CreatePendingBuffer());
-    outputs.push_back(new PJRT_Buffer(memory, result.spec, results.back(), done));
+    outputs.push_back(new PJRT_Buffer(call.device->memories[result.memory_kind], result.spec, results.back(), done));
   }
+  const std::shared_ptr<HostCallbacks>& callbacks = executable.callbacks;
+  const size_t position = callbacks == nullptr ? 0 : PositionOf(executable, call.device);
+  if (callbacks != nullptr) callbacks->Push(position, std::move(call.callbacks));
   executable.client->runtime->Execute(
       call.device->runtime, executable.runtime, std::move(call.values), std::move(results), call.donated,
-      [done](const absl::Status& status) { done->Set(status); }, place);
+      [done, callbacks, position](const absl::Status& status) {
+        if (callbacks != nullptr) callbacks->Pop(position);
+        done->Set(status);
+      },
+      place);
   return outputs;
 }
 
@@ -127,9 +141,6 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   if (executable.deleted) return absl::InvalidArgumentError("the executable has been deleted");
   absl::Span<const int64_t> fixed;
   if (const Options* options = args->options; options != nullptr) {
-    if (FieldOr(*options, &Options::num_send_ops, {}) != 0 || FieldOr(*options, &Options::num_recv_ops, {}) != 0) {
-      return absl::UnimplementedError("host callbacks by send and receive");
-    }
     fixed = absl::MakeConstSpan(options->non_donatable_input_indices, options->num_non_donatable_input_indices);
   }
   const CompiledProgram& compiled = *executable.compiled;
@@ -148,6 +159,7 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   for (size_t d = 0; d < devices->size(); ++d) {
     DeviceCall& call = calls.emplace_back();
     call.device = (*devices)[d];
+    if (executable.callbacks != nullptr) call.callbacks = CallbacksOf(args->options, d);
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
     if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
   }

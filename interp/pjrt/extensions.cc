@@ -9,6 +9,7 @@
 #include "interp/pjrt/buffer.h"
 #include "interp/pjrt/entry.h"
 #include "interp/pjrt/executable.h"
+#include "interp/pjrt/profiler.h"
 #include "interp/pjrt/trace/recorder.h"
 #include "ir/core/str_cat.h"
 
@@ -136,8 +137,10 @@ PJRT_Layouts_MemoryLayout* SharedLayout(size_t rank) {
 }
 
 PJRT_Extension_Base* Extensions() {
+  static PJRT_Profiler_Extension profiler = {Base<PJRT_Profiler_Extension>(PJRT_Extension_Type_Profiler, nullptr),
+                                             ProfilerApi(), 0};
   static PJRT_MemoryDescriptions_Extension memories = {
-      Base<PJRT_MemoryDescriptions_Extension>(PJRT_Extension_Type_MemoryDescriptions, nullptr),
+      Base<PJRT_MemoryDescriptions_Extension>(PJRT_Extension_Type_MemoryDescriptions, &profiler.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_DeviceDescription_MemoryDescriptions_Args, MemoryDescriptions, device_description),
       HLOKIT_EXTENSION_ENTRY(PJRT_MemoryDescription_Kind_Args, MemoryDescriptionKind, memory_description),
   };

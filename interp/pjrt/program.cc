@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interp/pjrt/host_array.h"
+#include "interp/pjrt/memory_kinds.h"
 #include "interp/pjrt/topology.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
@@ -121,6 +122,7 @@ absl::StatusOr<Program> Describe(std::unique_ptr<Module> module, CompileOptions 
   if (status.ok()) status = AddShardings(entry.root(), absl::MakeSpan(program.results));
   if (!status.ok()) return status;
   program.module = std::move(module);
+  ReadMemoryKinds(*program.module, absl::MakeSpan(program.parameters), absl::MakeSpan(program.results));
   MarkDonatable(&program);
   program.fingerprint = ToString(DigestOf(StrCat(ToString(Fingerprint(*program.module, FingerprintOptions::All())),
                                                  "\n", PlatformVersion(), "\n", program.options.serialized)));
@@ -136,6 +138,7 @@ absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view form
   absl::StatusOr<std::unique_ptr<Module>> module = ParseCode(code, StrCat("<", format, ">"));
   if (!module.ok()) return module.status();
   if (!(*module)->entry().valid()) return absl::InvalidArgumentError("the program has no entry computation");
+  if (absl::Status status = MarkMemoryKinds(module->get()); !status.ok()) return status;
   if (absl::Status status = Partition(options, module->get()); !status.ok()) return status;
   return Describe(*std::move(module), std::move(options));
 }

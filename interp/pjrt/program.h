@@ -38,6 +38,7 @@ struct ProgramValue {
   BufferSpec spec;
   std::string sharding;  // serialized OpSharding; "": replicated
   bool donatable = false;
+  size_t memory_kind = 0;  // position in kMemoryKinds
 };
 
 struct Program {

@@ -321,6 +321,62 @@ TEST_F(ExecuteTest, RunsOfSeveralThreadsDoNotMix) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(ExecuteTest, ResultsAreInTheMemoriesThatTheProgramNames) {
+  constexpr char kProgram[] = R"(module attributes {mhlo.num_partitions = 2 : i32} {
+    func.func @main(%x: tensor<4xf32> {mhlo.memory_kind = "pinned_host", mhlo.sharding = "{devices=[2]<=[2]}"},
+                    %y: tensor<4xf32> {mhlo.sharding = "{replicated}"})
+        -> (tensor<4xf32> {jax.result_info = "mhlo.memory_kind, [x]"},
+            tensor<4xf32> {mhlo.memory_kind = "pinned_host", mhlo.sharding = "{devices=[2]<=[2]}"}) {
+      return %y, %x : tensor<4xf32>, tensor<4xf32> } })";
+  const ClientScope& client = NewClient(2);
+  PJRT_LoadedExecutable* const executable = CompileOk(client, kProgram, CompileOptionsOf(1, 2, /*spmd=*/true));
+  ASSERT_NE(executable, nullptr);
+  auto get = Garbage<PJRT_LoadedExecutable_GetExecutable_Args>();
+  get.loaded_executable = executable;
+  ASSERT_CALL_OK(Api().PJRT_LoadedExecutable_GetExecutable(&get));
+  auto kinds = Garbage<PJRT_Executable_OutputMemoryKinds_Args>();
+  kinds.executable = get.executable;
+  ASSERT_CALL_OK(Api().PJRT_Executable_OutputMemoryKinds(&kinds));
+  ASSERT_EQ(kinds.num_outputs, 2U);
+  EXPECT_EQ(std::string_view(kinds.memory_kinds[0], kinds.memory_kind_sizes[0]), "device");
+  EXPECT_EQ(std::string_view(kinds.memory_kinds[1], kinds.memory_kind_sizes[1]), "pinned_host");
+  auto given = Garbage<PJRT_Executable_ParameterMemoryKinds_Args>();
+  given.executable = get.executable;
+  ASSERT_CALL_OK(Api().PJRT_Executable_ParameterMemoryKinds(&given));
+  ASSERT_EQ(given.num_parameters, 2U);
+  EXPECT_EQ(std::string_view(given.memory_kinds[0], given.memory_kind_sizes[0]), "pinned_host");
+  EXPECT_EQ(std::string_view(given.memory_kinds[1], given.memory_kind_sizes[1]), "device");
+  auto destroy = Garbage<PJRT_Executable_Destroy_Args>();
+  destroy.executable = get.executable;
+  EXPECT_CALL_OK(Api().PJRT_Executable_Destroy(&destroy));
+  std::vector<std::vector<PJRT_Buffer*>> arguments, results;
+  for (PJRT_Device* device : client.devices()) {
+    arguments.push_back({Keep(MakeBuffer<float>(client.get(), device, kF32, {1, 2}, {2})),
+                         Keep(MakeBuffer<float>(client.get(), device, kF32, {1, 2, 3, 4}, {4}))});
+  }
+  ASSERT_TRUE(Execute(executable, arguments, &results).ok());
+  const auto kind_of = [&](PJRT_Buffer* buffer) {
+    auto memory = Garbage<PJRT_Buffer_Memory_Args>();
+    memory.buffer = Keep(buffer);
+    EXPECT_CALL_OK(Api().PJRT_Buffer_Memory(&memory));
+    auto kind = Garbage<PJRT_Memory_Kind_Args>();
+    kind.memory = memory.memory;
+    EXPECT_CALL_OK(Api().PJRT_Memory_Kind(&kind));
+    return std::string(kind.kind, kind.kind_size);
+  };
+  for (const std::vector<PJRT_Buffer*>& of_device : results) {
+    EXPECT_EQ(kind_of(of_device[0]), "device");
+    EXPECT_EQ(kind_of(of_device[1]), "pinned_host");
+  }
+  PJRT_LoadedExecutable* none = nullptr;
+  const Result unknown = Compile(client.get(),
+                                 R"(module { func.func @main(%x: tensor<4xf32> {mhlo.memory_kind = "attic"})
+                                     -> tensor<4xf32> { return %x : tensor<4xf32> } })",
+                                 "mlir", CompileOptionsOf(1, 1), &none);
+  EXPECT_EQ(unknown.code, kInvalidArgument);
+  EXPECT_NE(unknown.message.find("`attic`"), std::string::npos) << unknown.message;
+}
+
 TEST_F(ExecuteTest, TheFastEngineIsAnOption) {
   const ClientScope client(1, {.texts = {{"engine", "fast"}}});
   PJRT_LoadedExecutable* executable = nullptr;

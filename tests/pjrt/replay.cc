@@ -87,6 +87,7 @@ bool Replay::Line(std::string_view text) {
   }
   const JsonValue* const name = line->Find("call");
   if (name == nullptr) return false;
+  if (name->text == "PJRT_Event_Await" && Await(*line)) return true;
   const auto caller = Callers().find(name->text);
   if (caller == Callers().end()) {
     ++skipped_[name->text];
@@ -123,7 +124,67 @@ bool Replay::Line(std::string_view text) {
   return true;
 }
 
+void Replay::Transfer::WaitFor(std::shared_ptr<Transfer> transfer, PJRT_Event* event) {
+  const PJRT_Api* const api = transfer->api;
+  PJRT_Event_OnReady_Args ready = {};
+  ready.struct_size = sizeof(ready);
+  ready.event = event;
+  ready.user_arg = new std::shared_ptr<Transfer>(std::move(transfer));
+  ready.callback = [](PJRT_Error* error, void* arg) {
+    const std::unique_ptr<std::shared_ptr<Transfer>> held(static_cast<std::shared_ptr<Transfer>*>(arg));
+    Transfer& ended = **held;
+    const std::lock_guard<std::mutex> lock(ended.mutex);
+    if (error != nullptr) {
+      PJRT_Error_Message_Args message = {};
+      message.struct_size = sizeof(message);
+      message.error = error;
+      ended.api->PJRT_Error_Message(&message);
+      ended.error = std::string(message.message, message.message_size);
+      PJRT_Error_Destroy_Args destroy = {};
+      destroy.struct_size = sizeof(destroy);
+      destroy.error = error;
+      ended.api->PJRT_Error_Destroy(&destroy);
+    }
+    ended.done = true;
+    ended.changed.notify_all();
+  };
+  api->PJRT_Event_OnReady(&ready);
+}
+
+bool Replay::Await(const JsonValue& line) {
+  const JsonValue *in = line.Find("in"), *error = line.Find("error");
+  const JsonValue* const event = in == nullptr ? nullptr : in->Find("event");
+  const auto handle = event == nullptr ? handles_.end() : handles_.find(event->text);
+  if (handle == handles_.end()) return false;
+  ++calls_;
+  Awaited awaited = {line_, "", std::make_shared<Transfer>()};
+  awaited.end->api = api_;
+  if (const JsonValue* message = error == nullptr ? nullptr : error->Find("message")) awaited.expected = message->text;
+  Transfer::WaitFor(awaited.end, static_cast<PJRT_Event*>(handle->second));
+  if (!CompareAwaited(awaited, false)) awaited_.push_back(std::move(awaited));
+  return true;
+}
+
+bool Replay::CompareAwaited(const Awaited& awaited, bool wait) {
+  constexpr std::chrono::seconds kPatience(60);
+  constexpr std::chrono::milliseconds kLittle(50);
+  std::unique_lock<std::mutex> lock(awaited.end->mutex);
+  const auto time = wait ? std::chrono::milliseconds(kPatience) : kLittle;
+  if (!awaited.end->changed.wait_for(lock, time, [&] { return awaited.end->done; })) return false;
+  if (awaited.expected != awaited.end->error) {
+    differences_.push_back("line " + std::to_string(awaited.line) + ": PJRT_Event_Await: expected the error `" +
+                           awaited.expected + "`, found `" + awaited.end->error + "`");
+  }
+  return true;
+}
+
 void Replay::Finish() {
+  for (const Awaited& awaited : awaited_) {
+    if (!CompareAwaited(awaited, true)) {
+      differences_.push_back("line " + std::to_string(awaited.line) + ": PJRT_Event_Await: the event does not happen");
+    }
+  }
+  awaited_.clear();
   for (const auto& [number, data] : pending_) {
     const auto it = transfers_.find(number);
     if (it == transfers_.end()) continue;  // the call was left out

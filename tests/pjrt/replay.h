@@ -53,8 +53,22 @@ class Replay {
     bool started = false;  // the call has succeeded
     bool done = false;
     std::string bytes;
+    std::string error;  // its message
+
+    // Sets `done` when the event happens.
+    static void WaitFor(std::shared_ptr<Transfer> transfer, PJRT_Event* event);
   };
 
+  // What an event that the record waits for ends with.
+  struct Awaited {
+    int64_t line = 0;
+    std::string expected;  // the message of the error; "": none
+    std::shared_ptr<Transfer> end;
+  };
+
+  // Calls lines of which may precede that of the call that they wait for: the replay waits a little, and later again.
+  bool Await(const JsonValue& line);
+  bool CompareAwaited(const Awaited& awaited, bool wait);
   // Compares what a transfer has written with the record. Returns false if it has not ended, within a minute if `wait`.
   bool CompareTransfer(const std::string& number, const JsonValue& data, bool wait);
 
@@ -65,6 +79,7 @@ class Replay {
   std::map<std::string, std::shared_ptr<Transfer>> transfers_;
   std::map<std::string, JsonValue> pending_;  // what transfers that have not ended here have written in the record
   bool data_missing_ = false;                 // an array of the record is only a digest: what depends on it differs
+  std::vector<Awaited> awaited_;
   std::vector<std::string> differences_;
   int64_t line_ = 0;
   int64_t calls_ = 0;

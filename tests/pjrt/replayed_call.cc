@@ -343,20 +343,7 @@ void ReplayedCall::HostMemory(const char* name, void** memory, int64_t* size, PJ
   if (const JsonValue* handle = Expected("event")) CompareHandle("event", *handle, event);
   const std::shared_ptr<Replay::Transfer>& transfer = replay_->transfers_[number->text];
   transfer->started = true;
-  auto* const waiting = new std::shared_ptr<Replay::Transfer>(transfer);
-  PJRT_Event_OnReady_Args ready = {};
-  ready.struct_size = sizeof(ready);
-  ready.event = event;
-  ready.user_arg = waiting;
-  ready.callback = [](PJRT_Error* error, void* arg) {
-    const std::unique_ptr<std::shared_ptr<Replay::Transfer>> ended(
-        static_cast<std::shared_ptr<Replay::Transfer>*>(arg));
-    const std::lock_guard<std::mutex> lock((*ended)->mutex);
-    (*ended)->done = true;
-    (*ended)->changed.notify_all();
-    DestroyError((*ended)->api, error);
-  };
-  replay_->api_->PJRT_Event_OnReady(&ready);
+  Replay::Transfer::WaitFor(transfer, event);
 }
 
 void ReplayedCall::OutStrings(const char* name, const char* const*& texts, const size_t*& sizes, size_t& count) {

@@ -5,6 +5,7 @@
 #include <cfenv>
 #include <chrono>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -157,7 +158,8 @@ absl::Status Client::Optimize(Module& module) const {
 }
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module,
-                                                            std::optional<DeviceAssignment> assignment) {
+                                                            std::optional<DeviceAssignment> assignment,
+                                                            std::shared_ptr<ExecutableHostIo> host_io) {
   TimedSection timed(metrics_, "CompileTime");
   const TraceMe trace("PjRtComputationClient::Compile");
   metrics_->Add("CreateCompileHandles");
@@ -176,6 +178,8 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->kind_ = options_.engine;
+  if (host_io != nullptr) executable->options_.host_io = host_io.get();
+  executable->host_io_ = std::move(host_io);
   executable->devices_ = devices_.size();
   // A program that is not needed may be larger than memory.
   if (!options_.defer_executions) {
@@ -395,7 +399,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       return status;
     };
     if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
-    const auto [rendezvous, position] = executable->MeetingOf(ordinal, &rendezvous_);
+    Rendezvous* rendezvous = nullptr;
+    size_t position = 0;
+    std::tie(rendezvous, position) = executable->MeetingOf(ordinal, &rendezvous_);
     metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     {
@@ -412,6 +418,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                          interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
+      if (executable->host_io_ != nullptr) {
+        executable->host_io_->BeginRun(executable->collective_ ? std::nullopt : std::optional<size_t>(position));
+      }
       const auto start = std::chrono::steady_clock::now();
       std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
       executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());

@@ -61,6 +61,14 @@ struct DeviceAssignment {
   std::vector<int> devices;
 };
 
+// Host side of infeed, outfeed, send and recv of one executable.
+class ExecutableHostIo : public interp::HostIo {
+ public:
+  // Called before each run, one at a time: of one device, at `position` in the assignment, or, if that is not set, of
+  // all devices, whose positions Receive and Send get.
+  virtual void BeginRun(std::optional<size_t> position) = 0;
+};
+
 // A compiled program. A deserialized one, and one of a client that defers executions, is prepared at its first use
 // beyond the handle, on a device's thread: loading a stored program does not block.
 class Executable {
@@ -80,9 +88,12 @@ class Executable {
   const std::vector<Shape>& result_shapes() const { return engine_->result_shapes(); }
   // Returns the statistics of the last run.
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
-  // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did.
+  // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did, and
+  // they do not wait for others.
   // Requires: Prepare returned OK.
-  bool IsShort() const { return !collective_ && expected_ns_.load(std::memory_order_relaxed) <= kMaxShortRunNs; }
+  bool IsShort() const {
+    return !collective_ && host_io_ == nullptr && expected_ns_.load(std::memory_order_relaxed) <= kMaxShortRunNs;
+  }
 
  private:
   friend class Client;
@@ -96,6 +107,7 @@ class Executable {
 
   interp::EvaluatorOptions options_;
   interp::EngineKind kind_ = interp::EngineKind::kExact;
+  std::shared_ptr<ExecutableHostIo> host_io_;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;
   std::shared_ptr<const Module> lowered_;
@@ -172,9 +184,10 @@ class Client {
   // Runs the compilation pipeline over the module.
   absl::Status Optimize(Module& module) const;
   // Verifies, optimizes and prepares the module: for the devices of the assignment, or, if there is none, for all
-  // devices of the client as replicas.
+  // devices of the client as replicas. `host_io`: of the program's transfers from and to the host, if it has some.
   absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module,
-                                                      std::optional<DeviceAssignment> assignment = std::nullopt);
+                                                      std::optional<DeviceAssignment> assignment = std::nullopt,
+                                                      std::shared_ptr<ExecutableHostIo> host_io = nullptr);
   // Serialize returns a compiled program as text. DeserializeExecutable returns at once;
   // Executable::Prepare parses.
   std::string Serialize(const Executable& executable) const;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives over eight devices, in one call for all devices and in one call for each, on a thread of its own.
+#include <functional>
+#include <thread>
+
+#include "tests/pjrt/plugin.h"
+
+namespace hlokit::pjrt_test {
+namespace {
+
+constexpr int64_t kDevices = 8;
+
+// A program over x, f32[8], whose elements on device d are 10 d, 10 d + 1, ..., and the result on each device.
+struct Collective {
+  const char* name;
+  int64_t replicas;
+  const char* result_type;
+  const char* body;
+  std::function<std::vector<float>(int64_t device)> expected;
+};
+
+float Element(int64_t device, int64_t i) { return static_cast<float>(10 * device + i); }
+
+const Collective kCollectives[] = {
+    {"all_reduce", 8, "tensor<8xf32>",
+     R"(%y = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %s = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<8xf32>) -> tensor<8xf32>)",
+     [](int64_t) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(static_cast<float>(280 + 8 * i));
+       return y;
+     }},
+    {"all_reduce_of_partitions", 2, "tensor<8xf32>",
+     R"(%y = "stablehlo.all_reduce"(%x) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+            replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>, use_global_device_ids}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %s = stablehlo.maximum %a, %b : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<8xf32>) -> tensor<8xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(Element(d % 4 + 4, i));
+       return y;
+     }},
+    {"all_gather", 8, "tensor<16xf32>",
+     R"(%y = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64,
+            replica_groups = dense<[[0, 7], [1, 6], [2, 5], [3, 4]]> : tensor<4x2xi64>}>
+            : (tensor<8xf32>) -> tensor<16xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 16; ++i) y.push_back(Element(i < 8 ? std::min(d, 7 - d) : std::max(d, 7 - d), i % 8));
+       return y;
+     }},
+    {"reduce_scatter", 8, "tensor<1xf32>",
+     R"(%y = "stablehlo.reduce_scatter"(%x) <{scatter_dimension = 0 : i64,
+            replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %s = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<8xf32>) -> tensor<1xf32>)",
+     [](int64_t d) { return std::vector<float>{static_cast<float>(280 + 8 * d)}; }},
+    {"all_to_all", 8, "tensor<8xf32>",
+     R"(%y = "stablehlo.all_to_all"(%x) <{split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = 8 : i64,
+            replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>}> : (tensor<8xf32>) -> tensor<8xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(Element(i, d));
+       return y;
+     }},
+    {"collective_permute", 8, "tensor<8xf32>",
+     R"(%y = "stablehlo.collective_permute"(%x) <{
+            source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7]]> : tensor<7x2xi64>}>
+            : (tensor<8xf32>) -> tensor<8xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(d == 0 ? 0 : Element(d - 1, i));
+       return y;
+     }},
+    {"collective_broadcast", 8, "tensor<8xf32>",
+     R"(%y = "stablehlo.collective_broadcast"(%x) <{replica_groups = dense<[[3, 0, 1, 2], [4, 5, 6, 7]]> : tensor<2x4xi64>}>
+            : (tensor<8xf32>) -> tensor<8xf32>)",
+     [](int64_t d) {
+       std::vector<float> y;
+       for (int64_t i = 0; i < 8; ++i) y.push_back(Element(d < 4 ? 3 : 4, i));
+       return y;
+     }},
+    {"replica_id", 8, "tensor<8xf32>",
+     R"(%id = stablehlo.replica_id : tensor<ui32>
+        %f = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>
+        %y = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<8xf32>)",
+     [](int64_t d) { return std::vector<float>(8, static_cast<float>(d)); }},
+};
+
+class CollectivesTest : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    const Collective& c = kCollectives[GetParam()];
+    const std::string code = std::string("module { func.func @main(%x: tensor<8xf32>) -> ") + c.result_type + " {\n" +
+                             c.body + "\nreturn %y : " + c.result_type + " } }";
+    const Result result =
+        Compile(client_.get(), code, "mlir", CompileOptionsOf(c.replicas, kDevices / c.replicas), &executable_);
+    ASSERT_TRUE(result.ok()) << result.message;
+    for (int64_t d = 0; d < kDevices; ++d) {
+      std::vector<float> x;
+      for (int64_t i = 0; i < 8; ++i) x.push_back(Element(d, i));
+      arguments_.push_back({MakeBuffer<float>(client_.get(), client_.devices()[static_cast<size_t>(d)], kF32, x, {8})});
+    }
+  }
+  void TearDown() override {
+    for (const auto& of_device : arguments_) Destroy(of_device[0]);
+    Destroy(executable_);
+  }
+  void Check(size_t device, PJRT_Buffer* result) {
+    std::vector<float> y;
+    EXPECT_TRUE(ReadBuffer(result, &y).ok());
+    EXPECT_EQ(y, kCollectives[GetParam()].expected(static_cast<int64_t>(device))) << "device " << device;
+    Destroy(result);
+  }
+  const ClientScope client_{kDevices};
+  PJRT_LoadedExecutable* executable_ = nullptr;
+  std::vector<std::vector<PJRT_Buffer*>> arguments_;
+};
+
+TEST_P(CollectivesTest, OneCallForAllDevices) {
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const Result ran = Execute(executable_, arguments_, &results);
+  ASSERT_TRUE(ran.ok()) << ran.message;
+  for (size_t d = 0; d < results.size(); ++d) Check(d, results[d][0]);
+}
+
+TEST_P(CollectivesTest, ACallForEachDevice) {
+  for (int run = 0; run < 3; ++run) {
+    std::vector<std::thread> threads;
+    for (size_t d = 0; d < static_cast<size_t>(kDevices); ++d) {
+      threads.emplace_back([&, d] {
+        std::vector<std::vector<PJRT_Buffer*>> results;
+        const Result ran = Execute(executable_, {arguments_[d]}, &results, {}, client_.devices()[d]);
+        ASSERT_TRUE(ran.ok()) << ran.message;
+        Check(d, results[0][0]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CollectivesTest, testing::Range<size_t>(0, std::size(kCollectives)),
+                         [](const testing::TestParamInfo<size_t>& info) {
+                           return std::string(kCollectives[info.param].name);
+                         });
+
+}  // namespace
+}  // namespace hlokit::pjrt_test
