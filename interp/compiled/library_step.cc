@@ -84,6 +84,7 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
     b.Own(std::shared_ptr<void>(std::move(memory)));
   } else {
     result = b.EmitTo(RunPack, std::move(plan), {&weights, 1}, {&shape, 1})[0];
+    b.LeaveLoops();
   }
   packed_.emplace(std::move(key), result);
   return result;
