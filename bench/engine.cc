@@ -35,6 +35,7 @@
 #include "bench/engine/machine.h"
 #include "bench/engine/torch.h"
 #include "bench/measure.h"
+#include "interp/compiled/code_store.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/instruction_set.h"
 #include "interp/exact/evaluator.h"
@@ -293,6 +294,7 @@ void Bench::Run(const Case& c) {
 
 // Prepares the file in this process, alone. Prints processor time in ms, and whether LLVM is loaded.
 int PrepareFile(const std::string& file) {
+  interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
   const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
   if (!source.ok()) return 1;
   DiagnosticSink sink;

@@ -21,11 +21,13 @@
 #include "ir/core/str_cat.h"
 #include "ir/sharding/unpartitioned.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/crash_report.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/mpi_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
+#include "tools/hlo_run/engine_dump.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/run_observers.h"
@@ -103,22 +105,6 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
   diagnostics->Show(sink, *input.part.source);
   if (!results) diagnostics->Fail(cli::kRejected);
   return results;
-}
-
-// Writes the stages of each generated loop as files NUMBER.loop, NUMBER.ll and NUMBER.s. Returns false after an error.
-bool DumpLoops(const std::string& directory, const interp::compiled::CompiledKernels& kernels,
-               cli::DiagnosticReporter* diagnostics) {
-  if (!cli::CreateDirectories(directory, diagnostics)) return false;
-  for (size_t n = 0; n < kernels.loops().size(); ++n) {
-    const interp::compiled::LoopTexts texts = interp::compiled::TextsOf(kernels.loops()[n]);
-    const std::pair<const char*, const std::string*> files[] = {
-        {".loop", &texts.program}, {".ll", &texts.ir}, {".s", &texts.assembly}};
-    for (const auto& [extension, text] : files) {
-      const std::string path = absl::StrFormat("%s/%03d%s", directory, n, extension);
-      if (!cli::WriteOutputFile(path, diagnostics, [&](TextWriter& out) { out << *text; })) return false;
-    }
-  }
-  return true;
 }
 
 // Reference of the comparison: given values, or another program that computes them.
@@ -338,7 +324,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
-  if (!flags.dump_compiled.empty() && !DumpLoops(flags.dump_compiled, *evaluator->compiled(), &diagnostics)) {
+  if (!flags.dump_compiled.empty() && !DumpEngine(flags.dump_compiled, module, *evaluator, &diagnostics)) {
     return diagnostics.exit_code();
   }
   if (flags.explain_engine) {
@@ -392,13 +378,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (session != nullptr) session->EndSetup();
   evaluator->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() || reference.values ||
                          reference.evaluator != nullptr);
+  const cli::CrashReport crashes("hlo-run", module);
   std::optional<std::vector<Literal>> results;
   for (int64_t run = 0; run < flags.repeat && (run == 0 || results); ++run) {
     results = RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
     times.run_seconds.push_back(evaluator->statistics().seconds);
   }
   // Reports the profile of a failed run too.
-  instruments.Report(evaluator->statistics(), times, &diagnostics);
+  instruments.Report(evaluator->statistics(), times, evaluator->compiled(), &diagnostics);
   if (results && !flags.host_io.empty()) {
     if (const absl::Status status = host.Finish(); !status.ok()) {
       diagnostics.ShowOutputError(status);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "interp/compiled/code_store.h"
 #include "interp/distributed/mpi_session.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
@@ -210,6 +211,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   const bool trains = !model.config.name.empty() && model.step == "train" && model_flags.steps_given();
   if (engine.empty()) engine = trains ? "fast" : "exact";
   options.client.engine = interp::EngineKindOf(engine).value_or(interp::EngineKind::kExact);
+  if (options.client.engine == interp::EngineKind::kFast) {
+    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+  }
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;

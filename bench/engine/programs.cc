@@ -222,12 +222,16 @@ std::string WithSmallResult(const std::string& text) {
 }
 
 std::string SmallStepsText(int64_t count) {
-  std::string text = "HloModule small_steps\nENTRY main {\n  x0 = f32[4]{0} parameter(0)\n";
-  for (int64_t i = 1; i < count; ++i) {
-    StrAppend(&text, "  x", i, " = f32[4]{0} ", i % 2 == 0 ? "negate" : "reverse", "(x", i - 1, ")",
-              i % 2 == 0 ? "" : ", dimensions={0}", "\n");
+  std::string text = R"(HloModule small_steps
+ENTRY main {
+  x0 = f32[2,2]{1,0} parameter(0)
+  w = f32[2,2]{1,0} parameter(1)
+)";
+  for (int64_t i = 1; i <= count; ++i) {
+    StrAppend(&text, "  ", i == count ? "ROOT " : "", "x", i, " = f32[2,2]{1,0} dot(x", i - 1,
+              ", w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n");
   }
-  return StrCat(text, "  ROOT end = f32[4]{0} reverse(x", count - 1, "), dimensions={0}\n}");
+  return text + "}";
 }
 
 }  // namespace hlokit::bench

@@ -46,7 +46,7 @@ std::string DecodeText(const DecodeSizes& sizes);
 // keeps all of them in the program's memory: so a run has no results to copy.
 std::string WithSmallResult(const std::string& text);
 
-// Dependent instructions on four elements, none of which can share a loop with the next.
+// Products of 2 x 2 matrices, each of the one before.
 std::string SmallStepsText(int64_t count);
 
 }  // namespace hlokit::bench

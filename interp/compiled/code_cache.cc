@@ -15,6 +15,7 @@
 
 #include "interp/compiled/code_store.h"
 #include "interp/compiled/engine_modules.h"
+#include "interp/compiled/perf_map.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {
@@ -96,6 +97,7 @@ struct ProgramCode::Pending {
       error = "the system gives no memory for code";
       return;
     }
+    AddToPerfMap(program, code->memory(), code->bytes());
     KnownCode::OfProcess().Add(key, code);
     if (CodeStore* const store = ProcessCodeStore()) store->Put(text, set, generated);
   }
@@ -125,6 +127,7 @@ bool ProgramCode::Request(const LoopProgram& program, int64_t columns, Receiver 
     if (const std::optional<GeneratedCode> stored = store->Get(text, set)) code = LoadedCode::Load(*stored);
     if (code != nullptr) {
       ++statistics_.loaded;
+      AddToPerfMap(program, code->memory(), code->bytes());
       KnownCode::OfProcess().Add(key, code);
     }
   }

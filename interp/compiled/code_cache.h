@@ -28,6 +28,8 @@ class LoadedCode {
   LoadedCode& operator=(const LoadedCode&) = delete;
 
   LoopFunction function() const { return function_; }
+  const void* memory() const { return memory_; }
+  size_t bytes() const { return bytes_; }
   int64_t saved_values() const { return saved_values_; }
 
  private:

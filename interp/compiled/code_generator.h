@@ -22,6 +22,7 @@ struct GeneratedCode {
   int64_t saved_values = 0;
   // For --dump-compiled; empty unless asked for.
   std::string ir;
+  std::string optimized_ir;
   std::string assembly;
 };
 

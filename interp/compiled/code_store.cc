@@ -115,7 +115,7 @@ void SetProcessCodeStore(const CodeStoreOptions& options) { Store() = std::make_
 
 // What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
 std::string EncodeCode(const GeneratedCode& code) {
-  const auto& [image, entry, saved_values, ir, assembly] = code;
+  const auto& [image, entry, saved_values, ir, optimized_ir, assembly] = code;
   const int64_t numbers[] = {entry, saved_values};
   std::string bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
   return bytes.append(reinterpret_cast<const char*>(image.data()), image.size());

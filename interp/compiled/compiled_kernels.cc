@@ -6,6 +6,7 @@
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_step.h"
+#include "interp/compiled/window_step.h"
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/program_builder.h"
 
@@ -33,12 +34,11 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   KernelChoice choice;
   choice.kind = KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
-  CompiledLoop loop;
-  loop.root = choice.loop;
-  const bool prepared = PrepareLoop(builder, group, &code_, &loop.program, &choice.reason);
+  std::vector<LoopProgram> programs;
+  const bool prepared = PrepareLoop(builder, group, &code_, &programs, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
-    loops_.push_back(std::move(loop));
+    for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
   } else {
     choice.kind = KernelChoice::Kind::kExact;
   }
@@ -60,6 +60,10 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
   } else if (opcode == Opcode::kConvolution) {
     prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
+  } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
+    prepared = opcode == Opcode::kReduceWindow ? PreparePool(builder, &choice.reason)
+                                               : PrepareSelectAndScatterStep(builder, &choice.reason);
+    if (prepared) choice.kind = KernelChoice::Kind::kWindow;
   }
   choices_.push_back(std::move(choice));
   return prepared;

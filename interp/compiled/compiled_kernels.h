@@ -26,7 +26,7 @@ namespace hlokit::interp::compiled {
 // What became of an instruction, for reports.
 struct KernelChoice {
   InstructionId instruction;
-  enum class Kind : uint8_t { kLoop, kProduct, kConvolution, kExact } kind = Kind::kExact;
+  enum class Kind : uint8_t { kLoop, kProduct, kConvolution, kWindow, kExact } kind = Kind::kExact;
   // Of kLoop: the last instruction of the loop. Of kExact: why it is not compiled, empty if it never is.
   InstructionId loop;
   std::string reason;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "interp/compiled/engine_modules.h"
 #include "ir/core/str_cat.h"
+#include "ir/text/printer.h"
 
 namespace hlokit::interp::compiled {
 namespace {
@@ -19,19 +20,49 @@ std::string_view KindText(KernelChoice::Kind kind) {
       return "product";
     case KernelChoice::Kind::kConvolution:
       return "convolution";
+    case KernelChoice::Kind::kWindow:
+      return "window";
     case KernelChoice::Kind::kExact:
       return "exact";
   }
   return "";
 }
 
+// Returns why an instruction has an exact kernel that no step declined.
+std::string_view WhyExact(Instruction instruction) {
+  bool is_complex = false, is_packed = false;
+  int64_t elements = 0;
+  const auto look = [&](Shape shape) {
+    for (Shape leaf : Leaves(shape)) {
+      if (!leaf.IsArray()) continue;
+      is_complex |= IsComplex(leaf.element_type());
+      is_packed |= leaf.element_type() != ElementType::kPred && BitsOf(leaf.element_type()) < 8;
+      elements = std::max(elements, leaf.element_count());
+    }
+  };
+  look(instruction.shape());
+  for (Instruction operand : instruction.operands()) look(operand.shape());
+  if (is_complex) return "complex numbers";
+  if (is_packed) return "elements of less than a byte";
+  if (HasTrait(instruction.opcode(), kControlFlow)) return "control flow, whose computations have steps of their own";
+  if (HasTrait(instruction.opcode(), kCollective)) return "other devices take part";
+  if (elements < GroupOptions().min_elements) return "few elements";
+  const bool joins = HasTrait(instruction.opcode(), kElementwise) || instruction.opcode() == Opcode::kBroadcast ||
+                     instruction.opcode() == Opcode::kReduce;
+  return joins ? "nothing to join it with saves enough" : "opcode";
+}
+
 }  // namespace
 
 std::string Explain(const Module& module, const CompiledKernels& kernels) {
-  int counts[4] = {};
+  int counts[5] = {};
   for (const KernelChoice& choice : kernels.choices()) ++counts[static_cast<size_t>(choice.kind)];
-  std::string text = StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2],
-                            " convolutions, ", counts[3], " with kernels of the exact engine\n");
+  std::string text =
+      StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2], " convolutions, ",
+             counts[3], " windows, ", counts[4], " with kernels of the exact engine\n");
+  const CodeStatistics& code = kernels.statistics();
+  StrAppend(&text, absl::StrFormat("code: %d loops: %d compiled in %.3f s, %d loaded from disk, %d already in memory\n",
+                                   kernels.loops().size(), code.compiled, code.seconds, code.loaded, code.found));
   size_t width = 0;
   constexpr size_t kMaxWidth = 40;
   for (const KernelChoice& choice : kernels.choices()) {
@@ -43,22 +74,44 @@ std::string Explain(const Module& module, const CompiledKernels& kernels) {
                                      std::string(instruction.opcode_text()), std::string(KindText(choice.kind))));
     if (choice.kind == KernelChoice::Kind::kLoop) {
       StrAppend(&text, " of ", module.instruction(choice.loop).name());
-    } else if (!choice.reason.empty() && choice.kind == KernelChoice::Kind::kExact) {
-      StrAppend(&text, ": ", choice.reason);
+    } else if (choice.kind == KernelChoice::Kind::kExact) {
+      StrAppend(&text, ": ", choice.reason.empty() ? WhyExact(instruction) : std::string_view(choice.reason));
     }
     text += '\n';
   }
   return text;
 }
 
-LoopTexts TextsOf(const CompiledLoop& loop) {
+std::map<uint32_t, std::vector<InstructionId>> LoopMembers(const CompiledKernels& kernels) {
+  std::map<uint32_t, std::vector<InstructionId>> members;
+  for (const KernelChoice& choice : kernels.choices()) {
+    if (choice.kind == KernelChoice::Kind::kLoop) members[choice.loop.value].push_back(choice.instruction);
+  }
+  return members;
+}
+
+std::vector<std::string> KernelTexts(const Module& module, const CompiledKernels& kernels) {
+  std::vector<std::string> texts(module.instruction_id_bound());
+  for (const KernelChoice& choice : kernels.choices()) {
+    if (choice.kind != KernelChoice::Kind::kLoop) texts[choice.instruction.value] = KindText(choice.kind);
+  }
+  for (const auto& [loop, members] : LoopMembers(kernels)) texts[loop] = StrCat("loop of ", members.size());
+  return texts;
+}
+
+LoopTexts TextsOf(const Module& module, const CompiledKernels& kernels, const CompiledLoop& loop) {
   LoopTexts texts;
   texts.program = CanonicalText(loop.program);
+  for (const KernelChoice& choice : kernels.choices()) {
+    if (choice.kind != KernelChoice::Kind::kLoop || choice.loop != loop.root) continue;
+    StrAppend(&texts.hlo, ToString(module.instruction(choice.instruction), PrintOptions::Lossless()), "\n");
+  }
   GeneratedCode code;
   std::string ignored;
   CodeGenerator* const generator = Generator();
   if (generator != nullptr && generator->Generate(loop.program, HostInstructionSet(), true, &code, &ignored)) {
     texts.ir = std::move(code.ir);
+    texts.optimized_ir = std::move(code.optimized_ir);
     texts.assembly = std::move(code.assembly);
   }
   return texts;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/compiled/loop_builder.h"
+#include "interp/compiled/reduce_step.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp::compiled {
@@ -45,6 +46,16 @@ class GroupPlanner {
         group_of_[at] = -1;
       }
     }
+    // Reductions of other dimensions join what they reduce, if that is not needed by a loop over rows.
+    for (int at = 0; at < static_cast<int>(order_.size()); ++at) {
+      std::optional<Group> made = GroupOfReduction(at);
+      if (!made) continue;
+      const int own = static_cast<int>(groups_.size());
+      groups_.push_back(*std::move(made));
+      group_of_[at] = own;
+      const int source = group_of_[PositionOf(order_[at].operand(0))];
+      if (source >= 0) Merge(source, own);
+    }
     std::vector<InstructionGroup> result;
     for (const Group& group : groups_) {
       if (group.members.empty() || !IsWorthCode(group)) continue;
@@ -52,6 +63,7 @@ class GroupPlanner {
       for (int at : group.members) made.members.push_back(order_[at]);
       made.shape = group.shape;
       made.row_rank = group.row_rank;
+      made.reduced = group.reduced;
       result.push_back(std::move(made));
     }
     return result;
@@ -59,15 +71,18 @@ class GroupPlanner {
 
  private:
   struct Group {
-    std::vector<int> members;  // positions, ascending; empty: merged into another
-    int64_t elements = 0;      // of `shape`
-    Shape shape;               // of the loop
-    int64_t row_rank = -1;     // leading dimensions of `shape` that count rows; -1: no reductions
-    bool reshapes = false;     // members have other dimensions
+    std::vector<int> members;      // positions, ascending; empty: merged into another
+    int64_t elements = 0;          // of `shape`
+    Shape shape;                   // of the loop
+    int64_t row_rank = -1;         // leading dimensions of `shape` that count rows; -1: no reductions
+    bool reshapes = false;         // members have other dimensions
+    std::vector<int64_t> reduced;  // dimensions that members reduce whose results leave the loop
+    bool norms = false;            // has batch normalizations
   };
 
   static bool IsView(Instruction i) {
-    return i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kBroadcast;
+    return i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kBroadcast ||
+           i.opcode() == Opcode::kGetTupleElement;
   }
 
   // Returns the group of an instruction alone, or nullopt if it belongs to no loop.
@@ -78,6 +93,11 @@ class GroupPlanner {
     group.shape = i.shape();
     if (IsLoopInstruction(i)) {
       group.reshapes = i.opcode() == Opcode::kReshape;
+    } else if (IsLoopNorm(i)) {
+      group.shape = i.operand(0).shape();
+      group.norms = true;
+    } else if (IsNormResult(i)) {
+      if (group_of_[PositionOf(i.operand(0))] < 0) return std::nullopt;
     } else if (RowCombiner(i)) {
       group.shape = i.operand(0).shape();
       group.row_rank = i.shape().rank();
@@ -100,6 +120,18 @@ class GroupPlanner {
     return group;
   }
 
+  // Returns the group of a reduction alone that is in none, or nullopt if it is not to be compiled.
+  std::optional<Group> GroupOfReduction(int at) const {
+    const Instruction i = order_[at];
+    Group group;
+    if (group_of_[at] >= 0 || !ReduceCombiner(i, &group.reduced)) return std::nullopt;
+    group.members = {at};
+    group.shape = i.operand(0).shape();
+    group.elements = group.shape.element_count();
+    if (!IsReductionForLoop(group.shape, group.reduced) || !may_join_(i)) return std::nullopt;
+    return group;
+  }
+
   // Returns true if both can be one loop, and sets its shape in `b`'s place.
   static bool Agree(const Group& a, const Group& b, Group* merged) {
     merged->reshapes = a.reshapes || b.reshapes || a.shape.dims() != b.shape.dims();
@@ -107,6 +139,12 @@ class GroupPlanner {
     merged->shape = rows.shape;
     merged->elements = rows.elements;
     merged->row_rank = rows.row_rank;
+    merged->norms = a.norms || b.norms;
+    merged->reduced = a.reduced.empty() ? b.reduced : a.reduced;
+    if (merged->norms || !merged->reduced.empty()) {
+      return rows.row_rank < 0 && !merged->reshapes &&
+             (a.reduced.empty() || b.reduced.empty() || a.reduced == b.reduced);
+    }
     if (rows.row_rank < 0) return a.elements == b.elements;
     if (a.reshapes || b.reshapes) return false;
     merged->reshapes = false;
@@ -117,7 +155,8 @@ class GroupPlanner {
   }
 
   bool IsWorthCode(const Group& group) const {
-    const int64_t saved = static_cast<int64_t>(group.members.size()) - 1;
+    // A norm by itself saves the passes of its exact kernel.
+    const int64_t saved = static_cast<int64_t>(group.members.size()) - 1 + (group.norms ? 2 : 0);
     return group.elements >= options_.min_elements &&
            (saved * group.elements >= options_.min_saved || group.elements >= options_.min_single);
   }
@@ -194,12 +233,29 @@ class GroupPlanner {
     return static_cast<int>(arrays.size());
   }
 
+  // Returns true if a member needs all elements of another first: of a reduction that leaves the loop, or of the
+  // operand of a norm.
+  bool HasBarrier(int a, int b) const {
+    for (int g : {a, b}) {
+      for (int member : groups_[g].members) {
+        const bool is_norm = IsLoopNorm(order_[member]);
+        for (Instruction operand : order_[member].operands()) {
+          const int at = PositionOf(operand);
+          if (group_of_[at] != a && group_of_[at] != b) continue;
+          if (is_norm || operand.opcode() == Opcode::kReduce) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   // Merges group `a`, of an operand, into `b`, if that is possible.
   void Merge(int a, int b) {
     Group& from = groups_[a];
     Group& to = groups_[b];
     Group merged;
-    if (!Agree(from, to, &merged) || static_cast<int>(from.members.size() + to.members.size()) > options_.max_members ||
+    if (!Agree(from, to, &merged) || ((merged.norms || !merged.reduced.empty()) && HasBarrier(a, b)) ||
+        static_cast<int>(from.members.size() + to.members.size()) > options_.max_members ||
         CountArrays(a, b) > options_.max_arrays || HasOutsidePath(a, b)) {
       return;
     }

@@ -9,6 +9,9 @@
 // A group may also be a loop over rows: with reductions of the minor dimensions, elementwise instructions on their
 // results, and broadcasts of these back to the rows, as in a softmax or a layer normalization. InstructionGroup::shape
 // is then that of the rows and columns, and row_rank the number of dimensions that count rows; it is -1 otherwise.
+//
+// A group may also have reductions of any dimensions (InstructionGroup::reduced), the same for all, whose results leave
+// the loop, and batch normalizations, whose operands come from outside and whose elements are computed in the loop.
 #ifndef HLOKIT_INTERP_COMPILED_GROUP_PLANNER_H_
 #define HLOKIT_INTERP_COMPILED_GROUP_PLANNER_H_
 

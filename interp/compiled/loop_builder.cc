@@ -127,7 +127,7 @@ bool IsLoopInstruction(Instruction i) {
   return FunctionOf(i).has_value();
 }
 
-std::optional<LoopOp> RowCombiner(Instruction i) {
+std::optional<LoopOp> ReduceCombiner(Instruction i, std::vector<int64_t>* reduced) {
   if (i.opcode() != Opcode::kReduce || i.operand_count() != 2 || !i.shape().IsArray()) return std::nullopt;
   const Shape from = i.operand(0).shape();
   const ElementType type = i.shape().element_type();
@@ -136,18 +136,20 @@ std::optional<LoopOp> RowCombiner(Instruction i) {
       type == ElementType::kF64) {
     return std::nullopt;
   }
-  // Dimensions [rank, from.rank()) in any order.
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
-  const int64_t rank = i.shape().rank();
-  if (rank < 1 || static_cast<int64_t>(dims.size()) != from.rank() - rank || dims.empty() ||
-      from.dims().subspan(0, static_cast<size_t>(rank)) != i.shape().dims()) {
-    return std::nullopt;
+  reduced->assign(dims.begin(), dims.end());
+  std::sort(reduced->begin(), reduced->end());
+  std::vector<int64_t> kept;
+  size_t at = 0;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    if (at < reduced->size() && (*reduced)[at] == d) {
+      ++at;
+    } else {
+      kept.push_back(from.dim(d));
+    }
   }
-  std::vector<bool> seen(dims.size(), false);
-  for (int64_t d : dims) {
-    if (d < rank || d >= from.rank() || seen[static_cast<size_t>(d - rank)]) return std::nullopt;
-    seen[static_cast<size_t>(d - rank)] = true;
-  }
+  // Dimensions out of range, or twice, are left.
+  if (at != reduced->size() || at == 0 || i.shape().dims() != absl::MakeConstSpan(kept)) return std::nullopt;
   const Computation combiner = i.computation_attr(Attr::kToApply);
   if (!combiner.valid() || combiner.parameter_count() != 2) return std::nullopt;
   const Instruction root = combiner.root();
@@ -161,17 +163,49 @@ std::optional<LoopOp> RowCombiner(Instruction i) {
       second.shape() != first.shape()) {
     return std::nullopt;
   }
-  const bool pred = type == ElementType::kPred;
   for (const OpRow& row : kOps) {
-    if (row.opcode != root.opcode() || !HasType(row, type)) continue;
-    if (row.op == LoopOp::kAnd || row.op == LoopOp::kOr) return row.op;
-    if (pred) return std::nullopt;
-    if (row.op == LoopOp::kAdd || row.op == LoopOp::kMultiply || row.op == LoopOp::kMaximum ||
-        row.op == LoopOp::kMinimum) {
-      return row.op;
-    }
+    if (row.opcode != root.opcode() || !HasType(row, type) || NeutralOf(row.op) == NeutralElement::kNone) continue;
+    // Of pred, the exact engine's other operations are conjunctions and disjunctions under other names.
+    if (type == ElementType::kPred && row.op != LoopOp::kAnd && row.op != LoopOp::kOr) return std::nullopt;
+    return row.op;
   }
   return std::nullopt;
+}
+
+std::optional<LoopOp> RowCombiner(Instruction i) {
+  std::vector<int64_t> reduced;
+  const std::optional<LoopOp> combiner = ReduceCombiner(i, &reduced);
+  const int64_t rank = i.shape().IsArray() ? i.shape().rank() : 0;
+  if (!combiner || rank < 1 || reduced.front() != rank) return std::nullopt;
+  return combiner;
+}
+
+bool IsLoopNorm(Instruction i) {
+  const Opcode opcode = i.opcode();
+  const bool training = opcode == Opcode::kBatchNormTraining, gradient = opcode == Opcode::kBatchNormGrad;
+  if (!training && !gradient && opcode != Opcode::kBatchNormInference) return false;
+  if (i.operand_count() != (training ? 3 : 5)) return false;
+  const Shape whole = i.operand(0).shape();
+  const int64_t feature = i.int_attr(Attr::kFeatureIndex);
+  if (!whole.IsArray() || whole.element_type() != ElementType::kF32 || feature < 0 || feature >= whole.rank()) {
+    return false;
+  }
+  const auto fits = [&](Shape shape, bool is_whole) {
+    if (!shape.IsArray() || shape.element_type() != ElementType::kF32) return false;
+    if (is_whole) return shape.dims() == whole.dims();
+    return shape.rank() == 1 && shape.dim(0) == whole.dim(feature);
+  };
+  for (int64_t k = 1; k < i.operand_count(); ++k) {
+    if (!fits(i.operand(k).shape(), gradient && k == 4)) return false;
+  }
+  if (opcode == Opcode::kBatchNormInference) return fits(i.shape(), true);
+  if (!i.shape().IsTuple() || i.shape().tuple_size() != 3) return false;
+  return fits(i.shape().elements()[0], true) && fits(i.shape().elements()[1], false) &&
+         fits(i.shape().elements()[2], false);
+}
+
+bool IsNormResult(Instruction i) {
+  return i.opcode() == Opcode::kGetTupleElement && i.int_attr(Attr::kIndex) == 0 && IsLoopNorm(i.operand(0));
 }
 
 bool IsRowBroadcast(Instruction i) {
@@ -188,35 +222,66 @@ bool IsRowBroadcast(Instruction i) {
   return true;
 }
 
-uint16_t LoopBuilder::Input(Instruction value, bool row_value) {
+uint16_t LoopBuilder::Input(Instruction value, Repeats repeats) {
   const auto [it, is_new] = input_node_of_.try_emplace(value.id().value, static_cast<uint16_t>(program_.nodes.size()));
   if (!is_new) return it->second;
+  return AddInput(value.shape().element_type(), repeats);
+}
+
+uint16_t LoopBuilder::AddInput(ElementType type, Repeats repeats) {
   LoopNode node;
   node.op = LoopOp::kInput;
-  node.type = value.shape().element_type();
-  node.row_value = row_value;
+  node.type = type;
+  node.row_value = repeats.row_value;
+  node.column_value = repeats.column_value;
   node.param = static_cast<uint32_t>(program_.inputs.size());
   program_.nodes.push_back(node);
-  program_.inputs.push_back({node.type, row_value});
-  inputs_.push_back(value);
-  return it->second;
+  program_.inputs.push_back({type, repeats.row_value, repeats.column_value});
+  return static_cast<uint16_t>(program_.nodes.size() - 1);
+}
+
+uint16_t LoopBuilder::AddNode(LoopOp op, ElementType type, std::initializer_list<uint16_t> operands) {
+  LoopNode node;
+  node.op = op;
+  node.type = type;
+  node.row_value = node.column_value = true;
+  for (uint16_t operand : operands) {
+    node.operands[node.operand_count++] = operand;
+    node.row_value = node.row_value && program_.nodes[operand].row_value;
+    node.column_value = node.column_value && program_.nodes[operand].column_value;
+  }
+  program_.nodes.push_back(node);
+  return static_cast<uint16_t>(program_.nodes.size() - 1);
+}
+
+uint16_t LoopBuilder::AddReduction(LoopOp combiner, uint16_t element, bool row_value) {
+  const ElementType type = AccumulatorType(combiner, program_.nodes[element].type);
+  if (type != program_.nodes[element].type) element = AddNode(LoopOp::kConvert, type, {element});
+  const uint16_t number = AddNode(LoopOp::kReduce, type, {element});
+  program_.nodes[number].param = static_cast<uint32_t>(combiner);
+  program_.nodes[number].row_value = row_value;
+  program_.nodes[number].column_value = false;
+  return number;
 }
 
 uint16_t LoopBuilder::Add(Instruction member) {
   LoopNode node;
   node.type = member.shape().element_type();
   node.operand_count = static_cast<uint8_t>(member.operand_count());
-  node.row_value = true;
+  node.row_value = node.column_value = true;
   for (int k = 0; k < node.operand_count; ++k) {
     const Instruction operand = member.operand(k);
-    node.operands[k] = is_member(operand) ? NodeOf(operand) : input_node_of_.at(operand.id().value);
+    node.operands[k] = ValueOf(operand);
     node.row_value = node.row_value && program_.nodes[node.operands[k]].row_value;
+    node.column_value = node.column_value && program_.nodes[node.operands[k]].column_value;
   }
-  if (member.opcode() == Opcode::kBroadcast) return node_of_[member.id().value] = node.operands[0];
+  if (member.opcode() == Opcode::kBroadcast || member.opcode() == Opcode::kGetTupleElement)
+    return node_of_[member.id().value] = node.operands[0];
   if (member.opcode() == Opcode::kReduce) {
     node.op = LoopOp::kReduce;
     node.param = static_cast<uint32_t>(*RowCombiner(member));
     node.row_value = true;
+    node.column_value = false;
   } else if (const OpRow* row = RowOf(member)) {
     node.op = row->op;
     if (row->op == LoopOp::kCompare) {

@@ -7,21 +7,24 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr std::string_view kLoopOpNames[] = {
-#define LOOP_OP(name) #name,
+#define LOOP_OP(name, neutral) #name,
 #include "interp/compiled/loop_ops.def"
 };
 
 }  // namespace
 
+std::string_view NameOf(LoopOp op) { return kLoopOpNames[static_cast<size_t>(op)]; }
+
 std::string CanonicalText(const LoopProgram& program) {
   std::string text = StrCat("form ", static_cast<int>(program.form), "\n");
   for (const LoopInput& input : program.inputs) {
-    StrAppend(&text, "input ", ToString(input.type), input.row_value ? " row\n" : "\n");
+    StrAppend(&text, "input ", ToString(input.type), input.row_value ? " row" : "",
+              input.column_value ? " column\n" : "\n");
   }
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const LoopNode& node = program.nodes[i];
-    StrAppend(&text, "%", i, " = ", ToString(node.type), node.row_value ? " row " : " ",
-              kLoopOpNames[static_cast<size_t>(node.op)], " ", node.param);
+    StrAppend(&text, "%", i, " = ", ToString(node.type), node.row_value ? " row" : "",
+              node.column_value ? " column " : " ", kLoopOpNames[static_cast<size_t>(node.op)], " ", node.param);
     for (int k = 0; k < node.operand_count; ++k) StrAppend(&text, " %", node.operands[k]);
     text += '\n';
   }

@@ -5,6 +5,8 @@
 //
 //   kLoop      every element by itself
 //   kRows      reductions along the row, and what depends on them: passes over one row after the other
+//   kColumns   every element by itself, column after column, and reductions of each column over the rows, whose
+//              accumulators are left in scratch memory
 //
 // Sizes and strides are arguments of the function, so one function serves arrays of all sizes.
 #ifndef HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
@@ -13,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/types/element_type.h"
@@ -20,19 +23,31 @@
 namespace hlokit::interp::compiled {
 
 enum class LoopOp : uint8_t {
-#define LOOP_OP(name) k##name,
+#define LOOP_OP(name, neutral) k##name,
 #include "interp/compiled/loop_ops.def"
 };
+
+// The element that a combination leaves as the other operand is.
+enum class NeutralElement : uint8_t { kNone, kZero, kOne, kLowest, kHighest, kAllOnes };
+
+constexpr NeutralElement NeutralOf(LoopOp op) {
+  constexpr NeutralElement kNeutrals[] = {
+#define LOOP_OP(name, neutral) NeutralElement::neutral,
+#include "interp/compiled/loop_ops.def"
+  };
+  return kNeutrals[static_cast<size_t>(op)];
+}
 
 struct LoopNode {
   LoopOp op = LoopOp::kInput;
   ElementType type = ElementType::kF32;  // of the value, as it is stored
-  // The same value in all elements of a row.
+  // The same value in all elements of a row, or of a column. The latter only matters for LoopForm::kColumns.
   bool row_value = false;
+  bool column_value = false;
   uint8_t operand_count = 0;
   uint16_t operands[3] = {};
   // kInput: number of the input; kCall: of the function; kCompare: ComparisonDirection; kReduce: the LoopOp that
-  // combines; operands 0 and 1 of kReduce are the elements and the initial value.
+  // combines; operands 0 and 1 of kReduce are the elements and the initial value, which may be absent.
   uint32_t param = 0;
 
   friend bool operator==(const LoopNode&, const LoopNode&) = default;
@@ -40,12 +55,13 @@ struct LoopNode {
 
 struct LoopInput {
   ElementType type = ElementType::kF32;
-  bool row_value = false;  // one element in each row
+  bool row_value = false;     // one element in each row
+  bool column_value = false;  // one element in each column
 
   friend bool operator==(const LoopInput&, const LoopInput&) = default;
 };
 
-enum class LoopForm : uint8_t { kLoop, kRows };
+enum class LoopForm : uint8_t { kLoop, kRows, kColumns };
 
 struct LoopProgram {
   LoopForm form = LoopForm::kLoop;
@@ -66,13 +82,18 @@ struct LoopArguments {
   int64_t rows;
   int64_t columns;
   // kRows: memory for values of a row between passes, GeneratedCode::saved_values times scratch_pitch bytes.
+  // kColumns: accumulators by column, scratch_pitch bytes for each reduction in the order of nodes.
   std::byte* scratch;
   int64_t scratch_pitch;
   // Calls a function on vectors in memory: call(functions[i], result, operand 0, 1, 2, elements).
   void (*call)(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
   const void* const* functions;
+  int64_t resume;  // kColumns: 1 to continue with the accumulators in `scratch`, 0 to begin
 };
 using LoopFunction = void (*)(const LoopArguments*);
+
+// Returns the name of an operation, "Multiply".
+std::string_view NameOf(LoopOp op);
 
 // Returns a text that is the same for equal programs only.
 std::string CanonicalText(const LoopProgram& program);

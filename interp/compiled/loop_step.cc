@@ -2,6 +2,7 @@
 #include "interp/compiled/loop_step.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_builder.h"
-#include "interp/exact/kernels/reshape_view.h"
+#include "interp/compiled/loop_layout.h"
+#include "interp/compiled/norm_step.h"
+#include "interp/compiled/reduce_step.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
@@ -19,6 +22,8 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr int64_t kMaxElementBytes = 8;
+constexpr int64_t kMaxSharedColumns = 1024;  // of a loop by columns
+constexpr int64_t kColumnTile = 16 * 1024;   // elements of a call of it
 
 struct LoopPlan : ThunkParams {
   std::shared_ptr<const LoadedCode> code;
@@ -35,10 +40,14 @@ struct LoopPlan : ThunkParams {
   int64_t lines = 1;                  // rows in all
   int64_t rows = 1;                   // of a call, at most
   int64_t columns = 1;
-  int64_t chunk = 1;  // columns of a call
+  int64_t chunk = 1;        // columns of a call
+  bool by_columns = false;  // LoopForm::kColumns
   int64_t scratch = 0;
   double cost = 1;  // of an element, in ns
 
+  LoopBuilder::Repeats RepeatsOf(size_t input) const {
+    return {inner_stride[input] == 0, by_columns && row_stride[input] == 0};
+  }
   // Takes the dimensions of the nest but the `inner` last ones.
   void SetRows(const LoopNest& nest, int inner) {
     const int arrays = static_cast<int>(inputs + outputs);
@@ -53,13 +62,6 @@ struct LoopPlan : ThunkParams {
     std::copy(strides.end() - arrays, strides.end(), row_stride.begin());
   }
 };
-
-void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n) {
-  constexpr int64_t kDense[ElementOp::kMaxOperands] = {1, 1, 1};
-  const std::byte* const in[] = {static_cast<const std::byte*>(a), static_cast<const std::byte*>(b),
-                                 static_cast<const std::byte*>(c)};
-  static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
-}
 
 void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const LoopPlan*>(plan);
@@ -89,6 +91,7 @@ void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       // Whole rows go together, up to the end of their dimension.
       int64_t rows = 1;
       if (chunks == 1) rows = std::min(end - item, p.rows - line % p.rows);
+      if (p.by_columns) rows = std::min(rows, std::max<int64_t>(kColumnTile / p.columns, 1));
       for (size_t a = 0; a < arrays; ++a) {
         int64_t offset = chunk * p.chunk * p.inner_stride[a];
         int64_t rest = line;
@@ -111,72 +114,161 @@ void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   });
 }
 
-// Returns the same elements in the dimensions of the loop.
-View InDims(CompiledComputationBuilder& b, const View& view, Shape loop_shape) {
-  const Shape shape = b.program_shapes().Array(view.type(), loop_shape.dims());
-  if (view.shape.rank() == 0 && loop_shape.rank() != 0) {
-    View scalar = view;
-    scalar.shape = shape;
-    scalar.strides = b.NewStrides(Dims(static_cast<size_t>(shape.rank()), 0), shape.dims());
-    return scalar;
+// Returns the shape of a member's elements.
+Shape ValueShape(Instruction member) { return member.shape().IsTuple() ? member.operand(0).shape() : member.shape(); }
+
+// What a group reads and writes.
+struct GroupArrays {
+  Shape loop_shape;
+  std::vector<Instruction> operands;  // from outside, without initial values of reductions of `reduces`
+  std::vector<View> views;            // of operands, then coefficients of norms, in the dimensions of the loop
+  std::vector<std::pair<Instruction, NormStep>> norms;
+  std::vector<Instruction> reduces;  // members that reduce InstructionGroup::reduced
+  std::vector<Instruction> stored;   // members that the loop writes for each element
+  // Members that others use, and the number of the stored value that they are views of.
+  std::vector<std::pair<Instruction, size_t>> results;
+};
+
+// Returns true if others use the elements of a member.
+bool Leaves(Instruction member, const absl::flat_hash_set<uint32_t>& members) {
+  if (member == member.parent().root()) return true;
+  for (Instruction user : member.users()) {
+    if (members.contains(user.id().value)) continue;
+    const bool is_other_result =
+        member.shape().IsTuple() && user.opcode() == Opcode::kGetTupleElement && user.int_attr(Attr::kIndex) != 0;
+    if (!is_other_result) return true;
   }
-  if (view.dims() == loop_shape.dims()) return view;
-  return ReshapeView(b, view, shape);
+  return false;
 }
 
-// Returns a view of the same elements whose memory is dense except for repeated ones.
-View Compact(CompiledComputationBuilder& b, const View& view) {
-  const Dims strides = StridesOf(view);
-  Dims dims, kept;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    if (strides[d] == 0) continue;
-    dims.push_back(view.dims()[d]);
-    kept.push_back(strides[d]);
-  }
-  View small = view;
-  small.shape = b.program_shapes().Array(view.type(), dims);
-  small.strides = b.NewStrides(kept, dims);
-  small = b.MakeDense(small);
-  const Dims dense = DenseStrides(dims);
-  Dims again;
-  for (size_t d = 0, k = 0; d < strides.size(); ++d) again.push_back(strides[d] == 0 ? 0 : dense[k++]);
-  small.shape = view.shape;
-  small.strides = b.NewStrides(again, view.dims());
-  return small;
-}
-
-// Members whose values others use. `stored`: those that the loop writes; `results`: members and what they are views of.
-void FindResults(const InstructionGroup& group, const absl::flat_hash_set<uint32_t>& members,
-                 std::vector<Instruction>* stored, std::vector<std::pair<Instruction, size_t>>* results) {
-  const Instruction root = group.members.front().parent().root();
+void FindResults(const InstructionGroup& group, const absl::flat_hash_set<uint32_t>& members, GroupArrays* arrays) {
+  const bool has_rows = group.row_rank >= 0;
   for (Instruction member : group.members) {
-    const std::vector<Instruction> users = member.users();
-    const bool leaves = member == root || std::any_of(users.begin(), users.end(), [&](Instruction user) {
-                          return !members.contains(user.id().value);
-                        });
-    if (!leaves) continue;
+    if (member.opcode() == Opcode::kReduce && !has_rows) {
+      arrays->reduces.push_back(member);
+      continue;
+    }
+    if (!Leaves(member, members)) continue;
     Instruction source = member;
-    while ((source.opcode() == Opcode::kReshape || source.opcode() == Opcode::kCopy) &&
+    while ((source.opcode() == Opcode::kReshape || source.opcode() == Opcode::kCopy ||
+            source.opcode() == Opcode::kGetTupleElement) &&
            members.contains(source.operand(0).id().value)) {
       source = source.operand(0);
     }
-    const auto at = std::find(stored->begin(), stored->end(), source);
-    results->emplace_back(member, at - stored->begin());
-    if (at == stored->end()) stored->push_back(source);
+    const auto at = std::find(arrays->stored.begin(), arrays->stored.end(), source);
+    arrays->results.emplace_back(member, at - arrays->stored.begin());
+    if (at == arrays->stored.end()) arrays->stored.push_back(source);
   }
 }
 
 // The loop has the dimensions of the member with the most of them: what is read there has strides in others too.
 Shape ShapeOfLoop(const InstructionGroup& group) {
-  if (group.row_rank >= 0) return group.shape;
+  if (group.row_rank >= 0 || !group.reduced.empty()) return group.shape;
   const auto extent = [](Shape shape) {
     return std::count_if(shape.dims().begin(), shape.dims().end(), [](int64_t d) { return d != 1; });
   };
-  Shape loop_shape = group.members.front().shape();
+  Shape loop_shape = ValueShape(group.members.front());
   for (Instruction member : group.members) {
-    if (extent(member.shape()) > extent(loop_shape)) loop_shape = member.shape();
+    if (extent(ValueShape(member)) > extent(loop_shape)) loop_shape = ValueShape(member);
   }
   return loop_shape;
+}
+
+// Finds the arrays of a group, with the steps of norms. Returns false, with the reason in `why`, if one of those cannot
+// be prepared.
+bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, GroupArrays* arrays,
+                std::string* why) {
+  const bool has_rows = group.row_rank >= 0;
+  const Shape loop_shape = arrays->loop_shape;
+  absl::flat_hash_set<uint32_t> members;
+  for (Instruction member : group.members) members.insert(member.id().value);
+  absl::flat_hash_set<uint32_t> seen;
+  for (Instruction member : group.members) {
+    const bool is_norm = IsLoopNorm(member);
+    const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
+    if (is_norm) {
+      arrays->norms.emplace_back(member, NormStep());
+      if (!PrepareNorm(b, member, code, &arrays->norms.back().second, why)) return false;
+    }
+    for (int64_t k = 0; k < member.operand_count(); ++k) {
+      const Instruction operand = member.operand(k);
+      if ((is_reduce && k > 0) || (is_norm && k != 0 && !(k == 4 && member.opcode() == Opcode::kBatchNormGrad))) {
+        continue;
+      }
+      if (members.contains(operand.id().value) || !seen.insert(operand.id().value).second) continue;
+      b.set_instruction(member);
+      arrays->operands.push_back(operand);
+      const View view = b.leaves(operand)[0];
+      const bool row_value = has_rows && view.shape.rank() == group.row_rank;
+      arrays->views.push_back(row_value ? view : InDims(b, view, loop_shape));
+    }
+  }
+  for (const auto& [norm, step] : arrays->norms) {
+    for (View view : step.coefficients) {
+      Dims strides(static_cast<size_t>(loop_shape.rank()), 0);
+      strides[static_cast<size_t>(norm.int_attr(Attr::kFeatureIndex))] = 1;
+      view.shape = b.program_shapes().Array(view.type(), loop_shape.dims());
+      view.strides = b.NewStrides(strides, loop_shape.dims());
+      arrays->views.push_back(view);
+    }
+  }
+  FindResults(group, members, arrays);
+  return true;
+}
+
+// Writes the members as a loop program, without reductions of GroupArrays::reduces. `repeats`: of each view.
+void WriteMembers(const InstructionGroup& group, const GroupArrays& arrays,
+                  const std::function<LoopBuilder::Repeats(size_t)>& repeats, LoopBuilder* loop) {
+  size_t view = 0;
+  for (Instruction operand : arrays.operands) {
+    loop->Input(operand, repeats(view));
+    ++view;
+  }
+  std::vector<std::vector<uint16_t>> coefficients;
+  for (const auto& [norm, step] : arrays.norms) {
+    coefficients.emplace_back();
+    for (const View& coefficient : step.coefficients) {
+      coefficients.back().push_back(loop->AddInput(coefficient.type(), repeats(view)));
+      ++view;
+    }
+  }
+  for (Instruction member : group.members) {
+    const auto norm =
+        std::find_if(arrays.norms.begin(), arrays.norms.end(), [&](const auto& n) { return n.first == member; });
+    if (norm != arrays.norms.end()) {
+      AddNormElements(*loop, member, coefficients[static_cast<size_t>(norm - arrays.norms.begin())]);
+    } else if (member.opcode() != Opcode::kReduce || group.row_rank >= 0) {
+      loop->Add(member);
+    }
+  }
+}
+
+// Sets the results of the members that others use. `made`: views of the stored ones, in the order of memory.
+void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, const MemoryOrder& order,
+                     const ViewList& made) {
+  const auto view_of = [&](Instruction member, size_t at) {
+    const Shape shape = ValueShape(member);
+    if (order != DeclaredOrder(order.size())) return InDeclaredOrder(b, made[at], order, shape);
+    View view = made[at];
+    view.shape = shape;
+    return view;
+  };
+  for (const auto& [norm, step] : arrays.norms) {
+    if (!norm.shape().IsTuple()) continue;
+    b.program().CountLeaves(norm.shape());  // of three leaves
+    b.set_instruction(norm);
+    const auto at = std::find_if(arrays.results.begin(), arrays.results.end(),
+                                 [&](const auto& result) { return result.first == norm; });
+    // Elements that nobody reads are not stored.
+    const View elements = at != arrays.results.end() ? view_of(norm, at->second) : b.Zeros(ValueShape(norm));
+    const View views[] = {elements, step.results[0], step.results[1]};
+    b.SetResults(views);
+  }
+  for (const auto& [member, at] : arrays.results) {
+    if (member.shape().IsTuple()) continue;
+    b.set_instruction(member);
+    b.SetResult(view_of(member, at));
+  }
 }
 
 // The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
@@ -193,41 +285,51 @@ int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> st
   return is_dense ? 1 : is_same ? 0 : -1;
 }
 
-// Strides of the arrays and how they divide into rows, with copies of arrays that a loop cannot read.
-void LayOut(CompiledComputationBuilder& b, const InstructionGroup& group, Shape loop_shape,
-            const std::vector<Instruction>& stored, std::vector<View>* views, LoopPlan* plan) {
+// Strides of the arrays of a loop of elements, and how they divide into rows, with copies of arrays that a loop cannot
+// read. Views are replaced by those in the order of memory.
+void LayOutElements(CompiledComputationBuilder& b, absl::Span<const int64_t> dims, size_t results,
+                    std::vector<View>* views, LoopPlan* plan) {
+  plan->inputs = views->size();
+  plan->outputs = results;
+  const auto nest_of = [&] {
+    std::vector<Dims> strides;
+    for (const View& view : *views) strides.push_back(StridesOf(view));
+    for (size_t o = 0; o < results; ++o) strides.push_back(DenseStrides(dims));
+    return LoopNest(dims, strides);
+  };
+  LoopNest nest = nest_of();
+  std::vector<bool> copy;
+  for (size_t i = 0; i < views->size(); ++i) {
+    const int64_t stride = nest.inner_strides()[i];
+    copy.push_back(nest.inner_size() > 1 && stride != 0 && stride != 1);
+  }
+  for (size_t i = 0; i < views->size(); ++i) {
+    if (copy[i]) (*views)[i] = Compact(b, (*views)[i]);
+  }
+  nest = nest_of();
+  for (size_t a = 0; a < plan->inputs + plan->outputs; ++a) {
+    plan->inner_stride.push_back(nest.inner_size() > 1 ? nest.inner_strides()[a] : 1);
+  }
+  plan->columns = nest.inner_size();
+  plan->SetRows(nest, 1);
+  constexpr int64_t kLongRow = 32 * 1024;
+  constexpr int64_t kChunk = 16 * 1024;
+  plan->chunk = plan->columns > kLongRow ? kChunk : plan->columns;
+  // Values that all rows share, as of features, are read once for many rows.
+  for (size_t i = 0; i < plan->inputs; ++i) {
+    plan->by_columns = plan->by_columns || (plan->rows > 1 && plan->columns > 1 && plan->columns <= kMaxSharedColumns &&
+                                            plan->inner_stride[i] == 1 && plan->row_stride[i] == 0);
+  }
+}
+
+// The same of a loop over rows.
+void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, const std::vector<Instruction>& stored,
+                std::vector<View>* views, LoopPlan* plan) {
   plan->inputs = views->size();
   plan->outputs = stored.size();
-  if (group.row_rank < 0) {
-    const auto nest_of = [&] {
-      std::vector<Dims> strides;
-      for (const View& view : *views) strides.push_back(StridesOf(view));
-      for (size_t o = 0; o < stored.size(); ++o) strides.push_back(DenseStrides(loop_shape.dims()));
-      return LoopNest(loop_shape.dims(), strides);
-    };
-    LoopNest nest = nest_of();
-    std::vector<bool> copy;
-    for (size_t i = 0; i < views->size(); ++i) {
-      const int64_t stride = nest.inner_strides()[i];
-      copy.push_back(nest.inner_size() > 1 && stride != 0 && stride != 1);
-    }
-    for (size_t i = 0; i < views->size(); ++i) {
-      if (copy[i]) (*views)[i] = Compact(b, (*views)[i]);
-    }
-    nest = nest_of();
-    for (size_t a = 0; a < plan->inputs + plan->outputs; ++a) {
-      plan->inner_stride.push_back(nest.inner_size() > 1 ? nest.inner_strides()[a] : 1);
-    }
-    plan->columns = nest.inner_size();
-    plan->SetRows(nest, 1);
-    constexpr int64_t kLongRow = 32 * 1024;
-    constexpr int64_t kChunk = 16 * 1024;
-    plan->chunk = plan->columns > kLongRow ? kChunk : plan->columns;
-    return;
-  }
   const size_t rank = static_cast<size_t>(group.row_rank);
-  const absl::Span<const int64_t> rows = loop_shape.dims().subspan(0, rank);
-  const absl::Span<const int64_t> row = loop_shape.dims().subspan(rank);
+  const absl::Span<const int64_t> rows = group.shape.dims().subspan(0, rank);
+  const absl::Span<const int64_t> row = group.shape.dims().subspan(rank);
   std::vector<Dims> row_strides;
   for (View& view : *views) {
     Dims strides = StridesOf(view);
@@ -260,42 +362,105 @@ void LayOut(CompiledComputationBuilder& b, const InstructionGroup& group, Shape 
   plan->SetRows(LoopNest(rows, row_strides), 0);
 }
 
+// Returns the order of memory of a group's loop.
+MemoryOrder OrderOf(const InstructionGroup& group, const GroupArrays& arrays) {
+  const MemoryOrder declared = DeclaredOrder(static_cast<size_t>(arrays.loop_shape.rank()));
+  if (group.row_rank >= 0) return declared;
+  for (const auto& [member, at] : arrays.results) {
+    // Strides of results in other dimensions might not exist.
+    if (ValueShape(member).dims() != arrays.loop_shape.dims()) return declared;
+  }
+  return ChooseOrder(arrays.loop_shape.dims(), arrays.views);
+}
+
+// Prepares a group with reductions of InstructionGroup::reduced.
+bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group, GroupArrays arrays,
+                       ProgramCode* code, std::vector<LoopProgram>* compiled, std::string* why) {
+  const MemoryOrder order = OrderOf(group, arrays);
+  std::vector<bool> reduced(order.size(), false), reduced_in_order;
+  for (int64_t d : group.reduced) reduced[static_cast<size_t>(d)] = true;
+  for (size_t d : order) reduced_in_order.push_back(reduced[d]);
+  for (View& view : arrays.views) view = InMemoryOrder(b, view, order);
+  const Dims dims = Permuted(arrays.loop_shape.dims(), order);
+  ReduceStep step(b, dims, reduced_in_order, arrays.views, arrays.stored.size());
+  LoopBuilder loop;
+  WriteMembers(
+      group, arrays, [&](size_t view) { return step.RepeatsOf(view); }, &loop);
+  std::vector<Shape> shapes;
+  for (Instruction member : arrays.stored) {
+    loop.AddOutput(member, /*by_element=*/true);
+    shapes.push_back(b.program_shapes().Array(ValueShape(member).element_type(), dims));
+  }
+  std::vector<LoopOp> combiners;
+  std::vector<ElementType> types;
+  std::vector<View> initial;
+  const MemoryOrder kept = WithoutDimensions(order, reduced);
+  for (Instruction reduce : arrays.reduces) {
+    std::vector<int64_t> ignored;
+    combiners.push_back(*ReduceCombiner(reduce, &ignored));
+    types.push_back(reduce.shape().element_type());
+    step.AddReduction(loop, combiners.back(), loop.ValueOf(reduce.operand(0)));
+    initial.push_back(b.leaves(reduce.operand(1))[0]);
+    shapes.push_back(b.program_shapes().Array(types.back(), Permuted(reduce.shape().dims(), kept)));
+  }
+  b.set_instruction(group.members.back());
+  ViewList made;
+  LoopProgram program;
+  if (!step.Emit(loop, initial, shapes, FinishOfReduces(combiners, types), code, &made, &program, why)) {
+    return false;
+  }
+  compiled->push_back(std::move(program));
+  SetGroupResults(b, arrays, order, made);
+  for (size_t k = 0; k < arrays.reduces.size(); ++k) {
+    b.set_instruction(arrays.reduces[k]);
+    b.SetResult(InDeclaredOrder(b, made[arrays.stored.size() + k], kept, arrays.reduces[k].shape()));
+  }
+  return true;
+}
+
 }  // namespace
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, LoopProgram* compiled,
-                 std::string* why) {
-  const Shape loop_shape = ShapeOfLoop(group);
-  if (loop_shape.element_count() == 0) return false;
+void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n) {
+  constexpr int64_t kDense[ElementOp::kMaxOperands] = {1, 1, 1};
+  const std::byte* const in[] = {static_cast<const std::byte*>(a), static_cast<const std::byte*>(b),
+                                 static_cast<const std::byte*>(c)};
+  static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
+}
+
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code,
+                 std::vector<LoopProgram>* compiled, std::string* why) {
+  GroupArrays arrays;
+  arrays.loop_shape = ShapeOfLoop(group);
+  if (arrays.loop_shape.element_count() == 0) return false;
   const bool has_rows = group.row_rank >= 0;
-  absl::flat_hash_set<uint32_t> members;
-  for (Instruction member : group.members) members.insert(member.id().value);
-  // Operands from outside, with strides in the loop.
-  std::vector<Instruction> operands;
-  std::vector<View> views;
-  absl::flat_hash_set<uint32_t> seen;
-  for (Instruction member : group.members) {
-    for (Instruction operand : member.operands()) {
-      if (members.contains(operand.id().value) || !seen.insert(operand.id().value).second) continue;
-      b.set_instruction(member);
-      operands.push_back(operand);
-      const View view = b.leaves(operand)[0];
-      const bool row_value = has_rows && view.shape.rank() == group.row_rank;
-      views.push_back(row_value ? view : InDims(b, view, loop_shape));
-    }
+  if (!FindArrays(b, group, code, &arrays, why)) return false;
+  for (const auto& [norm, step] : arrays.norms) {
+    if (!step.program.nodes.empty()) compiled->push_back(step.program);
   }
-  std::vector<Instruction> stored;
-  std::vector<std::pair<Instruction, size_t>> results;
-  FindResults(group, members, &stored, &results);
+  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, std::move(arrays), code, compiled, why);
+  if (arrays.stored.empty()) {
+    // Of a norm, only the other results are read.
+    SetGroupResults(b, arrays, {}, {});
+    return true;
+  }
+  const MemoryOrder order = OrderOf(group, arrays);
+  const Dims dims = Permuted(arrays.loop_shape.dims(), order);
   auto plan = std::make_unique<LoopPlan>();
-  LayOut(b, group, loop_shape, stored, &views, plan.get());
+  std::vector<View>& views = arrays.views;
+  if (has_rows) {
+    LayOutRows(b, group, arrays.stored, &views, plan.get());
+  } else {
+    for (View& view : views) view = InMemoryOrder(b, view, order);
+    LayOutElements(b, dims, arrays.stored.size(), &views, plan.get());
+  }
   LoopBuilder builder;
-  for (size_t i = 0; i < operands.size(); ++i) builder.Input(operands[i], plan->inner_stride[i] == 0);
-  for (Instruction member : group.members) builder.Add(member);
-  for (size_t o = 0; o < stored.size(); ++o) {
-    builder.AddOutput(stored[o], plan->inner_stride[views.size() + o] != 0);
+  WriteMembers(
+      group, arrays, [&](size_t view) { return plan->RepeatsOf(view); }, &builder);
+  for (size_t o = 0; o < arrays.stored.size(); ++o) {
+    builder.AddOutput(arrays.stored[o], plan->inner_stride[views.size() + o] != 0);
   }
   LoopProgram& program = builder.program();
-  program.form = has_rows ? LoopForm::kRows : LoopForm::kLoop;
+  program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
   const int64_t max_scratch = MaxThreadScratch(b);
   const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
@@ -305,7 +470,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, P
     return false;
   };
   if (!code->Request(program, plan->columns, receive, why)) return false;
-  *compiled = program;
+  compiled->push_back(program);
   plan->functions = std::move(builder.functions());
   plan->cost = 0.05 * static_cast<double>(program.nodes.size());
   for (const ElementOp& function : plan->functions) {
@@ -314,9 +479,11 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, P
   }
   for (const View& view : views) plan->bytes.push_back(BytesOf(view.type()));
   std::vector<Shape> shapes;
-  for (Instruction output : stored) {
-    shapes.push_back(output.shape());
-    plan->bytes.push_back(BytesOf(output.shape().element_type()));
+  for (Instruction output : arrays.stored) {
+    const Shape shape = ValueShape(output);
+    const bool declared = order == DeclaredOrder(order.size());
+    shapes.push_back(declared ? shape : b.program_shapes().Array(shape.element_type(), dims));
+    plan->bytes.push_back(BytesOf(shape.element_type()));
   }
   // A row is read again after a part of the results is written.
   std::vector<InPlaceReuse> reuse;
@@ -325,12 +492,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, P
   }
   b.set_instruction(group.members.back());
   const ViewList made = b.EmitTo(RunLoop, std::move(plan), views, shapes, reuse, /*elementwise=*/true);
-  for (const auto& [member, at] : results) {
-    View view = made[at];
-    b.set_instruction(member);
-    view.shape = member.shape();
-    b.SetResult(view);
-  }
+  SetGroupResults(b, arrays, order, made);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_COMPILED_LOOP_STEP_H_
 
 #include <string>
+#include <vector>
 
 #include "interp/compiled/code_cache.h"
 #include "interp/exact/compiled_computation_builder.h"
@@ -11,10 +12,14 @@
 
 namespace hlokit::interp::compiled {
 
-// Prepares a group as one step, whose program is `compiled` and whose code is requested from `code`. Returns false,
-// with the reason in `why`, if it cannot be had; copies of operands may then be left, which nothing reads.
+// Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled` and whose
+// code is requested from `code`. Returns false, with the reason in `why`, if it cannot be had; steps whose results
+// nothing reads may then be left.
 bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, ProgramCode* code,
-                 LoopProgram* compiled, std::string* why);
+                 std::vector<LoopProgram>* compiled, std::string* why);
+
+// Runs an ElementOp on vectors in memory; LoopArguments::call.
+void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n);
 
 }  // namespace hlokit::interp::compiled
 

@@ -10,6 +10,7 @@
 #include "interp/exact/distributed/process_groups.h"
 #include "interp/exact/kernel_provider.h"
 #include "interp/exact/program_builder.h"
+#include "interp/exact/program_text.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/thread_pool.h"
 #include "ir/core/str_cat.h"
@@ -110,6 +111,10 @@ int64_t Evaluator::first_device() const {
 int64_t Evaluator::num_local_devices() const {
   World* const world = state_->options.world;
   return world == nullptr ? num_devices() : world->FirstDevice(num_devices(), world->rank() + 1) - first_device();
+}
+
+std::string Evaluator::PlanText(const std::function<std::string(InstructionId)>& describe) const {
+  return ProgramText(*state_->program, describe);
 }
 
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {

@@ -111,6 +111,9 @@ class Evaluator {
 
   const RunStatistics& statistics() const { return statistics_; }
 
+  // Returns the steps of the program as text (program_text.h), with what `describe` says of an instruction's kernel.
+  std::string PlanText(const std::function<std::string(InstructionId)>& describe) const;
+
  private:
   struct State;
   Evaluator();

@@ -21,6 +21,7 @@ struct InstructionGroup {
   // Meant for the provider that made the group.
   Shape shape;
   int64_t row_rank = -1;
+  std::vector<int64_t> reduced;  // dimensions of `shape` that members reduce, ascending
 };
 
 class KernelProvider {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "interp/exact/run_context.h"
+#include "interp/exact/tile_transpose.h"
 
 namespace hlokit::interp {
 namespace {
@@ -89,7 +90,7 @@ void StridedCopy::RunTyped(T* to, const T* from, int64_t begin, int64_t end) con
       break;
     case Kind::kTranspose: {
       // A run of ForEachRun is one index of dimension a; the indices of a tile are copied together.
-      constexpr int64_t kTile = 16;
+      constexpr int64_t kTile = kTransposeTile;
       const int a = nest_.rank() - 2;
       const int64_t size_a = nest_.size(a);
       const int64_t to_a = nest_.stride(a, 0);
@@ -101,6 +102,10 @@ void StridedCopy::RunTyped(T* to, const T* from, int64_t begin, int64_t end) con
           const T* f = from + at[1];
           for (int64_t b = 0; b < n; b += kTile) {
             const int64_t columns = std::min(kTile, n - b);
+            if (rows == kTile && columns == kTile) {
+              TransposeTile(t + b, to_a, f + b * fs, fs);
+              continue;
+            }
             for (int64_t i = 0; i < rows; ++i) {
               T* tt = t + i * to_a + b;
               const T* ff = f + i + b * fs;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "interp/exact/current_step.h"
 #include "interp/exact/small_loop.h"
 #include "interp/exact/view.h"
 #include "ir/core/str_cat.h"
@@ -107,6 +108,7 @@ VirtualMachine::State VirtualMachine::Run() {
     bool same_frame = true;
     while (same_frame && state_ == State::kRunning && frame.next < count) {
       const Thunk& step = steps[frame.next];
+      current_step.store(step.instruction.value, std::memory_order_relaxed);
       switch (step.kind) {
         case ThunkKind::kKernel:
           if (!RunKernel(frame, step)) {

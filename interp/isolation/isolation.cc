@@ -184,11 +184,25 @@ bool IsolationBudget::Admits(const Module& part) {
   return seen_.emplace(digest.high, digest.low).second;
 }
 
+namespace {
+
+// The engine that runs the instructions one by one, and its options.
+EngineKind OtherEngine(EngineKind engine) {
+  return engine == EngineKind::kExact ? EngineKind::kReference : EngineKind::kExact;
+}
+
+EvaluatorOptions OtherOptions(EngineKind engine, const EvaluatorOptions& options) {
+  return engine == EngineKind::kFast ? WithSingleLoops(options) : options;
+}
+
+}  // namespace
+
 EngineIsolation::EngineIsolation(const Module& module, EngineKind engine, const IsolationOptions& options)
     : module_(module),
       engine_(engine),
       options_(options),
-      runner_(module, engine == EngineKind::kReference ? EngineKind::kExact : EngineKind::kReference, options.run),
+      runner_(module, OtherEngine(engine), OtherOptions(engine, options.run)),
+      fast_tolerance_(module, options.run),
       tally_(module),
       budget_(options),
       executions_(module.instruction_id_bound()),
@@ -245,9 +259,10 @@ absl::Status EngineIsolation::OnValue(InstructionId id, absl::Span<const std::by
     tally_.Fail(at, execution, std::string(other.status().message()));
     return absl::OkStatus();
   }
-  const bool exact = engine_ != EngineKind::kReference;
-  tally_.Compare(at, execution, exact ? observed : *other, exact ? *other : observed, [&](const Literal& expected) {
+  const bool held = engine_ == EngineKind::kExact;  // the observed values are held to the others
+  tally_.Compare(at, execution, held ? observed : *other, held ? *other : observed, [&](const Literal& expected) {
     if (options_.tolerance) return options_.tolerance->Of(expected.shape().element_type());
+    if (engine_ == EngineKind::kFast) return fast_tolerance_.Of(at, given, expected);
     return EngineTolerance(at, given, expected);
   });
   return absl::OkStatus();

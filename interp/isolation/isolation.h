@@ -21,6 +21,7 @@
 #include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/execution_observer.h"
+#include "interp/isolation/fast_tolerance.h"
 #include "interp/isolation/instruction_runner.h"
 #include "interp/reference/engine.h"
 #include "interp/values/value_comparison.h"
@@ -123,12 +124,19 @@ class IsolationBudget {
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> seen_;  // fingerprints
 };
 
-// Observes a run of one engine and runs each instruction on its operands in the other one. Holds the values of one
-// instruction at a time. In the result `actual` is of the exact engine, `expected` of the reference.
+// Observes a run of one engine and runs each instruction on its operands in another one. Holds the values of one
+// instruction at a time. In the result `actual` is of the engine that is held to the other: of fast and exact, or exact
+// and reference, the first.
 class EngineIsolation : public ExecutionObserver {
  public:
-  // `engine` is that of the observed run.
+  // `engine` is the one that is asked about: the exact one and the reference are compared with each other, the fast one
+  // with the exact one.
   EngineIsolation(const Module& module, EngineKind engine, const IsolationOptions& options);
+
+  // The engine of the observed run.
+  static EngineKind ObservedEngine(EngineKind engine) {
+    return engine == EngineKind::kFast ? EngineKind::kExact : engine;
+  }
 
   // What to observe.
   ObservationRequest Request() const;
@@ -143,6 +151,7 @@ class EngineIsolation : public ExecutionObserver {
   const EngineKind engine_;
   const IsolationOptions options_;
   InstructionRunner runner_;
+  FastTolerance fast_tolerance_;
   IsolationTally tally_;
   IsolationBudget budget_;
   std::vector<int64_t> executions_;  // by instruction id

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the fast engine against the exact one.
+// Checks the fast engine against the exact one, or against the reference.
 //
-//   compiled_equivalence [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…
+//   compiled_equivalence [--reference] [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…
 //
 // Modules are the .hlo files among and below the paths, and --random generated ones, with generated arguments. All
 // loops are compiled, however small. Of each module
 //
 //   - fused loops must give the bits of loops of single instructions (any NaN equals any other): fusion changes
 //   nothing;
-//   - so must runs on one thread and on three;
-//   - loops of single instructions must give the bits of the exact engine, or each instruction, run by itself on the
-//     values that its operands have in the exact engine, must be within the bounds of docs/engine.md.
+//   - so must runs on one, two, three and eight threads;
+//   - loops of single instructions must give the bits of the other engine, or each instruction, run by itself on the
+//     values that its operands have in the other engine, must be within the bounds of docs/engine.md.
 //
 // Exit code 1 if any module differs, or if fewer loops than --minimum-loops were compiled: without the module of LLVM
 // the comparisons hold of themselves.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/instruction_runner.h"
+#include "interp/reference/engine.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
-#include "tests/properties/hlo_files.h"
-#include "tests/random/random_module.h"
+#include "tests/properties/module_walk.h"
 #include "tests/random/value_round_trips.h"
 
 namespace hlokit {
@@ -71,11 +70,13 @@ Literal Magnitudes(const Literal& of) {
   return copy;
 }
 
-// Compares each instruction of an exact run with the same in the fast engine.
+// Compares each instruction of a run on another engine with the same in the fast engine.
 class LocalComparison : public interp::ExecutionObserver {
  public:
-  LocalComparison(const Module& module, const interp::EvaluatorOptions& options)
+  // `base`: the engine of the run.
+  LocalComparison(const Module& module, interp::EngineKind base, const interp::EvaluatorOptions& options)
       : module_(module),
+        base_(base),
         exact_(module, interp::EngineKind::kExact, options),
         fast_(module, interp::EngineKind::kExact, WithKernels(options)) {
     observation.instructions.assign(module.instruction_id_bound(), true);
@@ -104,8 +105,11 @@ class LocalComparison : public interp::ExecutionObserver {
     for (size_t k = 0; k < expected.size(); ++k) {
       // Sums of rows are added in another order.
       interp::ErrorSpec bounds;
-      if (at.opcode() == Opcode::kReduce) bounds = interp::EngineTolerance(at.opcode(), given, expected[k]);
-      if (IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the exact engine
+      // The reference is as far from the exact engine's kernels as that engine is.
+      if (at.opcode() == Opcode::kReduce || base_ == interp::EngineKind::kReference) {
+        bounds = interp::EngineTolerance(at.opcode(), given, expected[k]);
+      }
+      if (IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the other engine
       const absl::Span<const Literal> one(&(*actual)[k], 1), other(&expected[k], 1);
       const auto compared = interp::CompareValues(one, other, bounds);
       if (!compared.ok()) return Differs(at, std::string(compared.status().message()));
@@ -157,6 +161,7 @@ class LocalComparison : public interp::ExecutionObserver {
   }
 
   const Module& module_;
+  const interp::EngineKind base_;
   interp::InstructionRunner exact_;
   interp::InstructionRunner fast_;
   std::string difference_;
@@ -165,31 +170,20 @@ class LocalComparison : public interp::ExecutionObserver {
 class CompiledEquivalenceTest {
  public:
   bool ParseFlag(std::string_view argument) {
-    return Number(argument, "--random=", &random_) || Number(argument, "--seed=", &seed_) ||
-           Number(argument, "--seconds=", &seconds_) || Number(argument, "--minimum-loops=", &minimum_loops_);
+    if (argument == "--reference") {
+      base_ = interp::EngineKind::kReference;
+      return true;
+    }
+    return walk_.ParseFlag(argument) || ModuleWalk::Number(argument, "--minimum-loops=", &minimum_loops_);
   }
 
   int Run(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-      for (const std::string& file : HloFiles({path})) {
-        if (OutOfTime()) break;
-        std::ifstream stream(file, std::ios::binary);
-        std::ostringstream text;
-        text << stream.rdbuf();
-        Check(file, text.str(), interp::MixedPrecisionMode::kReinterpret);
-      }
-    }
-    for (uint64_t seed = seed_; seed < seed_ + random_ && !OutOfTime(); ++seed) {
-      random_test::RandomModuleOptions options;
-      options.seed = seed;
-      if (seed < kOpcodeCount) options.first = static_cast<Opcode>(seed);
-      Check(StrCat("--random=1 --seed=", seed), random_test::RandomModule(options),
-            interp::MixedPrecisionMode::kConvert);
-    }
+    walk_.Run(paths, [&](WalkedModule m) { Check(m.name, std::move(m.text), m.mixed_precision); });
     std::printf(
-        "%lld modules: %lld with the bits of the exact engine, %lld within bounds, %lld with an error in both, "
+        "%lld modules: %lld with the bits of the %s, %lld within bounds, %lld with an error in both, "
         "%lld skipped, %lld differ; %lld loops compiled\n",
-        static_cast<long long>(modules_), static_cast<long long>(same_bits_), static_cast<long long>(within_bounds_),
+        static_cast<long long>(modules_), static_cast<long long>(same_bits_),
+        base_ == interp::EngineKind::kReference ? "reference" : "exact engine", static_cast<long long>(within_bounds_),
         static_cast<long long>(both_fail_), static_cast<long long>(skipped_), static_cast<long long>(differ_),
         static_cast<long long>(loops_));
     if (static_cast<uint64_t>(loops_) < minimum_loops_) {
@@ -201,16 +195,11 @@ class CompiledEquivalenceTest {
   }
 
  private:
-  static bool Number(std::string_view argument, std::string_view name, uint64_t* value) {
-    if (!argument.starts_with(name)) return false;
-    *value = std::strtoull(std::string(argument.substr(name.size())).c_str(), nullptr, 10);
-    return true;
-  }
-  bool OutOfTime() const { return seconds_ != 0 && Clock::now() - begin_ > std::chrono::seconds(seconds_); }
-
-  // Runs the module with loops of up to `max_members` instructions; 0: exactly.
+  // Runs the module with loops of up to `max_members` instructions; 0: on the engine to compare with. Code is compiled
+  // once while an engine of `kept` has it.
   std::optional<std::vector<Literal>> RunWith(const Module& module, interp::EvaluatorOptions options, int max_members,
-                                              int threads, const std::vector<Literal>& values, std::string* error) {
+                                              int threads, const std::vector<Literal>& values,
+                                              std::vector<std::unique_ptr<interp::Engine>>* kept, std::string* error) {
     std::shared_ptr<CompiledKernels> kernels;
     if (max_members > 0) {
       kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), AllLoops(max_members));
@@ -221,8 +210,12 @@ class CompiledEquivalenceTest {
     options.num_threads = threads;
     DiagnosticSink sink;
     std::optional<std::vector<Literal>> results;
-    if (const auto evaluator = interp::Evaluator::Prepare(module, options, &sink))
-      results = evaluator->Run(values, &sink);
+    const interp::EngineKind kind = max_members > 0 ? interp::EngineKind::kExact : base_;
+    std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(kind, module, options, &sink);
+    if (engine != nullptr) {
+      results = engine->Run(values, &sink);
+      kept->push_back(std::move(engine));
+    }
     if (!results && !sink.diagnostics().empty()) *error = sink.diagnostics().back().message;
     if (kernels != nullptr) loops_ += kernels->statistics().compiled;
     return results;
@@ -244,6 +237,7 @@ class CompiledEquivalenceTest {
         work += HasTrait(i.opcode(), kControlFlow) ? 0 : interp::WorkOf(i);
       }
     }
+    std::vector<std::unique_ptr<interp::Engine>> kept;
     auto values = interp::MakeFakeArguments(*module, 1, {.num_threads = 1, .max_bytes = int64_t{1} << 28, .poll = {}});
     constexpr double kMaxWork = 1e8;
     if (work > kMaxWork || !values.ok()) {
@@ -257,31 +251,47 @@ class CompiledEquivalenceTest {
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = 10;
     std::string error;
-    const auto exact = RunWith(*module, options, 0, 1, *values, &error);
-    const auto single = RunWith(*module, options, 1, 1, *values, &error);
-    const auto fused = RunWith(*module, options, 64, 3, *values, &error);
-    if (!exact && !single && !fused) {
+    const auto base = RunWith(*module, options, 0, 1, *values, &kept, &error);
+    const auto fused = RunWith(*module, options, 64, 3, *values, &kept, &error);
+    if (base_ == interp::EngineKind::kReference && base && fused) {
+      // The comparison with the exact engine looks at single instructions too.
+      const auto same = interp::CompareValues(*fused, *base, {});
+      if (same.ok() && same->equal()) {
+        ++same_bits_;
+        return;
+      }
+    }
+    const auto single = RunWith(*module, options, 1, 1, *values, &kept, &error);
+    if (!base && !single && !fused) {
       ++both_fail_;
       return;
     }
-    if (!exact || !single || !fused) return Differ(name, StrCat("one engine fails: ", error));
+    if (!base || !single || !fused) return Differ(name, StrCat("one engine fails: ", error));
     const auto fusion = interp::CompareValues(*fused, *single, {});
     if (!fusion.ok() || !fusion->equal()) {
       return Differ(name, StrCat("fused: ", fusion.ok() ? fusion->description : "shapes"));
     }
-    const auto whole = interp::CompareValues(*single, *exact, {});
+    for (const int threads : {2, 8}) {
+      const auto more = RunWith(*module, options, 64, threads, *values, &kept, &error);
+      if (!more) return Differ(name, StrCat("on ", threads, " threads it fails: ", error));
+      const auto threaded = interp::CompareValues(*more, *fused, {});
+      if (!threaded.ok() || !threaded->equal()) {
+        return Differ(name, StrCat("on ", threads, " threads: ", threaded.ok() ? threaded->description : "shapes"));
+      }
+    }
+    const auto whole = interp::CompareValues(*single, *base, {});
     if (whole.ok() && whole->equal()) {
       ++same_bits_;
       return;
     }
     options.limits.max_seconds = 60;  // each instruction runs once more, by itself
-    LocalComparison local(*module, options);
+    LocalComparison local(*module, base_, options);
     options.observer = &local;
     options.observation = local.observation;
     random_test::AnyHost host;
     options.host_io = &host;
     DiagnosticSink again_sink;
-    const auto again = interp::Evaluator::Prepare(*module, options, &again_sink);
+    const auto again = interp::Engine::Prepare(base_, *module, options, &again_sink);
     const bool ran = again != nullptr && again->Run(*values, &again_sink).has_value();
     if (!local.difference().empty()) return Differ(name, local.difference());
     if (!ran) {
@@ -295,9 +305,9 @@ class CompiledEquivalenceTest {
     if (++differ_ <= 40) std::printf("%s: %s\n", name.c_str(), why.c_str());
   }
 
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin_ = Clock::now();
-  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, minimum_loops_ = 0;
+  ModuleWalk walk_;
+  interp::EngineKind base_ = interp::EngineKind::kExact;  // the engine to compare with
+  uint64_t minimum_loops_ = 0;
   int64_t modules_ = 0, same_bits_ = 0, within_bounds_ = 0, both_fail_ = 0, skipped_ = 0, differ_ = 0, loops_ = 0;
 };
 
@@ -310,7 +320,8 @@ int Main(int argc, char** argv) {
       paths.push_back(argv[i]);
     } else if (!test.ParseFlag(argument)) {
       std::fprintf(stderr,
-                   "usage: compiled_equivalence [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…\n");
+                   "usage: compiled_equivalence [--reference] [--random=N] [--seed=N] [--seconds=N] "
+                   "[--minimum-loops=N] PATH…\n");
       return 2;
     }
   }

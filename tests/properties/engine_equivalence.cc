@@ -12,16 +12,15 @@
 // exceeds the limit of --max-work, or that take the reference longer than 10 s, are skipped and counted. --seconds ends
 // the test early. Exit code 1 if any module differs.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "interp/arguments/argument_generator.h"
@@ -36,22 +35,13 @@
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
-#include "tests/properties/hlo_files.h"
-#include "tests/random/random_module.h"
+#include "tests/properties/module_walk.h"
 #include "tests/random/value_round_trips.h"
 
 namespace hlokit {
 namespace {
 
 constexpr double kMaxSeconds = 10;  // of a run of the reference
-
-std::optional<std::string> TextOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Returns the arguments of a module file; nullopt if there is no file of them.
 std::optional<std::string> ArgumentText(const std::string& module_path) {
@@ -126,43 +116,22 @@ struct Tally {
 class EquivalenceTest {
  public:
   bool ParseFlag(std::string_view argument) {
-    return Number(argument, "--random=", &random_) || Number(argument, "--seed=", &seed_) ||
-           Number(argument, "--seconds=", &seconds_) || Number(argument, "--max-work=", &max_work_);
+    return walk_.ParseFlag(argument) || ModuleWalk::Number(argument, "--max-work=", &max_work_);
   }
   void set_list() { list_ = true; }
 
   int Run(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-      Tally tally;
-      for (const std::string& file : HloFiles({path})) {
-        if (OutOfTime()) break;
-        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedPrecisionMode::kReinterpret,
-              &tally);
-      }
-      Report(path, tally);
-    }
-    if (random_ != 0) {
-      Tally tally;
-      for (uint64_t seed = seed_; seed < seed_ + random_ && !OutOfTime(); ++seed) {
-        random_test::RandomModuleOptions options;
-        options.seed = seed;
-        if (seed < kOpcodeCount) options.first = static_cast<Opcode>(seed);
-        Check(StrCat("--random=1 --seed=", seed), random_test::RandomModule(options), std::nullopt,
-              interp::MixedPrecisionMode::kConvert, &tally);
-      }
-      Report("random modules", tally);
-    }
+    Tally tally;
+    walk_.Run(
+        paths,
+        [&](WalkedModule m) {
+          Check(m.name, std::move(m.text), m.is_file ? ArgumentText(m.name) : std::nullopt, m.mixed_precision, &tally);
+        },
+        [&](const std::string& path) { Report(path, std::exchange(tally, Tally())); });
     return differ_ == 0 ? 0 : 1;
   }
 
  private:
-  static bool Number(std::string_view argument, std::string_view name, uint64_t* value) {
-    if (!argument.starts_with(name)) return false;
-    *value = std::strtoull(std::string(argument.substr(name.size())).c_str(), nullptr, 10);
-    return true;
-  }
-  bool OutOfTime() const { return seconds_ != 0 && Clock::now() - begin_ > std::chrono::seconds(seconds_); }
-
   void Check(const std::string& name, std::string text, std::optional<std::string> arguments,
              interp::MixedPrecisionMode mixed_precision, Tally* tally) {
     ++tally->modules;
@@ -266,9 +235,8 @@ class EquivalenceTest {
     std::fflush(stdout);
   }
 
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin_ = Clock::now();
-  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, max_work_ = 1'000'000'000;
+  ModuleWalk walk_;
+  uint64_t max_work_ = 1'000'000'000;
   bool list_ = false;
   int64_t differ_ = 0;
 };

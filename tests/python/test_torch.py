@@ -24,7 +24,7 @@ import hlokit.torch.xla_model as xm  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def session():
-    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1)
+    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact")
 
 
 def on_device(value):
@@ -383,6 +383,16 @@ def test_examples_of_the_page():
     page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
     result = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert result.attempted > 20 and result.failed == 0
+
+
+def test_programs_run_on_the_chosen_engine():
+    x = torch.arange(4096.0) / 4096
+    for engine in ("exact", "fast", "reference"):
+        ht.configure(engine=engine)
+        value = torch.tanh(on_device(x) * 2).exp() @ on_device(x)
+        assert torch.allclose(value.cpu(), torch.tanh(x * 2).exp() @ x, rtol=1e-5)
+    with pytest.raises(ValueError, match="none of exact, fast and reference"):
+        ht.configure(engine="quick")
 
 
 def test_values_are_formatted_and_listed_as_those_of_torch():

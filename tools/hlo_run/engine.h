@@ -73,6 +73,7 @@ class Engine {
   void set_gathers(bool gathers) { gathers_ = gathers; }
   bool gathers() const { return gathers_; }
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
+  const interp::Evaluator* exact() const { return engine_->exact(); }
   const interp::compiled::CompiledKernels* compiled() const { return engine_->compiled(); }
 
  private:

@@ -150,8 +150,9 @@ void AddBisectionFlags(CLI::App* app, Flags* flags) {
 void AddIsolationFlags(CLI::App* app, Flags* flags) {
   CLI::Option* const isolate = app->add_flag(
       "--isolate", flags->isolate,
-      "run each instruction by itself, on the values that its operands have in a run, in the other engine, or in the "
-      "module of --compare or after --isolate-passes; list those whose values differ, worst first, and exit");
+      "run each instruction by itself, on the values that its operands have in a run, in the other engine (of "
+      "--engine=fast, in it and the exact one), or in the module of --compare or after --isolate-passes; list those "
+      "whose values differ, worst first, and exit");
   app->add_option("--isolate-passes", flags->isolate_passes, "with --isolate: the module after these passes")
       ->type_name("PIPELINE")
       ->needs(isolate);
@@ -294,8 +295,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       "exact engine");
   app.add_option(
          "--dump-compiled", flags->dump_compiled,
-         "write the program, LLVM code and assembly of each loop of the fast engine to this directory: 000.loop, "
-         "000.ll, 000.s, ... in the order of --explain-engine")
+         "write the plan of the fast engine to this directory, plan.txt: steps with kernels and buffers; and of each "
+         "loop, in the order of --explain-engine, its instructions, program, LLVM code before and after LLVM's passes, "
+         "and assembly: 000.hlo, 000.loop, 000.ll, 000.opt.ll, 000.s, ...")
       ->type_name("DIR");
   app.add_option_function<std::string>(
          "--mixed-precision",
@@ -351,12 +353,6 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
     return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
-  }
-  if (flags->isolate && flags->engine == interp::EngineKind::kFast && flags->isolate_passes.empty() &&
-      flags->compare.empty()) {
-    return cli::UsageError("hlo-run",
-                           "--isolate compares the exact engine with the reference, instruction by instruction; the "
-                           "fast one fuses them: compare its results by --engine=fast --expect=FILE");
   }
   if (!flags->isolate_json.empty() && !flags->isolate && flags->replay.empty()) {
     return cli::UsageError("hlo-run", "--isolate-json requires --isolate or --replay");

@@ -193,14 +193,14 @@ void Report(const Flags& flags, const Comparison& comparison, const IsolatedModu
 
 // Runs the module and lets the observer see the values. Returns false after an error, which is printed, unless the
 // observer has ended the run.
-bool Observe(const Flags& flags, const IsolatedModule& input, interp::EvaluatorOptions options,
+bool Observe(interp::EngineKind kind, const IsolatedModule& input, interp::EvaluatorOptions options,
              interp::ObservationRequest request, interp::ExecutionObserver* observer,
              absl::Span<const Literal> arguments, const std::function<bool()>& ended,
              cli::DiagnosticReporter* diagnostics) {
   options.observation = std::move(request);
   options.observer = observer;
   DiagnosticSink sink;
-  const std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(flags.engine, input.module, options, &sink);
+  const std::unique_ptr<interp::Engine> engine = interp::Engine::Prepare(kind, input.module, options, &sink);
   const bool ran = engine != nullptr && engine->Run(arguments, &sink).has_value();
   if (!ran && ended()) return true;
   diagnostics->Show(sink, input.source);
@@ -230,11 +230,13 @@ void IsolateInEngines(const Flags& flags, const IsolatedModule& input, const int
                       absl::Span<const Literal> arguments, cli::DiagnosticReporter* diagnostics) {
   interp::EngineIsolation isolation(input.module, flags.engine, OptionsOf(flags, options));
   if (!Observe(
-          flags, input, options, isolation.Request(), &isolation, arguments,
-          [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
+          interp::EngineIsolation::ObservedEngine(flags.engine), input, options, isolation.Request(), &isolation,
+          arguments, [&isolation] { return isolation.is_out_of_time(); }, diagnostics)) {
     return;
   }
-  Report(flags, {"engines", "exact", "reference"}, input, isolation.Finish(), diagnostics);
+  const bool fast = flags.engine == interp::EngineKind::kFast;
+  Report(flags, {"engines", fast ? "fast" : "exact", fast ? "exact" : "reference"}, input, isolation.Finish(),
+         diagnostics);
 }
 
 void IsolateInModules(const Flags& flags, const IsolatedModule& input, const IsolatedModule& other,
@@ -245,7 +247,7 @@ void IsolateInModules(const Flags& flags, const IsolatedModule& input, const Iso
   interp::ObservationRequest request;
   request.instructions = interp::NeededValues(input.module, counterparts);
   if (!Observe(
-          flags, input, options, std::move(request), &recorder, arguments, [] { return false; }, diagnostics))
+          flags.engine, input, options, std::move(request), &recorder, arguments, [] { return false; }, diagnostics))
     return;
   const absl::StatusOr<interp::IsolationResult> result =
       interp::Replay(other.module, input.module, recorder, counterparts, ReplayOptionsOf(flags, options));

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "interp/compiled/explanation.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
@@ -38,19 +40,36 @@ void Add(const std::vector<bool>& some, std::vector<bool>* all) {
   }
 }
 
+using LoopMembers = std::map<uint32_t, std::vector<InstructionId>>;  // by the id of the last one
+
+// Returns "loop of add.1, tanh.2" with the names of its instructions, abbreviated; empty if it is none of one.
+std::string LoopText(const Module& module, const LoopMembers& loops, InstructionId last) {
+  const auto at = loops.find(last.value);
+  if (at == loops.end()) return "";
+  constexpr size_t kMaxNames = 6;
+  std::string text = "  loop of ";
+  for (size_t i = 0; i < std::min(at->second.size(), kMaxNames); ++i) {
+    StrAppend(&text, i == 0 ? "" : ", ", module.instruction(at->second[i]).name());
+  }
+  if (at->second.size() > kMaxNames) StrAppend(&text, " and ", at->second.size() - kMaxNames, " more");
+  return text;
+}
+
 void PrintTable(TextWriter& out, std::string_view heading,
-                const std::vector<interp::InstructionProfiler::Entry>& entries, double total) {
+                const std::vector<interp::InstructionProfiler::Entry>& entries, double total,
+                const std::function<std::string(const interp::InstructionProfiler::Entry&)>& note) {
   out << absl::StrFormat("%12s %7s %10s  %s\n", "ms", "%", "runs", heading);
   for (size_t i = 0; i < std::min(entries.size(), kMaxRows); ++i) {
     const interp::InstructionProfiler::Entry& e = entries[i];
-    out << absl::StrFormat("%12.3f %6.1f%% %10d  %s\n", e.milliseconds, total > 0 ? e.milliseconds / total * 100 : 0,
-                           e.runs, e.name);
+    out << absl::StrFormat("%12.3f %6.1f%% %10d  %s%s\n", e.milliseconds, total > 0 ? e.milliseconds / total * 100 : 0,
+                           e.runs, e.name, note(e));
   }
   if (entries.size() > kMaxRows) out << StrCat("             (", entries.size() - kMaxRows, " more)\n");
 }
 
 void WriteEntries(JsonWriter& json, std::string_view key, const Module& module,
-                  const std::vector<interp::InstructionProfiler::Entry>& entries, bool by_opcode) {
+                  const std::vector<interp::InstructionProfiler::Entry>& entries, bool by_opcode,
+                  const LoopMembers& loops) {
   json.Key(key).BeginArray();
   for (const interp::InstructionProfiler::Entry& e : entries) {
     json.BeginObject();
@@ -62,6 +81,11 @@ void WriteEntries(JsonWriter& json, std::string_view key, const Module& module,
           .Member("opcode", instruction.opcode_text())
           .Member("computation", instruction.parent().name())
           .Member("shape", std::string_view(ToString(instruction.shape(), /*with_layout=*/false)));
+    }
+    if (const auto loop = loops.find(e.instruction.value); !by_opcode && loop != loops.end()) {
+      json.Key("loop").BeginArray();
+      for (const InstructionId member : loop->second) json.Value(module.instruction(member).name());
+      json.EndArray();
     }
     json.Member("runs", e.runs).Member("time_us", static_cast<int64_t>(e.milliseconds * 1e3)).EndObject();
   }
@@ -138,8 +162,9 @@ void RunObservers::Attach(interp::EvaluatorOptions* options) {
 }
 
 bool RunObservers::Report(const interp::RunStatistics& statistics, const RunTimes& times,
-                          cli::DiagnosticReporter* diagnostics) {
+                          const interp::compiled::CompiledKernels* kernels, cli::DiagnosticReporter* diagnostics) {
   if (profiler_ == nullptr) return true;
+  if (kernels != nullptr) loops_ = interp::compiled::LoopMembers(*kernels);
   if (flags_.profile) PrintProfile(statistics);
   return flags_.profile_json.empty() || WriteProfileJson(statistics, times, diagnostics);
 }
@@ -149,8 +174,10 @@ void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
   stderr_ << absl::StrFormat(
       "profile: %.3f ms, %d instructions executed, %d loop iterations, peak of %d bytes of values\n", total,
       statistics.steps, statistics.loop_iterations, statistics.peak_bytes);
-  PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total);
-  PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total);
+  using Entry = interp::InstructionProfiler::Entry;
+  PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total, [](const Entry&) { return std::string(); });
+  PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total,
+             [&](const Entry& e) { return LoopText(module_, loops_, e.instruction); });
   stderr_.Flush();
 }
 
@@ -169,8 +196,8 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, con
         .BeginArray();
     for (double seconds : times.run_seconds) json.Value(seconds);
     json.EndArray();
-    WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
-    WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);
+    WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true, loops_);
+    WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false, loops_);
     json.EndObject();
   });
 }

@@ -3,9 +3,12 @@
 #ifndef HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 #define HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/observers/instruction_profiler.h"
 #include "interp/exact/observers/nonfinite_check.h"
@@ -38,8 +41,10 @@ class RunObservers {
 
   // Completes the directory of values after a run without errors. Returns false after an error, which is printed.
   bool CommitFiles(cli::DiagnosticReporter* diagnostics);
-  // Writes the profile after the last run. Returns false after an error.
-  bool Report(const interp::RunStatistics& statistics, const RunTimes& times, cli::DiagnosticReporter* diagnostics);
+  // Writes the profile after the last run. `kernels`: of the fast engine, whose loops have the name of their last
+  // instruction; null: another engine ran. Returns false after an error.
+  bool Report(const interp::RunStatistics& statistics, const RunTimes& times,
+              const interp::compiled::CompiledKernels* kernels, cli::DiagnosticReporter* diagnostics);
 
  private:
   void PrintProfile(const interp::RunStatistics& statistics);
@@ -55,6 +60,7 @@ class RunObservers {
   std::unique_ptr<interp::NonfiniteCheck> nonfinite_check_;
   std::unique_ptr<interp::InstructionProfiler> profiler_;
   std::unique_ptr<interp::ValueDirectoryWriter> values_;
+  std::map<uint32_t, std::vector<InstructionId>> loops_;  // members by the id of the last one
   interp::ObserverList observers_;
 };
 

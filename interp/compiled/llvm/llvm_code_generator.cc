@@ -13,6 +13,7 @@
 #include "interp/compiled/engine_build_id.h"
 #include "interp/compiled/llvm/loop_emitter.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -179,6 +180,8 @@ class LlvmCodeGenerator : public CodeGenerator {
     llvm::SmallVector<char, 0> assembly;
     if (again_emitter.Emit() && Write(machine, &again, llvm::CodeGenFileType::AssemblyFile, &assembly)) {
       code->assembly.assign(assembly.data(), assembly.size());
+      llvm::raw_string_ostream optimized(code->optimized_ir);
+      again.print(optimized, nullptr);
     }
     return true;
   }
@@ -188,6 +191,9 @@ class LlvmCodeGenerator : public CodeGenerator {
                     llvm::SmallVector<char, 0>* to) {
     llvm::raw_svector_ostream stream(*to);
     llvm::legacy::PassManager passes;
+    // Before all others: passes that need this and do not find it make one that knows no processor, with which masked
+    // loads and stores become branches for each lane.
+    passes.add(llvm::createTargetTransformInfoWrapperPass(machine->getTargetIRAnalysis()));
     passes.add(llvm::createEarlyCSEPass());
     if (machine->addPassesToEmitFile(passes, stream, nullptr, type)) return false;
     passes.run(*module);

@@ -12,11 +12,18 @@ LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::M
       module_(module),
       b_(module->getContext()),
       values_(b_, set),
-      passes_(PlanPasses(program)) {}
+      passes_(PlanPasses(program)) {
+  for (const LoopNode& node : program.nodes) {
+    has_narrow_arrays_ = has_narrow_arrays_ || (node.op == LoopOp::kInput && BytesOf(node.type) < 4);
+  }
+  for (uint16_t output : program.outputs) {
+    has_narrow_arrays_ = has_narrow_arrays_ || BytesOf(program.nodes[output].type) < 4;
+  }
+}
 
 llvm::Value* LoopEmitter::Field(unsigned index, llvm::Type* type) {
   // All fields of LoopArguments have 8 bytes.
-  static_assert(sizeof(LoopArguments) == 10 * 8);
+  static_assert(sizeof(LoopArguments) == 11 * 8);
   return b_.CreateAlignedLoad(type, b_.CreateConstGEP1_64(b_.getInt64Ty(), arguments_, index), llvm::Align(8));
 }
 
@@ -76,6 +83,15 @@ llvm::Value* LoopEmitter::Loop(llvm::Value* begin, llvm::Value* end, int64_t ste
   return at;
 }
 
+llvm::Value* LoopEmitter::MaskAt(llvm::Value* at) {
+  // As bits of an integer: of all lanes, or of the last vector's.
+  const unsigned lanes = static_cast<unsigned>(LanesOf(set_));
+  llvm::Value* const rest = b_.CreateSub(columns_, at);
+  llvm::Value* const is_whole = b_.CreateICmpSGE(rest, b_.getInt64(lanes));
+  llvm::Value* const bits = b_.CreateSelect(is_whole, b_.getIntN(lanes, (uint64_t{1} << lanes) - 1), last_mask_);
+  return b_.CreateBitCast(bits, llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
+}
+
 void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
                              const std::function<Values(const Values&)>& fold,
                              const std::function<void(llvm::Value*, llvm::Value*, Values*)>& body) {
@@ -83,18 +99,16 @@ void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::f
   values_.set_lanes(lanes);
   Values wide = widen(*carried);
   if (set_ == InstructionSet::kAvx512) {
-    // Masks cost nothing: one loop, whose last vector may be partial.
+    // Masks of whole words cost little in loops that memory limits: one loop, whose last vector may be partial. Where
+    // they cost more, stores of narrower elements on some processors and passes over a row in the cache, only the last
+    // vector has one.
     llvm::Value* const rounded = b_.CreateAdd(columns, b_.getInt64(static_cast<uint64_t>(lanes - 1)));
-    llvm::Type* const ints = values_.VectorType(b_.getInt32Ty());
-    std::vector<llvm::Constant*> numbers;
-    for (int i = 0; i < lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
-    llvm::Constant* const iota = llvm::ConstantVector::get(numbers);
-    Loop(b_.getInt64(0), rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
-      llvm::Value* const rest = b_.CreateSub(columns, at);
-      llvm::Value* const limit = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, b_.getInt64(64));
-      llvm::Value* const splat =
-          b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateTrunc(limit, b_.getInt32Ty()));
-      llvm::Value* const mask = b_.CreateICmpSLT(llvm::ConstantExpr::getBitCast(iota, ints), splat);
+    llvm::Value* first = b_.getInt64(0);
+    if (has_narrow_arrays_ || program_.form == LoopForm::kRows) {
+      first = Loop(first, columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
+    }
+    Loop(first, rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
+      llvm::Value* const mask = MaskAt(at);
       body(at, mask, inner);
     });
     *carried = fold(wide);
@@ -169,14 +183,15 @@ void LoopEmitter::EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Val
 llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
   llvm::Type* const scalar = values_.ScalarType(type);
   const bool floats = IsFloat(type);
-  switch (op) {
-    case LoopOp::kMultiply:
+  const NeutralElement neutral = NeutralOf(op);
+  switch (neutral) {
+    case NeutralElement::kOne:
       return floats ? llvm::ConstantFP::get(scalar, 1.0) : llvm::ConstantInt::get(scalar, 1);
-    case LoopOp::kAnd:
+    case NeutralElement::kAllOnes:
       return llvm::Constant::getAllOnesValue(scalar);
-    case LoopOp::kMaximum:
-    case LoopOp::kMinimum: {
-      const bool low = op == LoopOp::kMaximum;
+    case NeutralElement::kLowest:
+    case NeutralElement::kHighest: {
+      const bool low = neutral == NeutralElement::kLowest;
       if (floats) return llvm::ConstantFP::getInfinity(scalar, low);
       const unsigned bits = scalar->getScalarSizeInBits();
       const llvm::APInt value = IsSigned(type)
@@ -185,40 +200,10 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
                                       : llvm::APInt::getMaxValue(bits);
       return llvm::ConstantInt::get(scalar, value);
     }
-    case LoopOp::kAdd:
-    case LoopOp::kOr:
+    case NeutralElement::kZero:
       // A sum of nothing is -0, which leaves any number as it is.
       return floats ? llvm::ConstantFP::get(scalar, -0.0) : llvm::Constant::getNullValue(scalar);
-    case LoopOp::kInput:
-    case LoopOp::kCall:
-    case LoopOp::kReduce:
-    case LoopOp::kCopy:
-    case LoopOp::kSubtract:
-    case LoopOp::kDivide:
-    case LoopOp::kXor:
-    case LoopOp::kNot:
-    case LoopOp::kNegate:
-    case LoopOp::kAbs:
-    case LoopOp::kSign:
-    case LoopOp::kSqrt:
-    case LoopOp::kRsqrt:
-    case LoopOp::kFloor:
-    case LoopOp::kCeil:
-    case LoopOp::kRoundNearestEven:
-    case LoopOp::kIsFinite:
-    case LoopOp::kSelect:
-    case LoopOp::kClamp:
-    case LoopOp::kCompare:
-    case LoopOp::kConvert:
-    case LoopOp::kBitcastConvert:
-    case LoopOp::kShiftLeft:
-    case LoopOp::kShiftRightArithmetic:
-    case LoopOp::kShiftRightLogical:
-    case LoopOp::kExp:
-    case LoopOp::kLog:
-    case LoopOp::kTanh:
-    case LoopOp::kLogistic:
-    case LoopOp::kErf:
+    case NeutralElement::kNone:
       break;  // RowCombiner returns none of these
   }
   return llvm::Constant::getNullValue(scalar);
@@ -256,8 +241,11 @@ void LoopEmitter::EmitRowValue(uint16_t i, const Values& reduced) {
   const ElementType accumulator = AccumulatorType(op, node.type);
   llvm::Value* const splat =
       b_.CreateVectorSplat(static_cast<unsigned>(LanesOf(set_)), b_.CreateExtractElement(reduced[i], uint64_t{0}));
-  llvm::Value* const init = values_.ConvertValue(row_values_[node.operands[1]], node.type, accumulator);
-  llvm::Value* value = values_.Combine(op, accumulator, init, splat);
+  llvm::Value* value = splat;
+  if (node.operand_count > 1) {
+    llvm::Value* const init = values_.ConvertValue(row_values_[node.operands[1]], node.type, accumulator);
+    value = values_.Combine(op, accumulator, init, splat);
+  }
   if (accumulator == ElementType::kF64 && BitsOf(node.type) < 64) {
     value = values_.ConvertValue(value, ElementType::kF64, ElementType::kF32);
   }
@@ -267,7 +255,7 @@ void LoopEmitter::EmitRowValue(uint16_t i, const Values& reduced) {
   row_values_[i] = value;
 }
 
-void LoopEmitter::EmitRow(llvm::Value* row) {
+void LoopEmitter::BeginRow(llvm::Value* row) {
   for (size_t i = 0; i < in_.size(); ++i) {
     in_row_[i] = PointerAt(in_[i], program_.inputs[i].type, b_.CreateMul(row, in_stride_[i]));
   }
@@ -275,6 +263,10 @@ void LoopEmitter::EmitRow(llvm::Value* row) {
     out_row_[o] = PointerAt(out_[o], program_.nodes[program_.outputs[o]].type, b_.CreateMul(row, out_stride_[o]));
   }
   row_values_.assign(program_.nodes.size(), nullptr);
+}
+
+void LoopEmitter::EmitRow(llvm::Value* row) {
+  BeginRow(row);
   for (uint16_t i : passes_.first_row_values) EmitRowValue(i, {});
   for (const RowPasses::Pass& pass : passes_.passes) {
     std::vector<uint16_t> reduces;
@@ -360,6 +352,12 @@ bool LoopEmitter::Emit() {
   llvm::Value* const out_strides = Field(3, pointer);
   llvm::Value* const rows = Field(4, b_.getInt64Ty());
   columns_ = Field(5, b_.getInt64Ty());
+  if (set_ == InstructionSet::kAvx512) {
+    const unsigned lanes = static_cast<unsigned>(LanesOf(set_));
+    llvm::Value* const rest = b_.CreateAnd(columns_, b_.getInt64(lanes - 1));
+    llvm::Value* const ones = b_.CreateSub(b_.CreateShl(b_.getInt64(1), rest), b_.getInt64(1));
+    last_mask_ = b_.CreateTrunc(ones, b_.getIntNTy(lanes));
+  }
   scratch_ = Field(6, pointer);
   pitch_ = Field(7, b_.getInt64Ty());
   call_ = Field(8, pointer);
@@ -384,7 +382,11 @@ bool LoopEmitter::Emit() {
   }
   Values none;
   values_.set_lanes(LanesOf(set_));
-  Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
+  if (program_.form == LoopForm::kColumns) {
+    EmitColumns(rows, Field(10, b_.getInt64Ty()));
+  } else {
+    Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
+  }
   b_.CreateRetVoid();
   return error_.empty();
 }

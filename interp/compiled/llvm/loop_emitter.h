@@ -39,7 +39,13 @@ class LoopEmitter {
   void ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
                   const std::function<Values(const Values&)>& fold,
                   const std::function<void(llvm::Value*, llvm::Value*, Values*)>& body);
+  void BeginRow(llvm::Value* row);
   void EmitRow(llvm::Value* row);
+  // kColumns; in column_emitter.cc.
+  void EmitColumns(llvm::Value* rows, llvm::Value* resume);
+  void EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::Value* at, int vectors, llvm::Value* mask);
+  // Returns the mask of the elements from `at` on that are columns.
+  llvm::Value* MaskAt(llvm::Value* at);
   void EmitRowValue(uint16_t i, const Values& reduced);
   // Computes the nodes for the vector of elements at `at`. `loaded`: values that are there already, or null.
   void EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Value* at, llvm::Value* mask, const Values& loaded,
@@ -60,12 +66,14 @@ class LoopEmitter {
   llvm::IRBuilder<> b_;
   ValueEmitter values_;
   RowPasses passes_;
+  bool has_narrow_arrays_ = false;  // of elements of less than 4 bytes
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
   Values in_, out_, in_stride_, out_stride_;
   Values in_row_, out_row_;  // pointers to the current row
   Values row_values_;        // by node: vectors of all lanes
   llvm::Value* columns_ = nullptr;
+  llvm::Value* last_mask_ = nullptr;  // of the last vector of a row, as an integer
   llvm::Value* scratch_ = nullptr;
   llvm::Value* pitch_ = nullptr;
   llvm::Value* call_ = nullptr;

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "interp/compiled/llvm/value_emitter.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace hlokit::interp::compiled {
 
@@ -39,6 +40,11 @@ llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
   r = Fma(n, F(-0x1.7f7d1cp-20), r);
   llvm::Value* const p =
       Polynomial(r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
+  if (set_ == InstructionSet::kAvx512 && lanes_ == 16) {
+    // p * 2^n, rounded once: the bits of the products below.
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                              {p, n, llvm::Constant::getNullValue(p->getType()), b_.getInt16(0xffff), b_.getInt32(4)});
+  }
   // 2^n in two factors, so that results may be denormal.
   llvm::Type* const ints = VectorType(b_.getInt32Ty());
   llvm::Value* const exponent = b_.CreateSub(b_.CreateBitCast(shifted, ints), I(0x4b400000));

@@ -84,59 +84,25 @@ llvm::Value* ValueEmitter::Compare(uint32_t direction, ElementType type, llvm::V
 
 llvm::Value* ValueEmitter::Combine(LoopOp op, ElementType type, llvm::Value* a, llvm::Value* b) {
   const bool floats = IsFloat(type);
-  const auto direction = [](ComparisonDirection d) { return static_cast<uint32_t>(d); };
-  switch (op) {
-    case LoopOp::kAdd:
-      return floats ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
-    case LoopOp::kSubtract:
-      return floats ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
-    case LoopOp::kMultiply:
-      return floats ? b_.CreateFMul(a, b) : type == ElementType::kPred ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
-    case LoopOp::kDivide:
-      return floats ? b_.CreateFDiv(a, b) : nullptr;
-    case LoopOp::kAnd:
-      return b_.CreateAnd(a, b);
-    case LoopOp::kOr:
-      return b_.CreateOr(a, b);
-    case LoopOp::kXor:
-      return b_.CreateXor(a, b);
-    case LoopOp::kMaximum:
-    case LoopOp::kMinimum: {
-      llvm::Value* first =
-          Compare(direction(op == LoopOp::kMaximum ? ComparisonDirection::kGe : ComparisonDirection::kLe), type, a, b);
-      if (floats) first = b_.CreateOr(first, b_.CreateFCmpUNO(a, a));
-      return b_.CreateSelect(first, a, b);
-    }
-    case LoopOp::kInput:
-    case LoopOp::kCall:
-    case LoopOp::kReduce:
-    case LoopOp::kCopy:
-    case LoopOp::kNot:
-    case LoopOp::kNegate:
-    case LoopOp::kAbs:
-    case LoopOp::kSign:
-    case LoopOp::kSqrt:
-    case LoopOp::kRsqrt:
-    case LoopOp::kFloor:
-    case LoopOp::kCeil:
-    case LoopOp::kRoundNearestEven:
-    case LoopOp::kIsFinite:
-    case LoopOp::kSelect:
-    case LoopOp::kClamp:
-    case LoopOp::kCompare:
-    case LoopOp::kConvert:
-    case LoopOp::kBitcastConvert:
-    case LoopOp::kShiftLeft:
-    case LoopOp::kShiftRightArithmetic:
-    case LoopOp::kShiftRightLogical:
-    case LoopOp::kExp:
-    case LoopOp::kLog:
-    case LoopOp::kTanh:
-    case LoopOp::kLogistic:
-    case LoopOp::kErf:
-      return nullptr;
+  if (op == LoopOp::kAdd) return floats ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b);
+  if (op == LoopOp::kSubtract) return floats ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
+  if (op == LoopOp::kMultiply) {
+    return floats ? b_.CreateFMul(a, b) : type == ElementType::kPred ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
   }
-  return nullptr;
+  if (op == LoopOp::kDivide) return floats ? b_.CreateFDiv(a, b) : nullptr;
+  if (op == LoopOp::kAnd) return b_.CreateAnd(a, b);
+  if (op == LoopOp::kOr) return b_.CreateOr(a, b);
+  if (op == LoopOp::kXor) return b_.CreateXor(a, b);
+  if (op != LoopOp::kMaximum && op != LoopOp::kMinimum) return nullptr;
+  const bool is_maximum = op == LoopOp::kMaximum;
+  if (!floats) {
+    const ComparisonDirection first = is_maximum ? ComparisonDirection::kGe : ComparisonDirection::kLe;
+    return b_.CreateSelect(Compare(static_cast<uint32_t>(first), type, a, b), a, b);
+  }
+  // One instruction, which gives `a` if it equals b or one is NaN; a NaN in b is put in.
+  const ComparisonDirection second = is_maximum ? ComparisonDirection::kGt : ComparisonDirection::kLt;
+  llvm::Value* const of_numbers = b_.CreateSelect(Compare(static_cast<uint32_t>(second), type, b, a), b, a);
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, of_numbers);
 }
 
 // Shifts by the width or more give 0, or copies of the sign.

@@ -17,46 +17,10 @@
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
+#include "tests/unit/interp/compiled/both_engines.h"
 
 namespace hlokit::interp::compiled {
 namespace {
-
-struct FastRun {
-  std::vector<CompiledLoop> loops;
-  std::vector<KernelChoice> choices;
-};
-
-// Runs the module on both engines and expects values within `tolerance`.
-FastRun RunBoth(std::string_view text, double tolerance) {
-  FastRun run;
-  DiagnosticSink sink;
-  const std::unique_ptr<Module> module =
-      ParseModule(std::make_shared<const SourceBuffer>("m.hlo", std::string(text)), ParseOptions(), &sink);
-  EXPECT_NE(module, nullptr);
-  if (module == nullptr) return run;
-  EvaluatorOptions options;
-  const auto exact = Evaluator::Prepare(*module, options, &sink);
-  const auto kernels = std::make_shared<CompiledKernels>(ObservationRequest());
-  options.kernels = kernels;
-  const auto fast = Evaluator::Prepare(*module, options, &sink);
-  EXPECT_TRUE(exact != nullptr && fast != nullptr);
-  if (exact == nullptr || fast == nullptr) return run;
-  const std::vector<Literal> arguments = MakeFakeArguments(exact->argument_shapes(), 1);
-  const auto expected = exact->Run(arguments, &sink);
-  ErrorSpec bounds;
-  if (tolerance > 0) bounds.absolute = tolerance;
-  // Memory is kept from run to run: the second one must not see what the first left.
-  for (int i = 0; i < 2; ++i) {
-    const auto actual = fast->Run(arguments, &sink);
-    EXPECT_TRUE(expected && actual);
-    if (!expected || !actual) return run;
-    const auto difference = CompareValues(*actual, *expected, bounds);
-    EXPECT_TRUE(difference.ok() && difference->equal()) << (difference.ok() ? difference->description : "shapes");
-  }
-  run.loops = kernels->loops();
-  run.choices = kernels->choices();
-  return run;
-}
 
 class CompiledKernelsTest : public testing::Test {
  protected:
@@ -80,7 +44,8 @@ ENTRY e {
 })",
                               0);
   ASSERT_EQ(run.loops.size(), 1u);
-  EXPECT_EQ(run.loops[0].program.form, LoopForm::kLoop);
+  // By columns: all rows share the values of b.
+  EXPECT_EQ(run.loops[0].program.form, LoopForm::kColumns);
   EXPECT_EQ(run.loops[0].program.inputs.size(), 2u);
   EXPECT_EQ(run.loops[0].program.outputs.size(), 2u);
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/isolation/fast_tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "interp/compiled/compiled_kernels.h"
+#include "interp/values/engine_ulps.h"
+#include "ir/types/float_types.h"
+
+namespace hlokit::interp {
+namespace {
+
+// Copies a literal with the magnitudes of its numbers. NaN and infinities, which bound nothing, become zero.
+Literal Magnitudes(const Literal& of) {
+  Literal copy = of;
+  if (!of.shape().IsArray()) return copy;
+  VisitType(of.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+    if constexpr (AnyFloat<T>) {
+      for (T& v : copy.values<T>()) {
+        const double magnitude = std::fabs(static_cast<double>(v));
+        v = static_cast<T>(std::isfinite(magnitude) ? magnitude : 0.0);
+      }
+    }
+  });
+  return copy;
+}
+
+double Largest(const Literal& literal) {
+  double largest = 0;
+  if (!literal.shape().IsArray()) return largest;
+  VisitType(literal.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+    if constexpr (AnyFloat<T>) {
+      for (const T& v : literal.values<T>()) largest = std::max(largest, static_cast<double>(v));
+    }
+  });
+  return largest;
+}
+
+// Two units of the generated function, and one of the exact engine's.
+bool IsApproximate(Opcode opcode) {
+  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
+         opcode == Opcode::kErf;
+}
+
+// Sums in another order.
+bool Accumulates(Opcode opcode) {
+  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter ||
+         opcode == Opcode::kBatchNormTraining || opcode == Opcode::kBatchNormGrad ||
+         opcode == Opcode::kBatchNormInference;
+}
+
+}  // namespace
+
+EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
+  compiled::GroupOptions groups;
+  groups.min_elements = 1;
+  groups.min_saved = 0;
+  groups.min_single = 1;
+  groups.max_members = 1;
+  options.kernels = std::make_shared<compiled::CompiledKernels>(ObservationRequest(), groups);
+  return options;
+}
+
+ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> operands, const Literal& result) {
+  ErrorSpec tolerance;
+  const Opcode opcode = instruction.opcode();
+  if (!result.shape().IsArray() || !IsFloat(result.shape().element_type())) return tolerance;
+  if (IsApproximate(opcode)) tolerance.ulp = 3;
+  if (Accumulates(opcode)) return EngineTolerance(Opcode::kReduce, operands, result);
+  if (HasTrait(opcode, kControlFlow)) return EngineTolerance(instruction, operands, result);
+  if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) return tolerance;
+  std::vector<Literal> magnitudes;
+  for (const Literal& operand : operands) magnitudes.push_back(Magnitudes(operand));
+  const absl::StatusOr<std::vector<Literal>> terms = exact_.Run(instruction, magnitudes);
+  if (!terms.ok() || terms->empty()) return tolerance;
+  // Four units in each engine, of the largest sum of magnitudes; narrower types are rounded once more.
+  const double largest = Largest((*terms)[0]);
+  tolerance.absolute = std::isfinite(largest) ? std::ldexp(8 * largest, -24) : std::numeric_limits<double>::infinity();
+  if (BitsOf(result.shape().element_type()) < 32) tolerance.ulp = 1;
+  return tolerance;
+}
+
+}  // namespace hlokit::interp

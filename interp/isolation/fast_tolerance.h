@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bounds of the fast engine (docs/engine.md) relative to the exact one, instruction by instruction.
+#ifndef HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
+#define HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
+
+#include "absl/types/span.h"
+#include "interp/exact/evaluator.h"
+#include "interp/isolation/instruction_runner.h"
+#include "interp/values/value_comparison.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
+
+namespace hlokit::interp {
+
+// Returns options of the exact engine with compiled kernels for single instructions, however small.
+EvaluatorOptions WithSingleLoops(EvaluatorOptions options);
+
+class FastTolerance {
+ public:
+  // The module must outlive it unchanged.
+  FastTolerance(const Module& module, const EvaluatorOptions& options) : exact_(module, EngineKind::kExact, options) {}
+
+  // Returns the tolerance for one result leaf of an instruction with these operand leaves. Of products and
+  // convolutions it takes a run on the magnitudes of the operands.
+  ErrorSpec Of(Instruction instruction, absl::Span<const Literal> operands, const Literal& result);
+
+ private:
+  InstructionRunner exact_;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/crash_report.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+
+#include "interp/exact/current_step.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::cli {
+namespace {
+
+constexpr int kReportedSignals[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL};
+
+// For the signal handler, which may only read memory and call write.
+const std::string_view* volatile report_lines = nullptr;
+volatile size_t report_count = 0;
+
+void ReportCrash(int signal) {
+  const uint32_t step = interp::current_step.load(std::memory_order_relaxed);
+  if (report_lines != nullptr && step < report_count) {
+    const std::string_view line = report_lines[step];
+    const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    static_cast<void>(written);
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+CrashReport::CrashReport(std::string_view tool, const Module& module) {
+  lines_.resize(module.instruction_id_bound());
+  for (const Computation computation : module.computations()) {
+    for (const Instruction i : computation.instructions()) {
+      lines_[i.id().value] = StrCat(tool, ": crashed in ", i.name(), " (", i.opcode_text(), ")\n");
+    }
+  }
+  views_.assign(lines_.begin(), lines_.end());
+  report_lines = views_.data();
+  report_count = views_.size();
+  for (const int signal : kReportedSignals) std::signal(signal, ReportCrash);
+}
+
+CrashReport::~CrashReport() {
+  for (const int signal : kReportedSignals) std::signal(signal, SIG_DFL);
+  report_count = 0;
+  report_lines = nullptr;
+}
+
+}  // namespace hlokit::cli
