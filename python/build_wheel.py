@@ -76,7 +76,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = f"{name}.dist-info"
     files[f"{info}/METADATA"] = _metadata().encode()
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: hlokit\nRoot-Is-Purelib: false\nTag: {_tag()}\n".encode()
-    files[f"{info}/entry_points.txt"] = b"[jax_plugins]\nhlokit = jax_plugins.hlokit\n"
+    files[f"{info}/entry_points.txt"] = (b"[jax_plugins]\nhlokit = jax_plugins.hlokit\n\n"
+                                         b"[torch_xla.plugins]\nhlokit = hlokit.torch_xla:Plugin\n")
     files[f"{info}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
     record = []
     for path, contents in files.items():

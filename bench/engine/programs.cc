@@ -2,6 +2,7 @@
 #include "bench/engine/programs.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -12,9 +13,18 @@ namespace {
 
 using absl::StrFormat;
 
-// An f32 array of images.
+// An f32 array of images. Arrays are row-major in memory, whatever their layouts.
 std::string Images(int64_t channels, int64_t size, bool channels_minor) {
-  return StrFormat("f32[8,%d,%d,%d]{%s}", channels, size, size, channels_minor ? "1,3,2,0" : "3,2,1,0");
+  return channels_minor ? StrFormat("f32[8,%d,%d,%d]{3,2,1,0}", size, size, channels)
+                        : StrFormat("f32[8,%d,%d,%d]{3,2,1,0}", channels, size, size);
+}
+
+// By dimension of images: 1 but for height and width.
+std::string InSpace(std::string_view value, bool channels_minor) {
+  return channels_minor ? StrCat("1x", value, "x", value, "x1") : StrCat("1x1x", value, "x", value);
+}
+std::string PaddingInSpace(std::string_view value, bool channels_minor) {
+  return channels_minor ? StrCat("0_0x", value, "x", value, "x0_0") : StrCat("0_0x0_0x", value, "x", value);
 }
 
 constexpr char kPlus[] = R"(
@@ -62,7 +72,8 @@ ENTRY main {
 std::string ConvolutionText(const ConvolutionSizes& s, Gradient gradient, bool channels_minor) {
   const int64_t result = s.result_size(), k = s.kernel;
   const std::string src = Images(s.inputs, s.size, channels_minor), dst = Images(s.outputs, result, channels_minor);
-  const std::string weights = StrFormat("f32[%d,%d,%d,%d]{3,2,1,0}", s.outputs, s.inputs, k, k);
+  const std::string weights = channels_minor ? StrFormat("f32[%d,%d,%d,%d]{3,2,1,0}", k, k, s.inputs, s.outputs)
+                                             : StrFormat("f32[%d,%d,%d,%d]{3,2,1,0}", s.outputs, s.inputs, k, k);
   const int64_t reach = (result - 1) * s.stride;  // of the last window's first element
   const auto window = [](int64_t size, int64_t stride, int64_t low, int64_t high, const char* dilation,
                          int64_t dilated) {
@@ -74,18 +85,18 @@ std::string ConvolutionText(const ConvolutionSizes& s, Gradient gradient, bool c
     StrAppend(&text, "  src = ", src, " parameter(0)\n  weights = ", weights, " parameter(1)\n  ROOT dst = ", dst,
               " convolution(src, weights), ",
               window(k, s.stride, s.padding, reach + k - s.size - s.padding, "rhs_dilate", 1),
-              ", dim_labels=bf01_oi01->bf01\n}");
+              ", dim_labels=", channels_minor ? "b01f_01io->b01f" : "bf01_oi01->bf01", "\n}");
   } else if (gradient == Gradient::kData) {
     const int64_t low = k - 1 - s.padding;
     StrAppend(&text, "  dst = ", dst, " parameter(0)\n  weights = ", weights, " parameter(1)\n  reversed = ", weights,
-              " reverse(weights), dimensions={2,3}\n  ROOT src = ", src, " convolution(dst, reversed), ",
-              window(k, 1, low, s.size + k - 2 - reach - low, "lhs_dilate", s.stride),
-              ", dim_labels=bf01_io01->bf01\n}");
+              " reverse(weights), dimensions=", channels_minor ? "{0,1}" : "{2,3}", "\n  ROOT src = ", src,
+              " convolution(dst, reversed), ", window(k, 1, low, s.size + k - 2 - reach - low, "lhs_dilate", s.stride),
+              ", dim_labels=", channels_minor ? "b01f_01oi->b01f" : "bf01_io01->bf01", "\n}");
   } else {
     StrAppend(&text, "  src = ", src, " parameter(0)\n  dst = ", dst, " parameter(1)\n  ROOT weights = ", weights,
               " convolution(src, dst), ",
               window(result, 1, s.padding, k + reach - s.size - s.padding, "rhs_dilate", s.stride),
-              ", dim_labels=fb01_io01->fb01\n}");
+              ", dim_labels=", channels_minor ? "f01b_i01o->01bf" : "fb01_io01->fb01", "\n}");
   }
   return text;
 }
@@ -154,22 +165,26 @@ std::string BatchNormText(int64_t channels, int64_t size, bool gradient, bool ch
   if (!gradient) {
     return StrCat("HloModule batch_norm\nENTRY main {\n  x = ", images, " parameter(0)\n  scale = ", each,
                   " parameter(1)\n  offset = ", each, " parameter(2)\n  ROOT all = ", result,
-                  " batch-norm-training(x, scale, offset), epsilon=1e-05, feature_index=1\n}");
+                  " batch-norm-training(x, scale, offset), epsilon=1e-05, feature_index=", channels_minor ? 3 : 1,
+                  "\n}");
   }
   return StrCat("HloModule batch_norm_gradient\nENTRY main {\n  x = ", images, " parameter(0)\n  scale = ", each,
                 " parameter(1)\n  mean = ", each, " parameter(2)\n  variance = ", each,
                 " parameter(3)\n  dy = ", images, " parameter(4)\n  ROOT all = ", result,
-                " batch-norm-grad(x, scale, mean, variance, dy), epsilon=1e-05, feature_index=1\n}");
+                " batch-norm-grad(x, scale, mean, variance, dy), epsilon=1e-05, feature_index=", channels_minor ? 3 : 1,
+                "\n}");
 }
 
 std::string MaxPoolText(int64_t channels, int64_t size, bool gradient, bool channels_minor) {
   const std::string images = Images(channels, size, channels_minor);
   const std::string pooled = Images(channels, (size - 1) / 2 + 1, channels_minor);
-  constexpr char kWindow[] = "window={size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_0x1_0}";
+  const std::string window =
+      StrCat("window={size=", InSpace("3", channels_minor), " stride=", InSpace("2", channels_minor),
+             " pad=", PaddingInSpace("1_0", channels_minor), "}");
   if (!gradient) {
     return StrCat("HloModule max_pool\n", kLarger, "ENTRY main {\n  x = ", images,
                   " parameter(0)\n  lowest = f32[] constant(-inf)\n  ROOT y = ", pooled, " reduce-window(x, lowest), ",
-                  kWindow, ", to_apply=larger\n}");
+                  window, ", to_apply=larger\n}");
   }
   return StrCat("HloModule max_pool_gradient\n", kPlus, R"(
 not_less {
@@ -181,7 +196,7 @@ ENTRY main {
   x = )",
                 images, " parameter(0)\n  dy = ", pooled,
                 " parameter(1)\n  zero = f32[] constant(0)\n  ROOT dx = ", images, " select-and-scatter(x, dy, zero), ",
-                kWindow, ", select=not_less, scatter=plus\n}");
+                window, ", select=not_less, scatter=plus\n}");
 }
 
 std::string AveragePoolText(int64_t channels, int64_t size, bool gradient, bool channels_minor) {
@@ -191,14 +206,15 @@ std::string AveragePoolText(int64_t channels, int64_t size, bool gradient, bool 
                                    "ENTRY main {\n  zero = f32[] constant(0)\n  part = f32[] constant(0.25)\n");
   if (!gradient) {
     return StrCat(start, "  x = ", images, " parameter(0)\n  sum = ", pooled,
-                  " reduce-window(x, zero), window={size=1x1x2x2 stride=1x1x2x2}, to_apply=plus\n  wide = ", pooled,
+                  " reduce-window(x, zero), window={size=", InSpace("2", channels_minor),
+                  " stride=", InSpace("2", channels_minor), "}, to_apply=plus\n  wide = ", pooled,
                   " broadcast(part), dimensions={}\n  ROOT y = ", pooled, " multiply(sum, wide)\n}");
   }
   const std::string spread = Images(channels, size + 1, channels_minor);
   return StrCat(start, "  dy = ", pooled, " parameter(0)\n  wide = ", pooled,
                 " broadcast(part), dimensions={}\n  each = ", pooled, " multiply(dy, wide)\n  spread = ", spread,
-                " pad(each, zero), padding=0_0x0_0x1_1_1x1_1_1\n  ROOT dx = ", images,
-                " reduce-window(spread, zero), window={size=1x1x2x2}, to_apply=plus\n}");
+                " pad(each, zero), padding=", PaddingInSpace("1_1_1", channels_minor), "\n  ROOT dx = ", images,
+                " reduce-window(spread, zero), window={size=", InSpace("2", channels_minor), "}, to_apply=plus\n}");
 }
 
 std::string WithSmallResult(const std::string& text) {

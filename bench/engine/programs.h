@@ -13,7 +13,7 @@ namespace hlokit::bench {
 // `transposed`: the right operand is columns x depth. `transposed_lhs`: the left one is depth x rows, as in gradients
 // of weights.
 std::string ProductText(const ProductSizes& sizes, bool transposed, bool transposed_lhs = false);
-// Activations have the channels as minor dimension, or the size ("NCHW").
+// Activations have the channels as last dimension, or width ("NCHW").
 std::string ConvolutionText(const ConvolutionSizes& sizes, Gradient gradient, bool channels_minor);
 
 // Ten elementwise instructions, with one transcendental function or three, on two arrays.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -159,7 +160,11 @@ bool ProgramCode::Complete(int num_threads) {
   };
   std::vector<std::thread> threads;
   const size_t useful = std::min(pending_.size() / 2, static_cast<size_t>(std::max(num_threads, 1)));
-  for (size_t t = 1; t < useful; ++t) threads.emplace_back(compile);
+  try {
+    for (size_t t = 1; t < useful; ++t) threads.emplace_back(compile);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are compile all.
+  }
   compile();
   for (std::thread& thread : threads) thread.join();
   bool all = true;

@@ -169,14 +169,13 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   return true;
 }
 
-}  // namespace
-
-bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+// Prepares the convolution with arrays of bf16 if the library has fast ones, or with f32.
+bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
   const ConvolutionDims dims = ConvolutionDims::Of(instruction);
   const WindowView window = WindowView::Of(instruction);
-  if (instruction.operand_count() != 2 || !shape.IsArray()) return false;
+  if (!shape.IsArray()) return false;
   // Copied: what is emitted may move the builder's views.
   const View input = b.operand(0);
   const View kernel = b.operand(1);
@@ -238,7 +237,7 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed
     if (window[d].size > 1 && window[d].reversal != backward_data) turned.push_back(dims.kernel_spatial[d]);
   }
   const auto is_bf16 = [](ElementType type) { return type == ElementType::kBF16; };
-  const bool bf16 = is_bf16(input.type()) && is_bf16(kernel.type()) && HasFastBf16() &&
+  const bool bf16 = allow_bf16 && is_bf16(input.type()) && is_bf16(kernel.type()) && HasFastBf16() &&
                     (is_bf16(shape.element_type()) || shape.element_type() == ElementType::kF32);
   const ElementType type = bf16 ? ElementType::kBF16 : ElementType::kF32;
   const LibraryType library_type = bf16 ? LibraryType::kBF16 : LibraryType::kF32;
@@ -335,6 +334,16 @@ bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed
   const View arrays[] = {*first, *second};
   SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), arrays, {&result, 1})[0], result_order);
   return true;
+}
+
+}  // namespace
+
+bool PrepareConvolutionStep(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+  if (b.instruction().operand_count() != 2) return false;
+  // The library may have the convolution in f32 only.
+  const bool bf16 = b.operand(0).type() == ElementType::kBF16;
+  return PrepareConvolutionIn(/*allow_bf16=*/true, b, packed, why) ||
+         (bf16 && PrepareConvolutionIn(/*allow_bf16=*/false, b, packed, why));
 }
 
 }  // namespace hlokit::interp::compiled

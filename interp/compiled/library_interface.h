@@ -72,6 +72,9 @@ class LibraryPrimitive {
   // Converts an operand to the layout of the primitive, the result back from it.
   virtual bool Pack(LibraryRole role, const void* plain, void* packed, void* scratch) const = 0;
   virtual bool Unpack(LibraryRole role, const void* packed, void* plain, void* scratch) const = 0;
+  // Packs weights in parts that are independent of each other.
+  virtual int64_t weights_parts() const = 0;
+  virtual bool PackWeights(int64_t part, const void* plain, void* packed, void* scratch) const = 0;
   // Computes the result from the other two arrays, all in the layout of the primitive. Returns false after an error of
   // the library.
   virtual bool Run(void* src, void* weights, void* dst, void* scratch) const = 0;

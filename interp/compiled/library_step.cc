@@ -28,22 +28,26 @@ AlignedMemory AllocateAligned(int64_t bytes) {
 
 struct PackPlan : ThunkParams {
   std::vector<PackedWeights::Part> parts;
+  // Of the primitives' own parts, one after another: the part, and the number in it.
+  std::vector<std::pair<uint32_t, int64_t>> items;
   int64_t scratch = 0;
 };
 
-bool PackPart(const PackPlan& p, int64_t part, const std::byte* from, std::byte* to) {
-  const PackedWeights::Part& at = p.parts[static_cast<size_t>(part)];
+bool PackItem(const PackPlan& p, int64_t item, const std::byte* from, std::byte* to) {
+  const auto [part, number] = p.items[static_cast<size_t>(item)];
+  const PackedWeights::Part& at = p.parts[part];
   std::byte* const scratch = ThreadScratch(p.scratch);
-  return scratch != nullptr && at.primitive->Pack(LibraryRole::kWeights, from + at.from, to + at.to, scratch);
+  return scratch != nullptr && at.primitive->PackWeights(number, from + at.from, to + at.to, scratch);
 }
 
 void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const PackPlan*>(plan);
   std::atomic<bool> ok = true;
-  const double cost = 0.2 * static_cast<double>(p.parts[0].packed);
-  context.ParallelFor(static_cast<int64_t>(p.parts.size()), cost, [&](int64_t begin, int64_t end) {
+  const int64_t count = static_cast<int64_t>(p.items.size());
+  const double bytes = static_cast<double>(p.parts.back().to + p.parts.back().packed);
+  context.ParallelFor(count, 0.1 * bytes / static_cast<double>(count), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (!PackPart(p, i, in[0], out[0])) ok = false;
+      if (!PackItem(p, i, in[0], out[0])) ok = false;
     }
   });
   if (!ok) context.Fail("oneDNN cannot convert weights");
@@ -64,19 +68,23 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
           std::move(layout));
   if (const auto it = packed_.find(key); it != packed_.end()) return it->second;
   plan->parts = std::move(parts);
+  for (uint32_t part = 0; part < plan->parts.size(); ++part) {
+    for (int64_t i = 0; i < plan->parts[part].primitive->weights_parts(); ++i) plan->items.emplace_back(part, i);
+  }
   const Shape shape = b.program_shapes().Array(ElementType::kU8, {bytes});
   View result;
   const std::byte* const constant = b.ConstantData(weights);
   AlignedMemory memory = constant != nullptr ? AllocateAligned(bytes) : nullptr;
   bool packed = memory != nullptr;
-  for (size_t i = 0; packed && i < plan->parts.size(); ++i) {
-    packed = PackPart(*plan, static_cast<int64_t>(i), constant, memory.get());
+  for (size_t i = 0; packed && i < plan->items.size(); ++i) {
+    packed = PackItem(*plan, static_cast<int64_t>(i), constant, memory.get());
   }
   if (packed) {
     result = b.Constant(shape, memory.get());
     b.Own(std::shared_ptr<void>(std::move(memory)));
   } else {
     result = b.EmitTo(RunPack, std::move(plan), {&weights, 1}, {&shape, 1})[0];
+    b.LeaveLoops();
   }
   packed_.emplace(std::move(key), result);
   return result;

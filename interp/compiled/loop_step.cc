@@ -174,6 +174,49 @@ Shape ShapeOfLoop(const InstructionGroup& group) {
   return loop_shape;
 }
 
+// Returns true for a loop over rows whose reductions leave the loop, if its rows are not neighbors in memory, but
+// elements of different rows are.
+bool HasRowsAcrossMemory(CompiledComputationBuilder& b, const InstructionGroup& group) {
+  if (group.row_rank < 0) return false;
+  absl::flat_hash_set<uint32_t> reduces;
+  std::vector<View> views;
+  for (Instruction member : group.members) {
+    if (member.opcode() == Opcode::kReduce) {
+      reduces.insert(member.id().value);
+    } else if (member.opcode() == Opcode::kBroadcast || member.shape().dims() != group.shape.dims()) {
+      return false;
+    }
+  }
+  absl::flat_hash_set<uint32_t> members;
+  for (Instruction member : group.members) members.insert(member.id().value);
+  for (Instruction member : group.members) {
+    const int64_t count = member.opcode() == Opcode::kReduce ? 1 : member.operand_count();
+    for (int64_t k = 0; k < count; ++k) {
+      const Instruction operand = member.operand(k);
+      if (reduces.contains(operand.id().value)) return false;
+      if (members.contains(operand.id().value)) continue;
+      if (operand.shape().dims() == group.shape.dims()) {
+        views.push_back(b.leaves(operand)[0]);
+      } else if (operand.shape().rank() != 0) {
+        return false;
+      }
+    }
+  }
+  const MemoryOrder order = ChooseOrder(group.shape.dims(), views);
+  for (size_t k = order.size(); k-- > 0;) {
+    const int64_t size = group.shape.dim(static_cast<int64_t>(order[k]));
+    constexpr int64_t kMinNeighbors = 16;
+    if (size != 1) return static_cast<int64_t>(order[k]) < group.row_rank && size >= kMinNeighbors;
+  }
+  return false;
+}
+
+InstructionGroup WithoutRows(InstructionGroup group) {
+  for (int64_t d = group.row_rank; d < group.shape.rank(); ++d) group.reduced.push_back(d);
+  group.row_rank = -1;
+  return group;
+}
+
 // Finds the arrays of a group, with the steps of norms. Returns false, with the reason in `why`, if one of those cannot
 // be prepared.
 bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, GroupArrays* arrays,
@@ -442,8 +485,9 @@ void CallElementOp(const void* function, void* result, const void* a, const void
   static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
 }
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code,
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, ProgramCode* code,
                  std::vector<LoopProgram>* compiled, std::string* why) {
+  const InstructionGroup group = HasRowsAcrossMemory(b, given) ? WithoutRows(given) : given;
   GroupArrays arrays;
   arrays.loop_shape = ShapeOfLoop(group);
   if (arrays.loop_shape.element_count() == 0) return false;

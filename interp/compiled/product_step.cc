@@ -420,7 +420,7 @@ bool InRange(absl::Span<const int64_t> dims, int64_t rank) {
 }
 
 // Types in which the operands are read and the result is written. Returns false if the library has none for them.
-bool SetTypes(ElementType lhs, ElementType rhs, ElementType result, bool skinny, MatrixProduct* p) {
+bool SetTypes(ElementType lhs, ElementType rhs, ElementType result, bool skinny, bool allow_bf16, MatrixProduct* p) {
   const auto library_type = [](ElementType type) -> std::optional<LibraryType> {
     if (type == ElementType::kF32) return LibraryType::kF32;
     if (type == ElementType::kBF16) return LibraryType::kBF16;
@@ -434,7 +434,7 @@ bool SetTypes(ElementType lhs, ElementType rhs, ElementType result, bool skinny,
     if (skinny) {
       p->lhs_type = lhs == ElementType::kBF16 ? LibraryType::kBF16 : LibraryType::kF32;
       p->rhs_type = rhs == ElementType::kBF16 ? LibraryType::kBF16 : LibraryType::kF32;
-    } else if (bf16 && HasFastBf16()) {
+    } else if (bf16 && allow_bf16 && HasFastBf16()) {
       p->lhs_type = p->rhs_type = LibraryType::kBF16;
       p->result_type = *library_type(result);
     }
@@ -466,35 +466,10 @@ ElementType ElementTypeOf(LibraryType type) {
   return ElementType::kF32;
 }
 
-// Returns true if the value is an element of the state of a loop that its body returns as it is, or part of one.
-bool IsUnchangedInLoop(Computation computation, Instruction value) {
-  constexpr int kMaxSteps = 8;
-  for (int step = 0; step < kMaxSteps; ++step) {
-    const Opcode opcode = value.opcode();
-    if (opcode == Opcode::kGetTupleElement) break;
-    if (opcode != Opcode::kBitcast && opcode != Opcode::kReshape && opcode != Opcode::kTranspose &&
-        opcode != Opcode::kCopy && opcode != Opcode::kConvert) {
-      return false;
-    }
-    value = value.operand(0);
-  }
-  if (value.opcode() != Opcode::kGetTupleElement || value.operand(0).opcode() != Opcode::kParameter) return false;
-  const int64_t index = value.int_attr(Attr::kIndex);
-  const Instruction root = computation.root();
-  if (computation.parameter_count() != 1 || root.opcode() != Opcode::kTuple || index < 0 ||
-      index >= root.operand_count()) {
-    return false;
-  }
-  const Instruction returned = root.operand(index);
-  return returned.opcode() == Opcode::kGetTupleElement && returned.operand(0) == value.operand(0) &&
-         returned.int_attr(Attr::kIndex) == index;
-}
-
-}  // namespace
-
-bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+// Prepares the product with operands of bf16 if the library has fast ones, or with f32.
+bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
   const DotDims dims = DotDims::Of(b.instruction());
-  if (b.instruction().operand_count() != 2 || !b.shape().IsArray()) return false;
+  if (!b.shape().IsArray()) return false;
   View sides[] = {b.operand(0), b.operand(1)};
   *why = "type";
   if (!sides[0].shape.IsArray() || !sides[1].shape.IsArray()) return false;
@@ -526,13 +501,11 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
   // A product with one column is one with one row of the other operand.
   absl::Span<const int64_t> batch_dims[] = {dims.lhs_batch, dims.rhs_batch};
   absl::Span<const int64_t> contracting[] = {dims.lhs_contracting, dims.rhs_contracting};
-  Instruction right = b.instruction().operand(1);
   if (product.n == 1 && product.m > 1) {
     std::swap(product.m, product.n);
     std::swap(sides[0], sides[1]);
     std::swap(batch_dims[0], batch_dims[1]);
     std::swap(contracting[0], contracting[1]);
-    right = b.instruction().operand(0);
   }
   *why = "type";
   // Decided before the types, which skinny products need not convert: the matrices have the strides of the views.
@@ -542,7 +515,7 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
   product.lhs = {lhs.line, lhs.contracted};
   product.rhs = {rhs.contracted, rhs.line};
   const bool skinny = IsSkinny(product);
-  if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, &product)) return false;
+  if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, allow_bf16, &product)) return false;
   *why = "size";
   if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return false;
   const auto set_matrices = [&](const OperandCopies& copies) {
@@ -557,7 +530,9 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
   product.lhs = {lhs.line, lhs.contracted};
   product.rhs = {rhs.contracted, rhs.line};
   product.batches = batches;
-  product.reused = IsUnchangedInLoop(b.computation(), right) || b.ConstantData(sides[1]) != nullptr;
+  // Neither converted nor copied.
+  const bool as_it_is = rhs.view.slot == sides[1].slot;
+  product.reused = as_it_is && (b.IsUnchangedInLoop(sides[1]) || b.ConstantData(sides[1]) != nullptr);
   Dims batch_sizes;
   for (int64_t d : batch_dims[0]) batch_sizes.push_back(sides[0].dims()[static_cast<size_t>(d)]);
   Dims result_batch = DenseStrides(batch_sizes);
@@ -576,6 +551,16 @@ bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::s
   const Shape shape = b.program_shapes().Array(ElementTypeOf(product.result_type), b.shape().dims());
   SetConvertedResult(b, b.EmitTo(made.kernel, std::move(made.params), operands, {&shape, 1})[0]);
   return true;
+}
+
+}  // namespace
+
+bool PrepareProduct(CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
+  if (b.instruction().operand_count() != 2) return false;
+  // The library may have the product in f32 only.
+  const bool bf16 = b.operand(0).type() == ElementType::kBF16;
+  return PrepareProductIn(/*allow_bf16=*/true, b, packed, why) ||
+         (bf16 && PrepareProductIn(/*allow_bf16=*/false, b, packed, why));
 }
 
 }  // namespace hlokit::interp::compiled

@@ -32,7 +32,6 @@ struct WindowLine {
   // column_offsets[column_begin[p+1]], which is offset number column_number[...] of the window.
   const int64_t* column_begin = nullptr;
   const int64_t* column_offsets = nullptr;
-  const int32_t* column_numbers = nullptr;
   int64_t features = 1;
   // Line minor: by offset of the window.
   const LineRange* ranges = nullptr;

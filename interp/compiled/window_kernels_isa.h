@@ -5,6 +5,9 @@
 typedef float Vector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+// Of one register.
+typedef float HalfVector __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
+typedef double HalfDoubles __attribute__((vector_size(kLanes * 4), aligned(8), may_alias));
 
 template <PoolOp kOp>
 HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float initial, float* out) {
@@ -15,32 +18,44 @@ HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float i
     float* const to = out + p * line.features;
     int64_t f = 0;
     if constexpr (kSum) {
-      for (; f + 2 * kLanes <= line.features; f += 2 * kLanes) {
-        Doubles a = Doubles{} + static_cast<double>(initial), b = a;
+      constexpr int kHalf = kLanes / 2;
+      for (; f + 4 * kHalf <= line.features; f += 4 * kHalf) {
+        HalfDoubles sums[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) sums[k] = HalfDoubles{} + static_cast<double>(initial);
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;
-            a += __builtin_convertvector(*reinterpret_cast<const Vector*>(from), Doubles);
-            b += __builtin_convertvector(*reinterpret_cast<const Vector*>(from + kLanes), Doubles);
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) {
+              const HalfVector x = *reinterpret_cast<const HalfVector*>(from + k * kHalf);
+              sums[k] += __builtin_convertvector(x, HalfDoubles);
+            }
           }
         }
-        *reinterpret_cast<Vector*>(to + f) = __builtin_convertvector(a, Vector);
-        *reinterpret_cast<Vector*>(to + f + kLanes) = __builtin_convertvector(b, Vector);
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+          *reinterpret_cast<HalfVector*>(to + f + k * kHalf) = __builtin_convertvector(sums[k], HalfVector);
+        }
       }
     } else {
       for (; f + 4 * kLanes <= line.features; f += 4 * kLanes) {
         Vector best[4];
+#pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) best[k] = Vector{} + initial;
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 4
             for (int k = 0; k < 4; ++k) {
               const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
-              const Ints keep = (kOp == PoolOp::kMaximum ? best[k] >= x : best[k] <= x) | (best[k] != best[k]);
-              best[k] = keep ? best[k] : x;
+              // A NaN in `best` stays; one in `x` is taken.
+              best[k] = kOp == PoolOp::kMaximum ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
+              best[k] = x != x ? x : best[k];
             }
           }
         }
+#pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) *reinterpret_cast<Vector*>(to + f + k * kLanes) = best[k];
       }
     }
@@ -94,8 +109,8 @@ HLOKIT_TARGET void PoolRange(const LineRange& range, const float* __restrict in,
           x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
         }
         const Vector best = *reinterpret_cast<const Vector*>(to + i);
-        const Ints keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) | (best != best);
-        *reinterpret_cast<Vector*>(to + i) = keep ? best : x;
+        const Vector of_numbers = kOp == PoolOp::kMaximum ? (x > best ? x : best) : (x < best ? x : best);
+        *reinterpret_cast<Vector*>(to + i) = x != x ? x : of_numbers;
       }
     }
     for (; i < n; ++i) {
@@ -140,26 +155,45 @@ HLOKIT_TARGET void ScatterFeatures(const WindowLine& line, const float* in, cons
     if (count == 0 || line.row_count == 0) continue;
     const float* const given = source + p * line.features;
     int64_t f = 0;
-    for (; f + kLanes <= line.features; f += kLanes) {
-      Vector best = *reinterpret_cast<const Vector*>(in + line.rows[0] + columns[0] + f);
-      Ints chosen = {};
+    // Two vectors at a time, for the time that a comparison takes.
+    for (; f + 2 * kLanes <= line.features; f += 2 * kLanes) {
+      Vector best[2];
+      Ints chosen[2] = {};
+#pragma GCC unroll 2
+      for (int k = 0; k < 2; ++k) {
+        best[k] = *reinterpret_cast<const Vector*>(in + line.rows[0] + columns[0] + f + k * kLanes);
+      }
       int32_t number = 0;
       for (int64_t r = 0; r < line.row_count; ++r) {
         for (int64_t c = 0; c < count; ++c, ++number) {
           if (number == 0) continue;
-          const Vector x = *reinterpret_cast<const Vector*>(in + line.rows[r] + columns[c] + f);
-          const Ints keep = kGreater ? (kEqual ? best >= x : best > x) : (kEqual ? best <= x : best < x);
-          best = keep ? best : x;
-          chosen = keep ? chosen : Ints{} + number;
+          const float* const from = in + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 2
+          for (int k = 0; k < 2; ++k) {
+            const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
+            const Vector b = best[k];
+            if constexpr (kGreater) {
+              best[k] = kEqual ? (b >= x ? b : x) : (b > x ? b : x);
+              chosen[k] = kEqual ? (b >= x ? chosen[k] : Ints{} + number) : (b > x ? chosen[k] : Ints{} + number);
+            } else {
+              best[k] = kEqual ? (b <= x ? b : x) : (b < x ? b : x);
+              chosen[k] = kEqual ? (b <= x ? chosen[k] : Ints{} + number) : (b < x ? chosen[k] : Ints{} + number);
+            }
+          }
         }
       }
-      const Vector g = *reinterpret_cast<const Vector*>(given + f);
+      const Vector g[2] = {*reinterpret_cast<const Vector*>(given + f),
+                           *reinterpret_cast<const Vector*>(given + f + kLanes)};
       number = 0;
       for (int64_t r = 0; r < line.row_count; ++r) {
         for (int64_t c = 0; c < count; ++c, ++number) {
-          Vector* const to = reinterpret_cast<Vector*>(out + line.rows[r] + columns[c] + f);
-          const Vector before = *to;
-          *to = chosen == number ? before + g : before;
+          float* const to = out + line.rows[r] + columns[c] + f;
+#pragma GCC unroll 2
+          for (int k = 0; k < 2; ++k) {
+            Vector* const element = reinterpret_cast<Vector*>(to + k * kLanes);
+            const Vector before = *element;
+            *element = chosen[k] == number ? before + g[k] : before;
+          }
         }
       }
     }

@@ -38,12 +38,10 @@ struct WindowGeometry {
     bool trivial = true;
     std::vector<int64_t> begin;
     std::vector<int64_t> offsets;
-    std::vector<int32_t> numbers;
   };
   std::vector<Axis> outer;
   Axis line;
   std::vector<LineRange> ranges;  // where the line is minor
-  int64_t line_window = 1;
   bool features_minor = false;
   int64_t features = 1;
   int64_t window = 1;       // elements
@@ -67,7 +65,6 @@ WindowGeometry::Axis AxisOf(const WindowDimension& dimension, int64_t stride) {
       const int64_t element = dimension.ElementAt(p, k);
       if (element < 0) continue;
       axis.offsets.push_back(element * stride);
-      axis.numbers.push_back(static_cast<int32_t>(k));
     }
   }
   axis.begin.push_back(static_cast<int64_t>(axis.offsets.size()));
@@ -121,7 +118,6 @@ std::optional<WindowGeometry> GeometryOf(Instruction instruction, absl::Span<con
   if (!g.features_minor && g.features != 1) return fails("few features");
   const WindowDimension& line = axes[order[end - 1]];
   g.line = AxisOf(line, strides[end - 1]);
-  g.line_window = line.window.size;
   if (!g.features_minor) {
     for (int64_t k = 0; k < line.window.size; ++k) {
       const WindowDimension::Range r = line.PositionsCovering(k);
@@ -164,7 +160,6 @@ class LineRows {
     made.positions = g_.line.output;
     made.column_begin = g_.line.begin.data();
     made.column_offsets = g_.line.offsets.data();
-    made.column_numbers = g_.line.numbers.data();
     made.features = g_.features;
     made.ranges = g_.ranges.data();
     made.range_count = static_cast<int64_t>(g_.ranges.size());

@@ -236,13 +236,38 @@ ViewList CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePl
 }
 
 Thunk& CompiledComputationBuilder::EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan,
-                                               absl::Span<const View> operands) {
+                                               absl::Span<const View> operands, absl::Span<const Shape> more) {
   std::vector<Shape> results;
   AppendLeaves(shape(), &results);
-  const ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
+  results.insert(results.end(), more.begin(), more.end());
+  ViewList views = EmitTo(nullptr, std::move(plan), operands, results);
+  views.resize(views.size() - more.size());
   routine_->thunks.back().kind = kind;
   SetResults(views);
   return routine_->thunks.back();
+}
+
+View CompiledComputationBuilder::EmitMoved(const MovedThunk& moved, View leaf) {
+  leaf.offset += moved.offset;
+  const Shape bytes = program_shapes().Array(ElementType::kU8, {moved.bytes});
+  const View result = EmitTo(moved.kernel, nullptr, {&leaf, 1}, {&bytes, 1})[0];
+  routine_->thunks.back().plan = moved.plan;
+  LeaveLoops();
+  return result;
+}
+
+bool CompiledComputationBuilder::IsUnchangedInLoop(const View& view) const {
+  const Computation computation = routine_->computation;
+  if (!program_.is_body_of_one_loop(computation) || computation.parameter_count() != 1) return false;
+  const auto leaf = std::find(routine_->parameters.begin(), routine_->parameters.end(), view.slot);
+  const Instruction root = computation.root();
+  if (leaf == routine_->parameters.end() || root.opcode() != Opcode::kTuple) return false;
+  // A flat tuple, whose elements are the leaves.
+  const int64_t index = leaf - routine_->parameters.begin();
+  if (root.operand_count() != static_cast<int64_t>(routine_->parameters.size())) return false;
+  const Instruction returned = root.operand(index);
+  return returned.opcode() == Opcode::kGetTupleElement && returned.operand(0) == computation.parameter(0) &&
+         returned.int_attr(Attr::kIndex) == index;
 }
 
 View CompiledComputationBuilder::Constant(Shape shape, const std::byte* data) {
@@ -501,6 +526,7 @@ bool CompiledComputationBuilder::Build() {
     results.push_back(MakeDense(v));
   if (failed_) return false;
   for (const View& v : results) routine_->results.push_back({v.slot, v.offset});
+  MoveThunksOut();
   HoistInvariantThunks();
   ComputeLastUses();
   MarkResults();

@@ -97,8 +97,18 @@ class CompiledComputationBuilder {
   // Emits a collective with results of these shapes. Requires: dense operands.
   ViewList EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
                           absl::Span<const Shape> results);
-  // Emits a thunk of another kind. Requires: dense operands.
-  Thunk& EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands);
+  // Emits a thunk of another kind. `more`: shapes of results that are not leaves of the instruction. Requires: dense
+  // operands.
+  Thunk& EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan, absl::Span<const View> operands,
+                     absl::Span<const Shape> more = {});
+  // Lets the thunk emitted last leave the body of a loop that does not change its operand. Requires: one operand and
+  // one result.
+  void LeaveLoops() { routine_->thunks.back().leaves_loops = true; }
+  // Emits a thunk that left the body of a loop, whose operand is `leaf` of the loop's state.
+  View EmitMoved(const MovedThunk& moved, View leaf);
+  // Returns true if the array is an element of the state of a loop whose body, which is this computation, returns it as
+  // it is.
+  bool IsUnchangedInLoop(const View& view) const;
 
   // Returns a slot whose contents outlive all runs.
   View Constant(Shape shape, const std::byte* data);
@@ -139,6 +149,8 @@ class CompiledComputationBuilder {
   // error.
   bool FitTypes();
   ViewList AsDeclared(absl::Span<const View> views);
+  // Removes thunks that leave the loop, and passes their results on in the loop's state.
+  void MoveThunksOut();
   // Moves call-invariant thunks to the front.
   void HoistInvariantThunks();
   // Computes releases and end_releases, and drops InPlaceReuse entries that are not valid.
@@ -169,8 +181,8 @@ class CompiledComputationBuilder {
   std::vector<View> views_;                           // of all instructions, contiguous for each
   // By slot, strides, offset and shape.
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t, const ShapeRecord*>, View> dense_copies_;
-  absl::flat_hash_map<Dims, const int64_t*> strides_;  // of NewStrides
-  absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;          // first leaf of each element
+  absl::flat_hash_map<Dims, const int64_t*> strides_;                              // of NewStrides
+  absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;  // first leaf of each element
   absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;
   std::vector<PendingReuse> reuses_;
   std::vector<size_t> parameter_begins_;  // first leaf of each parameter in CompiledComputation::parameters

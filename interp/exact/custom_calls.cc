@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "interp/exact/matrix_calls.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -28,8 +29,8 @@ bool IsNopTarget(std::string_view target) {
 }
 
 std::string UnknownTargetMessage(std::string_view target, const CustomCallRegistry* registry) {
-  std::string message = StrCat("no function for custom-call target \"", target,
-                               "\"; there are Eigh, LuDecomposition, ProductOfElementaryHouseholderReflectors, Qr, TopK, xla.sdy.*");
+  std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
+  for (std::string_view call : MatrixCallTargets()) StrAppend(&message, ", ", call);
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
   for (std::string_view nop : kNops) StrAppend(&message, ", ", nop);
   if (registry != nullptr) {

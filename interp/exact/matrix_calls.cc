@@ -5,6 +5,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -314,11 +315,19 @@ absl::Status Eigh(absl::Span<const CustomCallOperand> operands, absl::Span<const
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view kTargets[] = {"Eigh", "LuDecomposition", "ProductOfElementaryHouseholderReflectors", "Qr"};
+constexpr MatrixCall kFunctions[] = {Eigh, LuDecomposition, HouseholderProduct, Qr};
+static_assert(std::size(kTargets) == std::size(kFunctions));
+
+}  // namespace
+
 MatrixCall FindMatrixCall(std::string_view target) {
-  if (target == "Qr") return Qr;
-  if (target == "ProductOfElementaryHouseholderReflectors") return HouseholderProduct;
-  if (target == "LuDecomposition") return LuDecomposition;
-  return target == "Eigh" ? Eigh : nullptr;
+  const auto* const found = std::find(std::begin(kTargets), std::end(kTargets), target);
+  return found == std::end(kTargets) ? nullptr : kFunctions[found - kTargets];
 }
+
+absl::Span<const std::string_view> MatrixCallTargets() { return kTargets; }
 
 }  // namespace hlokit::interp

@@ -36,6 +36,7 @@ using MatrixCall = absl::Status (*)(absl::Span<const CustomCallOperand> operands
 
 // Returns null if the target is none of them.
 MatrixCall FindMatrixCall(std::string_view target);
+absl::Span<const std::string_view> MatrixCallTargets();
 
 }  // namespace hlokit::interp
 

@@ -69,6 +69,8 @@ struct Thunk {
   uint16_t reuse_count = 0;
   ThunkKind kind = ThunkKind::kKernel;
   bool pure = true;  // same operands give the same results
+  // The thunk is to leave the body of a loop that does not change its operand.
+  bool leaves_loops = false;
   InstructionId instruction;
 };
 
@@ -83,6 +85,16 @@ struct SlotInfo {
   const std::byte* constant = nullptr;  // set in every frame, never released
 };
 
+// A thunk with one operand and one result that left the body of a loop. The loop has its result as one more element of
+// the state.
+struct MovedThunk {
+  Kernel kernel = nullptr;
+  const ThunkParams* plan = nullptr;
+  uint32_t leaf = 0;   // of the state: the operand
+  int64_t offset = 0;  // in it, in bytes
+  int64_t bytes = 0;   // of the result
+};
+
 struct CompiledComputation {
   Computation computation;
   std::vector<Thunk> thunks;
@@ -94,6 +106,7 @@ struct CompiledComputation {
   std::vector<OperandRef> results;     // leaves of the root
   std::vector<uint32_t> end_releases;  // slots still live after the last thunk
   std::vector<std::unique_ptr<ThunkParams>> plans;
+  std::vector<MovedThunk> moved;
   // Thunks before this one are call-invariant. They run when a frame is created, and not again when it is reused.
   uint32_t first_variant_thunk = 0;
   std::vector<SlotValue*>

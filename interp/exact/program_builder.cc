@@ -85,12 +85,22 @@ const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId
 }
 
 bool ProgramBuilder::Build(Computation entry) {
-  called_.assign(module_.computation_id_bound(), false);
+  called_.assign(module_.computation_id_bound(), 0);
+  body_of_one_loop_.assign(module_.computation_id_bound(), false);
   for (Computation computation : module_.computations()) {
     for (Instruction i : computation.instructions()) {
       i.ForEachCallee([&](Computation called) {
-        if (called.valid()) called_[called.id().value] = true;
+        if (called.valid()) ++called_[called.id().value];
       });
+    }
+  }
+  for (Computation computation : module_.computations()) {
+    for (Instruction i : computation.instructions()) {
+      if (i.opcode() != Opcode::kWhile) continue;
+      const Computation body = i.computation_attr(Attr::kBody);
+      const Computation condition = i.computation_attr(Attr::kCondition);
+      if (!body.valid() || !condition.valid()) continue;
+      body_of_one_loop_[body.id().value] = called_[body.id().value] == 1 && called_[condition.id().value] == 1;
     }
   }
   for (ComputationId id : ReachableComputations(module_, {entry.id()})) {

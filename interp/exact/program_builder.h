@@ -71,7 +71,9 @@ class ProgramBuilder {
   ScalarFunction* FunctionOf(Computation computation) const;
   const SideEffects& effects() const { return effects_; }
   // Returns true if an instruction calls it, so that it may run many times.
-  bool is_called(Computation computation) const { return called_[computation.id().value]; }
+  bool is_called(Computation computation) const { return called_[computation.id().value] > 0; }
+  // Returns true for the body of one loop that nothing else calls, nor its condition.
+  bool is_body_of_one_loop(Computation computation) const { return body_of_one_loop_[computation.id().value]; }
   // Returns the contents of a constant, with elided ones filled as the options specify; null after an error.
   const std::byte* ConstantData(Instruction instruction, LiteralId literal);
   void Error(DiagnosticKind kind, Instruction at, std::string message);
@@ -90,7 +92,8 @@ class ProgramBuilder {
   const PrepareOptions& options_;
   DiagnosticSink* sink_;
   PreparedProgram* program_;
-  std::vector<bool> called_;                                   // by computation id
+  std::vector<uint32_t> called_;                               // number of calls by computation id
+  std::vector<bool> body_of_one_loop_;                         // by computation id
   std::vector<CompiledComputation*> compiled_computation_of_;  // by computation id
   std::vector<ScalarFunction*> function_of_;                   // by computation id
   const SideEffects effects_;

@@ -4,11 +4,39 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "interp/exact/block_placement.h"
 #include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/program_builder.h"
 
 namespace hlokit::interp {
+
+void CompiledComputationBuilder::MoveThunksOut() {
+  CompiledComputation& r = *routine_;
+  if (!program_.is_body_of_one_loop(r.computation) || r.parameters.size() != r.results.size()) return;
+  absl::flat_hash_map<uint32_t, uint32_t> unchanged;  // leaf of the state by slot
+  for (uint32_t i = 0; i < r.parameters.size(); ++i) {
+    const OperandRef& result = r.results[i];
+    if (result.slot == r.parameters[i] && result.offset == 0) unchanged.emplace(result.slot, i);
+  }
+  std::vector<Thunk> kept;
+  std::vector<uint32_t> moved(r.thunks.size());
+  for (size_t i = 0; i < r.thunks.size(); ++i) {
+    const Thunk& step = r.thunks[i];
+    moved[i] = static_cast<uint32_t>(kept.size());
+    const auto leaf = step.leaves_loops ? unchanged.find(r.operands[step.operand_begin].slot) : unchanged.end();
+    if (leaf == unchanged.end()) {
+      kept.push_back(step);
+      continue;
+    }
+    r.moved.push_back({step.kernel, step.plan, leaf->second, r.operands[step.operand_begin].offset,
+                       r.slots[step.result_begin].bytes});
+    r.parameters.push_back(step.result_begin);
+    r.results.push_back({step.result_begin, 0});
+  }
+  r.thunks = std::move(kept);
+  for (PendingReuse& p : reuses_) p.step = moved[p.step];
+}
 
 void CompiledComputationBuilder::HoistInvariantThunks() {
   CompiledComputation& r = *routine_;

@@ -5,6 +5,7 @@
 
 #include "interp/pjrt/arguments.h"
 #include "interp/pjrt/functions.h"
+#include "interp/pjrt/profiler.h"
 #include "ir/core/str_cat.h"
 
 namespace {
@@ -94,6 +95,9 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   runtime::ClientOptions options;
   options.num_devices = static_cast<int>(client->topology->descriptions.size());
   options.platform = config.platform;
+  // Simulations of profiles compile programs for the device that they are for.
+  options.keep_lowered = !client->topology->device.starts_with("cpu");
+  SetProfiledDevice(client->topology->device);
   options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;

@@ -73,6 +73,10 @@ struct PJRT_Client {
   std::atomic<int64_t> programs_compiled{0};  // numbers the dumps
   std::unique_ptr<hlokit::pjrt::SimulationLog> simulation_log;  // null: no reports
 
+  // Functions that callers have registered, by type.
+  std::mutex callbacks_mutex;
+  std::multimap<int, std::pair<void (*)(void* args, void* user_arg), void*>> callbacks;
+
   // Returns a shape, and the context that owns it, which never changes.
   std::pair<std::shared_ptr<hlokit::Context>, hlokit::Shape> ShapeOf(hlokit::ElementType type,
                                                                      absl::Span<const int64_t> dims);

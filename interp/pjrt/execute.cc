@@ -169,10 +169,11 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     executable.client->simulation_log->AddRun(executable.logged);
   }
   {
-    // The devices of a program meet in the order of their queues, which must be the same for all.
+    // The devices of a program meet in the order of their queues, which must be the same for all, as must that of the
+    // callbacks of its runs.
     std::unique_lock<std::mutex> lock(executable.client->execute_mutex, std::defer_lock);
     const bool alone = calls.size() == 1;
-    if (!alone) lock.lock();
+    if (!alone || executable.callbacks != nullptr) lock.lock();
     const runtime::ExecutePlace place =
         alone ? runtime::ExecutePlace::kHereIfShort : runtime::ExecutePlace::kDeviceThread;
     for (size_t d = 0; d < calls.size(); ++d) {

@@ -3,12 +3,14 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "interp/pjrt/arguments.h"
 #include "interp/pjrt/buffer.h"
 #include "interp/pjrt/entry.h"
 #include "interp/pjrt/executable.h"
+#include "interp/pjrt/profiler.h"
 #include "interp/pjrt/trace/recorder.h"
 #include "ir/core/str_cat.h"
 
@@ -111,6 +113,28 @@ absl::Status MemoryDescriptionKind(PJRT_MemoryDescription_Kind_Args* args) {
   return absl::OkStatus();
 }
 
+absl::Status RegisterCallback(PJRT_Callback_RegisterCallback_Args* args) {
+  if (args->callback == nullptr) return absl::InvalidArgumentError("the callback is null");
+  if (args->type != PJRT_Callback_Type_Tpu_SliceBuilder && args->type != PJRT_Callback_Type_Prefatal) {
+    return absl::UnimplementedError(StrCat("callbacks of the type ", static_cast<int>(args->type)));
+  }
+  std::lock_guard<std::mutex> lock(args->client->callbacks_mutex);
+  args->client->callbacks.emplace(args->type, std::make_pair(args->callback, args->user_arg));
+  return absl::OkStatus();
+}
+
+// In the order in which they were registered, without a lock.
+absl::Status InvokeCallback(PJRT_Callback_InvokeCallback_Args* args) {
+  std::vector<std::pair<PJRT_Callback_Function, void*>> called;
+  {
+    std::lock_guard<std::mutex> lock(args->client->callbacks_mutex);
+    const auto [begin, end] = args->client->callbacks.equal_range(args->type);
+    for (auto it = begin; it != end; ++it) called.push_back(it->second);
+  }
+  for (const auto& [callback, user_arg] : called) callback(args->args, user_arg);
+  return absl::OkStatus();
+}
+
 // Returns a C function for `function`, whose field `handle` must not be null.
 #define HLOKIT_EXTENSION_ENTRY(args, function, handle)                           \
   +[](args* a) -> PJRT_Error* {                                                  \
@@ -136,8 +160,15 @@ PJRT_Layouts_MemoryLayout* SharedLayout(size_t rank) {
 }
 
 PJRT_Extension_Base* Extensions() {
+  static PJRT_Profiler_Extension profiler = {Base<PJRT_Profiler_Extension>(PJRT_Extension_Type_Profiler, nullptr),
+                                             ProfilerApi(), 0};
+  static PJRT_Callback_Extension callbacks = {
+      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &profiler.base),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Callback_RegisterCallback_Args, RegisterCallback, client),
+      HLOKIT_EXTENSION_ENTRY(PJRT_Callback_InvokeCallback_Args, InvokeCallback, client),
+  };
   static PJRT_MemoryDescriptions_Extension memories = {
-      Base<PJRT_MemoryDescriptions_Extension>(PJRT_Extension_Type_MemoryDescriptions, nullptr),
+      Base<PJRT_MemoryDescriptions_Extension>(PJRT_Extension_Type_MemoryDescriptions, &callbacks.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_DeviceDescription_MemoryDescriptions_Args, MemoryDescriptions, device_description),
       HLOKIT_EXTENSION_ENTRY(PJRT_MemoryDescription_Kind_Args, MemoryDescriptionKind, memory_description),
   };

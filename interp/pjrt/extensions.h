@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extensions of the table: layouts, shardings, and memories of device descriptions.
+// The extensions of the table: layouts, shardings, memories of device descriptions, callbacks, profiles.
 #ifndef HLOKIT_INTERP_PJRT_EXTENSIONS_H_
 #define HLOKIT_INTERP_PJRT_EXTENSIONS_H_
 

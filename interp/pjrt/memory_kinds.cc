@@ -96,7 +96,8 @@ absl::Status MarkMemoryKinds(Module* module) {
   const Shape result = entry.root().shape();
   const bool is_list = result.IsTuple() && static_cast<int64_t>(of_results.size()) == result.tuple_size();
   for (int64_t i = 0; i < (is_list ? result.tuple_size() : 1); ++i) {
-    const std::string_view kind = is_list || of_results.size() == 1 ? of_results[static_cast<size_t>(i)] : "";
+    const bool has_kind = is_list || of_results.size() == 1;
+    const std::string kind = has_kind ? of_results[static_cast<size_t>(i)] : std::string();
     absl::Status status = AddLeaves(is_list ? result.element(i) : result, kind, &digits);
     if (!status.ok()) return status;
   }

@@ -99,6 +99,32 @@ TEST(ApiTest, DevicesOfATpuHaveCoordinates) {
   EXPECT_EQ(coords, (std::vector<int64_t>{0, 1, 0}));
 }
 
+TEST(ApiTest, RegisteredCallbacksAreCalledInOrder) {
+  const PJRT_Callback_Extension* extension = nullptr;
+  for (const PJRT_Extension_Base* e = Api().extension_start; e != nullptr; e = e->next) {
+    if (e->type == PJRT_Extension_Type_Callback) extension = reinterpret_cast<const PJRT_Callback_Extension*>(e);
+  }
+  ASSERT_NE(extension, nullptr);
+  const ClientScope client(1);
+  std::vector<int> called;
+  const auto add = [](void* args, void* user_arg) {
+    static_cast<std::vector<int>*>(user_arg)->push_back(*static_cast<int*>(args));
+  };
+  PJRT_Callback_RegisterCallback_Args args = {sizeof(args), client.get(), PJRT_Callback_Type_Prefatal, add, &called};
+  EXPECT_CALL_OK(extension->PJRT_Callback_RegisterCallback(&args));
+  EXPECT_CALL_OK(extension->PJRT_Callback_RegisterCallback(&args));
+  args.type = PJRT_Callback_Type_Unknown;
+  EXPECT_EQ(Take(extension->PJRT_Callback_RegisterCallback(&args)).code, kUnimplemented);
+  args.callback = nullptr;
+  EXPECT_EQ(Take(extension->PJRT_Callback_RegisterCallback(&args)).code, kInvalidArgument);
+  int value = 7;
+  PJRT_Callback_InvokeCallback_Args invoke = {sizeof(invoke), client.get(), PJRT_Callback_Type_Prefatal, &value};
+  EXPECT_CALL_OK(extension->PJRT_Callback_InvokeCallback(&invoke));
+  invoke.type = PJRT_Callback_Type_Tpu_SliceBuilder;
+  EXPECT_CALL_OK(extension->PJRT_Callback_InvokeCallback(&invoke));
+  EXPECT_EQ(called, (std::vector<int>{7, 7}));
+}
+
 TEST(ApiTest, LookUpOfDevices) {
   const ClientScope client(3);
   for (int id = 0; id < 3; ++id) {

@@ -51,5 +51,9 @@ int main(int argc, char** argv) {
   for (const auto& [name, count] : replay.skipped()) std::cout << "left out: " << count << " of " << name << "\n";
   std::cout << replay.calls() << " calls, " << replay.arrays() << " arrays compared, " << replay.differences().size()
             << " differences\n";
+  if (replay.calls() == 0) {
+    std::cerr << "error: " << trace << " has no call that can be made again\n";
+    return 2;
+  }
   return replay.differences().empty() ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 // Random sequences of calls, most of them right and some with wrong or deleted objects: an error or the documented
 // behavior, never a crash, and the values are right in the end.
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -146,8 +147,11 @@ class Sequence {
   std::vector<PJRT_Event*> events_;
 };
 
+// HLOKIT_PJRT_SEQUENCES: how many; 50.
 TEST(RandomCallsTest, NoSequenceCrashes) {
-  for (uint32_t seed = 0; seed < 50; ++seed) {
+  const char* const given = std::getenv("HLOKIT_PJRT_SEQUENCES");
+  const auto sequences = given == nullptr ? 50U : static_cast<uint32_t>(std::strtoul(given, nullptr, 10));
+  for (uint32_t seed = 0; seed < sequences; ++seed) {
     Sequence sequence(seed);
     for (int i = 0; i < 100; ++i) sequence.Step();
   }

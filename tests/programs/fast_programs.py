@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-MOST_COMPARED = 1_000_000  # elements of a result; larger ones are sampled
+MAX_COMPARED = 1_000_000  # elements of a result; larger ones are sampled
 
 
 def values_of(path):
@@ -75,7 +75,7 @@ def differences(exact, fast):
     if expected is None:
       # Integers may follow floats that differ: an index of the largest one, a token.
       continue
-    step = 1 + len(expected) // MOST_COMPARED
+    step = 1 + len(expected) // MAX_COMPARED
     expected, actual = expected[::step], actual[::step]
     largest = max((abs(v) for v in expected if math.isfinite(v)), default=0.0)
     for e, a in zip(expected, actual):
@@ -89,16 +89,17 @@ def differences(exact, fast):
 
 
 def isolate(hlo_run, path, flags, folder, *more):
-  """The worst instruction that is listed, or None; and how many instructions ran."""
+  """The worst instruction that is listed, or None; how many instructions ran; and what is wrong, or None."""
   listed = folder / "list.json"
-  run(hlo_run, path, flags, "--engine=fast", "--isolate", "--isolate-distinct", f"--isolate-json={listed}",
+  _, code, errors = run(
+      hlo_run, path, flags, "--engine=fast", "--isolate", "--isolate-distinct", f"--isolate-json={listed}",
       f"--isolate-max-seconds={flags.isolate_seconds / 2}", *more, "-o", str(folder / "list.txt"))
-  if not listed.exists():
-    return None, 0
+  if code not in (0, 1) or not listed.exists():
+    return None, 0, f"--isolate ends with {code}: {errors.strip()[:200]}"
   result = json.loads(listed.read_text())
   worst = result["differences"][0] if result["differences"] else None
   text = worst and f"{worst['instruction']} ({worst['opcode']}), {worst['ulps']:.4g} ulps, {worst['absolute']:.3g}"
-  return text, result["instructions"]
+  return text, result["instructions"], None
 
 
 def check(hlo_run, path, flags, folder):
@@ -115,8 +116,9 @@ def check(hlo_run, path, flags, folder):
   if any(p.read_bytes() != (two / p.name).read_bytes() for p in one.iterdir()):
     return "", "other bits on two threads than on one", None
   count, worst, problem = differences(exact, one)
-  instruction, ran = isolate(hlo_run, path, flags, folder)
-  most, _ = isolate(hlo_run, path, flags, folder, "--tolerance=exact")
+  instruction, ran, failed = isolate(hlo_run, path, flags, folder)
+  most, _, failed_exactly = isolate(hlo_run, path, flags, folder, "--tolerance=exact")
+  problem = problem or failed or failed_exactly
   line = (f"exact {slow:7.2f} s  fast {fast:7.2f} s  {count:4} results differ, by {worst:.2e}; of {ran} instructions alone "
           f"the worst: {most or 'none differs'}")
   if problem is None and instruction:
@@ -132,6 +134,7 @@ def main():
   parser.add_argument("--isolate-seconds", type=float, default=20)
   parser.add_argument("--seconds", type=float, default=math.inf)
   parser.add_argument("--max-bytes", type=int, default=6 << 30)
+  parser.add_argument("--minimum", type=int, default=1, help="programs that must run")
   parser.add_argument("names", nargs="*")
   flags = parser.parse_intermixed_args()
   paths = sorted(p for p in flags.folder.glob("*.hlo") if not flags.names or p.stem in flags.names)
@@ -155,7 +158,9 @@ def main():
   if left:
     print(f"{left} are left: no time")
   print(f"{ran - failed} of {ran} programs agree")
-  return 1 if failed or not ran else 0
+  if ran < flags.minimum:
+    print(f"fewer than {flags.minimum} programs ran (--minimum)")
+  return 1 if failed or ran < flags.minimum else 0
 
 
 if __name__ == "__main__":

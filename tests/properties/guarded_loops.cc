@@ -310,7 +310,9 @@ class GuardedLoopsTest {
         const uint64_t how = (*random)() % (repeats ? 4 : 3);
         return how == 3 ? 0 : width + static_cast<int64_t>(how == 2 ? (*random)() % 9 : 0);
       };
-      for (const LoopInput& input : program.inputs) sizes.in_strides.push_back(stride(input.row_value, true));
+      for (const LoopInput& input : program.inputs) {
+        sizes.in_strides.push_back(input.column_value ? 0 : stride(input.row_value, true));
+      }
       for (const uint16_t output : program.outputs) {
         sizes.out_strides.push_back(stride(program.nodes[output].row_value, false));
       }

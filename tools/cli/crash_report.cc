@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <iterator>
 
 #include "interp/exact/current_step.h"
 #include "ir/core/str_cat.h"
@@ -13,6 +14,11 @@ namespace hlokit::cli {
 namespace {
 
 constexpr int kReportedSignals[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL};
+struct sigaction previous_actions[std::size(kReportedSignals)];
+
+// The handler runs on a stack of its own: the fault may be that of the other.
+constexpr size_t kStackBytes = 64 * 1024;
+alignas(16) char handler_stack[kStackBytes];
 
 // For the signal handler, which may only read memory and call write.
 const std::string_view* volatile report_lines = nullptr;
@@ -25,8 +31,11 @@ void ReportCrash(int signal) {
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     static_cast<void>(written);
   }
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
+  // What was there before ends the program.
+  for (size_t i = 0; i < std::size(kReportedSignals); ++i) {
+    if (kReportedSignals[i] == signal) sigaction(signal, &previous_actions[i], nullptr);
+  }
+  raise(signal);
 }
 
 }  // namespace
@@ -41,11 +50,23 @@ CrashReport::CrashReport(std::string_view tool, const Module& module) {
   views_.assign(lines_.begin(), lines_.end());
   report_lines = views_.data();
   report_count = views_.size();
-  for (const int signal : kReportedSignals) std::signal(signal, ReportCrash);
+  stack_t stack = {};
+  stack.ss_sp = handler_stack;
+  stack.ss_size = kStackBytes;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = ReportCrash;
+  action.sa_flags = SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < std::size(kReportedSignals); ++i) {
+    sigaction(kReportedSignals[i], &action, &previous_actions[i]);
+  }
 }
 
 CrashReport::~CrashReport() {
-  for (const int signal : kReportedSignals) std::signal(signal, SIG_DFL);
+  for (size_t i = 0; i < std::size(kReportedSignals); ++i) {
+    sigaction(kReportedSignals[i], &previous_actions[i], nullptr);
+  }
   report_count = 0;
   report_lines = nullptr;
 }

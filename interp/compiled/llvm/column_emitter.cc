@@ -95,7 +95,7 @@ void LoopEmitter::EmitColumns(llvm::Value* rows, llvm::Value* resume_flag) {
   Values none;
   llvm::Value* at = b_.getInt64(0);
   std::vector<int> blocks = {vectors};
-  if (vectors > 1 && set_ != InstructionSet::kAvx512) blocks.push_back(1);
+  if (vectors > 1) blocks.push_back(1);
   for (int n : blocks) {
     values_.set_lanes(lanes);
     at = Loop(at, columns_, n * lanes, &none,

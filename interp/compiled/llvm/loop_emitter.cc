@@ -12,14 +12,7 @@ LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::M
       module_(module),
       b_(module->getContext()),
       values_(b_, set),
-      passes_(PlanPasses(program)) {
-  for (const LoopNode& node : program.nodes) {
-    has_narrow_arrays_ = has_narrow_arrays_ || (node.op == LoopOp::kInput && BytesOf(node.type) < 4);
-  }
-  for (uint16_t output : program.outputs) {
-    has_narrow_arrays_ = has_narrow_arrays_ || BytesOf(program.nodes[output].type) < 4;
-  }
-}
+      passes_(PlanPasses(program)) {}
 
 llvm::Value* LoopEmitter::Field(unsigned index, llvm::Type* type) {
   // All fields of LoopArguments have 8 bytes.
@@ -99,14 +92,11 @@ void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::f
   values_.set_lanes(lanes);
   Values wide = widen(*carried);
   if (set_ == InstructionSet::kAvx512) {
-    // Masks of whole words cost little in loops that memory limits: one loop, whose last vector may be partial. Where
-    // they cost more, stores of narrower elements on some processors and passes over a row in the cache, only the last
-    // vector has one.
+    // Only the last vector has a mask: loads and stores with one take half as long again on some processors, and three
+    // times as long of narrow elements (Zen 5).
     llvm::Value* const rounded = b_.CreateAdd(columns, b_.getInt64(static_cast<uint64_t>(lanes - 1)));
-    llvm::Value* first = b_.getInt64(0);
-    if (has_narrow_arrays_ || program_.form == LoopForm::kRows) {
-      first = Loop(first, columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
-    }
+    llvm::Value* const first =
+        Loop(b_.getInt64(0), columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
     Loop(first, rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
       llvm::Value* const mask = MaskAt(at);
       body(at, mask, inner);

@@ -66,7 +66,6 @@ class LoopEmitter {
   llvm::IRBuilder<> b_;
   ValueEmitter values_;
   RowPasses passes_;
-  bool has_narrow_arrays_ = false;  // of elements of less than 4 bytes
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
   Values in_, out_, in_stride_, out_stride_;

@@ -70,15 +70,24 @@ void PrepareWhile(CompiledComputationBuilder& b) {
   plan->body = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kBody));
   std::vector<View> views;
   b.AppendDense(b.instruction().operand(0), &views);
-  if (!Matches(plan->condition, views.size(), 1) || !Matches(plan->body, views.size(), ResultLeaves(b)) ||
+  const size_t moved_count = plan->body == nullptr ? 0 : plan->body->moved.size();
+  if (!Matches(plan->condition, views.size(), 1) ||
+      !Matches(plan->body, views.size() + moved_count, ResultLeaves(b) + moved_count) ||
       views.size() != ResultLeaves(b)) {
     b.FailMismatch("condition and body of the loop with its state as parameter");
     return;
   }
+  // What left the body runs before the loop.
+  std::vector<Shape> more;
+  for (const MovedThunk& moved : plan->body->moved) {
+    views.push_back(b.EmitMoved(moved, views[moved.leaf]));
+    more.push_back(views.back().shape);
+    plan->condition->parameters.push_back(kNoSlot);
+  }
   std::vector<int64_t> state_bytes;
   for (const View& view : views) state_bytes.push_back(BytesOfLeaf(view.shape));
   plan->small = SmallLoop::Create(*plan, b.instruction().id(), state_bytes);
-  b.EmitControl(ThunkKind::kWhile, std::move(plan), views);
+  b.EmitControl(ThunkKind::kWhile, std::move(plan), views, more);
 }
 
 void PrepareConditional(CompiledComputationBuilder& b) {

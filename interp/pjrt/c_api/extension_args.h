@@ -143,6 +143,38 @@ struct PJRT_MemoryDescriptions_Extension {
   PJRT_Error* (*PJRT_MemoryDescription_Kind)(PJRT_MemoryDescription_Kind_Args* args);
 };
 
+// ---- Callback, version 1: functions that one part of a program registers with a client and another one calls ----
+
+enum PJRT_Callback_Type : int {
+  PJRT_Callback_Type_Unknown = 0,
+  PJRT_Callback_Type_Tpu_SliceBuilder = 1,
+  PJRT_Callback_Type_Prefatal = 2,
+};
+
+using PJRT_Callback_Function = void (*)(void* args, void* user_arg);
+
+struct PJRT_Callback_RegisterCallback_Args {
+  size_t struct_size;
+  PJRT_Client* client;
+  PJRT_Callback_Type type;
+  PJRT_Callback_Function callback;
+  void* user_arg;
+};
+
+// `args`: what callbacks of the type get.
+struct PJRT_Callback_InvokeCallback_Args {
+  size_t struct_size;
+  PJRT_Client* client;
+  PJRT_Callback_Type type;
+  void* args;
+};
+
+struct PJRT_Callback_Extension {
+  PJRT_Extension_Base base;
+  PJRT_Error* (*PJRT_Callback_RegisterCallback)(PJRT_Callback_RegisterCallback_Args* args);
+  PJRT_Error* (*PJRT_Callback_InvokeCallback)(PJRT_Callback_InvokeCallback_Args* args);
+};
+
 }  // extern "C"
 
 #endif  // HLOKIT_INTERP_PJRT_C_API_EXTENSION_ARGS_H_

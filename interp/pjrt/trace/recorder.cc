@@ -397,10 +397,8 @@ void CallRecord::OutLogicalIds(const char* name, PJRT_LogicalDeviceIds*& ids, si
   json_.EndArray();
 }
 
-namespace {
-
 // A caller's callback, called with a line of its own in the record.
-struct RecordedCallback {
+struct CallRecord::RecordedCallback {
   PJRT_Event_OnReadyCallback callback;
   void* user_arg;
   int64_t event;
@@ -424,15 +422,22 @@ struct RecordedCallback {
   }
 };
 
-}  // namespace
-
 void CallRecord::Callback(PJRT_Event_OnReady_Args& args) {
   if (results_ || !Has(args.user_arg)) return;
   Write("callback", args.callback != nullptr);
   if (args.callback == nullptr || args.event == nullptr) return;
-  auto* const recorded = new RecordedCallback{args.callback, args.user_arg, recorder_->NumberOf(args.event)};
+  caller_callback_ = args.callback;
+  caller_user_arg_ = args.user_arg;
+  callback_ = new RecordedCallback{args.callback, args.user_arg, recorder_->NumberOf(args.event)};
   args.callback = RecordedCallback::Call;
-  args.user_arg = recorded;
+  args.user_arg = callback_;
+}
+
+void CallRecord::RestoreCallback(PJRT_Event_OnReady_Args& args, bool failed) {
+  if (callback_ == nullptr) return;
+  args.callback = caller_callback_;
+  args.user_arg = caller_user_arg_;
+  if (failed) delete callback_;
 }
 
 }  // namespace hlokit::pjrt

@@ -128,7 +128,9 @@ class CallRecord {
   void OutProgram(const char* name, PJRT_Program*& program);
   template <typename Size>
   void InBytes(const char* name, const void*& data, Size& size) {
-    if (!results_ && Has(data) && Has(size)) WriteBytes(name, data, static_cast<size_t>(size));
+    // The function rejects a negative size, which is signed in some structures.
+    if (!results_ && Has(data) && Has(size))
+      WriteBytes(name, size < Size{0} ? nullptr : data, static_cast<size_t>(size));
   }
   void InArray(const char* name, const void*& data, const HostArrayFields& array);
   void InView(const char* name, PJRT_Client_CreateViewOfDeviceBuffer_Args& args);
@@ -144,7 +146,10 @@ class CallRecord {
   void OutStrings(const char* name, const char* const*& texts, const size_t*& sizes, size_t& count);
   void OutDims(const char* name, const int64_t*& dims, const size_t*& ranks, size_t& count);
   void OutLogicalIds(const char* name, PJRT_LogicalDeviceIds*& ids, size_t& count);
+  // Replaces the callback by one that is recorded, until RestoreCallback.
   void Callback(PJRT_Event_OnReady_Args& args);
+  // Gives the caller its own back. `failed`: the event does not call it.
+  void RestoreCallback(PJRT_Event_OnReady_Args& args, bool failed);
   template <typename T>
   void Address(const char*, T&) {}
   template <typename T>
@@ -200,6 +205,10 @@ class CallRecord {
   const char* const args_;
   const size_t struct_size_;
   bool results_ = false;
+  struct RecordedCallback;
+  RecordedCallback* callback_ = nullptr;  // in place of those of the caller
+  PJRT_Event_OnReadyCallback caller_callback_ = nullptr;
+  void* caller_user_arg_ = nullptr;
   std::string line_;
   TextWriter out_{&line_};
   JsonWriter json_{&out_, JsonLayout::kSpaced, JsonInvalidUtf8::kEscape};
@@ -213,7 +222,12 @@ auto CallRecorded(std::string_view name, Args* args, Function* function) -> decl
   CallRecord record(recorder, name, args, args->struct_size);
   VisitFields(record, *args);
   // Callbacks make calls, whose lines follow, within these two, which return nothing.
-  if constexpr (std::is_same_v<Args, PJRT_Event_OnReady_Args> || std::is_same_v<Args, PJRT_Event_Set_Args>) {
+  if constexpr (std::is_same_v<Args, PJRT_Event_OnReady_Args>) {
+    record.FinishBefore();
+    PJRT_Error* const error = function(args);
+    record.RestoreCallback(*args, error != nullptr);
+    return error;
+  } else if constexpr (std::is_same_v<Args, PJRT_Event_Set_Args>) {
     record.FinishBefore();
     return function(args);
   } else if constexpr (std::is_void_v<decltype(function(args))>) {

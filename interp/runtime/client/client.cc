@@ -101,7 +101,7 @@ bool Device::TryRunHere(const std::function<absl::Status()>& work) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (status_.ok()) status_ = std::move(status);
   busy_ = false;
-  if (!queue_.empty() || waiting_ > 0) changed_.notify_all();
+  if (stop_ || !queue_.empty() || waiting_ > 0) changed_.notify_all();
   return true;
 }
 
@@ -252,7 +252,7 @@ void Executable::RecordRunTime(int64_t ns) {
   constexpr int64_t kMemory = 8;
   const int64_t before = expected_ns_.load(std::memory_order_relaxed);
   const bool first = before == std::numeric_limits<int64_t>::max();
-  expected_ns_.store(first ? ns : std::max(ns, before - before / kMemory), std::memory_order_relaxed);
+  expected_ns_.store(first ? ns : std::max(ns, before - before / kMemory), std::memory_order_release);
 }
 
 std::pair<Rendezvous*, size_t> Executable::MeetingOf(size_t ordinal, Rendezvous* all) const {

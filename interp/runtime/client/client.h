@@ -90,9 +90,9 @@ class Executable {
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
   // Returns true if runs are expected to take less time than starting another thread's work: earlier ones did, and
   // they do not wait for others.
-  // Requires: Prepare returned OK.
   bool IsShort() const {
-    return !collective_ && host_io_ == nullptr && expected_ns_.load(std::memory_order_relaxed) <= kMaxShortRunNs;
+    // A run has set it, after Prepare.
+    return expected_ns_.load(std::memory_order_acquire) <= kMaxShortRunNs && !collective_ && host_io_ == nullptr;
   }
 
  private:
@@ -193,9 +193,9 @@ class Client {
   std::string Serialize(const Executable& executable) const;
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
-  // memory the program may reuse; their buffers are deleted for all other users. `done`: called on the device's thread
-  // when the results have their values, or the error. `place`: kHereIfShort runs a short program whose arguments are
-  // available before Execute returns, on the caller's thread, if the device is idle.
+  // memory the program may reuse; their buffers are deleted for all other users. `done`: called when the
+  // results have their values, or the error, on the thread that ran the program: the device's, or with kHereIfShort the
+  // caller's, which runs a short program whose arguments are available before Execute returns, if the device is idle.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
                absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr,

@@ -169,6 +169,17 @@ TEST_F(MemoryOrderTest, ReductionsOfAnyDimensionsJoinWhatTheyReduce) {
   }
 }
 
+TEST_F(MemoryOrderTest, RowsAcrossMemoryAreReducedByColumns) {
+  const FastRun run = RunBoth(StrCat(kFunctions, "ENTRY e {\n", Image("x", 0, true, 6, 32, 20, 20), R"(
+  zero = f32[] constant(0)
+  y = f32[6,32,20,20] multiply(x, x)
+  ROOT s = f32[6,32] reduce(y, zero), dimensions={2,3}, to_apply=sum
+})"),
+                              1e-3);
+  ASSERT_EQ(run.loops.size(), 1u);
+  EXPECT_EQ(run.loops[0].program.form, LoopForm::kColumns);
+}
+
 TEST_F(MemoryOrderTest, ReductionsOfIntegersAndNarrowTypes) {
   const FastRun run = RunBoth(R"(HloModule m
 sum {

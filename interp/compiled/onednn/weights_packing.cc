@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/compiled/onednn/weights_packing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace hlokit::interp::compiled {
+namespace {
+
+#if defined(__x86_64__)
+// Transposes 16 vectors of 16. (The shuffles of the header files of GCC 12 are warned about.)
+__attribute__((target("avx512f"), always_inline)) inline void Transpose(__m512 (&r)[16]) {
+  __m512 t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    for (int j : {0, 1}) {
+      const __m512 x = t[i + j], y = t[i + j + 2];
+      r[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+      r[i + 2 * j + 1] = __builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    }
+  }
+  const auto even = [](const __m512& x, const __m512& y, __m512* to) __attribute__((target("avx512f"), always_inline)) {
+    *to = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+  };
+  const auto odd = [](const __m512& x, const __m512& y, __m512* to) __attribute__((target("avx512f"), always_inline)) {
+    *to = __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+  };
+  for (int i = 0; i < 4; ++i) {
+    even(r[i], r[i + 4], &t[i]);
+    odd(r[i], r[i + 4], &t[i + 4]);
+    even(r[i + 8], r[i + 12], &t[i + 8]);
+    odd(r[i + 8], r[i + 12], &t[i + 12]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    even(t[i], t[i + 8], &r[i]);
+    even(t[i + 4], t[i + 12], &r[i + 4]);
+    odd(t[i], t[i + 8], &r[i + 8]);
+    odd(t[i + 4], t[i + 12], &r[i + 12]);
+  }
+}
+
+// Copies up to 16 columns of up to 16 lanes: lanes are `stride` apart in the strided array, columns next to each other.
+__attribute__((target("avx512f"))) void PackTile(const float* plain, int64_t stride, float* packed,
+                                                 const int64_t* columns, int64_t count, int64_t lanes) {
+  const __mmask16 mask = static_cast<__mmask16>((1u << count) - 1);
+  __m512 r[16];
+  for (int i = 0; i < 16; ++i) {
+    r[i] = i < lanes ? _mm512_maskz_loadu_ps(mask, plain + i * stride) : _mm512_setzero_ps();
+  }
+  Transpose(r);
+  if (count == 16) {
+    for (int i = 0; i < 16; ++i) _mm512_storeu_ps(packed + columns[i], r[i]);
+  } else {
+    for (int i = 0; i < 16; ++i) {
+      if (i < count) _mm512_storeu_ps(packed + columns[i], r[i]);
+    }
+  }
+}
+
+__attribute__((target("avx512f"))) void UnpackTile(float* plain, int64_t stride, const float* packed,
+                                                   const int64_t* columns, int64_t count, int64_t lanes) {
+  const __mmask16 mask = static_cast<__mmask16>((1u << count) - 1);
+  __m512 r[16];
+  for (int i = 0; i < 16; ++i) r[i] = i < count ? _mm512_loadu_ps(packed + columns[i]) : _mm512_setzero_ps();
+  Transpose(r);
+  for (int i = 0; i < 16; ++i) {
+    if (i < lanes) _mm512_mask_storeu_ps(plain + i * stride, mask, r[i]);
+  }
+}
+#endif
+
+}  // namespace
+
+bool WeightsPacking::Init(const dnnl::memory::desc& plain, const dnnl::memory::desc& packed, const bool* reversed) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx512f")) return false;
+  const dnnl_memory_desc_t& md = packed.data;
+  const dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
+  const dnnl_dim_t* const strides = plain.data.format_desc.blocking.strides;
+  if (md.format_kind != dnnl_blocked || md.data_type != dnnl_f32 || plain.data.data_type != dnnl_f32 ||
+      md.extra.flags != dnnl_memory_extra_flag_none || md.offset0 != 0 || blocking.inner_nblks < 1 ||
+      blocking.inner_nblks > 2) {
+    return false;
+  }
+  const int lane = static_cast<int>(blocking.inner_idxs[blocking.inner_nblks - 1]);
+  block_ = blocking.inner_blks[blocking.inner_nblks - 1];
+  // The other dimension in blocks, if there is one.
+  const int other = blocking.inner_nblks == 2 ? static_cast<int>(blocking.inner_idxs[0]) : -1;
+  const int64_t other_block = other >= 0 ? blocking.inner_blks[0] : 1;
+  for (int d = 0; d < md.ndims; ++d) {
+    if (md.padded_dims[d] != md.dims[d] && d != lane && d != other) return false;
+  }
+  if (block_ % kLanes != 0 || other == lane || (reversed != nullptr && reversed[lane])) return false;
+  blocks_ = md.padded_dims[lane] / block_;
+  last_block_ = md.dims[lane] - (blocks_ - 1) * block_;
+  plain_lane_ = strides[lane];
+  plain_block_ = strides[lane] * block_;
+  packed_block_ = blocking.strides[lane];
+  const auto place = [&](int d, int64_t index) {
+    if (reversed != nullptr && reversed[d]) index = md.dims[d] - 1 - index;
+    if (d != other) return index * blocking.strides[d];
+    return index / other_block * blocking.strides[d] + index % other_block * block_;
+  };
+  // Dimensions next to each other in the strided array become columns, the others starts.
+  std::vector<bool> left(static_cast<size_t>(md.ndims), true);
+  left[static_cast<size_t>(lane)] = false;
+  columns_ = {0};
+  for (bool found = plain_lane_ != 1; found;) {
+    found = false;
+    for (int d = 0; d < md.ndims && !found; ++d) {
+      if (!left[static_cast<size_t>(d)] || strides[d] != static_cast<int64_t>(columns_.size()) || md.dims[d] == 1) {
+        continue;
+      }
+      const std::vector<int64_t> inner = std::move(columns_);
+      columns_.clear();
+      for (int64_t i = 0; i < md.dims[d]; ++i) {
+        for (int64_t at : inner) columns_.push_back(place(d, i) + at);
+      }
+      left[static_cast<size_t>(d)] = false;
+      found = true;
+    }
+  }
+  starts_ = {{0, 0}};
+  for (int d = 0; d < md.ndims; ++d) {
+    if (!left[static_cast<size_t>(d)]) continue;
+    const std::vector<Start> inner = std::move(starts_);
+    starts_.clear();
+    for (const Start& start : inner) {
+      for (int64_t i = 0; i < md.dims[d]; ++i) {
+        starts_.push_back({start.plain + i * strides[d], start.packed + place(d, i)});
+      }
+    }
+  }
+  if (other >= 0 && md.padded_dims[other] != md.dims[other]) {
+    for (int64_t i = md.dims[other]; i < md.padded_dims[other]; ++i) padding_.push_back(place(other, i));
+    for (int d = 0; d < md.ndims; ++d) {
+      if (d == lane || d == other) continue;
+      const std::vector<int64_t> inner = std::move(padding_);
+      padding_.clear();
+      for (int64_t at : inner) {
+        for (int64_t i = 0; i < md.dims[d]; ++i) padding_.push_back(at + i * blocking.strides[d]);
+      }
+    }
+  }
+  return true;
+#else
+  (void)plain;
+  (void)packed;
+  (void)reversed;
+  return false;
+#endif
+}
+
+void WeightsPacking::Run(float* plain, float* packed, int64_t piece, bool pack) const {
+#if defined(__x86_64__)
+  plain += piece * plain_block_;
+  packed += piece * packed_block_;
+  const int64_t count = static_cast<int64_t>(columns_.size());
+  const int64_t lanes = piece + 1 == blocks_ ? last_block_ : block_;
+  const size_t block_bytes = static_cast<size_t>(block_) * sizeof(float);
+  if (pack) {
+    for (int64_t at : padding_) std::memset(packed + at, 0, block_bytes);
+  }
+  if (plain_lane_ == 1) {
+    const size_t bytes = static_cast<size_t>(lanes) * sizeof(float);
+    for (const Start& start : starts_) {
+      if (pack && bytes != block_bytes) std::memset(packed + start.packed, 0, block_bytes);
+      pack ? std::memcpy(packed + start.packed, plain + start.plain, bytes)
+           : std::memcpy(plain + start.plain, packed + start.packed, bytes);
+    }
+    return;
+  }
+  for (const Start& start : starts_) {
+    for (int64_t c = 0; c < count; c += kLanes) {
+      const int64_t tile = std::min(count - c, kLanes);
+      for (int64_t lane = 0; lane < block_; lane += kLanes) {
+        float* const from = plain + start.plain + lane * plain_lane_ + c;
+        float* const to = packed + start.packed + lane;
+        if (pack) {
+          PackTile(from, plain_lane_, to, columns_.data() + c, tile, lanes - lane);
+        } else {
+          UnpackTile(from, plain_lane_, to, columns_.data() + c, tile, lanes - lane);
+        }
+      }
+    }
+  }
+#else
+  (void)plain;
+  (void)packed;
+  (void)piece;
+  (void)pack;
+#endif
+}
+
+}  // namespace hlokit::interp::compiled
