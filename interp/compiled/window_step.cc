@@ -101,14 +101,15 @@ std::optional<WindowGeometry> GeometryOf(Instruction instruction, absl::Span<con
   }
   if (g.input_count < kMinElements || g.input_count > INT32_MAX || ElementCount(output) == 0) return fails("small");
   size_t last = 0;
-  bool any = false;
+  bool any = false, in_order = true;
   for (size_t d : order) {
     if (IsTrivial(axes[d])) continue;
-    if (any && d < last) order = DeclaredOrder(rank);
+    in_order = in_order && (!any || d > last);
     last = d;
     any = true;
   }
   if (!any) return fails("no window");
+  if (!in_order) order = DeclaredOrder(rank);
   g.order = order;
   std::vector<int64_t> strides(rank, 1);
   for (size_t k = rank - 1; k-- > 0;) strides[k] = strides[k + 1] * input[order[k + 1]];
