@@ -335,6 +335,24 @@ TEST_F(MemoryOrderTest, PoolsWithNegativePadding) {
   }
 }
 
+TEST_F(MemoryOrderTest, WindowsInLargeArrays) {
+  // Only the positions of a line with features have a table, up to a limit.
+  const FastRun run = RunBoth(StrCat(kFunctions, R"(ENTRY e {
+  low = f32[] constant(-inf)
+  x = f32[1050000] parameter(0)
+  y = f32[1050000,2] broadcast(x), dimensions={0}
+  m = f32[1050000,1] reduce-window(y, low), window={size=1x2}, to_apply=max
+  z = f32[66000,8] broadcast(low), dimensions={}
+  o = f32[65999,8] reduce-window(z, low), window={size=2x1}, to_apply=max
+  p = f32[65997,8] reduce-window(z, low), window={size=4x1}, to_apply=max
+  i = f32[1050000] reshape(m)
+  j = pred[1050000] compare(i, x), direction=EQ
+  ROOT r = (pred[1050000], f32[65999,8], f32[65997,8]) tuple(j, o, p)
+})"),
+                              0);
+  EXPECT_EQ(CountWindows(run), 2);
+}
+
 TEST_F(MemoryOrderTest, RowsWithoutAWindow) {
   // The window lies outside of the operand for some positions.
   RunBoth(StrCat(kFunctions, "ENTRY e {\n", Image("x", 0, true, 2, 32, 12, 12), Image("g", 1, true, 2, 32, 14, 16), R"(
