@@ -302,7 +302,7 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
     b.set_instruction(norm);
     const auto at = std::find_if(arrays.results.begin(), arrays.results.end(),
                                  [&](const auto& result) { return result.first == norm; });
-    // Elements that nobody reads are not stored.
+    // Elements that are not read are not stored.
     const View elements = at != arrays.results.end() ? view_of(norm, at->second) : b.Zeros(ValueShape(norm));
     const View views[] = {elements, step.results[0], step.results[1]};
     b.SetResults(views);
@@ -365,7 +365,7 @@ void LayOutElements(CompiledComputationBuilder& b, absl::Span<const int64_t> dim
   }
 }
 
-// The same of a loop over rows.
+// Plans a loop over rows, with reductions of them.
 void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, const std::vector<Instruction>& stored,
                 std::vector<View>* views, LoopPlan* plan) {
   plan->inputs = views->size();
