@@ -247,12 +247,8 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, Pr
     }
   }
   for (const auto& [norm, step] : arrays->norms) {
-    for (View view : step.coefficients) {
-      Dims strides(static_cast<size_t>(loop_shape.rank()), 0);
-      strides[static_cast<size_t>(norm.int_attr(Attr::kFeatureIndex))] = 1;
-      view.shape = b.program_shapes().Array(view.type(), loop_shape.dims());
-      view.strides = b.NewStrides(strides, loop_shape.dims());
-      arrays->views.push_back(view);
+    for (const View& values : step.coefficients) {
+      arrays->views.push_back(AlongDimension(b, values, loop_shape, norm.int_attr(Attr::kFeatureIndex), 1));
     }
   }
   FindResults(group, members, arrays);
