@@ -457,6 +457,21 @@ bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& gr
   return true;
 }
 
+// Returns true if a loop over rows stores this node in its last pass over a row, so that no element of the row is read
+// after a result took its place.
+bool IsStoredLast(const LoopProgram& program, uint16_t node) {
+  // By node: the reductions along the row on the longest path to it, each of which ends a pass.
+  std::vector<int> passes(program.nodes.size(), 0);
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const LoopNode& n = program.nodes[i];
+    for (int k = 0; k < n.operand_count; ++k) {
+      const bool ends_pass = n.op == LoopOp::kReduce && k == 0;
+      passes[i] = std::max(passes[i], passes[n.operands[k]] + (ends_pass ? 1 : 0));
+    }
+  }
+  return !program.nodes[node].row_value && passes[node] == *std::max_element(passes.begin(), passes.end());
+}
+
 }  // namespace
 
 void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n) {
@@ -525,10 +540,13 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
     shapes.push_back(declared ? shape : b.program_shapes().Array(shape.element_type(), dims));
     plan->bytes.push_back(BytesOf(shape.element_type()));
   }
-  // A row is read again after a part of the results is written.
   std::vector<InPlaceReuse> reuse;
-  for (size_t i = 0; i < views.size() && !has_rows; ++i) {
-    for (size_t o = 0; o < shapes.size(); ++o) reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(o)});
+  for (size_t o = 0; o < shapes.size(); ++o) {
+    if (has_rows && !IsStoredLast(program, program.outputs[o])) continue;
+    for (size_t i = 0; i < views.size(); ++i) {
+      if (has_rows && plan->inner_stride[i] == 0) continue;
+      reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(o)});
+    }
   }
   b.set_instruction(group.members.back());
   const ViewList made = b.EmitTo(RunLoop, std::move(plan), views, shapes, reuse, /*elementwise=*/true);

@@ -155,6 +155,8 @@ class CompiledComputationBuilder {
   void HoistInvariantThunks();
   // Computes releases and end_releases, and drops InPlaceReuse entries that are not valid.
   void ComputeLastUses();
+  // Marks the large results of the entry computation, which are computed in the memory of literals.
+  void MarkResults();
 
   struct VisitEntry {
     Instruction instruction;

@@ -39,11 +39,18 @@ class DeviceScheduler {
   int64_t size() const { return static_cast<int64_t>(devices_.size()); }
   // Returns the leaves of the root of one of them. Requires: Run returned true.
   std::vector<SlotValue>& results(int64_t index) { return devices_[static_cast<size_t>(index)]->machine.results(); }
+  // Computes large results in literals, not in memory of the pool.
+  void PlaceResults() {
+    for (const std::unique_ptr<Device>& device : devices_) device->machine.set_results(&device->literals);
+  }
+  // Returns the literals in which leaves of the root were computed; empty ones for other leaves.
+  std::vector<Literal>& literals(int64_t index) { return devices_[static_cast<size_t>(index)]->literals; }
 
  private:
   struct Device {
     Device(RunContext& context, CompiledComputation* entry, absl::Span<const SlotValue> arguments)
-        : machine(context, entry, arguments) {}
+        : literals(entry->results.size()), machine(context, entry, arguments) {}
+    std::vector<Literal> literals;
     VirtualMachine machine;
     bool in_operation = false;  // at a collective that has begun
     // Count of random draws on the device; the context has that of the running device.

@@ -14,6 +14,7 @@
 #include "interp/exact/run_context.h"
 #include "interp/exact/thread_pool.h"
 #include "ir/core/str_cat.h"
+#include "ir/types/element_memory.h"
 
 namespace hlokit::interp {
 namespace {
@@ -123,8 +124,8 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   return RunPointers(pointers, sink);
 }
 
-// Returns the results as literals. A result in the memory of a donated argument of the same device, or in unowned
-// memory, takes over that literal.
+// Returns the results as literals. A result that was computed in a literal is that; one in the memory of a donated
+// argument of the same device, or in unowned memory, takes over that literal.
 std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArguments* donation) {
   std::vector<Literal> results;
   DonatedArguments none;
@@ -151,6 +152,7 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
       if (const std::optional<size_t> i = argument_of(value.data)) ++users[*i];
     }
   }
+  size_t placed_bytes = 0;
   const auto take = [&](size_t i) {
     donation->aliased_argument[results.size()] = static_cast<int64_t>(i);
     users[i] = -1;
@@ -160,6 +162,11 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
     const size_t first = static_cast<size_t>(d) * each, end = first + each;
     for (size_t r = 0; r < result_shapes_.size(); ++r) {
       const std::byte* from = set.results(d)[r].data;
+      if (Literal& literal = set.literals(d)[r]; literal.data() != nullptr && literal.data() == from) {
+        placed_bytes += literal.size_bytes();
+        results.push_back(std::move(literal));
+        continue;
+      }
       const auto fits = [&](size_t i) {
         return SameShape(given[i]->shape(), result_shapes_[r], /*ignore_layout=*/true);
       };
@@ -182,6 +189,8 @@ std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArgumen
       });
     }
   }
+  // Programs with compiled kernels are run often: their results get memory of earlier ones.
+  if (state_->options.kernels != nullptr) ReserveElements(placed_bytes);
   return results;
 }
 
@@ -216,7 +225,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
     if (value.data == nullptr) {
       value.data = no_bytes;
     } else if (donation != nullptr && donation->donated[i] != nullptr) {
-      value.owner = context.pool.Allocate(1);
+      value.owner = context.pool.AllocateOutside(0);
     }
     values.push_back(value);
   }
@@ -235,6 +244,10 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
     }
     DeviceScheduler set(context, *state.module, state.program->entry, values, state.options.observer, world,
                         &state.groups);
+    // Donated arguments are the memory of results, where there are some.
+    const bool is_donated = donation != nullptr && std::any_of(donation->donated.begin(), donation->donated.end(),
+                                                               [](const Literal* given) { return given != nullptr; });
+    if (!is_donated) set.PlaceResults();
     if (!context.failed() && set.Run()) {
       results = TakeResults(set, donation);
     } else {
@@ -251,6 +264,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   statistics_.steps = context.steps();
   statistics_.loop_iterations = context.loop_iterations;
   statistics_.peak_bytes = context.pool.peak_bytes();
+  statistics_.peak_live_bytes = context.pool.peak_live_bytes();
+  statistics_.peak_held_bytes = context.pool.peak_held_bytes();
+  statistics_.system_allocations = context.pool.system_allocations();
   statistics_.seconds = context.seconds();
   return results;
 }

@@ -68,7 +68,12 @@ struct EvaluatorOptions {
 struct RunStatistics {
   int64_t steps = 0;            // instructions run, including those of called computations
   int64_t loop_iterations = 0;  // of all loops
-  int64_t peak_bytes = 0;       // of live values
+  int64_t peak_bytes = 0;       // of live values, in blocks
+  // Of live values alone, which no placement of blocks goes below; of the memory that the system gave for them, and the
+  // number of times that it did.
+  int64_t peak_live_bytes = 0;
+  int64_t peak_held_bytes = 0;
+  int64_t system_allocations = 0;
   double seconds = 0;
 };
 

@@ -74,8 +74,13 @@ struct Thunk {
   InstructionId instruction;
 };
 
+inline constexpr uint32_t kNoResult = 0xffffffffu;
+
 struct SlotInfo {
   int64_t bytes = 0;
+  uint32_t result = kNoResult;          // the leaf of the program's result that it is, if it is large
+  Shape shape;                          // of that leaf
+  int64_t offset = -1;                  // in the arena, where there is a plan (block_placement.h)
   bool call_invariant = false;          // written once per frame by a thunk before first_variant_thunk
   const std::byte* constant = nullptr;  // set in every frame, never released
 };

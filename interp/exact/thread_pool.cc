@@ -3,21 +3,42 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace hlokit::interp {
+namespace {
+
+// Waits for a short time, in which waking up a thread would take longer, until the condition holds.
+template <typename Condition>
+void Spin(Condition holds) {
+  constexpr auto kMaxTime = std::chrono::microseconds(20);
+  const auto begin = std::chrono::steady_clock::now();
+  while (!holds()) {
+    for (int i = 0; i < 16; ++i) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    if (std::chrono::steady_clock::now() - begin > kMaxTime) return;
+  }
+}
+
+}  // namespace
 
 struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable start;
   std::condition_variable done;
-  uint64_t round = 0;  // incremented by each ParallelFor
-  bool open = false;   // the round may have work left
-  bool stop = false;
-  int running = 0;  // workers in the round
+  // Written with the mutex, and read without it while spinning.
+  std::atomic<uint64_t> round{0};  // incremented by each ParallelFor
+  std::atomic<bool> stop{false};
+  std::atomic<int> running{0};  // workers in the round
+  bool open = false;            // the round may have work left
+  bool spins = false;           // each thread has a processor of its own
 
   // Work of the round.
   const absl::FunctionRef<void(int64_t, int64_t)>* body = nullptr;
@@ -39,6 +60,11 @@ struct ThreadPool::State {
     uint64_t seen = 0;
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
+      if (spins && seen != 0) {
+        lock.unlock();
+        Spin([&] { return stop.load(std::memory_order_relaxed) || round.load(std::memory_order_relaxed) != seen; });
+        lock.lock();
+      }
       start.wait(lock, [&] { return stop || (open && round != seen); });
       if (stop) return;
       seen = round;
@@ -67,6 +93,7 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (state_ == nullptr) {
     state_ = std::make_unique<State>();
+    state_->spins = threads_ <= static_cast<int>(std::thread::hardware_concurrency());
     for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->WorkerMain(); });
   }
   State& s = *state_;
@@ -85,6 +112,11 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
   // No work is left: do not wait for workers that have not woken up yet.
   std::unique_lock<std::mutex> lock(s.mutex);
   s.open = false;
+  if (s.spins && s.running != 0) {
+    lock.unlock();
+    Spin([&] { return s.running.load(std::memory_order_relaxed) == 0; });
+    lock.lock();
+  }
   s.done.wait(lock, [&] { return s.running == 0; });
 }
 

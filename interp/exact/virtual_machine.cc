@@ -173,19 +173,22 @@ bool VirtualMachine::RunKernel(Frame& frame, const Thunk& step) {
     SlotValue& from = slots[operands[reuse.operand].slot];
     SlotValue& to = slots[step.result_begin + reuse.result];
     if (from.owner == nullptr || from.owner->refs != 1 || to.data != nullptr) continue;
+    if (results_ != nullptr && routine->slots[step.result_begin + reuse.result].result != kNoResult) continue;
     to = from;
     from = SlotValue();
   }
   for (uint32_t i = 0; i < step.result_count; ++i) {
     SlotValue& to = slots[step.result_begin + i];
     if (to.data == nullptr) {
-      const int64_t bytes = routine->slots[step.result_begin + i].bytes;
-      to.owner = context_.pool.Allocate(bytes);
+      const SlotInfo& slot = routine->slots[step.result_begin + i];
+      if (slot.result == kNoResult || !PlaceInLiteral(slot, &to)) {
+        to.owner = context_.pool.Allocate(slot.bytes, slot.offset);
+        if (to.owner != nullptr) to.data = to.owner->data();
+      }
       if (to.owner == nullptr) {
-        context_.Fail(Scratch::OutOfMemory(context_, bytes));
+        context_.Fail(Scratch::OutOfMemory(context_, slot.bytes));
         return false;
       }
-      to.data = to.owner->data();
     }
     out_[i] = to.data;
   }
@@ -193,6 +196,17 @@ bool VirtualMachine::RunKernel(Frame& frame, const Thunk& step) {
   step.kernel(step.plan, in_.data(), out_.data(), context_);
   ReleaseAfter(frame, step);
   return !context_.failed();
+}
+
+bool VirtualMachine::PlaceInLiteral(const SlotInfo& slot, SlotValue* value) {
+  if (results_ == nullptr || slot.result >= results_->size()) return false;
+  Literal& literal = (*results_)[slot.result];
+  if (literal.data() != nullptr) return false;
+  value->owner = context_.pool.AllocateOutside(slot.bytes);
+  if (value->owner == nullptr) return false;
+  literal = Literal::Zeros(slot.shape);
+  value->data = literal.data();
+  return true;
 }
 
 void VirtualMachine::ReleaseAfter(const Frame& frame, const Thunk& step) {

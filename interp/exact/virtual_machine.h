@@ -12,6 +12,7 @@
 #include "interp/exact/execution_observer.h"
 #include "interp/exact/program.h"
 #include "interp/exact/run_context.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::interp {
 
@@ -46,6 +47,9 @@ class VirtualMachine {
   // Returns the leaves of the root. Requires: kDone. The caller takes over the references.
   std::vector<SlotValue>& results() { return returned_; }
 
+  // Large results of kernels of the routine become these literals, by leaf of the root; others stay empty.
+  void set_results(std::vector<Literal>* results) { results_ = results; }
+
   void set_observer(ExecutionObserver* observer) { observer_ = observer; }
 
   // Runs a computation that a kernel calls on a separate machine.
@@ -68,6 +72,8 @@ class VirtualMachine {
   void Pop();
   void Unwind();
   bool RunKernel(Frame& frame, const Thunk& step);
+  // Places a result of the routine in its literal. Returns false if it has none.
+  bool PlaceInLiteral(const SlotInfo& slot, SlotValue* value);
   // Enter starts a thunk that needs another frame; Continue resumes it when that frame has returned.
   bool Enter(Frame& frame, const Thunk& step);
   bool Continue(Frame& frame, const Thunk& step);
@@ -94,6 +100,7 @@ class VirtualMachine {
   std::vector<const std::byte*> waiting_operands_;
   const Thunk* waiting_thunk_ = nullptr;
   ExecutionObserver* observer_ = nullptr;
+  std::vector<Literal>* results_ = nullptr;
   State state_ = State::kRunning;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/types/literal.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <utility>
+
+#include "ir/types/element_memory.h"
 
 namespace hlokit {
 
@@ -21,21 +21,21 @@ void FreeElements::operator()(std::byte* data) const {
   if (mapped_bytes == 0) {
     std::free(data);
   } else if (mapped_bytes != kBorrowed) {
-    munmap(data, mapped_bytes);
+    UnmapElements(data, mapped_bytes);
   }
 }
 
 std::unique_ptr<std::byte[], FreeElements> Literal::AllocateZeros(size_t bytes) {
   constexpr size_t kLarge = size_t{8} << 20;
-  if (bytes < kLarge) {
+  constexpr size_t kKept = size_t{1} << 20;  // if freed memory is kept
+  if (bytes < (ElementsAreReserved() ? kKept : kLarge)) {
     auto* data = static_cast<std::byte*>(std::calloc(std::max<size_t>(bytes, 1), 1));
     if (data == nullptr) throw std::bad_alloc();  // as operator new does
     return {data, FreeElements{}};
   }
-  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  madvise(data, bytes, MADV_HUGEPAGE);  // a hint
-  return {static_cast<std::byte*>(data), FreeElements{bytes}};
+  std::byte* const data = MapElements(bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return {data, FreeElements{bytes}};
 }
 
 Literal Literal::Zeros(Shape shape) {

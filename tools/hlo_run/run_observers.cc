@@ -191,6 +191,9 @@ bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, con
         .Member("instructions_run", statistics.steps)
         .Member("loop_iterations", statistics.loop_iterations)
         .Member("peak_bytes", statistics.peak_bytes)
+        .Member("peak_live_bytes", statistics.peak_live_bytes)
+        .Member("peak_held_bytes", statistics.peak_held_bytes)
+        .Member("system_allocations", statistics.system_allocations)
         .Member("compile_seconds", times.compile_seconds)
         .Key("run_seconds")
         .BeginArray();

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -151,13 +153,36 @@ class WeightsReversal {
   int64_t run_ = 1;  // bytes next to each other
 };
 
+// A primitive whose code is generated when it first runs, most of the time that a program takes to prepare otherwise.
+// Its description says before whether there is one. Thread-safe.
+class LazyPrimitive {
+ public:
+  template <typename Primitive, typename Description>
+  void Describe(const Description& description) {
+    make_ = [description] { return dnnl::primitive(Primitive(description)); };
+  }
+  // Throws dnnl::error.
+  const dnnl::primitive& Get() const {
+    std::call_once(*once_, [this] {
+      const OneThread one;
+      primitive_ = make_();
+    });
+    return primitive_;
+  }
+
+ private:
+  std::function<dnnl::primitive()> make_;
+  std::unique_ptr<std::once_flag> once_ = std::make_unique<std::once_flag>();
+  mutable dnnl::primitive primitive_;
+};
+
 // One array of a primitive: as given, and as the primitive wants it.
 struct Role {
   memory::desc plain;
   memory::desc packed;
   bool same = true;
-  dnnl::reorder pack;
-  dnnl::reorder unpack;
+  LazyPrimitive pack;
+  LazyPrimitive unpack;
 };
 
 class OnednnPrimitive : public LibraryPrimitive {
@@ -185,14 +210,14 @@ class OnednnPrimitive : public LibraryPrimitive {
     switch (spec.op) {
       case LibraryOp::kProduct: {
         const dnnl::matmul::primitive_desc made({asked[0], asked[1], asked[2]}, attr, Cpu());
-        Take(made, made.src_desc(), made.weights_desc(), made.dst_desc(), dnnl::matmul(made));
+        Take<dnnl::matmul>(made, made.src_desc(), made.weights_desc(), made.dst_desc());
         break;
       }
       case LibraryOp::kConvolution: {
         const dnnl::convolution_forward::primitive_desc made({dnnl::prop_kind::forward_training, kAlgorithm, asked[0],
                                                               asked[1], asked[2], strides, dilations, low, high},
                                                              attr, Cpu());
-        Take(made, made.src_desc(), made.weights_desc(), made.dst_desc(), dnnl::convolution_forward(made));
+        Take<dnnl::convolution_forward>(made, made.src_desc(), made.weights_desc(), made.dst_desc());
         break;
       }
       case LibraryOp::kConvolutionBackwardData:
@@ -203,13 +228,12 @@ class OnednnPrimitive : public LibraryPrimitive {
         if (spec.op == LibraryOp::kConvolutionBackwardData) {
           const dnnl::convolution_backward_data::primitive_desc made(
               {kAlgorithm, asked[0], asked[1], asked[2], strides, dilations, low, high}, attr, Cpu(), hint);
-          Take(made, made.diff_src_desc(), made.weights_desc(), made.diff_dst_desc(),
-               dnnl::convolution_backward_data(made));
+          Take<dnnl::convolution_backward_data>(made, made.diff_src_desc(), made.weights_desc(), made.diff_dst_desc());
         } else {
           const dnnl::convolution_backward_weights::primitive_desc made(
               {kAlgorithm, asked[0], asked[1], asked[2], strides, dilations, low, high}, attr, Cpu(), hint);
-          Take(made, made.src_desc(), made.diff_weights_desc(), made.diff_dst_desc(),
-               dnnl::convolution_backward_weights(made));
+          Take<dnnl::convolution_backward_weights>(made, made.src_desc(), made.diff_weights_desc(),
+                                                   made.diff_dst_desc());
         }
         break;
       }
@@ -294,7 +318,7 @@ class OnednnPrimitive : public LibraryPrimitive {
       for (int i = 0; i < kArguments; ++i) {
         if (dnnl_memory_set_data_handle(arguments.memories[i].get(), data[i]) != dnnl_success) return false;
       }
-      return dnnl_primitive_execute(primitive_.get(), Stream().get(), kArguments, arguments.list) == dnnl_success;
+      return dnnl_primitive_execute(primitive_.Get().get(), Stream().get(), kArguments, arguments.list) == dnnl_success;
     } catch (const std::exception&) {
       return false;
     }
@@ -337,12 +361,12 @@ class OnednnPrimitive : public LibraryPrimitive {
   }
 
   // The library's reference implementations are slower than the exact engine's kernels.
-  template <typename Made>
-  void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst, dnnl::primitive primitive) {
+  template <typename Primitive, typename Made>
+  void Take(const Made& made, memory::desc src, memory::desc weights, memory::desc dst) {
     if (std::string_view(made.impl_info_str()).find("ref") != std::string_view::npos) {
       throw dnnl::error(dnnl_unimplemented, "no fast implementation");
     }
-    primitive_ = std::move(primitive);
+    primitive_.Describe<Primitive>(made);
     scratch_desc_ = made.scratchpad_desc();
     scratch_ = static_cast<int64_t>(scratch_desc_.get_size());
     const memory::desc packed[] = {std::move(src), std::move(weights), std::move(dst)};
@@ -355,8 +379,8 @@ class OnednnPrimitive : public LibraryPrimitive {
       if (r.same) continue;
       const dnnl::reorder::primitive_desc pack(Cpu(), r.plain, Cpu(), r.packed, attr);
       const dnnl::reorder::primitive_desc unpack(Cpu(), r.packed, Cpu(), r.plain, attr);
-      r.pack = dnnl::reorder(pack);
-      r.unpack = dnnl::reorder(unpack);
+      r.pack.Describe<dnnl::reorder>(pack);
+      r.unpack.Describe<dnnl::reorder>(unpack);
       for (const memory::desc& scratch : {pack.scratchpad_desc(), unpack.scratchpad_desc()}) {
         if (scratch.get_size() > reorder_scratch_.get_size()) reorder_scratch_ = scratch;
       }
@@ -364,13 +388,13 @@ class OnednnPrimitive : public LibraryPrimitive {
     }
   }
 
-  bool Reorder(const dnnl::reorder& reorder, const memory::desc& from, void* from_data, const memory::desc& to,
+  bool Reorder(const LazyPrimitive& reorder, const memory::desc& from, void* from_data, const memory::desc& to,
                void* to_data, void* scratch) const {
     const OneThread one;
     try {
-      reorder.execute(Stream(), {{DNNL_ARG_FROM, memory(from, Cpu(), from_data)},
-                                 {DNNL_ARG_TO, memory(to, Cpu(), to_data)},
-                                 {DNNL_ARG_SCRATCHPAD, memory(reorder_scratch_, Cpu(), scratch)}});
+      reorder.Get().execute(Stream(), {{DNNL_ARG_FROM, memory(from, Cpu(), from_data)},
+                                       {DNNL_ARG_TO, memory(to, Cpu(), to_data)},
+                                       {DNNL_ARG_SCRATCHPAD, memory(reorder_scratch_, Cpu(), scratch)}});
       return true;
     } catch (const std::exception&) {
       return false;
@@ -380,7 +404,7 @@ class OnednnPrimitive : public LibraryPrimitive {
   const LibraryOp op_;
   const uint64_t id_ = NextId();
   Role roles_[3];
-  dnnl::primitive primitive_;
+  LazyPrimitive primitive_;
   std::unique_ptr<WeightsPacking> packing_;
   std::unique_ptr<WeightsReversal> reversal_;  // after the library's own reorder
   std::string reversed_;
