@@ -159,6 +159,9 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   for (size_t d = 0; d < devices->size(); ++d) {
     DeviceCall& call = calls.emplace_back();
     call.device = (*devices)[d];
+    if (absl::Status status = HostCallbacks::CheckMayRun(call.device, executable.callbacks.get()); !status.ok()) {
+      return status;
+    }
     if (executable.callbacks != nullptr) call.callbacks = CallbacksOf(args->options, d);
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
     if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
