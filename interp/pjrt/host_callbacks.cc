@@ -143,6 +143,8 @@ class CallbackScope {
 
 }  // namespace
 
+bool HostCallbacks::IsInCallback() { return waiting_run.program != nullptr; }
+
 absl::Status HostCallbacks::CheckMayRun(const PJRT_Device* device, const HostCallbacks* program) {
   if (waiting_run.program == nullptr) return absl::OkStatus();
   const absl::Span<const PJRT_Device* const> waiting = waiting_run.devices;

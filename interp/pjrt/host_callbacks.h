@@ -47,6 +47,8 @@ class HostCallbacks : public runtime::ExecutableHostIo {
   HostCallbacks(std::vector<const PJRT_Device*> devices, const CallbackLimits& limits)
       : devices_(std::move(devices)), limits_(limits), queues_(devices_.size()) {}
 
+  // Returns true if this thread is in a callback, which a device has called.
+  static bool IsInCallback();
   // Returns an error if this thread is in a callback of a run that a program on the device would wait for: one on this
   // device, or of this program, which runs on one device after the other. `program`: its callbacks; null: none.
   static absl::Status CheckMayRun(const PJRT_Device* device, const HostCallbacks* program);
