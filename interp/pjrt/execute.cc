@@ -39,6 +39,9 @@ absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parame
   if (buffer == nullptr) return error("the buffer is null");
   if (buffer->device() != call.device)
     return error(StrCat("the buffer is on device ", buffer->device()->description->id));
+  if (const std::string_view kind = kMemoryKinds[parameter.memory_kind]; buffer->memory->kind != kind) {
+    return error(StrCat("the buffer is in ", buffer->memory->kind, " memory, the program takes it in ", kind));
+  }
   if (buffer->spec.type != parameter.spec.type || buffer->spec.dims != parameter.spec.dims) {
     return error(StrCat("the buffer is ", SpecText(buffer->spec), ", the program takes ", SpecText(parameter.spec)));
   }
