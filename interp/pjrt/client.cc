@@ -101,6 +101,10 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
+  if (config.max_seconds > 0) {
+    options.evaluator.limits.max_seconds = static_cast<double>(config.max_seconds);
+    options.evaluator.limits.max_seconds_flag = "option max_seconds";
+  }
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);
   for (PJRT_DeviceDescription& description : client->topology->descriptions) {
     PJRT_Device& added = client->devices.emplace_back();

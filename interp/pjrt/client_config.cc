@@ -24,10 +24,12 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
+    {"callback_seconds", "HLOKIT_CALLBACK_SECONDS", nullptr, &ClientConfig::callback_seconds},
     {"device", "HLOKIT_DEVICE", &ClientConfig::device},
     {"dump_to", "HLOKIT_DUMP_TO", &ClientConfig::dump_to},
     {"engine", "HLOKIT_ENGINE", &ClientConfig::engine},
     {"max_bytes", "HLOKIT_MAX_BYTES", nullptr, &ClientConfig::max_bytes},
+    {"max_seconds", "HLOKIT_MAX_SECONDS", nullptr, &ClientConfig::max_seconds},
     {"num_devices", "HLOKIT_NUM_DEVICES", nullptr, &ClientConfig::num_devices},
     {"num_threads", "HLOKIT_NUM_THREADS", nullptr, &ClientConfig::num_threads},
     {"platform_name", "HLOKIT_PLATFORM", &ClientConfig::platform},
