@@ -90,7 +90,7 @@ void LoopEmitter::EmitColumns(llvm::Value* rows, llvm::Value* resume_flag) {
   // Accumulators and what is the same in all rows are double at most: two registers for each vector of elements.
   size_t held = ReductionsOf(program_).size();
   for (const LoopInput& input : program_.inputs) held += input.column_value && !input.row_value ? 1 : 0;
-  const int registers = set_ == InstructionSet::kAvx512 ? 24 : 8;
+  const int registers = set_ == InstructionSet::kAvx512 ? 24 : 16;
   const int vectors = std::clamp(registers / (2 * static_cast<int>(std::max<size_t>(held, 1))), 1, 4);
   Values none;
   llvm::Value* at = b_.getInt64(0);
