@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/current_step.h"
 #include "interp/exact/device_scheduler.h"
 #include "interp/exact/distributed/process_groups.h"
 #include "interp/exact/kernel_provider.h"
@@ -235,7 +236,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
     }
     DeviceScheduler set(context, *state.module, state.program->entry, values, state.options.observer, world,
                         &state.groups);
-    if (!context.failed() && set.Run()) {
+    const bool ran = !context.failed() && set.Run();
+    current_step.store(kNoStep, std::memory_order_relaxed);
+    if (ran) {
       results = TakeResults(set, donation);
     } else {
       std::string message = context.error();
