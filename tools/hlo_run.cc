@@ -317,7 +317,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
   if (flags.engine == EngineKind::kFast) {
-    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+    interp::compiled::UseCodeStoreOfEnvironment();
   }
   RunTimes times;
   const auto compile_begin = std::chrono::steady_clock::now();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "interp/compiled/code_store.h"
 #include "interp/exact/observers/nonfinite_check.h"
 #include "interp/exact/observers/value_trace.h"
 #include "ir/core/str_cat.h"
@@ -222,6 +223,7 @@ void Executable::Prepare(const ModulePtr& state) {
   {
     const WorkScope work(state, "preparing a program");
     const interp::EngineKind kind = *interp::EngineKindOf(options_.engine);
+    if (kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
     engine_ = interp::Engine::Prepare(kind, *program_->work_module(), options, &sink);
   }
   if (engine_ == nullptr) ThrowErrors(sink);
