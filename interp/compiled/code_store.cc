@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -112,6 +113,11 @@ std::unique_ptr<CodeStore>& Store() {
 CodeStore* ProcessCodeStore() { return Store().get(); }
 
 void SetProcessCodeStore(const CodeStoreOptions& options) { Store() = std::make_unique<CodeStore>(options); }
+
+void UseCodeStoreOfEnvironment() {
+  static std::once_flag once;
+  std::call_once(once, [] { SetProcessCodeStore(CodeStoreOptions::FromEnvironment()); });
+}
 
 // What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
 std::string EncodeCode(const GeneratedCode& code) {

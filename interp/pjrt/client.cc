@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "interp/compiled/code_store.h"
 #include "interp/pjrt/arguments.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/profiler.h"
@@ -99,6 +100,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   options.keep_lowered = !client->topology->device.starts_with("cpu");
   SetProfiledDevice(client->topology->device);
   options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
+  if (options.engine == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
   if (config.max_seconds > 0) {
