@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "interp/compiled/code_store.h"
+#include "interp/compiled/instruction_set.h"
 #include "interp/pjrt/arguments.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/profiler.h"
@@ -74,6 +75,11 @@ namespace hlokit::pjrt {
 absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config) {
   auto client = std::make_unique<PJRT_Client>();
   client->config = config;
+  if (config.engine == "fast") {
+    if (const std::string error = interp::compiled::InstructionSetError(); !error.empty()) {
+      return absl::InvalidArgumentError(error);
+    }
+  }
   std::string device = config.device;
   if (config.num_devices != 0) {
     if (device != "cpu") {

@@ -59,9 +59,10 @@ absl::Status UnknownOption(std::string_view name) {
   std::string message = StrCat("unknown option `", name, "` of the client");
   if (const std::string_view near = FindNearest(name, known); !near.empty()) {
     StrAppend(&message, "; did you mean `", near, "`?");
+  } else {
+    StrAppend(&message, ".");
   }
-  StrAppend(&message, "; there are");
-  for (const std::string_view option : known) StrAppend(&message, " ", option);
+  for (size_t i = 0; i < known.size(); ++i) StrAppend(&message, i == 0 ? " The options are " : ", ", known[i]);
   return absl::InvalidArgumentError(message);
 }
 
