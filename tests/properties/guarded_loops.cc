@@ -33,6 +33,7 @@
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/exact/evaluator.h"
+#include "interp/isolation/fast_tolerance.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
@@ -278,7 +279,37 @@ bool IsSetIndependent(const LoopProgram& program) {
       case LoopOp::kLogistic:
       case LoopOp::kErf:
         return false;
-      default:  // operations that are rounded once
+      // Operations that are rounded once.
+      case LoopOp::kInput:
+      case LoopOp::kCall:
+      case LoopOp::kCopy:
+      case LoopOp::kAdd:
+      case LoopOp::kSubtract:
+      case LoopOp::kMultiply:
+      case LoopOp::kDivide:
+      case LoopOp::kMaximum:
+      case LoopOp::kMinimum:
+      case LoopOp::kAnd:
+      case LoopOp::kOr:
+      case LoopOp::kXor:
+      case LoopOp::kNot:
+      case LoopOp::kNegate:
+      case LoopOp::kAbs:
+      case LoopOp::kSign:
+      case LoopOp::kSqrt:
+      case LoopOp::kRsqrt:
+      case LoopOp::kFloor:
+      case LoopOp::kCeil:
+      case LoopOp::kRoundNearestEven:
+      case LoopOp::kIsFinite:
+      case LoopOp::kSelect:
+      case LoopOp::kClamp:
+      case LoopOp::kCompare:
+      case LoopOp::kConvert:
+      case LoopOp::kBitcastConvert:
+      case LoopOp::kShiftLeft:
+      case LoopOp::kShiftRightArithmetic:
+      case LoopOp::kShiftRightLogical:
         break;
     }
   }
@@ -329,10 +360,6 @@ class GuardedLoopsTest {
                       : interp::MakeFakeArguments(*module, 1, {.num_threads = 1, .max_bytes = 1 << 26, .poll = {}});
     if (!values.ok()) return;
     ++modules_;
-    GroupOptions groups;
-    groups.min_elements = 1;
-    groups.min_saved = 0;
-    groups.min_single = 1;
     interp::EvaluatorOptions options;
     random_test::AnyHost host;
     options.host_io = &host;
@@ -341,7 +368,8 @@ class GuardedLoopsTest {
     options.fill_elided = FillKind::kRandom;
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = 5;
-    const auto kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), groups);
+    const auto kernels =
+        std::make_shared<CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(GroupOptions().max_members));
     options.kernels = kernels;
     const auto evaluator = interp::Evaluator::Prepare(*module, options, &sink);
     if (evaluator == nullptr) return;
