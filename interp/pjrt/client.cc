@@ -6,6 +6,7 @@
 #include "interp/compiled/code_store.h"
 #include "interp/compiled/instruction_set.h"
 #include "interp/pjrt/arguments.h"
+#include "interp/pjrt/ffi_handlers.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/profiler.h"
 #include "ir/core/str_cat.h"
@@ -113,6 +114,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
     options.evaluator.limits.max_seconds = static_cast<double>(config.max_seconds);
     options.evaluator.limits.max_seconds_flag = "option max_seconds";
   }
+  options.evaluator.custom_calls = FfiHandlersOf(config.platform);
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);
   for (PJRT_DeviceDescription& description : client->topology->descriptions) {
     PJRT_Device& added = client->devices.emplace_back();
@@ -232,6 +234,5 @@ absl::Status Client_DmaMap(PJRT_Client_DmaMap_Args*) { return absl::OkStatus(); 
 absl::Status Client_DmaUnmap(PJRT_Client_DmaUnmap_Args*) { return absl::OkStatus(); }
 // There is one process.
 absl::Status Client_UpdateGlobalProcessInfo(PJRT_Client_UpdateGlobalProcessInfo_Args*) { return absl::OkStatus(); }
-absl::Status ExecuteContext_Destroy(PJRT_ExecuteContext_Destroy_Args*) { return absl::OkStatus(); }
 
 }  // namespace hlokit::pjrt

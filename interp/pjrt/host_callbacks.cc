@@ -63,6 +63,9 @@ DeviceCallbacks CallbacksOf(const PJRT_ExecuteOptions* options, size_t position)
     const PJRT_RecvCallbackInfo& info = options->recv_callbacks[position][k];
     callbacks.receive[info.channel_id] = info;
   }
+  if (PJRT_ExecuteContext* const context = FieldOr(*options, &Options::context, {}); context != nullptr) {
+    callbacks.user_data = context->user_data;
+  }
   return callbacks;
 }
 
@@ -72,6 +75,7 @@ void HostCallbacks::Push(size_t position, DeviceCallbacks callbacks) {
 }
 
 void HostCallbacks::Pop(size_t position) {
+  SetFfiUserData(nullptr);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!queues_[position].empty()) queues_[position].pop_front();
 }
@@ -79,6 +83,11 @@ void HostCallbacks::Pop(size_t position) {
 void HostCallbacks::BeginRun(std::optional<size_t> position) {
   alone_ = position;
   begin_ = std::chrono::steady_clock::now();
+  // One call gives all devices of a program with collectives the same data.
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t first = position.value_or(0);
+  const bool given = first < queues_.size() && !queues_[first].empty();
+  SetFfiUserData(given ? queues_[first].front().user_data : nullptr);
 }
 
 absl::Span<const PJRT_Device* const> HostCallbacks::BusyDevices() const {

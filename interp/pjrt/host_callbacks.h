@@ -9,6 +9,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "interp/pjrt/c_api/types.h"
+#include "interp/pjrt/ffi_handlers.h"
 #include "interp/runtime/client/client.h"
 #include "ir/graph/module.h"
 
@@ -30,6 +32,7 @@ bool HasHostTransfers(const Module& module);
 struct DeviceCallbacks {
   std::map<int64_t, PJRT_SendCallbackInfo> send;
   std::map<int64_t, PJRT_RecvCallbackInfo> receive;
+  std::shared_ptr<FfiUserData> user_data;  // for handlers of typed custom calls
 };
 // Returns the callbacks of the options for the device at `position` of the call. `options` may be null.
 DeviceCallbacks CallbacksOf(const PJRT_ExecuteOptions* options, size_t position);

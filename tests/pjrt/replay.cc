@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/pjrt/replay.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "ir/digest/digest.h"
@@ -75,7 +76,8 @@ const std::map<std::string, Caller, std::less<>>& Callers() {
 
 // Returns true for functions whose arguments are functions of the caller's program, or what they are given.
 bool NeedsCallback(std::string_view name) {
-  return name.starts_with("PJRT_CopyToDeviceStream_") || name.starts_with("PJRT_Callback_");
+  return name.starts_with("PJRT_CopyToDeviceStream_") || name.starts_with("PJRT_Callback_") ||
+         name.starts_with("PJRT_FFI_");
 }
 
 // Adds the handles of a value, "event:7", to the set, and other texts, which are no handles.
@@ -107,7 +109,15 @@ bool Replay::Line(std::string_view text) {
   const JsonValue* const name = line->Find("call");
   if (name == nullptr) return false;
   if (name->text == "PJRT_Event_Await" && Await(*line)) return true;
-  if (line->Find("in_callback") != nullptr || NeedsCallback(name->text)) {
+  if (name->text == "PJRT_FFI_Register_Handler") {
+    const JsonValue* const in = line->Find("in");
+    const JsonValue* const target = in == nullptr ? nullptr : in->Find("target_name");
+    if (target != nullptr && !target->text.empty()) targets_.push_back(target->text);
+  }
+  // Programs with custom calls of the caller.
+  const auto named = [&](const std::string& target) { return text.find(target) != text.npos; };
+  const bool has_handler = name->text.ends_with("Compile") && std::any_of(targets_.begin(), targets_.end(), named);
+  if (has_handler || line->Find("in_callback") != nullptr || NeedsCallback(name->text)) {
     LeaveOut(name->text, *line);
     return true;
   }

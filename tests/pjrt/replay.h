@@ -88,6 +88,7 @@ class Replay {
   int64_t line_ = 0;
   int64_t calls_ = 0;
   std::map<std::string, int64_t> skipped_;
+  std::vector<std::string> targets_;  // of handlers of custom calls, which are the caller's functions
   std::set<std::string> unmade_;  // handles that calls that are left out have returned, or callbacks have been given
   int64_t arrays_ = 0;
 };
