@@ -61,6 +61,8 @@ CodeStoreOptions CodeStoreOptions::FromEnvironment() {
   if (IsDirectoryLocation(options.directory)) {
     options.max_bytes = runtime::PersistentCacheOptions().max_bytes;
     options.read_only = Environment("XLA_PERSISTENT_CACHE_READ_ONLY") == "1";
+    // It was meant for data: code from it runs only if no other user may write there.
+    options.is_private = true;
     return options;
   }
   options.directory.clear();

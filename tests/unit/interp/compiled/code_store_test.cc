@@ -135,7 +135,7 @@ TEST_F(CodeStoreTest, TheEnvironmentNamesTheDirectory) {
   const CodeStoreOptions shared = with({{"XLA_PERSISTENT_CACHE_PATH", "/p"}, {"XLA_PERSISTENT_CACHE_READ_ONLY", "1"}});
   EXPECT_EQ(shared.directory, "/p");
   EXPECT_TRUE(shared.read_only);
-  EXPECT_FALSE(shared.is_private);
+  EXPECT_TRUE(shared.is_private);
   // Not from a server.
   EXPECT_EQ(with({{"XLA_PERSISTENT_CACHE_PATH", "redis://host"}, {"XDG_CACHE_HOME", "/x"}}).directory,
             "/x/hlokit/code");
