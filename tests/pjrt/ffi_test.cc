@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed custom calls: handlers, their attributes, errors and data.
-#include <algorithm>
+#include <string>
+#include <utility>
 
 #include "interp/pjrt/c_api/ffi_args.h"
 #include "interp/pjrt/c_api/xla_ffi.h"
@@ -181,6 +182,33 @@ TEST(FfiTest, HandlersRunWithArgumentsAttributesAndData) {
   auto destroy = Garbage<PJRT_ExecuteContext_Destroy_Args>();
   destroy.context = create.context;
   EXPECT_CALL_OK(Api().PJRT_ExecuteContext_Destroy(&destroy));
+}
+
+TEST(FfiTest, AttributesWithoutAFormAreErrorsOfTheRun) {
+  ASSERT_TRUE(Register("ffi_test_attributes", AddScaled, "cpu").ok());
+  EXPECT_EQ(Register("ffi_test_attributes", OfTheFuture, "cpu").code, kInvalidArgument);
+  EXPECT_EQ(Register("", AddScaled, "cpu").code, kInvalidArgument);
+  const ClientScope client(1);
+  const std::pair<const char*, const char*> cases[] = {
+      {"{a = [1 : i64]}", "attribute a: handlers take numbers"},
+      {"{d = {b = 1.0 : bf16}}", "attribute b: numbers of this type"},
+      {"{}", "an attribute is missing"},
+  };
+  for (const auto& [config, message] : cases) {
+    const std::string program =
+        std::string(R"(module { func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+        %z = stablehlo.custom_call @ffi_test_attributes(%x, %y) {api_version = 4 : i32, backend_config = )") +
+        config + R"(} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+        return %z : tensor<2x3xf32> } })";
+    PJRT_LoadedExecutable* executable = nullptr;
+    const Result compiled = Compile(client.get(), program, "mlir", CompileOptionsOf(1, 1), &executable);
+    ASSERT_TRUE(compiled.ok()) << compiled.message;
+    std::vector<float> values;
+    const Result ran = RunProgram(client, executable, nullptr, &values);
+    EXPECT_FALSE(ran.ok());
+    EXPECT_NE(ran.message.find(message), std::string::npos) << ran.message;
+    Destroy(executable);
+  }
 }
 
 }  // namespace
