@@ -35,7 +35,7 @@ std::vector<float> Samples() {
 }
 
 // Distance from the exact value in units in the last place of the float nearest to it.
-double Ulps(float actual, double exact) {
+double UlpsBetween(float actual, double exact) {
   if (std::isnan(exact)) return std::isnan(actual) ? 0 : std::numeric_limits<double>::infinity();
   if (std::fabs(exact) > std::numeric_limits<float>::max()) exact = std::copysign(0x1p128, exact);
   double value = actual;
@@ -75,7 +75,7 @@ TEST_P(LoopMathTest, IsWithinTwoUlps) {
   double worst = 0;
   float at = 0;
   for (int64_t i = 0; i < kCount; ++i) {
-    const double ulps = Ulps((*results)[0].values<float>()[i], GetParam().exact(samples[static_cast<size_t>(i)]));
+    const double ulps = UlpsBetween((*results)[0].values<float>()[i], GetParam().exact(samples[static_cast<size_t>(i)]));
     if (ulps > worst) {
       worst = ulps;
       at = samples[static_cast<size_t>(i)];

@@ -107,7 +107,7 @@ TEST_F(MemoryOrderTest, BatchNormalizationIsPartOfALoop) {
   relu = f32[3,35,9,11] maximum(s, zeros)
   ROOT r = (f32[3,35,9,11], f32[35], f32[35]) tuple(relu, mean, variance)
 })"),
-                                {WithinUlps(1)});
+                                {Ulps(1)});
     ASSERT_EQ(run.loops.size(), 2u);
     EXPECT_EQ(run.loops[0].program.form, features_minor ? LoopForm::kColumns : LoopForm::kRows);
     EXPECT_EQ(run.loops[1].program.outputs.size(), 1u);
@@ -126,7 +126,7 @@ TEST_F(MemoryOrderTest, GradientAndInferenceOfBatchNormalization) {
   i = f32[3,35,9,11] batch-norm-inference(x, scale, mean, mean, variance), epsilon=1e-3, feature_index=1
   ROOT r = ((f32[3,35,9,11], f32[35], f32[35]), f32[3,35,9,11]) tuple(d, i)
 })"),
-                                {WithinUlps(1)});
+                                {Ulps(1)});
     for (const KernelChoice& choice : run.choices) {
       EXPECT_TRUE(choice.kind == KernelChoice::Kind::kLoop || choice.reason.empty()) << choice.reason;
     }
@@ -155,7 +155,7 @@ TEST_F(MemoryOrderTest, StatisticsOfInfiniteAndEqualValues) {
   offset = f32[37] parameter(2)
   ROOT n = (f32[40,37], f32[37], f32[37]) batch-norm-training(z, scale, offset), epsilon=1e-5, feature_index=1
 })"),
-          {WithinUlps(1)});
+          {Ulps(1)});
 }
 
 TEST_F(MemoryOrderTest, ReductionsOfAnyDimensionsJoinWhatTheyReduce) {
@@ -174,7 +174,7 @@ TEST_F(MemoryOrderTest, ReductionsOfAnyDimensionsJoinWhatTheyReduce) {
                                          c.kept, " reduce(x, zero), dimensions={", c.dims, R"(}, to_apply=max
   ROOT r = (f32)",
                                          c.kept, ", f32", c.kept, ", f32[16,24,18,20]) tuple(s, m, y)\n}"),
-                                  {WithinUlps(1), ErrorSpec(), ErrorSpec()});
+                                  {Ulps(1), ErrorSpec(), ErrorSpec()});
       EXPECT_GE(run.loops.size(), 1u) << c.dims;
     }
   }
@@ -186,7 +186,7 @@ TEST_F(MemoryOrderTest, RowsAcrossMemoryAreReducedByColumns) {
   y = f32[6,32,20,20] multiply(x, x)
   ROOT s = f32[6,32] reduce(y, zero), dimensions={2,3}, to_apply=sum
 })"),
-                              {WithinUlps(1)});
+                              {Ulps(1)});
   ASSERT_EQ(run.loops.size(), 1u);
   EXPECT_EQ(run.loops[0].program.form, LoopForm::kColumns);
 }
