@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interp/compiled/engine_build_id.h"
+#include "interp/exact/instruction_set.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {
@@ -79,7 +80,7 @@ Library* ProductLibrary(std::string* why) {
     auto* const loaded = new EngineModule<Library>();
     const auto open = reinterpret_cast<OpenLibraryFunction>(
         SymbolOfModule("libhlokit_onednn.so", kOpenLibraryName, "no oneDNN", &loaded->why));
-    if (open != nullptr) loaded->interface = open();
+    if (open != nullptr) loaded->interface = open(HostInstructionSet());
     return loaded;
   }();
   return module->Get(why);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"

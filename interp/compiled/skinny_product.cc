@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {

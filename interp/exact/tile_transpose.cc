@@ -3,6 +3,8 @@
 
 #include <initializer_list>
 
+#include "interp/exact/instruction_set.h"
+
 namespace hlokit::interp {
 namespace {
 
@@ -71,7 +73,8 @@ void TransposeWords4(uint32_t* to, int64_t to_stride, const uint32_t* from, int6
 }  // namespace
 
 void TransposeTile(uint32_t* to, int64_t to_stride, const uint32_t* from, int64_t from_stride) {
-  static const TileFunction function = __builtin_cpu_supports("avx512f") ? TransposeWords16 : TransposeWords4;
+  static const TileFunction function =
+      HostInstructionSet() == InstructionSet::kAvx512 ? TransposeWords16 : TransposeWords4;
   function(to, to_stride, from, from_stride);
 }
 
