@@ -546,7 +546,7 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   product.batch = LoopNest(batch_sizes, {{lhs.batch, rhs.batch, result_batch}});
   ProductKernel made = MakeProduct(product, why);
   if (made.params == nullptr) return false;
-  if (!HasThreadScratch(b, made.thread_scratch)) {
+  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {
     *why = "memory";
     return false;
   }
