@@ -294,7 +294,7 @@ void Bench::Run(const Case& c) {
 
 // Prepares the file in this process, alone. Prints processor time in ms, and whether LLVM is loaded.
 int PrepareFile(const std::string& file) {
-  interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+  interp::compiled::UseCodeStoreOfEnvironment();
   const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
   if (!source.ok()) return 1;
   DiagnosticSink sink;

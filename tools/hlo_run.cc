@@ -317,7 +317,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
   if (flags.engine == EngineKind::kFast) {
-    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+    interp::compiled::UseCodeStoreOfEnvironment();
   }
   RunTimes times;
   const auto compile_begin = std::chrono::steady_clock::now();
@@ -378,12 +378,14 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (session != nullptr) session->EndSetup();
   evaluator->set_gathers(flags.print_results || flags.output != "-" || !flags.results_npy.empty() || reference.values ||
                          reference.evaluator != nullptr);
-  const cli::CrashReport crashes("hlo-run", module);
+  std::optional<cli::CrashReport> crashes;
+  crashes.emplace("hlo-run", module);
   std::optional<std::vector<Literal>> results;
   for (int64_t run = 0; run < flags.repeat && (run == 0 || results); ++run) {
     results = RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
     times.run_seconds.push_back(evaluator->statistics().seconds);
   }
+  crashes.reset();
   // Reports the profile of a failed run too.
   instruments.Report(evaluator->statistics(), times, evaluator->compiled(), &diagnostics);
   if (results && !flags.host_io.empty()) {
@@ -393,6 +395,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
   if (!results) return diagnostics.exit_code();
+  if (reference.evaluator != nullptr) crashes.emplace("hlo-run", *reference.program->module);
   if (is_first && !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
     return diagnostics.exit_code();
   }

@@ -212,7 +212,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (engine.empty()) engine = trains ? "fast" : "exact";
   options.client.engine = interp::EngineKindOf(engine).value_or(interp::EngineKind::kExact);
   if (options.client.engine == interp::EngineKind::kFast) {
-    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
+    interp::compiled::UseCodeStoreOfEnvironment();
   }
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;

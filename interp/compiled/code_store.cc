@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -60,6 +61,8 @@ CodeStoreOptions CodeStoreOptions::FromEnvironment() {
   if (IsDirectoryLocation(options.directory)) {
     options.max_bytes = runtime::PersistentCacheOptions().max_bytes;
     options.read_only = Environment("XLA_PERSISTENT_CACHE_READ_ONLY") == "1";
+    // It was meant for data: code from it runs only if no other user may write there.
+    options.is_private = true;
     return options;
   }
   options.directory.clear();
@@ -112,6 +115,11 @@ std::unique_ptr<CodeStore>& Store() {
 CodeStore* ProcessCodeStore() { return Store().get(); }
 
 void SetProcessCodeStore(const CodeStoreOptions& options) { Store() = std::make_unique<CodeStore>(options); }
+
+void UseCodeStoreOfEnvironment() {
+  static std::once_flag once;
+  std::call_once(once, [] { SetProcessCodeStore(CodeStoreOptions::FromEnvironment()); });
+}
 
 // What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
 std::string EncodeCode(const GeneratedCode& code) {

@@ -47,9 +47,13 @@ class CodeStore {
   std::unique_ptr<runtime::PersistentCache> cache_;  // null: the directory cannot be used
 };
 
-// The store of this process: none, until a tool sets one, before the first program is prepared.
+// The store of this process: none, until one is set, before the first program is prepared. A tool, the Python package
+// and the PJRT plugin set the one that the environment names when something asks for the fast engine.
 CodeStore* ProcessCodeStore();
 void SetProcessCodeStore(const CodeStoreOptions& options);
+
+// Sets the store that the environment names, the first time that it is called. Thread-safe.
+void UseCodeStoreOfEnvironment();
 
 // The bytes of an entry. DecodeCode returns nullopt if they are no code.
 std::string EncodeCode(const GeneratedCode& code);

@@ -53,7 +53,7 @@ void CopyFeatures(const std::byte* from, int64_t positions, int64_t stride, int6
   }
 }
 
-// The same into blocks of 16 f32 features, image by image.
+// Copies such features into blocks of 16 f32 features, image by image.
 void CopyFeatureBlocks(const std::byte* from, int64_t images, int64_t positions, int64_t stride, int64_t features,
                        std::byte* to) {
   constexpr int64_t kBytes = kBlock * int64_t{sizeof(float)};

@@ -46,9 +46,8 @@ std::vector<std::filesystem::path> ModuleDirectories() {
   return directories;
 }
 
-// `missing`: the reason if there is no such file.
-void* SymbolOfModule(const char* name, const char* symbol, const char* missing, std::string* why) {
-  *why = missing;
+void* SymbolOfModule(const char* name, const char* symbol, std::string* why) {
+  *why = StrCat(name, " is not found (tools/install-deps engine, before the build)");
   for (const std::filesystem::path& directory : ModuleDirectories()) {
     std::error_code ignored;
     const std::filesystem::path file = directory / name;
@@ -58,7 +57,20 @@ void* SymbolOfModule(const char* name, const char* symbol, const char* missing, 
   return nullptr;
 }
 
+constexpr char kOnednnModule[] = "libhlokit_onednn.so";
+constexpr char kLlvmModule[] = "libhlokit_llvm.so";
+
 }  // namespace
+
+bool HasEngineModules() {
+  for (const std::filesystem::path& directory : ModuleDirectories()) {
+    std::error_code ignored;
+    for (const char* const name : {kOnednnModule, kLlvmModule}) {
+      if (std::filesystem::exists(directory / name, ignored)) return true;
+    }
+  }
+  return false;
+}
 
 void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -78,8 +90,8 @@ void* LoadModule(const std::filesystem::path& file, const char* symbol, std::str
 Library* ProductLibrary(std::string* why) {
   static const auto* const module = [] {
     auto* const loaded = new EngineModule<Library>();
-    const auto open = reinterpret_cast<OpenLibraryFunction>(
-        SymbolOfModule("libhlokit_onednn.so", kOpenLibraryName, "no oneDNN", &loaded->why));
+    const auto open =
+        reinterpret_cast<OpenLibraryFunction>(SymbolOfModule(kOnednnModule, kOpenLibraryName, &loaded->why));
     if (open != nullptr) loaded->interface = open(HostInstructionSet());
     return loaded;
   }();
@@ -89,8 +101,8 @@ Library* ProductLibrary(std::string* why) {
 CodeGenerator* Generator(std::string* why) {
   static const auto* const module = [] {
     auto* const loaded = new EngineModule<CodeGenerator>();
-    const auto open = reinterpret_cast<OpenCodeGeneratorFunction>(
-        SymbolOfModule("libhlokit_llvm.so", kOpenCodeGeneratorName, "this build has no LLVM", &loaded->why));
+    const auto open =
+        reinterpret_cast<OpenCodeGeneratorFunction>(SymbolOfModule(kLlvmModule, kOpenCodeGeneratorName, &loaded->why));
     if (open != nullptr) loaded->interface = open();
     return loaded;
   }();

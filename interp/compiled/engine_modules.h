@@ -19,6 +19,9 @@ namespace hlokit::interp::compiled {
 Library* ProductLibrary(std::string* why = nullptr);
 CodeGenerator* Generator(std::string* why = nullptr);
 
+// Returns true if there is a file of one of them.
+bool HasEngineModules();
+
 // Returns the address of `symbol` in the module `file`; null with the reason in `why` if it cannot be loaded or is of
 // another build.
 void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "interp/compiled/engine_modules.h"
 #include "ir/core/str_cat.h"
@@ -52,11 +54,27 @@ std::string_view WhyExact(Instruction instruction) {
   return joins ? "nothing to join it with saves enough" : "opcode";
 }
 
+// Returns one choice of each instruction: members of a group that was given up have two, the first with the reason.
+std::vector<KernelChoice> ChoiceOfEach(const CompiledKernels& kernels) {
+  std::vector<KernelChoice> choices;
+  absl::flat_hash_map<uint32_t, size_t> at;
+  for (const KernelChoice& choice : kernels.choices()) {
+    const auto [it, is_new] = at.try_emplace(choice.instruction.value, choices.size());
+    if (is_new) {
+      choices.push_back(choice);
+    } else if (choice.kind != KernelChoice::Kind::kExact) {
+      choices[it->second] = choice;
+    }
+  }
+  return choices;
+}
+
 }  // namespace
 
 std::string Explain(const Module& module, const CompiledKernels& kernels) {
+  const std::vector<KernelChoice> choices = ChoiceOfEach(kernels);
   int counts[5] = {};
-  for (const KernelChoice& choice : kernels.choices()) ++counts[static_cast<size_t>(choice.kind)];
+  for (const KernelChoice& choice : choices) ++counts[static_cast<size_t>(choice.kind)];
   std::string text =
       StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2], " convolutions, ",
              counts[3], " windows, ", counts[4], " with kernels of the exact engine\n");
@@ -65,10 +83,10 @@ std::string Explain(const Module& module, const CompiledKernels& kernels) {
                                    kernels.loops().size(), code.compiled, code.seconds, code.loaded, code.found));
   size_t width = 0;
   constexpr size_t kMaxWidth = 40;
-  for (const KernelChoice& choice : kernels.choices()) {
+  for (const KernelChoice& choice : choices) {
     width = std::max(width, std::min(kMaxWidth, module.instruction(choice.instruction).name().size()));
   }
-  for (const KernelChoice& choice : kernels.choices()) {
+  for (const KernelChoice& choice : choices) {
     const Instruction instruction = module.instruction(choice.instruction);
     StrAppend(&text, absl::StrFormat("  %-*s  %-20s  %s", static_cast<int>(width), std::string(instruction.name()),
                                      std::string(instruction.opcode_text()), std::string(KindText(choice.kind))));

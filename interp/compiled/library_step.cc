@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
+#include "interp/compiled/loop_layout.h"
 #include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
@@ -131,16 +132,7 @@ View OperandCopies::MakeDense(const View& view) const {
 }
 
 View Permuted(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
-  const Dims strides = StridesOf(view);
-  Dims dims, permuted;
-  for (int64_t d : order) {
-    dims.push_back(view.dims()[static_cast<size_t>(d)]);
-    permuted.push_back(strides[static_cast<size_t>(d)]);
-  }
-  View result = view;
-  result.shape = b.program_shapes().Array(view.type(), dims);
-  result.strides = b.NewStrides(permuted, dims);
-  return result;
+  return InMemoryOrder(b, view, MemoryOrder(order.begin(), order.end()));
 }
 
 View PermutedBack(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {

@@ -81,6 +81,15 @@ MemoryOrder WithoutDimensions(const MemoryOrder& order, const std::vector<bool>&
   return rest;
 }
 
+View AlongDimension(CompiledComputationBuilder& b, const View& values, Shape shape, int64_t dimension, int64_t stride) {
+  Dims strides(static_cast<size_t>(shape.rank()), 0);
+  strides[static_cast<size_t>(dimension)] = stride;
+  View view = values;
+  view.shape = b.program_shapes().Array(values.type(), shape.dims());
+  view.strides = b.NewStrides(strides, shape.dims());
+  return view;
+}
+
 View InDims(CompiledComputationBuilder& b, const View& view, Shape loop_shape) {
   const Shape shape = b.program_shapes().Array(view.type(), loop_shape.dims());
   if (view.shape.rank() == 0 && loop_shape.rank() != 0) {

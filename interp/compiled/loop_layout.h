@@ -29,6 +29,10 @@ View InDeclaredOrder(CompiledComputationBuilder& builder, const View& view, cons
 // Returns the order of the dimensions that are left without some.
 MemoryOrder WithoutDimensions(const MemoryOrder& order, const std::vector<bool>& removed);
 
+// Returns the view of shape `shape` whose elements depend on the index in `dimension` alone: `stride` elements of
+// `values` from one to the next.
+View AlongDimension(CompiledComputationBuilder& builder, const View& values, Shape shape, int64_t dimension,
+                    int64_t stride);
 // Returns a view of the same elements, or the same scalar, in the dimensions of the loop.
 View InDims(CompiledComputationBuilder& builder, const View& view, Shape loop_shape);
 // Returns a view of the same elements whose memory is dense except for repeated ones.

@@ -247,12 +247,8 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, Pr
     }
   }
   for (const auto& [norm, step] : arrays->norms) {
-    for (View view : step.coefficients) {
-      Dims strides(static_cast<size_t>(loop_shape.rank()), 0);
-      strides[static_cast<size_t>(norm.int_attr(Attr::kFeatureIndex))] = 1;
-      view.shape = b.program_shapes().Array(view.type(), loop_shape.dims());
-      view.strides = b.NewStrides(strides, loop_shape.dims());
-      arrays->views.push_back(view);
+    for (const View& values : step.coefficients) {
+      arrays->views.push_back(AlongDimension(b, values, loop_shape, norm.int_attr(Attr::kFeatureIndex), 1));
     }
   }
   FindResults(group, members, arrays);
@@ -302,7 +298,7 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
     b.set_instruction(norm);
     const auto at = std::find_if(arrays.results.begin(), arrays.results.end(),
                                  [&](const auto& result) { return result.first == norm; });
-    // Elements that nobody reads are not stored.
+    // Elements that are not read are not stored.
     const View elements = at != arrays.results.end() ? view_of(norm, at->second) : b.Zeros(ValueShape(norm));
     const View views[] = {elements, step.results[0], step.results[1]};
     b.SetResults(views);
@@ -365,7 +361,7 @@ void LayOutElements(CompiledComputationBuilder& b, absl::Span<const int64_t> dim
   }
 }
 
-// The same of a loop over rows.
+// Plans a loop over rows, with reductions of them.
 void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, const std::vector<Instruction>& stored,
                 std::vector<View>* views, LoopPlan* plan) {
   plan->inputs = views->size();

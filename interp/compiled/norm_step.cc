@@ -88,15 +88,6 @@ void RunInferenceCoefficients(const ThunkParams* plan, const std::byte* const* i
   }
 }
 
-View OfFeature(CompiledComputationBuilder& b, const View& values, Shape whole, int64_t feature, int64_t stride) {
-  View view = values;
-  view.shape = b.program_shapes().Array(values.type(), whole.dims());
-  Dims strides(static_cast<size_t>(whole.rank()), 0);
-  strides[static_cast<size_t>(feature)] = stride;
-  view.strides = b.NewStrides(strides, whole.dims());
-  return view;
-}
-
 }  // namespace
 
 bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* code, NormStep* step, std::string* why) {
@@ -132,12 +123,12 @@ bool PrepareNorm(CompiledComputationBuilder& b, Instruction norm, ProgramCode* c
     first.shape = per_feature;
     const int64_t stride = StridesOf(operands[0])[static_cast<size_t>(feature)];
     first.strides = b.NewStrides({stride}, per_feature.dims());
-    views.push_back(OfFeature(b, operands[0], whole, feature, stride));
+    views.push_back(AlongDimension(b, operands[0], whole, feature, stride));
     small.insert(small.begin(), b.MakeDense(first));
     views.push_back(b.Zeros(b.program_shapes().Array(ElementType::kF32, whole.dims())));
   } else {
     views.push_back(operands[4]);
-    views.push_back(OfFeature(b, small[1], whole, feature, 1));
+    views.push_back(AlongDimension(b, small[1], whole, feature, 1));
   }
   std::vector<bool> reduced(static_cast<size_t>(whole.rank()), true);
   reduced[static_cast<size_t>(feature)] = false;

@@ -384,30 +384,21 @@ bool IsPlain(Matrix* m) {
 // Returns a copy of the view with its dimensions in the order batch, lines, contraction.
 View InOrder(const OperandCopies& copies, const View& view, absl::Span<const int64_t> batch,
              absl::Span<const int64_t> contracting, Dims* batch_dims, Dims* contracting_dims) {
-  const Dims strides = StridesOf(view);
-  std::vector<bool> free(strides.size(), true);
+  std::vector<bool> free(view.dims().size(), true);
   Dims order(batch.begin(), batch.end());
   for (int64_t d : batch) free[static_cast<size_t>(d)] = false;
   for (int64_t d : contracting) free[static_cast<size_t>(d)] = false;
-  for (size_t d = 0; d < strides.size(); ++d) {
+  for (size_t d = 0; d < free.size(); ++d) {
     if (free[d]) order.push_back(static_cast<int64_t>(d));
   }
   order.insert(order.end(), contracting.begin(), contracting.end());
-  Dims dims, new_strides;
-  for (int64_t d : order) {
-    dims.push_back(view.dims()[static_cast<size_t>(d)]);
-    new_strides.push_back(strides[static_cast<size_t>(d)]);
-  }
   batch_dims->clear();
   contracting_dims->clear();
   for (size_t i = 0; i < batch.size(); ++i) batch_dims->push_back(static_cast<int64_t>(i));
   for (size_t i = order.size() - contracting.size(); i < order.size(); ++i) {
     contracting_dims->push_back(static_cast<int64_t>(i));
   }
-  View permuted = view;
-  permuted.shape = copies.builder().program_shapes().Array(view.type(), dims);
-  permuted.strides = copies.builder().NewStrides(new_strides, dims);
-  return copies.MakeDense(permuted);
+  return copies.MakeDense(Permuted(copies.builder(), view, order));
 }
 
 Matrix MatrixOf(const OperandCopies& copies, const View& view, absl::Span<const int64_t> batch,

@@ -13,6 +13,7 @@ constexpr int kLanes = 4;
 #undef HLOKIT_EVEN
 }  // namespace sse4
 
+#if defined(__x86_64__)
 namespace avx2 {
 #define HLOKIT_TARGET __attribute__((target("avx2")))
 #define HLOKIT_EVEN (Ints{0, 2, 4, 6, 8, 10, 12, 14})
@@ -30,12 +31,18 @@ constexpr int kLanes = 16;
 #undef HLOKIT_TARGET
 #undef HLOKIT_EVEN
 }  // namespace avx512
+#endif
 
 }  // namespace
 
 const WindowKernels& WindowKernelsOf(InstructionSet set) {
+#if defined(__x86_64__)
   if (set == InstructionSet::kAvx512) return avx512::kKernels;
-  return set == InstructionSet::kAvx2 ? avx2::kKernels : sse4::kKernels;
+  if (set == InstructionSet::kAvx2) return avx2::kKernels;
+#else
+  (void)set;
+#endif
+  return sse4::kKernels;
 }
 
 }  // namespace hlokit::interp::compiled

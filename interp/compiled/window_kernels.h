@@ -29,7 +29,7 @@ struct WindowLine {
   int64_t row_count = 0;
   int64_t positions = 0;
   // Features minor: the elements of position p are column_offsets[column_begin[p]] to
-  // column_offsets[column_begin[p+1]], which is offset number column_number[...] of the window.
+  // column_offsets[column_begin[p + 1]].
   const int64_t* column_begin = nullptr;
   const int64_t* column_offsets = nullptr;
   int64_t features = 1;

@@ -21,8 +21,9 @@ HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float i
       constexpr int kHalf = kLanes / 2;
       for (; f + 4 * kHalf <= line.features; f += 4 * kHalf) {
         HalfDoubles sums[4];
+        // x - 0 is x in all elements, where x + 0 is not: -0 + 0 is 0.
 #pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) sums[k] = HalfDoubles{} + static_cast<double>(initial);
+        for (int k = 0; k < 4; ++k) sums[k] = static_cast<double>(initial) - HalfDoubles{};
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;
@@ -42,7 +43,7 @@ HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float i
       for (; f + 4 * kLanes <= line.features; f += 4 * kLanes) {
         Vector best[4];
 #pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) best[k] = Vector{} + initial;
+        for (int k = 0; k < 4; ++k) best[k] = initial - Vector{};
         for (int64_t r = 0; r < line.row_count; ++r) {
           for (int64_t c = 0; c < count; ++c) {
             const float* const from = in + line.rows[r] + columns[c] + f;

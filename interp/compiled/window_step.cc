@@ -21,7 +21,7 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr int64_t kMaxWindow = 1024;       // elements
-constexpr int64_t kMaxTable = 1 << 20;     // offsets of a dimension
+constexpr int64_t kMaxTable = 1 << 18;     // offsets of a line with features minor, in scratch memory
 constexpr int64_t kMinElements = 1 << 10;  // of the operand
 constexpr int64_t kMinFeatures = 8;
 
@@ -31,15 +31,22 @@ bool IsTrivial(const WindowDimension& axis) {
 
 // Where the window lies, in the order of memory. The operand and the results of the window are dense.
 struct WindowGeometry {
-  // Dimensions before the line, with the offsets of the elements that a position's window covers: of position p,
-  // offsets[begin[p]] to offsets[begin[p + 1]].
   struct Axis {
-    int64_t input = 1, output = 1;
+    WindowDimension window;
+    int64_t stride = 1;  // of elements in memory
     bool trivial = true;
-    std::vector<int64_t> begin;
-    std::vector<int64_t> offsets;
+
+    // Calls add(offset) for each element that the window covers at a position.
+    template <typename Add>
+    void ForEach(int64_t position, const Add& add) const {
+      if (trivial) return add(position * stride);
+      for (int64_t k = 0; k < window.window.size; ++k) {
+        const int64_t element = window.ElementAt(position, k);
+        if (element >= 0) add(element * stride);
+      }
+    }
   };
-  std::vector<Axis> outer;
+  std::vector<Axis> outer;  // before the line
   Axis line;
   std::vector<LineRange> ranges;  // where the line is minor
   bool features_minor = false;
@@ -51,25 +58,13 @@ struct WindowGeometry {
   size_t batch_rank = 0;    // number of them
   MemoryOrder order;
 
-  int64_t result_line() const { return line.output * features; }
-};
-
-WindowGeometry::Axis AxisOf(const WindowDimension& dimension, int64_t stride) {
-  WindowGeometry::Axis axis;
-  axis.input = dimension.input;
-  axis.output = dimension.output;
-  axis.trivial = IsTrivial(dimension);
-  for (int64_t p = 0; p < axis.output; ++p) {
-    axis.begin.push_back(static_cast<int64_t>(axis.offsets.size()));
-    for (int64_t k = 0; k < dimension.window.size; ++k) {
-      const int64_t element = dimension.ElementAt(p, k);
-      if (element < 0) continue;
-      axis.offsets.push_back(element * stride);
-    }
+  int64_t positions() const { return line.window.output; }
+  int64_t result_line() const { return positions() * features; }
+  // Elements of 8 bytes that a thread needs: the table of LineRows, or a value for each position.
+  int64_t scratch() const {
+    return features_minor ? positions() + 1 + positions() * line.window.window.size : positions();
   }
-  axis.begin.push_back(static_cast<int64_t>(axis.offsets.size()));
-  return axis;
-}
+};
 
 // Returns the window of an instruction over an operand; nullopt, with the reason in `why`, if it is none for the
 // kernels here. The order of memory is `order` if dimensions with a window are in their declared order, else the
@@ -92,23 +87,22 @@ std::optional<WindowGeometry> GeometryOf(Instruction instruction, absl::Span<con
     axes[d].input = input[d];
     axes[d].output = output[d];
     if (!axes[d].Valid() || axes[d].window.base_dilation != 1) return fails("a dilated operand");
-    if (axes[d].window.size > kMaxWindow || axes[d].output * axes[d].window.size > kMaxTable) {
-      return fails("a large window");
-    }
+    if (axes[d].window.size > kMaxWindow) return fails("a large window");
     g.window *= axes[d].window.size;
     if (g.window > kMaxWindow || g.window == 0) return fails("a large window");
     g.input_count *= input[d];
   }
   if (g.input_count < kMinElements || g.input_count > INT32_MAX || ElementCount(output) == 0) return fails("small");
   size_t last = 0;
-  bool any = false;
+  bool any = false, in_order = true;
   for (size_t d : order) {
     if (IsTrivial(axes[d])) continue;
-    if (any && d < last) order = DeclaredOrder(rank);
+    in_order = in_order && (!any || d > last);
     last = d;
     any = true;
   }
   if (!any) return fails("no window");
+  if (!in_order) order = DeclaredOrder(rank);
   g.order = order;
   std::vector<int64_t> strides(rank, 1);
   for (size_t k = rank - 1; k-- > 0;) strides[k] = strides[k + 1] * input[order[k + 1]];
@@ -117,8 +111,10 @@ std::optional<WindowGeometry> GeometryOf(Instruction instruction, absl::Span<con
   g.features_minor = g.features >= kMinFeatures;
   if (!g.features_minor && g.features != 1) return fails("few features");
   const WindowDimension& line = axes[order[end - 1]];
-  g.line = AxisOf(line, strides[end - 1]);
-  if (!g.features_minor) {
+  g.line = {line, strides[end - 1], false};
+  if (g.features_minor) {
+    if (line.output * line.window.size > kMaxTable) return fails("a large window");
+  } else {
     for (int64_t k = 0; k < line.window.size; ++k) {
       const WindowDimension::Range r = line.PositionsCovering(k);
       if (r.first < r.end) g.ranges.push_back({r.first, r.end, r.element, r.element_step});
@@ -126,48 +122,60 @@ std::optional<WindowGeometry> GeometryOf(Instruction instruction, absl::Span<con
   }
   bool leading = true;
   for (size_t k = 0; k + 1 < end; ++k) {
-    g.outer.push_back(AxisOf(axes[order[k]], strides[k]));
-    g.lines *= g.outer.back().output;
+    const WindowDimension& axis = axes[order[k]];
+    g.outer.push_back({axis, strides[k], IsTrivial(axis)});
+    g.lines *= axis.output;
     leading = leading && g.outer.back().trivial;
     if (leading) {
-      g.batch *= g.outer.back().output;
+      g.batch *= axis.output;
       ++g.batch_rank;
     }
   }
   return g;
 }
 
-// Offsets of the window of one line in the other dimensions, in the order of the window.
+// Offsets of the window of one line. `table`: scratch memory, for offsets along the line where features are minor.
 class LineRows {
  public:
-  explicit LineRows(const WindowGeometry& geometry) : g_(geometry) { rows_.reserve(static_cast<size_t>(g_.window)); }
+  LineRows(const WindowGeometry& geometry, int64_t* table) : g_(geometry) {
+    rows_.reserve(static_cast<size_t>(g_.window));
+    line_.positions = g_.positions();
+    line_.features = g_.features;
+    line_.ranges = g_.ranges.data();
+    line_.range_count = static_cast<int64_t>(g_.ranges.size());
+    if (!g_.features_minor) return;
+    int64_t* const offsets = table + g_.positions() + 1;
+    int64_t count = 0;
+    for (int64_t p = 0; p < g_.positions(); ++p) {
+      table[p] = count;
+      g_.line.ForEach(p, [&](int64_t offset) { offsets[count++] = offset; });
+    }
+    table[g_.positions()] = count;
+    line_.column_begin = table;
+    line_.column_offsets = offsets;
+  }
 
+  // The offsets in the other dimensions are in the order of the window, and valid until the next call.
   WindowLine At(int64_t line) {
     rows_.assign(1, 0);
     for (size_t k = g_.outer.size(); k-- > 0;) {
       const WindowGeometry::Axis& axis = g_.outer[k];
-      const size_t p = static_cast<size_t>(line % axis.output);
-      line /= axis.output;
+      const int64_t position = line % axis.window.output;
+      line /= axis.window.output;
       next_.clear();
-      for (int64_t i = axis.begin[p]; i < axis.begin[p + 1]; ++i) {
-        for (int64_t row : rows_) next_.push_back(row + axis.offsets[static_cast<size_t>(i)]);
-      }
+      axis.ForEach(position, [&](int64_t offset) {
+        for (int64_t row : rows_) next_.push_back(row + offset);
+      });
       rows_.swap(next_);
     }
-    WindowLine made;
-    made.rows = rows_.data();
-    made.row_count = static_cast<int64_t>(rows_.size());
-    made.positions = g_.line.output;
-    made.column_begin = g_.line.begin.data();
-    made.column_offsets = g_.line.offsets.data();
-    made.features = g_.features;
-    made.ranges = g_.ranges.data();
-    made.range_count = static_cast<int64_t>(g_.ranges.size());
-    return made;
+    line_.rows = rows_.data();
+    line_.row_count = static_cast<int64_t>(rows_.size());
+    return line_;
   }
 
  private:
   const WindowGeometry& g_;
+  WindowLine line_;
   std::vector<int64_t> rows_, next_;
 };
 
@@ -184,9 +192,10 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   const float initial = *reinterpret_cast<const float*>(in[1]);
   auto* to = reinterpret_cast<float*>(out[0]);
   context.ParallelFor(g.lines, 0.1 * static_cast<double>(g.window * g.result_line()), [&](int64_t begin, int64_t end) {
-    LineRows rows(g);
-    auto* const sums = reinterpret_cast<double*>(ThreadScratch(8 * g.line.output));
-    if (sums == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+    std::byte* const memory = ThreadScratch(8 * g.scratch());
+    if (memory == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+    LineRows rows(g, reinterpret_cast<int64_t*>(memory));
+    auto* const sums = reinterpret_cast<double*>(memory);
     for (int64_t line = begin; line < end; ++line) {
       if (context.ShouldStop()) return;
       float* const result = to + line * g.result_line();
@@ -215,15 +224,15 @@ void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   const int64_t lines = g.lines / g.batch;
   const int64_t elements = g.input_count / g.batch;
   const bool has_rows = g.batch_rank < g.outer.size();  // dimensions with a window before the line
-  const int64_t slice = has_rows ? elements / g.outer[g.batch_rank].input : elements;
+  const int64_t slice = has_rows ? elements / g.outer[g.batch_rank].window.input : elements;
   // Windows of one element of the leading dimensions overlap: one thread adds to them, in the order of the source.
   context.ParallelFor(g.batch, 0.2 * static_cast<double>(g.window * lines * g.result_line()),
                       [&](int64_t begin, int64_t end) {
-                        LineRows rows(g);
-                        std::byte* const memory = ThreadScratch(8 * g.line.output);
+                        std::byte* const memory = ThreadScratch(8 * g.scratch());
                         if (memory == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+                        LineRows rows(g, reinterpret_cast<int64_t*>(memory));
                         auto* const best = reinterpret_cast<float*>(memory);
-                        auto* const chosen = reinterpret_cast<int32_t*>(memory + 4 * g.line.output);
+                        auto* const chosen = reinterpret_cast<int32_t*>(memory + 4 * g.positions());
                         for (int64_t b = begin; b < end; ++b) {
                           int64_t filled = b * elements;
                           const auto fill = [&](int64_t to_element) {
@@ -283,7 +292,7 @@ bool PreparePool(CompiledComputationBuilder& b, std::string* why) {
   const View views[] = {operand};
   std::optional<WindowGeometry> geometry =
       GeometryOf(i, operand.dims(), b.shape().dims(), ChooseOrder(operand.dims(), views), why);
-  if (!geometry || !HasThreadScratch(b, 8 * geometry->line.output)) return false;
+  if (!geometry || !HasThreadScratch(b, 8 * geometry->scratch())) return false;
   plan->geometry = *std::move(geometry);
   plan->kernels = &WindowKernelsOf(HostInstructionSet());
   const MemoryOrder order = plan->geometry.order;
@@ -344,7 +353,7 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, std::string* why
   const View views[] = {operand};
   std::optional<WindowGeometry> geometry =
       GeometryOf(i, operand.dims(), source.dims(), ChooseOrder(operand.dims(), views), why);
-  if (!geometry || !HasThreadScratch(b, 8 * geometry->line.output)) return false;
+  if (!geometry || !HasThreadScratch(b, 8 * geometry->scratch())) return false;
   plan->geometry = *std::move(geometry);
   plan->kernels = &WindowKernelsOf(HostInstructionSet());
   const MemoryOrder order = plan->geometry.order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction whose step began last in this process, for reports of crashes. With several programs at once it is
-// that of any of them.
+// The instruction whose step began last in the runs of this process, for reports of crashes. With several programs at
+// once it is that of any of them, or none. The reference engine sets none.
 #ifndef HLOKIT_INTERP_EXACT_CURRENT_STEP_H_
 #define HLOKIT_INTERP_EXACT_CURRENT_STEP_H_
 
@@ -9,8 +9,10 @@
 
 namespace hlokit::interp {
 
-// The id of the instruction; read by signal handlers.
-inline std::atomic<uint32_t> current_step{UINT32_MAX};
+inline constexpr uint32_t kNoStep = UINT32_MAX;
+
+// The id of the instruction, kNoStep outside of runs; read by signal handlers.
+inline std::atomic<uint32_t> current_step{kNoStep};
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 }  // namespace hlokit::interp

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/current_step.h"
 #include "interp/exact/device_scheduler.h"
 #include "interp/exact/distributed/process_groups.h"
 #include "interp/exact/kernel_provider.h"
@@ -248,7 +249,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
     const bool is_donated = donation != nullptr && std::any_of(donation->donated.begin(), donation->donated.end(),
                                                                [](const Literal* given) { return given != nullptr; });
     if (!is_donated) set.PlaceResults();
-    if (!context.failed() && set.Run()) {
+    const bool ran = !context.failed() && set.Run();
+    current_step.store(kNoStep, std::memory_order_relaxed);
+    if (ran) {
       results = TakeResults(set, donation);
     } else {
       std::string message = context.error();

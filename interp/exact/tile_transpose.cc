@@ -4,53 +4,25 @@
 #include <initializer_list>
 
 #include "interp/exact/instruction_set.h"
+#include "interp/exact/vector_transpose.h"
 
 namespace hlokit::interp {
 namespace {
 
 typedef uint32_t Words4 __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint32_t Words16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t Lanes16 __attribute__((vector_size(64)));
 typedef uint16_t Halves8 __attribute__((vector_size(16), aligned(2), may_alias));
 
-using TileFunction = void (*)(uint32_t* to, int64_t to_stride, const uint32_t* from, int64_t from_stride);
+#if defined(__x86_64__)
+typedef float Words16 __attribute__((vector_size(64), aligned(4), may_alias));
 
-// In each step, rows of blocks of 1, 2, 4 and 8 elements exchange half of them.
 __attribute__((target("avx512f"))) void TransposeWords16(uint32_t* to, int64_t to_stride, const uint32_t* from,
                                                          int64_t from_stride) {
-  Words16 a[16], b[16];
-  for (int k = 0; k < 16; ++k) a[k] = *reinterpret_cast<const Words16*>(from + k * from_stride);
-  constexpr Lanes16 kLow1 = {0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30};
-  constexpr Lanes16 kHigh1 = {1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31};
-  constexpr Lanes16 kLow2 = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
-  constexpr Lanes16 kHigh2 = {2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31};
-  constexpr Lanes16 kLow4 = {0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27};
-  constexpr Lanes16 kHigh4 = {4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31};
-  constexpr Lanes16 kLow8 = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
-  constexpr Lanes16 kHigh8 = {8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31};
-#pragma GCC unroll 8
-  for (int k = 0; k < 16; k += 2) {
-    b[k] = __builtin_shuffle(a[k], a[k + 1], kLow1);
-    b[k + 1] = __builtin_shuffle(a[k], a[k + 1], kHigh1);
-  }
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    const int r = k / 2 * 4 + k % 2;
-    a[r] = __builtin_shuffle(b[r], b[r + 2], kLow2);
-    a[r + 2] = __builtin_shuffle(b[r], b[r + 2], kHigh2);
-  }
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    const int r = k / 4 * 8 + k % 4;
-    b[r] = __builtin_shuffle(a[r], a[r + 4], kLow4);
-    b[r + 4] = __builtin_shuffle(a[r], a[r + 4], kHigh4);
-  }
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    *reinterpret_cast<Words16*>(to + k * to_stride) = __builtin_shuffle(b[k], b[k + 8], kLow8);
-    *reinterpret_cast<Words16*>(to + (k + 8) * to_stride) = __builtin_shuffle(b[k], b[k + 8], kHigh8);
-  }
+  WordVector rows[16];
+  for (int k = 0; k < 16; ++k) rows[k] = *reinterpret_cast<const Words16*>(from + k * from_stride);
+  TransposeVectors(rows);
+  for (int k = 0; k < 16; ++k) *reinterpret_cast<Words16*>(to + k * to_stride) = rows[k];
 }
+#endif
 
 void TransposeWords4(uint32_t* to, int64_t to_stride, const uint32_t* from, int64_t from_stride) {
   for (int64_t j = 0; j < kTransposeTile; j += 4) {
@@ -73,9 +45,10 @@ void TransposeWords4(uint32_t* to, int64_t to_stride, const uint32_t* from, int6
 }  // namespace
 
 void TransposeTile(uint32_t* to, int64_t to_stride, const uint32_t* from, int64_t from_stride) {
-  static const TileFunction function =
-      HostInstructionSet() == InstructionSet::kAvx512 ? TransposeWords16 : TransposeWords4;
-  function(to, to_stride, from, from_stride);
+#if defined(__x86_64__)
+  if (HostInstructionSet() == InstructionSet::kAvx512) return TransposeWords16(to, to_stride, from, from_stride);
+#endif
+  TransposeWords4(to, to_stride, from, from_stride);
 }
 
 void TransposeTile(uint16_t* to, int64_t to_stride, const uint16_t* from, int64_t from_stride) {

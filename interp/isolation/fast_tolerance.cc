@@ -40,28 +40,30 @@ double Largest(const Literal& literal) {
   return largest;
 }
 
-// Two units of the generated function, and one of the exact engine's.
-bool IsApproximate(Opcode opcode) {
-  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
-         opcode == Opcode::kErf;
-}
-
 // Sums in another order.
 bool Accumulates(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter ||
-         opcode == Opcode::kBatchNormTraining || opcode == Opcode::kBatchNormGrad ||
+  return opcode == Opcode::kReduce || opcode == Opcode::kBatchNormTraining || opcode == Opcode::kBatchNormGrad ||
          opcode == Opcode::kBatchNormInference;
 }
 
 }  // namespace
 
-EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
+compiled::GroupOptions AllLoops(int max_members) {
   compiled::GroupOptions groups;
   groups.min_elements = 1;
   groups.min_saved = 0;
   groups.min_single = 1;
-  groups.max_members = 1;
-  options.kernels = std::make_shared<compiled::CompiledKernels>(ObservationRequest(), groups);
+  groups.max_members = max_members;
+  return groups;
+}
+
+bool IsApproximate(Opcode opcode) {
+  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
+         opcode == Opcode::kErf;
+}
+
+EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
+  options.kernels = std::make_shared<compiled::CompiledKernels>(ObservationRequest(), AllLoops(1));
   return options;
 }
 
@@ -69,19 +71,25 @@ ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> o
   ErrorSpec tolerance;
   const Opcode opcode = instruction.opcode();
   if (!result.shape().IsArray() || !IsFloat(result.shape().element_type())) return tolerance;
+  // Two units of the generated function, and one of the exact engine's.
   if (IsApproximate(opcode)) tolerance.ulp = 3;
   if (Accumulates(opcode)) return EngineTolerance(Opcode::kReduce, operands, result);
   if (HasTrait(opcode, kControlFlow)) return EngineTolerance(instruction, operands, result);
   if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) return tolerance;
-  std::vector<Literal> magnitudes;
-  for (const Literal& operand : operands) magnitudes.push_back(Magnitudes(operand));
-  const absl::StatusOr<std::vector<Literal>> terms = exact_.Run(instruction, magnitudes);
+  const absl::StatusOr<std::vector<Literal>> terms = OnMagnitudes(instruction, operands);
   if (!terms.ok() || terms->empty()) return tolerance;
   // Four units in each engine, of the largest sum of magnitudes; narrower types are rounded once more.
   const double largest = Largest((*terms)[0]);
   tolerance.absolute = std::isfinite(largest) ? std::ldexp(8 * largest, -24) : std::numeric_limits<double>::infinity();
   if (BitsOf(result.shape().element_type()) < 32) tolerance.ulp = 1;
   return tolerance;
+}
+
+absl::StatusOr<std::vector<Literal>> FastTolerance::OnMagnitudes(Instruction instruction,
+                                                                 absl::Span<const Literal> operands) {
+  std::vector<Literal> magnitudes;
+  for (const Literal& operand : operands) magnitudes.push_back(Magnitudes(operand));
+  return exact_.Run(instruction, magnitudes);
 }
 
 }  // namespace hlokit::interp

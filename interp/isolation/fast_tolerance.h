@@ -3,14 +3,25 @@
 #ifndef HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
 #define HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
 
+#include <vector>
+
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/compiled/group_planner.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/instruction_runner.h"
 #include "interp/values/value_comparison.h"
 #include "ir/graph/module.h"
+#include "ir/ops/opcode.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::interp {
+
+// Returns options with which loops are compiled however small, of up to `max_members` instructions.
+compiled::GroupOptions AllLoops(int max_members);
+
+// Returns true for functions that generated loops compute by other formulas than the exact engine.
+bool IsApproximate(Opcode opcode);
 
 // Returns options of the exact engine with compiled kernels for single instructions, however small.
 EvaluatorOptions WithSingleLoops(EvaluatorOptions options);
@@ -23,6 +34,10 @@ class FastTolerance {
   // Returns the tolerance for one result leaf of an instruction with these operand leaves. Of products and
   // convolutions it takes a run on the magnitudes of the operands.
   ErrorSpec Of(Instruction instruction, absl::Span<const Literal> operands, const Literal& result);
+
+  // Returns the results of an instruction on the magnitudes of its operands: of a product or convolution, the sums that
+  // bound the error of each element.
+  absl::StatusOr<std::vector<Literal>> OnMagnitudes(Instruction instruction, absl::Span<const Literal> operands);
 
  private:
   InstructionRunner exact_;

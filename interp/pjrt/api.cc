@@ -67,7 +67,7 @@ void Error_Message_Entry(PJRT_Error_Message_Args* args) {
   args->error->functions->message(args->error, &args->message, &args->message_size);
 }
 
-// The same, recorded if the environment asks for it.
+// The functions of the table where the environment asks for a record.
 #define PJRT_FUNCTION(kind, name, size, last_field, handle)             \
   HLOKIT_PJRT_RESULT_##kind name##_Recorded(PJRT_##name##_Args* args) { \
     return CallRecorded("PJRT_" #name, args, name##_Entry);             \

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "interp/compiled/code_store.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/pjrt/arguments.h"
+#include "interp/pjrt/ffi_handlers.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/profiler.h"
 #include "ir/core/str_cat.h"
@@ -73,6 +76,11 @@ namespace hlokit::pjrt {
 absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& config) {
   auto client = std::make_unique<PJRT_Client>();
   client->config = config;
+  if (config.engine == "fast") {
+    if (const std::string error = interp::InstructionSetError(); !error.empty()) {
+      return absl::InvalidArgumentError(error);
+    }
+  }
   std::string device = config.device;
   if (config.num_devices != 0) {
     if (device != "cpu") {
@@ -99,8 +107,14 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   options.keep_lowered = !client->topology->device.starts_with("cpu");
   SetProfiledDevice(client->topology->device);
   options.engine = interp::EngineKindOf(config.engine).value_or(interp::EngineKind::kExact);
+  if (options.engine == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
+  if (config.max_seconds > 0) {
+    options.evaluator.limits.max_seconds = static_cast<double>(config.max_seconds);
+    options.evaluator.limits.max_seconds_flag = "option max_seconds";
+  }
+  options.evaluator.custom_calls = FfiHandlersOf(config.platform);
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);
   for (PJRT_DeviceDescription& description : client->topology->descriptions) {
     PJRT_Device& added = client->devices.emplace_back();
@@ -220,6 +234,5 @@ absl::Status Client_DmaMap(PJRT_Client_DmaMap_Args*) { return absl::OkStatus(); 
 absl::Status Client_DmaUnmap(PJRT_Client_DmaUnmap_Args*) { return absl::OkStatus(); }
 // There is one process.
 absl::Status Client_UpdateGlobalProcessInfo(PJRT_Client_UpdateGlobalProcessInfo_Args*) { return absl::OkStatus(); }
-absl::Status ExecuteContext_Destroy(PJRT_ExecuteContext_Destroy_Args*) { return absl::OkStatus(); }
 
 }  // namespace hlokit::pjrt

@@ -24,10 +24,12 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
+    {"callback_seconds", "HLOKIT_CALLBACK_SECONDS", nullptr, &ClientConfig::callback_seconds},
     {"device", "HLOKIT_DEVICE", &ClientConfig::device},
     {"dump_to", "HLOKIT_DUMP_TO", &ClientConfig::dump_to},
     {"engine", "HLOKIT_ENGINE", &ClientConfig::engine},
     {"max_bytes", "HLOKIT_MAX_BYTES", nullptr, &ClientConfig::max_bytes},
+    {"max_seconds", "HLOKIT_MAX_SECONDS", nullptr, &ClientConfig::max_seconds},
     {"num_devices", "HLOKIT_NUM_DEVICES", nullptr, &ClientConfig::num_devices},
     {"num_threads", "HLOKIT_NUM_THREADS", nullptr, &ClientConfig::num_threads},
     {"platform_name", "HLOKIT_PLATFORM", &ClientConfig::platform},
@@ -57,9 +59,10 @@ absl::Status UnknownOption(std::string_view name) {
   std::string message = StrCat("unknown option `", name, "` of the client");
   if (const std::string_view near = FindNearest(name, known); !near.empty()) {
     StrAppend(&message, "; did you mean `", near, "`?");
+  } else {
+    StrAppend(&message, ".");
   }
-  StrAppend(&message, "; there are");
-  for (const std::string_view option : known) StrAppend(&message, " ", option);
+  for (size_t i = 0; i < known.size(); ++i) StrAppend(&message, i == 0 ? " The options are " : ", ", known[i]);
   return absl::InvalidArgumentError(message);
 }
 

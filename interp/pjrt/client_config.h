@@ -21,7 +21,9 @@ struct ClientConfig {
   std::string dump_to;           // directory for programs as received and compiled; "": none
   std::string report;            // directory for reports of what runs would take on the simulated device; "": none
   int64_t num_threads = 0;
-  int64_t max_bytes = 0;  // of arguments and live values of a run; 0: the default
+  int64_t max_bytes = 0;           // of arguments and live values of a run; 0: the default
+  int64_t max_seconds = 0;         // of a run; 0: no limit
+  int64_t callback_seconds = 600;  // how long a device waits for a value of a callback; 0: no limit
 };
 
 // Returns an error for an unknown option, which names those that exist, and for a value of the wrong form.

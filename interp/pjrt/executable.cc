@@ -108,11 +108,18 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     for (const PJRT_Device* device : *devices) assignment.devices.push_back(device->description->id);
   }
   std::shared_ptr<HostCallbacks> callbacks;
-  if (HasHostTransfers(*program.module)) {
-    callbacks = std::make_shared<HostCallbacks>(options.portable ? client->devices.size() : devices->size());
+  if (HasHostTransfers(*program.module) || HasTypedCalls(*program.module)) {
+    const std::vector<PJRT_Device*>& of = options.portable ? client->device_pointers : *devices;
+    CallbackLimits limits;
+    if (client->config.callback_seconds > 0) limits.wait = static_cast<double>(client->config.callback_seconds);
+    if (client->config.max_seconds > 0) limits.run = static_cast<double>(client->config.max_seconds);
+    callbacks = std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits);
   }
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled =
-      client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment), callbacks);
+  absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled = [&] {
+    const std::shared_lock<std::shared_mutex> lock(FfiHandlersMutex());
+    return client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment),
+                                    callbacks);
+  }();
   if (!compiled.ok()) return compiled.status();
   if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
     return status;

@@ -65,7 +65,8 @@ struct PJRT_LoadedExecutable {
   PJRT_Client* client = nullptr;
   std::shared_ptr<const hlokit::pjrt::CompiledProgram> compiled;
   std::shared_ptr<hlokit::runtime::Executable> runtime;
-  std::shared_ptr<hlokit::pjrt::HostCallbacks> callbacks;  // null: the program has no transfers from and to the host
+  std::shared_ptr<hlokit::pjrt::HostCallbacks>
+      callbacks;                      // null: the program has no transfers from and to the host, and no typed calls
   std::vector<PJRT_Device*> devices;  // by replica, then partition; one that stands for any if portable
   std::vector<PJRT_LogicalDeviceIds> logical_ids;
   bool portable = false;

@@ -39,6 +39,9 @@ absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parame
   if (buffer == nullptr) return error("the buffer is null");
   if (buffer->device() != call.device)
     return error(StrCat("the buffer is on device ", buffer->device()->description->id));
+  if (const std::string_view kind = kMemoryKinds[parameter.memory_kind]; buffer->memory->kind != kind) {
+    return error(StrCat("the buffer is in ", buffer->memory->kind, " memory, the program takes it in ", kind));
+  }
   if (buffer->spec.type != parameter.spec.type || buffer->spec.dims != parameter.spec.dims) {
     return error(StrCat("the buffer is ", SpecText(buffer->spec), ", the program takes ", SpecText(parameter.spec)));
   }
@@ -113,7 +116,7 @@ size_t PositionOf(const PJRT_LoadedExecutable& executable, const PJRT_Device* de
 
 // Enqueues the part of one device, or runs it, and returns its results.
 std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall& call,
-                                  const std::shared_ptr<Event>& done, runtime::ExecutePlace place) {
+                                  const std::shared_ptr<Event>& done, runtime::ExecuteThread thread) {
   std::vector<PJRT_Buffer*> outputs;
   std::vector<std::shared_ptr<DeviceBuffer>> results;
   for (const ProgramValue& result : executable.compiled->program.results) {
@@ -129,7 +132,7 @@ std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, Devic
         if (callbacks != nullptr) callbacks->Pop(position);
         done->Set(status);
       },
-      place);
+      thread);
   return outputs;
 }
 
@@ -159,6 +162,9 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
   for (size_t d = 0; d < devices->size(); ++d) {
     DeviceCall& call = calls.emplace_back();
     call.device = (*devices)[d];
+    if (absl::Status status = HostCallbacks::CheckMayRun(call.device, executable.callbacks.get()); !status.ok()) {
+      return status;
+    }
     if (executable.callbacks != nullptr) call.callbacks = CallbacksOf(args->options, d);
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
     if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
@@ -174,11 +180,11 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     std::unique_lock<std::mutex> lock(executable.client->execute_mutex, std::defer_lock);
     const bool alone = calls.size() == 1;
     if (!alone || executable.callbacks != nullptr) lock.lock();
-    const runtime::ExecutePlace place =
-        alone ? runtime::ExecutePlace::kHereIfShort : runtime::ExecutePlace::kDeviceThread;
+    const runtime::ExecuteThread thread =
+        alone ? runtime::ExecuteThread::kCallerIfShort : runtime::ExecuteThread::kDevice;
     for (size_t d = 0; d < calls.size(); ++d) {
       auto done = std::make_shared<Event>();
-      const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done, place);
+      const std::vector<PJRT_Buffer*> outputs = Enqueue(executable, calls[d], done, thread);
       std::copy(outputs.begin(), outputs.end(), args->output_lists == nullptr ? nullptr : args->output_lists[d]);
       if (args->device_complete_events != nullptr) args->device_complete_events[d] = NewEvent(std::move(done));
     }

@@ -10,6 +10,7 @@
 #include "interp/pjrt/buffer.h"
 #include "interp/pjrt/entry.h"
 #include "interp/pjrt/executable.h"
+#include "interp/pjrt/ffi_handlers.h"
 #include "interp/pjrt/profiler.h"
 #include "interp/pjrt/trace/recorder.h"
 #include "ir/core/str_cat.h"
@@ -162,8 +163,14 @@ PJRT_Layouts_MemoryLayout* SharedLayout(size_t rank) {
 PJRT_Extension_Base* Extensions() {
   static PJRT_Profiler_Extension profiler = {Base<PJRT_Profiler_Extension>(PJRT_Extension_Type_Profiler, nullptr),
                                              ProfilerApi(), 0};
+  static PJRT_FFI_Extension ffi = {
+      Base<PJRT_FFI_Extension>(PJRT_Extension_Type_FFI, &profiler.base),
+      HLOKIT_EXTENSION_ENTRY(PJRT_FFI_Type_Register_Args, FfiTypeRegister, type_name),
+      HLOKIT_EXTENSION_ENTRY(PJRT_FFI_UserData_Add_Args, FfiUserDataAdd, context),
+      HLOKIT_EXTENSION_ENTRY(PJRT_FFI_Register_Handler_Args, FfiRegisterHandler, handler),
+  };
   static PJRT_Callback_Extension callbacks = {
-      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &profiler.base),
+      Base<PJRT_Callback_Extension>(PJRT_Extension_Type_Callback, &ffi.base),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_RegisterCallback_Args, RegisterCallback, client),
       HLOKIT_EXTENSION_ENTRY(PJRT_Callback_InvokeCallback_Args, InvokeCallback, client),
   };

@@ -19,7 +19,8 @@ absl::StatusOr<int64_t> HostBytes(ElementType type, absl::Span<const int64_t> di
 
 // Returns the distances in bytes between neighbors along each dimension of a dense array, the last dimension minor.
 std::vector<int64_t> DenseStrides(ElementType type, absl::Span<const int64_t> dims);
-// The same of the layout of the interface: an order of dimensions without tiles, or strides. null: the default one.
+// Returns the strides of a layout of the interface: an order of dimensions without tiles, or strides. null: the default
+// one.
 // Returns an error for other layouts, and for those that do not fit the rank.
 absl::StatusOr<std::vector<int64_t>> StridesOf(const PJRT_Buffer_MemoryLayout* layout, ElementType type,
                                                absl::Span<const int64_t> dims);

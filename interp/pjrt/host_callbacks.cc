@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/pjrt/host_callbacks.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -9,10 +10,12 @@
 
 #include "absl/strings/numbers.h"
 #include "interp/pjrt/arguments.h"
+#include "interp/pjrt/client.h"
 #include "interp/pjrt/error.h"
 #include "interp/pjrt/event.h"
 #include "interp/pjrt/functions.h"
 #include "interp/pjrt/host_array.h"
+#include "ir/core/double_text.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::pjrt {
@@ -60,6 +63,9 @@ DeviceCallbacks CallbacksOf(const PJRT_ExecuteOptions* options, size_t position)
     const PJRT_RecvCallbackInfo& info = options->recv_callbacks[position][k];
     callbacks.receive[info.channel_id] = info;
   }
+  if (PJRT_ExecuteContext* const context = FieldOr(*options, &Options::context, {}); context != nullptr) {
+    callbacks.user_data = context->user_data;
+  }
   return callbacks;
 }
 
@@ -69,8 +75,24 @@ void HostCallbacks::Push(size_t position, DeviceCallbacks callbacks) {
 }
 
 void HostCallbacks::Pop(size_t position) {
+  SetFfiUserData(nullptr);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!queues_[position].empty()) queues_[position].pop_front();
+}
+
+void HostCallbacks::BeginRun(std::optional<size_t> position) {
+  alone_ = position;
+  begin_ = std::chrono::steady_clock::now();
+  // One call gives all devices of a program with collectives the same data.
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t first = position.value_or(0);
+  const bool given = first < queues_.size() && !queues_[first].empty();
+  SetFfiUserData(given ? queues_[first].front().user_data : nullptr);
+}
+
+absl::Span<const PJRT_Device* const> HostCallbacks::BusyDevices() const {
+  const absl::Span<const PJRT_Device* const> all(devices_);
+  return alone_ ? all.subspan(*alone_, 1) : all;
 }
 
 absl::StatusOr<DeviceCallbacks> HostCallbacks::Current(int64_t device) {
@@ -112,7 +134,37 @@ int64_t BytesOfAll(absl::Span<const Literal> leaves) {
   return bytes;
 }
 
+// What waits until the callback that this thread is in returns.
+struct WaitingRun {
+  const HostCallbacks* program = nullptr;
+  absl::Span<const PJRT_Device* const> devices;
+};
+thread_local WaitingRun waiting_run;
+
+// Programs that run on a thread of a callback are short, and have no callbacks: scopes do not nest.
+class CallbackScope {
+ public:
+  explicit CallbackScope(const WaitingRun& run) { waiting_run = run; }
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+  ~CallbackScope() { waiting_run = {}; }
+};
+
 }  // namespace
+
+bool HostCallbacks::IsInCallback() { return waiting_run.program != nullptr; }
+
+absl::Status HostCallbacks::CheckMayRun(const PJRT_Device* device, const HostCallbacks* program) {
+  if (waiting_run.program == nullptr) return absl::OkStatus();
+  const absl::Span<const PJRT_Device* const> waiting = waiting_run.devices;
+  if (program == waiting_run.program) {
+    return absl::FailedPreconditionError("a callback cannot run the program that waits until the callback returns");
+  }
+  if (std::find(waiting.begin(), waiting.end(), device) == waiting.end()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("a callback cannot run a program on device ", device->description->id,
+             ", which waits until the callback returns: run it on another device, or after the callback"));
+}
 
 absl::Status HostCallbacks::Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) {
   const absl::StatusOr<int64_t> channel = ChannelOf(queue);
@@ -136,6 +188,7 @@ absl::Status HostCallbacks::Send(std::string_view queue, int64_t device, absl::S
     to += leaf.size_bytes();
   }
   PJRT_CallbackError make_error = NewCallbackError;
+  const CallbackScope scope({this, BusyDevices()});
   return TakeError(it->second.send_callback(&chunk, &make_error, chunk.size, /*done=*/true, it->second.user_arg));
 }
 
@@ -150,10 +203,25 @@ absl::Status HostCallbacks::Receive(std::string_view queue, int64_t device, absl
   }
   const auto received = std::make_shared<ReceivedBytes>(BytesOfAll(leaves));
   // The caller destroys the stream, after the last byte or to say that there is none.
-  it->second.recv_callback(new PJRT_CopyToDeviceStream{received}, it->second.user_arg);
+  {
+    const CallbackScope scope({this, BusyDevices()});
+    it->second.recv_callback(new PJRT_CopyToDeviceStream{received}, it->second.user_arg);
+  }
   std::unique_lock<std::mutex> lock(received->mutex);
   const auto complete = [&] { return static_cast<int64_t>(received->bytes.size()) == received->total; };
-  received->changed.wait(lock, [&] { return complete() || !received->open; });
+  const auto ended = [&] { return complete() || !received->open; };
+  const std::chrono::duration<double> used = std::chrono::steady_clock::now() - begin_;
+  const double seconds = std::min(limits_.wait, std::max(limits_.run - used.count(), 0.0));
+  if (seconds == std::numeric_limits<double>::infinity()) {
+    received->changed.wait(lock, ended);
+  } else if (!received->changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) {
+    const bool of_run = seconds < limits_.wait;
+    return absl::DeadlineExceededError(
+        StrCat("the callback of channel ", *channel, " has not answered: it had ",
+               FormatDouble(of_run ? limits_.run : limits_.wait, 6), " s (option ",
+               of_run ? "max_seconds" : "callback_seconds",
+               "); a callback that runs a program on the device that it answers waits for ever"));
+  }
   if (!complete()) {
     return absl::AbortedError(StrCat("the callback of channel ", *channel, " has ended its stream after ",
                                      static_cast<int64_t>(received->bytes.size()), " of ", received->total, " bytes"));

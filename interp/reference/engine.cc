@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "interp/compiled/engine_modules.h"
 #include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp {
@@ -25,6 +26,11 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
       if (const std::string error = InstructionSetError(); !error.empty()) {
         sink->Error(DiagnosticKind::kUnsupported, {}, error);
         return nullptr;
+      }
+      if (!compiled::HasEngineModules()) {
+        sink->Warning(DiagnosticKind::kUnsupported, {},
+                      "the fast engine has neither libhlokit_onednn.so nor libhlokit_llvm.so: it is as slow as the "
+                      "exact engine (tools/install-deps engine, before the build)");
       }
       EvaluatorOptions fast = options;
       engine->compiled_ = std::make_shared<compiled::CompiledKernels>(options.observation);

@@ -37,7 +37,8 @@ absl::Status CannotWrite(const std::string& path, int error) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t max_bytes, bool first_bytes) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a FIFO without O_NONBLOCK waits for a writer.
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError(TextOfErrno(errno));
     return absl::FailedPreconditionError(TextOfErrno(errno));

@@ -220,12 +220,10 @@ void Executable::Prepare(const ModulePtr& state) {
   if (sink.has_errors()) ThrowErrors(sink);
   SetShapes();
   SetObservation(&options);
-  const interp::EngineKind kind = *interp::EngineKindOf(options_.engine);
-  if (kind == interp::EngineKind::kFast && interp::compiled::ProcessCodeStore() == nullptr) {
-    interp::compiled::SetProcessCodeStore(interp::compiled::CodeStoreOptions::FromEnvironment());
-  }
   {
     const WorkScope work(state, "preparing a program");
+    const interp::EngineKind kind = *interp::EngineKindOf(options_.engine);
+    if (kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
     engine_ = interp::Engine::Prepare(kind, *program_->work_module(), options, &sink);
   }
   if (engine_ == nullptr) ThrowErrors(sink);

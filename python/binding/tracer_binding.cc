@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/compiled/code_store.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "python/binding/bindings.h"
@@ -58,6 +59,7 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
   if (!kind) throw py::value_error(StrCat("engine: \"", engine, "\" is none of exact, fast and reference"));
   if (num_threads < 0 || num_threads > 1024) throw py::value_error("num_threads: expected 0 to 1024");
   options.client.engine = *kind;
+  if (*kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.client.evaluator.num_threads = num_threads;
   options.client.pipeline = pipeline;
   options.client.keep_lowered = true;

@@ -354,6 +354,23 @@ TEST_F(ExecuteTest, ResultsAreInTheMemoriesThatTheProgramNames) {
     arguments.push_back({Keep(MakeBuffer<float>(client.get(), device, kF32, {1, 2}, {2})),
                          Keep(MakeBuffer<float>(client.get(), device, kF32, {1, 2, 3, 4}, {4}))});
   }
+  const Result elsewhere = Execute(executable, arguments, &results);
+  EXPECT_EQ(elsewhere.code, kInvalidArgument);
+  EXPECT_NE(elsewhere.message.find("the buffer is in device memory, the program takes it in pinned_host"),
+            std::string::npos)
+      << elsewhere.message;
+  for (size_t d = 0; d < arguments.size(); ++d) {
+    auto memories = Garbage<PJRT_Device_AddressableMemories_Args>();
+    memories.device = client.devices()[d];
+    ASSERT_CALL_OK(Api().PJRT_Device_AddressableMemories(&memories));
+    ASSERT_GT(memories.num_memories, 1U);
+    auto copy = Garbage<PJRT_Buffer_CopyToMemory_Args>();
+    copy.buffer = arguments[d][0];
+    copy.dst_memory = memories.memories[1];
+    ASSERT_CALL_OK(Api().PJRT_Buffer_CopyToMemory(&copy));
+    arguments[d][0] = Keep(copy.dst_buffer);
+  }
+  results.clear();
   ASSERT_TRUE(Execute(executable, arguments, &results).ok());
   const auto kind_of = [&](PJRT_Buffer* buffer) {
     auto memory = Garbage<PJRT_Buffer_Memory_Args>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks by send and receive, as JAX lowers pure_callback and its relatives for a TPU.
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -27,6 +28,8 @@ struct Host {
   float offset = 0;
   bool refuses = false;  // the send
   bool ends_early = false;
+  std::function<void()> when_sent;      // called by the device's thread
+  std::function<void()> before_answer;  // called by another thread
   std::mutex mutex;
   std::vector<float> sent;
   std::vector<std::thread> threads;
@@ -41,6 +44,7 @@ struct Host {
       std::memcpy(host.sent.data(), chunk->data, total);
     }
     chunk->deleter(chunk->data, chunk->deleter_arg);
+    if (host.when_sent) host.when_sent();
     if (!host.refuses) return nullptr;
     const std::string text = "the host is closed";
     return (*make_error)(static_cast<PJRT_Error_Code>(kFailedPrecondition), text.data(), text.size());
@@ -50,6 +54,7 @@ struct Host {
     host.threads.emplace_back([&host, stream] { host.Answer(stream); });
   }
   void Answer(PJRT_CopyToDeviceStream* stream) {
+    if (before_answer) before_answer();
     auto total = Garbage<PJRT_CopyToDeviceStream_TotalBytes_Args>();
     total.stream = stream;
     EXPECT_CALL_OK(Api().PJRT_CopyToDeviceStream_TotalBytes(&total));
@@ -205,6 +210,103 @@ TEST(HostCallbacksTest, ErrorsOfCallbacksAreThoseOfTheRun) {
   EXPECT_EQ(results[0], (std::vector<float>{2, 4, 6}));
   Destroy(arguments[0]);
   Destroy(executable);
+}
+
+constexpr char kDouble[] = R"(module {
+  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %y = stablehlo.add %x, %x : tensor<3xf32>
+    return %y : tensor<3xf32>
+  }
+})";
+
+// A program and its argument on one device.
+struct OtherProgram {
+  PJRT_LoadedExecutable* executable = nullptr;
+  PJRT_Device* device = nullptr;
+  PJRT_Buffer* argument = nullptr;
+
+  OtherProgram(const ClientScope& client, PJRT_Device* on) : device(on) {
+    const std::string options = CompileOptionsOf(1, 1, /*spmd=*/false, /*portable=*/true);
+    const Result compiled = Compile(client.get(), kDouble, "mlir", options, &executable);
+    EXPECT_TRUE(compiled.ok()) << compiled.message;
+    argument = MakeBuffer<float>(client.get(), device, kF32, {1, 2, 3}, {3});
+  }
+  ~OtherProgram() {
+    Destroy(argument);
+    Destroy(executable);
+  }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  Result Run(std::vector<float>* values) const {
+    std::vector<std::vector<PJRT_Buffer*>> results;
+    const Result result = Execute(executable, {{argument}}, &results, {}, device);
+    if (!result.ok()) return result;
+    const Result read = ReadBuffer(results[0][0], values);
+    Destroy(results[0][0]);
+    return read;
+  }
+};
+
+TEST(HostCallbacksTest, ProgramsForTheWaitingDeviceAreRefused) {
+  const ClientScope client(2);
+  PJRT_LoadedExecutable* executable = nullptr;
+  ASSERT_TRUE(Compile(client.get(), kAsk, "mlir", CompileOptionsOf(1, 1), &executable).ok());
+  const std::vector<PJRT_Buffer*> arguments = {
+      MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2, 3}, {3})};
+  const OtherProgram same(client, client.devices()[0]), other(client, client.devices()[1]);
+  std::vector<std::vector<float>> results;
+  std::vector<float> doubled, unused;
+  Result on_same, on_other, itself;
+  {
+    std::vector<Host> hosts(1);
+    hosts[0].when_sent = [&] {
+      on_same = same.Run(&unused);
+      on_other = other.Run(&doubled);
+      std::vector<std::vector<PJRT_Buffer*>> outputs;
+      itself = Execute(executable, {{arguments[0]}}, &outputs);
+    };
+    const Result ran = Ask(executable, arguments, hosts, &results);
+    EXPECT_TRUE(ran.ok()) << ran.message;
+  }
+  EXPECT_EQ(on_same.code, kFailedPrecondition);
+  EXPECT_NE(on_same.message.find("device 0, which waits until the callback returns"), std::string::npos)
+      << on_same.message;
+  EXPECT_EQ(itself.code, kFailedPrecondition);
+  EXPECT_TRUE(on_other.ok()) << on_other.message;
+  EXPECT_EQ(doubled, (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(results[0], (std::vector<float>{2, 4, 6}));
+  // After the run, the thread may run anything.
+  EXPECT_TRUE(same.Run(&doubled).ok());
+  Destroy(arguments[0]);
+  Destroy(executable);
+}
+
+// On another thread a callback is not known to be one: its run gives up.
+TEST(HostCallbacksTest, WaitsForACallbackAsLongAsTheLimitsSay) {
+  for (const char* const limit : {"callback_seconds", "max_seconds"}) {
+    const ClientScope client(1, {{}, {{limit, 1}}});
+    PJRT_LoadedExecutable* executable = nullptr;
+    ASSERT_TRUE(Compile(client.get(), kAsk, "mlir", CompileOptionsOf(1, 1), &executable).ok());
+    const std::vector<PJRT_Buffer*> arguments = {
+        MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2, 3}, {3})};
+    const OtherProgram same(client, client.devices()[0]);
+    std::vector<float> doubled;
+    Result on_same;
+    std::vector<std::vector<float>> results;
+    {
+      std::vector<Host> hosts(1);
+      hosts[0].before_answer = [&] { on_same = same.Run(&doubled); };
+      const Result ran = Ask(executable, arguments, hosts, &results);
+      EXPECT_FALSE(ran.ok());
+      EXPECT_NE(ran.message.find(std::string("it had 1 s (option ") + limit), std::string::npos) << ran.message;
+    }
+    // Its program has run after the one that gave up, and the late answer does no harm.
+    EXPECT_TRUE(on_same.ok()) << on_same.message;
+    EXPECT_EQ(doubled, (std::vector<float>{2, 4, 6}));
+    Destroy(arguments[0]);
+    Destroy(executable);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -37,7 +38,8 @@ class Replay {
   // What differed, or could not be done: one line each.
   const std::vector<std::string>& differences() const { return differences_; }
   int64_t calls() const { return calls_; }
-  // Calls left out, by name: they depend on one that failed here, or on a callback's arguments.
+  // Calls left out, by name, which cannot be made again: those of callbacks, of functions that take callbacks or what
+  // they are given, and those on results of such calls. Others that cannot be made are differences.
   const std::map<std::string, int64_t>& skipped() const { return skipped_; }
   // Arrays compared by their bytes or digests, and those whose digests cannot agree: data before them were not kept.
   int64_t arrays() const { return arrays_; }
@@ -68,6 +70,8 @@ class Replay {
 
   // Calls lines of which may precede that of the call that they wait for: the replay waits a little, and later again.
   bool Await(const JsonValue& line);
+  // Counts a call that is left out, and notes the handles that it has returned.
+  void LeaveOut(const std::string& name, const JsonValue& line);
   bool CompareAwaited(const Awaited& awaited, bool wait);
   // Compares what a transfer has written with the record. Returns false if it has not ended, within a minute if `wait`.
   bool CompareTransfer(const std::string& number, const JsonValue& data, bool wait);
@@ -84,6 +88,8 @@ class Replay {
   int64_t line_ = 0;
   int64_t calls_ = 0;
   std::map<std::string, int64_t> skipped_;
+  std::vector<std::string> targets_;  // of handlers of custom calls, which are the caller's functions
+  std::set<std::string> unmade_;  // handles that calls that are left out have returned, or callbacks have been given
   int64_t arrays_ = 0;
 };
 
@@ -94,6 +100,8 @@ class ReplayedCall {
 
   void BeginResults() { results_ = true; }
   bool skipped() const { return skip_; }
+  // Returns the handle for which the call cannot be made though the record should have it; "" if there is none.
+  const std::string& unknown_handle() const { return unknown_handle_; }
   // Calls what frees serialized objects.
   void End();
 
@@ -221,6 +229,7 @@ class ReplayedCall {
   const JsonValue* const out_;
   bool results_ = false;
   bool skip_ = false;
+  std::string unknown_handle_;
   std::vector<std::function<void()>> at_end_;
 };
 

@@ -48,6 +48,9 @@ void* ReplayedCall::Handle(const JsonValue& value) {
   const auto it = replay_->handles_.find(value.text);
   if (it != replay_->handles_.end()) return it->second;
   skip_ = true;
+  // Of an error the record may not say which call has returned it, and those of events that are awaited are not kept.
+  const bool is_error = value.text.starts_with("error:");
+  if (!is_error && !replay_->unmade_.contains(value.text)) unknown_handle_ = value.text;
   return nullptr;
 }
 

@@ -14,9 +14,11 @@
 //
 // Exit code 1 if any module differs, or if fewer loops than --minimum-loops were compiled: without the module of LLVM
 // the comparisons hold of themselves.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,12 +29,14 @@
 #include "interp/arguments/argument_generator.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
+#include "interp/isolation/fast_tolerance.h"
 #include "interp/isolation/instruction_runner.h"
 #include "interp/reference/engine.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
+#include "ir/types/float_types.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "tests/properties/module_walk.h"
@@ -41,34 +45,8 @@
 namespace hlokit {
 namespace {
 
+using interp::AllLoops;
 using interp::compiled::CompiledKernels;
-using interp::compiled::GroupOptions;
-
-GroupOptions AllLoops(int max_members) {
-  GroupOptions options;
-  options.min_elements = 1;
-  options.min_saved = 0;
-  options.min_single = 1;
-  options.max_members = max_members;
-  return options;
-}
-
-bool IsApproximate(Opcode opcode) {
-  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
-         opcode == Opcode::kErf;
-}
-
-// Copies a literal with the absolute values of its numbers.
-Literal Magnitudes(const Literal& of) {
-  Literal copy = of;
-  if (!of.shape().IsArray()) return copy;
-  if (of.shape().element_type() == ElementType::kF32) {
-    for (float& v : copy.values<float>()) v = std::fabs(v);
-  } else if (BitsOf(of.shape().element_type()) == 16 && IsFloat(of.shape().element_type())) {
-    for (uint16_t& v : copy.values<uint16_t>()) v &= 0x7fff;
-  }
-  return copy;
-}
 
 // Compares each instruction of a run on another engine with the same in the fast engine.
 class LocalComparison : public interp::ExecutionObserver {
@@ -77,8 +55,8 @@ class LocalComparison : public interp::ExecutionObserver {
   LocalComparison(const Module& module, interp::EngineKind base, const interp::EvaluatorOptions& options)
       : module_(module),
         base_(base),
-        exact_(module, interp::EngineKind::kExact, options),
-        fast_(module, interp::EngineKind::kExact, WithKernels(options)) {
+        tolerance_(module, options),
+        fast_(module, interp::EngineKind::kExact, interp::WithSingleLoops(options)) {
     observation.instructions.assign(module.instruction_id_bound(), true);
     observation.operands = true;
   }
@@ -103,56 +81,52 @@ class LocalComparison : public interp::ExecutionObserver {
     if (expected.size() != actual->size()) return Differs(at, "another number of leaves");
     if (!interp::HasDefinedValues(at.opcode(), given)) return absl::OkStatus();
     for (size_t k = 0; k < expected.size(); ++k) {
-      // Sums of rows are added in another order.
+      const bool sums = at.opcode() == Opcode::kDot || at.opcode() == Opcode::kConvolution;
       interp::ErrorSpec bounds;
-      // The reference is as far from the exact engine's kernels as that engine is.
-      if (at.opcode() == Opcode::kReduce || base_ == interp::EngineKind::kReference) {
+      if (base_ == interp::EngineKind::kReference) {
+        // The reference is as far from the exact engine's kernels as that engine is.
         bounds = interp::EngineTolerance(at.opcode(), given, expected[k]);
+        if (interp::IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the other engine
+      } else if (!sums) {
+        bounds = tolerance_.Of(at, given, expected[k]);
       }
-      if (IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the other engine
       const absl::Span<const Literal> one(&(*actual)[k], 1), other(&expected[k], 1);
       const auto compared = interp::CompareValues(one, other, bounds);
       if (!compared.ok()) return Differs(at, std::string(compared.status().message()));
       if (compared->equal()) continue;
-      const bool sums = at.opcode() == Opcode::kDot || at.opcode() == Opcode::kConvolution;
       if (!sums || !WithinTerms(at, given, (*actual)[k], expected[k])) return Differs(at, compared->description);
     }
     return absl::OkStatus();
   }
 
  private:
-  static interp::EvaluatorOptions WithKernels(interp::EvaluatorOptions options) {
-    options.kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), AllLoops(1));
-    return options;
-  }
-
-  // Returns true if the results are within 8 units of 2^-24 of the sum of the terms' magnitudes, and a rounding.
-  bool WithinTerms(Instruction at, const std::vector<Literal>& operands, const Literal& actual,
-                   const Literal& expected) {
-    std::vector<Literal> magnitudes;
-    for (const Literal& operand : operands) magnitudes.push_back(Magnitudes(operand));
-    const absl::StatusOr<std::vector<Literal>> terms = exact_.Run(at, magnitudes);
+  // Returns true if each element is within 8 units of 2^-24 of the sum of its terms' magnitudes, and a rounding of
+  // narrower types.
+  bool WithinTerms(Instruction at, absl::Span<const Literal> operands, const Literal& actual, const Literal& expected) {
+    const absl::StatusOr<std::vector<Literal>> terms = tolerance_.OnMagnitudes(at, operands);
     if (!terms.ok()) return false;
-    const auto number = [](const Literal& literal, int64_t i) -> double {
-      if (literal.shape().element_type() == ElementType::kF32) return literal.values<float>()[i];
-      return std::nan("");
-    };
-    const bool narrow = BitsOf(expected.shape().element_type()) == 16;
-    if (narrow) {
-      interp::ErrorSpec bounds;
-      bounds.ulp = 1;
-      bounds.relative = 0.02;
-      const auto compared = interp::CompareValues({&actual, 1}, {&expected, 1}, bounds);
-      return compared.ok() && compared->equal();
-    }
-    for (int64_t i = 0; i < expected.element_count(); ++i) {
-      const double a = number(actual, i), e = number(expected, i), t = number((*terms)[0], i);
-      if (a == e || (std::isnan(a) && std::isnan(e))) continue;
-      // Sums that overflow in one order may not in another.
-      if (!std::isfinite(t) || t > 0x1p126) continue;
-      if (!(std::fabs(a - e) <= std::ldexp(8 * t, -24) + 0x1p-140)) return false;
-    }
-    return true;
+    bool within = IsFloat(expected.shape().element_type());
+    VisitType(expected.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+      if constexpr (AnyFloat<T>) {
+        const absl::Span<const T> a_of = actual.values<T>(), e_of = expected.values<T>(),
+                                  t_of = (*terms)[0].values<T>();
+        for (size_t i = 0; i < e_of.size() && within; ++i) {
+          const double a = static_cast<double>(a_of[i]), e = static_cast<double>(e_of[i]);
+          const double t = static_cast<double>(t_of[i]);
+          if (a == e || (std::isnan(a) && std::isnan(e))) continue;
+          // Sums that overflow in one order may not in another.
+          if (!std::isfinite(t) || t > 0x1p126) continue;
+          double bound = std::ldexp(8 * t, -24) + 0x1p-140;
+          if (sizeof(T) < sizeof(float)) {
+            constexpr int kDigits = std::numeric_limits<T>::digits;
+            bound += std::ldexp(std::max(std::fabs(a), std::fabs(e)), 1 - kDigits) +
+                     static_cast<double>(std::numeric_limits<T>::denorm_min());
+          }
+          within = std::fabs(a - e) <= bound;
+        }
+      }
+    });
+    return within;
   }
 
   absl::Status Differs(Instruction at, std::string why) {
@@ -162,7 +136,7 @@ class LocalComparison : public interp::ExecutionObserver {
 
   const Module& module_;
   const interp::EngineKind base_;
-  interp::InstructionRunner exact_;
+  interp::FastTolerance tolerance_;
   interp::InstructionRunner fast_;
   std::string difference_;
 };

@@ -7,7 +7,9 @@
 // instruction set of the processor, and runs on arrays of random sizes and strides that end right before, or begin
 // right after, such a page, and so does its scratch memory: a read or write outside of an array ends the test with the
 // loop's program. Nothing may be written between the rows of a result. Where values do not depend on the instruction
-// set, they must be the same bits, or both NaN. Modules themselves also run with their arguments in such memory.
+// set, they must be the same bits, or both NaN; functions of the exact engine are replaced by one that mixes bits.
+// Reductions of columns also run in two parts, the second with the accumulators of the first, and must give the same
+// bits. Modules themselves also run with their arguments in such memory.
 //
 // Exit code 1 after a difference, or if fewer loops than --minimum-loops ran.
 #include <unistd.h>
@@ -31,6 +33,7 @@
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/exact/evaluator.h"
+#include "interp/isolation/fast_tolerance.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
@@ -57,10 +60,58 @@ void OnFault(int) {
   _exit(1);
 }
 
-// Does nothing: elements of functions of the exact engine are left as they are.
-void NoCall(const void*, void*, const void*, const void*, const void*, int64_t) {}
-
 size_t BytesOfElement(ElementType type) { return static_cast<size_t>((BitsOf(type) + 7) / 8); }
+
+// In place of a function of the exact engine: any function of the elements.
+struct MixFunction {
+  ElementType result = ElementType::kPred;
+  std::vector<ElementType> operands;
+};
+
+// Returns a number that is the same for all NaN.
+uint64_t NumberOf(ElementType type, const std::byte* element) {
+  uint64_t number = 0;
+  VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    std::memcpy(&number, element, std::min(sizeof(T), sizeof(number)));
+    if constexpr (AnyFloat<T>) {
+      T value;
+      std::memcpy(static_cast<void*>(&value), element, sizeof(T));
+      if (std::isnan(static_cast<double>(value))) number = 1;
+    }
+  });
+  return number;
+}
+
+// Writes an element of a type: any bits, or for a floating-point type a number of moderate size.
+void WriteElement(ElementType type, uint64_t bits, bool moderate, std::byte* to) {
+  if (type == ElementType::kPred) bits &= 1;
+  const float number = static_cast<float>(static_cast<int64_t>(bits >> 40) - 8388608) / 1e6f;
+  VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    if constexpr (AnyFloat<T>) {
+      if (moderate) {
+        const T value = static_cast<T>(number);
+        std::memcpy(to, static_cast<const void*>(&value), sizeof(T));
+        return;
+      }
+    }
+    std::memcpy(to, &bits, std::min(BytesOfElement(type), sizeof(bits)));
+  });
+}
+
+void CallMix(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n) {
+  const MixFunction& mix = *static_cast<const MixFunction*>(function);
+  const void* const operands[] = {a, b, c};
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t bits = 0x9e3779b97f4a7c15;
+    for (size_t k = 0; k < mix.operands.size(); ++k) {
+      const size_t at = static_cast<size_t>(i) * BytesOfElement(mix.operands[k]);
+      bits = (bits ^ NumberOf(mix.operands[k], static_cast<const std::byte*>(operands[k]) + at)) * 0xff51afd7ed558ccd;
+      bits ^= bits >> 32;
+    }
+    const size_t at = static_cast<size_t>(i) * BytesOfElement(mix.result);
+    WriteElement(mix.result, bits, true, static_cast<std::byte*>(result) + at);
+  }
+}
 
 struct Sizes {
   int64_t rows = 1;
@@ -87,30 +138,57 @@ class LoopRun {
     }
   }
 
-  void Run(const LoadedCode& code) {
-    std::vector<const std::byte*> in;
-    std::vector<std::byte*> out;
-    for (const auto& memory : inputs_) in.push_back(memory->data());
-    for (const auto& memory : outputs_) out.push_back(memory->data());
+  // With reductions of columns, `first_rows` rows come first, and the others continue with their accumulators.
+  void Run(const LoadedCode& code, int64_t first_rows) {
     LoopArguments arguments = {};
-    arguments.in = in.data();
-    arguments.out = out.data();
     arguments.in_strides = sizes_.in_strides.data();
     arguments.out_strides = sizes_.out_strides.data();
-    arguments.rows = sizes_.rows;
     arguments.columns = sizes_.columns;
     constexpr int64_t kMaxElementBytes = 8;
     arguments.scratch_pitch = sizes_.columns * kMaxElementBytes;
-    // Of columns: accumulators of each reduction.
-    const int64_t reductions = std::count_if(program_.nodes.begin(), program_.nodes.end(),
-                                             [](const LoopNode& n) { return n.op == LoopOp::kReduce; });
-    GuardedMemory scratch(static_cast<size_t>(std::max(code.saved_values(), reductions) * arguments.scratch_pitch),
-                          edge_);
-    arguments.scratch = scratch.data();
-    arguments.call = NoCall;
-    const std::vector<const void*> functions(program_.calls, nullptr);
+    const int64_t values = std::max(code.saved_values(), static_cast<int64_t>(Reductions().size()));
+    const size_t scratch_bytes = static_cast<size_t>(values * arguments.scratch_pitch);
+    scratch_ = std::make_unique<GuardedMemory>(scratch_bytes, edge_);
+    std::memset(scratch_->data(), kUnwritten, scratch_bytes);
+    arguments.scratch = scratch_->data();
+    arguments.call = CallMix;
+    std::vector<MixFunction> mixes(program_.calls);
+    for (const LoopNode& node : program_.nodes) {
+      if (node.op != LoopOp::kCall) continue;
+      MixFunction& mix = mixes[node.param];
+      mix.result = node.type;
+      for (int k = 0; k < node.operand_count; ++k) mix.operands.push_back(program_.nodes[node.operands[k]].type);
+    }
+    std::vector<const void*> functions;
+    for (const MixFunction& mix : mixes) functions.push_back(&mix);
     arguments.functions = functions.data();
-    code.function()(&arguments);
+    for (int64_t row = 0; row < sizes_.rows; row += arguments.rows) {
+      std::vector<const std::byte*> in;
+      std::vector<std::byte*> out;
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        in.push_back(inputs_[i]->data() + OffsetOf(program_.inputs[i].type, row * sizes_.in_strides[i]));
+      }
+      for (size_t i = 0; i < outputs_.size(); ++i) {
+        const ElementType type = program_.nodes[program_.outputs[i]].type;
+        out.push_back(outputs_[i]->data() + OffsetOf(type, row * sizes_.out_strides[i]));
+      }
+      arguments.in = in.data();
+      arguments.out = out.data();
+      arguments.rows = row == 0 ? first_rows : sizes_.rows - row;
+      arguments.resume = row == 0 ? 0 : 1;
+      code.function()(&arguments);
+    }
+  }
+
+  // Returns true if the accumulators of columns and the results are the same bits.
+  bool EqualsInParts(const LoopRun& parts) const {
+    const std::vector<ElementType> reductions = Reductions();
+    for (size_t k = 0; k < reductions.size(); ++k) {
+      const size_t at = k * static_cast<size_t>(sizes_.columns) * 8;
+      const size_t bytes = static_cast<size_t>(sizes_.columns) * BytesOfElement(reductions[k]);
+      if (std::memcmp(scratch_->data() + at, parts.scratch_->data() + at, bytes) != 0) return false;
+    }
+    return Equals(parts);
   }
 
   // Returns what is wrong with the memory between the rows of results; empty if nothing is.
@@ -165,34 +243,33 @@ class LoopRun {
   static void Fill(ElementType type, size_t elements, std::mt19937_64* random, std::byte* to) {
     const size_t bytes = BytesOfElement(type);
     for (size_t k = 0; k < elements; ++k) {
-      uint64_t bits = (*random)();
-      if (type == ElementType::kPred) bits &= 1;
-      // Any bits, or a number of moderate size.
-      const bool moderate = (*random)() % 16 != 0;
-      const float number = static_cast<float>(static_cast<int64_t>(bits >> 40) - 8388608) / 1e6f;
-      std::byte* const at = to + k * bytes;
-      VisitType(type, [&]<typename T>(std::type_identity<T>) {
-        if constexpr (AnyFloat<T>) {
-          if (moderate) {
-            const T value = static_cast<T>(number);
-            std::memcpy(at, static_cast<const void*>(&value), sizeof(T));
-            return;
-          }
-        }
-        std::memcpy(at, &bits, std::min(bytes, sizeof(bits)));
-      });
+      const uint64_t bits = (*random)();
+      WriteElement(type, bits, (*random)() % 16 != 0, to + k * bytes);
     }
+  }
+
+  static ptrdiff_t OffsetOf(ElementType type, int64_t elements) {
+    return static_cast<ptrdiff_t>(elements) * static_cast<ptrdiff_t>(BytesOfElement(type));
+  }
+
+  // Returns the types of the accumulators of columns.
+  std::vector<ElementType> Reductions() const {
+    std::vector<ElementType> types;
+    for (const LoopNode& node : program_.nodes) {
+      if (node.op == LoopOp::kReduce) types.push_back(node.type);
+    }
+    return types;
   }
 
   const LoopProgram& program_;
   const Sizes sizes_;
   const Edge edge_;
   std::vector<std::unique_ptr<GuardedMemory>> inputs_, outputs_;
+  std::unique_ptr<GuardedMemory> scratch_;
 };
 
 // Returns true if all instruction sets give the same bits.
 bool IsSetIndependent(const LoopProgram& program) {
-  if (program.calls > 0) return false;
   for (const LoopNode& node : program.nodes) {
     switch (node.op) {
       case LoopOp::kReduce:  // in the order of vectors
@@ -202,7 +279,37 @@ bool IsSetIndependent(const LoopProgram& program) {
       case LoopOp::kLogistic:
       case LoopOp::kErf:
         return false;
-      default:  // operations that are rounded once
+      // Operations that are rounded once.
+      case LoopOp::kInput:
+      case LoopOp::kCall:
+      case LoopOp::kCopy:
+      case LoopOp::kAdd:
+      case LoopOp::kSubtract:
+      case LoopOp::kMultiply:
+      case LoopOp::kDivide:
+      case LoopOp::kMaximum:
+      case LoopOp::kMinimum:
+      case LoopOp::kAnd:
+      case LoopOp::kOr:
+      case LoopOp::kXor:
+      case LoopOp::kNot:
+      case LoopOp::kNegate:
+      case LoopOp::kAbs:
+      case LoopOp::kSign:
+      case LoopOp::kSqrt:
+      case LoopOp::kRsqrt:
+      case LoopOp::kFloor:
+      case LoopOp::kCeil:
+      case LoopOp::kRoundNearestEven:
+      case LoopOp::kIsFinite:
+      case LoopOp::kSelect:
+      case LoopOp::kClamp:
+      case LoopOp::kCompare:
+      case LoopOp::kConvert:
+      case LoopOp::kBitcastConvert:
+      case LoopOp::kShiftLeft:
+      case LoopOp::kShiftRightArithmetic:
+      case LoopOp::kShiftRightLogical:
         break;
     }
   }
@@ -220,9 +327,11 @@ class GuardedLoopsTest {
     std::signal(SIGSEGV, OnFault);
     std::signal(SIGBUS, OnFault);
     for (uint64_t seed = seed_; seed < seed_ + random_ && !OutOfTime(); ++seed) CheckModule(seed);
-    std::printf("%lld modules, %lld loops, %lld runs, %lld differ; lesser instruction sets decline %lld\n",
-                static_cast<long long>(modules_), static_cast<long long>(loops_), static_cast<long long>(runs_),
-                static_cast<long long>(differ_), static_cast<long long>(declined_));
+    std::printf(
+        "%lld modules, %lld loops, %lld runs, %lld of them also in two parts, %lld differ; "
+        "lesser instruction sets decline %lld\n",
+        static_cast<long long>(modules_), static_cast<long long>(loops_), static_cast<long long>(runs_),
+        static_cast<long long>(resumed_), static_cast<long long>(differ_), static_cast<long long>(declined_));
     if (static_cast<uint64_t>(loops_) < minimum_loops_) {
       std::printf("fewer than %llu loops ran (--minimum-loops)\n", static_cast<unsigned long long>(minimum_loops_));
       return 1;
@@ -251,10 +360,6 @@ class GuardedLoopsTest {
                       : interp::MakeFakeArguments(*module, 1, {.num_threads = 1, .max_bytes = 1 << 26, .poll = {}});
     if (!values.ok()) return;
     ++modules_;
-    GroupOptions groups;
-    groups.min_elements = 1;
-    groups.min_saved = 0;
-    groups.min_single = 1;
     interp::EvaluatorOptions options;
     random_test::AnyHost host;
     options.host_io = &host;
@@ -263,7 +368,8 @@ class GuardedLoopsTest {
     options.fill_elided = FillKind::kRandom;
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = 5;
-    const auto kernels = std::make_shared<CompiledKernels>(interp::ObservationRequest(), groups);
+    const auto kernels =
+        std::make_shared<CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(GroupOptions().max_members));
     options.kernels = kernels;
     const auto evaluator = interp::Evaluator::Prepare(*module, options, &sink);
     if (evaluator == nullptr) return;
@@ -322,8 +428,14 @@ class GuardedLoopsTest {
         running = StrCat("a loop of --random=1 --seed=", seed, ", instruction set ", set, ", ", sizes.rows, " rows of ",
                          sizes.columns, " elements\n", CanonicalText(program));
         runs.push_back(std::make_unique<LoopRun>(program, sizes, values, edge));
-        runs.back()->Run(*codes[set]);
+        runs.back()->Run(*codes[set], sizes.rows);
         ++runs_;
+        if (program.form == LoopForm::kColumns && sizes.rows > 1) {
+          LoopRun parts(program, sizes, values, edge);
+          parts.Run(*codes[set], 1 + static_cast<int64_t>(values % static_cast<uint64_t>(sizes.rows - 1)));
+          ++resumed_;
+          if (!runs.back()->EqualsInParts(parts)) return Differ(seed, program, "rows in two parts give other values");
+        }
         if (const std::string gap = runs.back()->CheckGaps(); !gap.empty()) return Differ(seed, program, gap);
         if (set > 0 && IsSetIndependent(program) && !runs.back()->Equals(*runs[0])) {
           return Differ(seed, program, "the instruction sets give different values");
@@ -342,7 +454,7 @@ class GuardedLoopsTest {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin_ = Clock::now();
   uint64_t random_ = 100, seed_ = 0, seconds_ = 0, minimum_loops_ = 0;
-  int64_t modules_ = 0, loops_ = 0, runs_ = 0, declined_ = 0, differ_ = 0;
+  int64_t modules_ = 0, loops_ = 0, runs_ = 0, resumed_ = 0, declined_ = 0, differ_ = 0;
 };
 
 int Main(int argc, char** argv) {

@@ -5,6 +5,8 @@ import gc
 import io
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -26,6 +28,27 @@ def test_engines(module):
     assert exact.statistics.steps > 0
     with pytest.raises(ValueError):
         hlokit.Executable(module, engine="none")
+
+
+LOOP = """HloModule loop
+ENTRY main {
+  x = f32[512,512] parameter(0)
+  t = f32[512,512] tanh(x)
+  ROOT e = f32[512,512] exponential(t)
+}
+"""
+
+
+def test_compiled_loops_stay_on_disk(tmp_path):
+    code = f"import hlokit, numpy as np; hlokit.parse({LOOP!r}).run_on(np.ones((512, 512), np.float32), engine='fast')"
+    compiles = []
+    for directory in (tmp_path, tmp_path, "off"):
+        environment = {**os.environ, "HLOKIT_CODE_CACHE": str(directory), "LD_DEBUG": "files"}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        if "libhlokit_llvm" not in run.stderr and directory == tmp_path and not compiles:
+            pytest.skip("the build has no generator of code")
+        compiles.append("libhlokit_llvm" in run.stderr)
+    assert compiles == [True, False, True]
 
 
 def test_no_copies():

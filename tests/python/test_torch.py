@@ -24,7 +24,7 @@ import hlokit.torch.xla_model as xm  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def session():
-    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact")
+    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact", num_threads=0)
 
 
 def on_device(value):
@@ -393,6 +393,18 @@ def test_programs_run_on_the_chosen_engine():
         assert torch.allclose(value.cpu(), torch.tanh(x * 2).exp() @ x, rtol=1e-5)
     with pytest.raises(ValueError, match="none of exact, fast and reference"):
         ht.configure(engine="quick")
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    x = torch.sin(torch.arange(65536.0)).reshape(256, 256)
+    values = []
+    for threads in (1, 2, 5):
+        ht.configure(engine="fast", num_threads=threads)
+        values.append((torch.tanh(on_device(x) @ on_device(x)).sum(1)).cpu())
+    assert torch.equal(values[0], values[1]) and torch.equal(values[0], values[2])
+    for threads in (-1, 100000):
+        with pytest.raises(ValueError, match="num_threads: expected 0 to 1024"):
+            ht.configure(num_threads=threads)
 
 
 def test_values_are_formatted_and_listed_as_those_of_torch():

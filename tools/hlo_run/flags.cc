@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "interp/exact/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/memory_flag.h"
@@ -330,6 +331,14 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
        {std::pair("--explain-engine", flags->explain_engine), {"--dump-compiled", !flags->dump_compiled.empty()}}) {
     if (given && flags->engine != EngineKind::kFast) {
       return cli::UsageError("hlo-run", StrCat(flag, " requires --engine=fast"));
+    }
+  }
+  if (app.count("--dump-compiled") > 0 && flags->dump_compiled.empty()) {
+    return cli::UsageError("hlo-run", "--dump-compiled: expected a directory");
+  }
+  if (flags->engine == EngineKind::kFast) {
+    if (const std::string error = interp::InstructionSetError(); !error.empty()) {
+      return cli::UsageError("hlo-run", error);
     }
   }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "interp/exact/vector_transpose.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -12,49 +14,15 @@ namespace hlokit::interp::compiled {
 namespace {
 
 #if defined(__x86_64__)
-// Transposes 16 vectors of 16. (The shuffles of the header files of GCC 12 are warned about.)
-__attribute__((target("avx512f"), always_inline)) inline void Transpose(__m512 (&r)[16]) {
-  __m512 t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
-    t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    for (int j : {0, 1}) {
-      const __m512 x = t[i + j], y = t[i + j + 2];
-      r[i + 2 * j] = __builtin_shufflevector(x, y, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-      r[i + 2 * j + 1] = __builtin_shufflevector(x, y, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    }
-  }
-  const auto even = [](const __m512& x, const __m512& y, __m512* to) __attribute__((target("avx512f"), always_inline)) {
-    *to = __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-  };
-  const auto odd = [](const __m512& x, const __m512& y, __m512* to) __attribute__((target("avx512f"), always_inline)) {
-    *to = __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-  };
-  for (int i = 0; i < 4; ++i) {
-    even(r[i], r[i + 4], &t[i]);
-    odd(r[i], r[i + 4], &t[i + 4]);
-    even(r[i + 8], r[i + 12], &t[i + 8]);
-    odd(r[i + 8], r[i + 12], &t[i + 12]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    even(t[i], t[i + 8], &r[i]);
-    even(t[i + 4], t[i + 12], &r[i + 4]);
-    odd(t[i], t[i + 8], &r[i + 8]);
-    odd(t[i + 4], t[i + 12], &r[i + 12]);
-  }
-}
-
 // Copies up to 16 columns of up to 16 lanes: lanes are `stride` apart in the strided array, columns next to each other.
 __attribute__((target("avx512f"))) void PackTile(const float* plain, int64_t stride, float* packed,
                                                  const int64_t* columns, int64_t count, int64_t lanes) {
   const __mmask16 mask = static_cast<__mmask16>((1u << count) - 1);
-  __m512 r[16];
+  WordVector r[16];
   for (int i = 0; i < 16; ++i) {
     r[i] = i < lanes ? _mm512_maskz_loadu_ps(mask, plain + i * stride) : _mm512_setzero_ps();
   }
-  Transpose(r);
+  TransposeVectors(r);
   if (count == 16) {
     for (int i = 0; i < 16; ++i) _mm512_storeu_ps(packed + columns[i], r[i]);
   } else {
@@ -67,9 +35,9 @@ __attribute__((target("avx512f"))) void PackTile(const float* plain, int64_t str
 __attribute__((target("avx512f"))) void UnpackTile(float* plain, int64_t stride, const float* packed,
                                                    const int64_t* columns, int64_t count, int64_t lanes) {
   const __mmask16 mask = static_cast<__mmask16>((1u << count) - 1);
-  __m512 r[16];
+  WordVector r[16];
   for (int i = 0; i < 16; ++i) r[i] = i < count ? _mm512_loadu_ps(packed + columns[i]) : _mm512_setzero_ps();
-  Transpose(r);
+  TransposeVectors(r);
   for (int i = 0; i < 16; ++i) {
     if (i < lanes) _mm512_mask_storeu_ps(plain + i * stride, mask, r[i]);
   }

@@ -41,6 +41,7 @@ struct PJRT_TopologyDescription;
 enum PJRT_Extension_Type : int {
   PJRT_Extension_Type_Profiler = 1,
   PJRT_Extension_Type_Layouts = 4,
+  PJRT_Extension_Type_FFI = 5,
   PJRT_Extension_Type_MemoryDescriptions = 6,
   PJRT_Extension_Type_Callback = 14,
   PJRT_Extension_Type_Shardings = 19,

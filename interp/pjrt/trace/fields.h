@@ -10,6 +10,7 @@
 
 #include "interp/pjrt/c_api/api.h"
 #include "interp/pjrt/c_api/extension_args.h"
+#include "interp/pjrt/c_api/ffi_args.h"
 
 namespace hlokit::pjrt {
 

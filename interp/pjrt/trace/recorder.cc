@@ -10,6 +10,7 @@
 #include "interp/pjrt/error.h"
 #include "interp/pjrt/executable.h"
 #include "interp/pjrt/host_array.h"
+#include "interp/pjrt/host_callbacks.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 
@@ -111,6 +112,7 @@ void Recorder::EndTransfer(int64_t transfer, const void* data, size_t size) {
 CallRecord::CallRecord(Recorder* recorder, std::string_view name, const void* args, size_t struct_size)
     : recorder_(recorder), args_(static_cast<const char*>(args)), struct_size_(struct_size) {
   json_.BeginObject().Member("call", name).Member("thread", ThreadNumber()).Member("size", struct_size);
+  if (HostCallbacks::IsInCallback()) json_.Member("in_callback", true);
   json_.Key("in").BeginObject();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of the calls of a client, for reports of defects and for tests: HLOKIT_PJRT_TRACE names the file. One JSON
-// object a line, in the order in which the calls return:
+// A record of the calls of a client, for reports of defects and for tests: HLOKIT_PJRT_TRACE names the file. It has all
+// calls of functions of the table, and of its extensions but the profiler's, one JSON object a line, in the order in
+// which the calls return:
 //
 //   {"call": "PJRT_Buffer_ReadyEvent", "thread": 1, "size": 32, "in": {"buffer": "buffer:7"}, "out": {"event":
 //   "event:9"}}
@@ -9,7 +10,12 @@
 // "error". Lines of PJRT_Event_OnReady and PJRT_Event_Set, which run callbacks, are written before the call and do not
 // say how it ended. Arrays are {"bytes": N, "hex": "..."}, or with a digest in place of the bytes if they are
 // larger than HLOKIT_PJRT_TRACE_DATA says (1024; "all": no limit). What a call writes to the host later has a line of
-// its own, {"transfer": 3, "data": ...}, and so has a callback. tests/pjrt/pjrt_replay.cc calls a plugin again.
+// its own, {"transfer": 3, "data": ...}, and so has a callback of PJRT_Event_OnReady.
+//
+// Calls of a caller's other functions have no lines. Of the send and receive callbacks of a run there are the counts,
+// in the line of PJRT_LoadedExecutable_Execute, and the calls that they make: those of PJRT_CopyToDeviceStream_AddChunk
+// have the values that the program receives, and calls on the thread of the device say "in_callback": true. The values
+// that it sends are not recorded. tests/pjrt/pjrt_replay.cc makes the calls of a record again, without those.
 #ifndef HLOKIT_INTERP_PJRT_TRACE_RECORDER_H_
 #define HLOKIT_INTERP_PJRT_TRACE_RECORDER_H_
 
@@ -37,7 +43,7 @@ class Recorder {
   void WriteLine(const std::string& line);
   // Returns the number of a handle, a new one for one that is not known; 0 for null.
   int64_t NumberOf(const void* handle);
-  // The same, and forgets the handle: another one may get its address.
+  // Returns the number of a handle, and forgets the handle: another one may get its address.
   int64_t Forget(const void* handle);
   // Largest array whose bytes are written.
   size_t max_bytes() const { return max_bytes_; }

@@ -376,7 +376,7 @@ absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffe
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<DeviceBuffer>> arguments,
                      std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated,
-                     std::function<void(const absl::Status&)> done, ExecutePlace place) {
+                     std::function<void(const absl::Status&)> done, ExecuteThread thread) {
   const TraceMe trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
   ++host_work.calls;
@@ -387,7 +387,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   if (deferred_ != nullptr) held.emplace(arguments, donated, results);
   absl::Status begun = deferred_ != nullptr ? absl::OkStatus() : GenerateValues(arguments);
   if (begun.ok()) begun = taken->Begin(std::move(arguments), donated, device->ordinal());
-  const bool here = place == ExecutePlace::kHereIfShort && deferred_ == nullptr && begun.ok() &&
+  const bool here = thread == ExecuteThread::kCallerIfShort && deferred_ == nullptr && begun.ok() &&
                     executable->IsShort() && taken->IsReady();
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
                arguments = std::move(taken), results = std::move(results), begun = std::move(begun),

@@ -81,6 +81,8 @@ class Executable {
   // Returns the program before the pipeline; null unless the client keeps it. Devices that share a program share it.
   const std::shared_ptr<const Module>& lowered() const { return lowered_; }
   void set_lowered(std::shared_ptr<const Module> lowered);
+  // Sets the time that the next run is expected to take, which runs update.
+  void set_expected_ns(int64_t ns) { expected_ns_.store(ns, std::memory_order_release); }
   // Seconds of CPU time that compiling took here; 0 for programs that were loaded.
   double compile_seconds() const { return compile_seconds_; }
   // Shapes of the parameters, and of the elements of the root tuple.
@@ -172,7 +174,7 @@ class Device {
 };
 
 // The thread that runs a program.
-enum class ExecutePlace { kDeviceThread, kHereIfShort };
+enum class ExecuteThread { kDevice, kCallerIfShort };
 
 class Client {
  public:
@@ -194,12 +196,13 @@ class Client {
   std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // Enqueues an execution. `results`: pending buffers, one for each result shape. `donated`: numbers of arguments whose
   // memory the program may reuse; their buffers are deleted for all other users. `done`: called when the
-  // results have their values, or the error, on the thread that ran the program: the device's, or with kHereIfShort the
-  // caller's, which runs a short program whose arguments are available before Execute returns, if the device is idle.
+  // results have their values, or the error, on the thread that ran the program: the device's, or with kCallerIfShort
+  // the caller's, which runs a short program whose arguments are available before Execute returns, if the device is
+  // idle.
   void Execute(Device* device, std::shared_ptr<Executable> executable,
                std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
                absl::Span<const int64_t> donated = {}, std::function<void(const absl::Status&)> done = nullptr,
-               ExecutePlace place = ExecutePlace::kDeviceThread);
+               ExecuteThread thread = ExecuteThread::kDevice);
   // Starts all deferred executions.
   void StartDeferred();
   // Declares that the device runs no program after those that it was given, until NextSession: programs with

@@ -17,6 +17,7 @@ _options: Dict[str, Any] = {
     "fake": False,
     "replicas": 1,
     "engine": "exact",
+    "num_threads": 0,
 }
 _sessions: List[TracerSession] = []  # the last one is current
 _thread = threading.local()  # .ordinal: the device of a thread of spawn()
@@ -35,15 +36,25 @@ def configure(
     fake: Optional[bool] = None,
     replicas: Optional[int] = None,
     engine: Optional[str] = None,
+    num_threads: Optional[int] = None,
 ) -> None:
     """Starts a new session with these options; those not given keep their values.
 
     devices: the number of devices in this process, xla:0 and on. pipeline: passes of compilation. debug: scopes of
     modules and lines of the program in graphs and HLO. fake: tensors have no values and take no memory. replicas: of
-    the whole program, of which this process is one. engine: "exact", "fast" (docs/engine.md) or "reference". Environment variables of PyTorch/XLA are read too. Tensors of
-    earlier sessions stay valid, and cannot be mixed with those of this one.
+    the whole program, of which this process is one. engine: "exact", "fast" (docs/engine.md) or "reference".
+    num_threads: of the engine; 0 is one for each processor. Environment variables of PyTorch/XLA are read too. Tensors
+    of earlier sessions stay valid, and cannot be mixed with those of this one.
     """
-    given = {"devices": devices, "pipeline": pipeline, "debug": debug, "fake": fake, "replicas": replicas, "engine": engine}
+    given = {
+        "devices": devices,
+        "pipeline": pipeline,
+        "debug": debug,
+        "fake": fake,
+        "replicas": replicas,
+        "engine": engine,
+        "num_threads": num_threads,
+    }
     options = {**_options, **{name: value for name, value in given.items() if value is not None}}
     with _lock:
         session = TracerSession(**options)

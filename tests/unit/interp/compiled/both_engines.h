@@ -24,8 +24,31 @@ struct FastRun {
   std::vector<KernelChoice> choices;
 };
 
-// Runs the module on both engines and expects values within `tolerance`, and the same bits for any number of threads.
-inline FastRun RunBoth(std::string_view text, double tolerance) {
+// Expects values within the bounds: one of all arrays of the result, or one for each.
+inline void ExpectWithin(const std::vector<Literal>& actual, const std::vector<Literal>& expected,
+                         const std::vector<ErrorSpec>& bounds) {
+  ASSERT_EQ(actual.size(), expected.size());
+  ASSERT_TRUE(bounds.size() == 1 || bounds.size() == actual.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const auto difference = CompareValues({&actual[i], 1}, {&expected[i], 1}, bounds[bounds.size() == 1 ? 0 : i]);
+    ASSERT_TRUE(difference.ok()) << "array " << i;
+    EXPECT_TRUE(difference->equal()) << "array " << i << ": " << difference->description;
+  }
+}
+
+inline ErrorSpec Ulps(double n) {
+  ErrorSpec bounds;
+  bounds.ulp = n;
+  return bounds;
+}
+inline ErrorSpec Absolute(double difference) {
+  ErrorSpec bounds;
+  bounds.absolute = difference;
+  return bounds;
+}
+
+// Runs the module on both engines and expects values within the bounds, and the same bits for any number of threads.
+inline FastRun RunBoth(std::string_view text, const std::vector<ErrorSpec>& bounds) {
   FastRun run;
   DiagnosticSink sink;
   const std::unique_ptr<Module> module =
@@ -41,16 +64,13 @@ inline FastRun RunBoth(std::string_view text, double tolerance) {
   if (exact == nullptr || fast == nullptr) return run;
   const std::vector<Literal> arguments = MakeFakeArguments(exact->argument_shapes(), 1);
   const auto expected = exact->Run(arguments, &sink);
-  ErrorSpec bounds;
-  if (tolerance > 0) bounds.absolute = tolerance;
   std::vector<Literal> first;
   // Memory is kept from run to run: the second one must not see what the first left.
   for (int i = 0; i < 2; ++i) {
     const auto actual = fast->Run(arguments, &sink);
     EXPECT_TRUE(expected && actual);
     if (!expected || !actual) return run;
-    const auto difference = CompareValues(*actual, *expected, bounds);
-    EXPECT_TRUE(difference.ok() && difference->equal()) << (difference.ok() ? difference->description : "shapes");
+    ExpectWithin(*actual, *expected, bounds);
     if (i == 0) first = *actual;
   }
   for (int threads : {2, 3, 8}) {
@@ -68,6 +88,11 @@ inline FastRun RunBoth(std::string_view text, double tolerance) {
   run.loops = kernels->loops();
   run.choices = kernels->choices();
   return run;
+}
+
+// With one absolute difference for all elements; 0: the same bits.
+inline FastRun RunBoth(std::string_view text, double tolerance) {
+  return RunBoth(text, std::vector<ErrorSpec>{tolerance > 0 ? Absolute(tolerance) : ErrorSpec()});
 }
 
 }  // namespace hlokit::interp::compiled

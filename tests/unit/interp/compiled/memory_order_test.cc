@@ -32,6 +32,11 @@ max {
   b = f32[] parameter(1)
   ROOT m = f32[] maximum(a, b)
 }
+min {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] minimum(a, b)
+}
 ge {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -42,6 +47,12 @@ ge {
 int CountForms(const FastRun& run, LoopForm form) {
   return static_cast<int>(
       std::count_if(run.loops.begin(), run.loops.end(), [&](const CompiledLoop& l) { return l.program.form == form; }));
+}
+
+int CountWindows(const FastRun& run) {
+  return static_cast<int>(std::count_if(run.choices.begin(), run.choices.end(), [](const KernelChoice& choice) {
+    return choice.kind == KernelChoice::Kind::kWindow;
+  }));
 }
 
 // Declares f32[n,c,h,w], in memory in that order or with features (c) minor.
@@ -96,7 +107,7 @@ TEST_F(MemoryOrderTest, BatchNormalizationIsPartOfALoop) {
   relu = f32[3,35,9,11] maximum(s, zeros)
   ROOT r = (f32[3,35,9,11], f32[35], f32[35]) tuple(relu, mean, variance)
 })"),
-                                1e-6);
+                                {WithinUlps(1)});
     ASSERT_EQ(run.loops.size(), 2u);
     EXPECT_EQ(run.loops[0].program.form, features_minor ? LoopForm::kColumns : LoopForm::kRows);
     EXPECT_EQ(run.loops[1].program.outputs.size(), 1u);
@@ -115,7 +126,7 @@ TEST_F(MemoryOrderTest, GradientAndInferenceOfBatchNormalization) {
   i = f32[3,35,9,11] batch-norm-inference(x, scale, mean, mean, variance), epsilon=1e-3, feature_index=1
   ROOT r = ((f32[3,35,9,11], f32[35], f32[35]), f32[3,35,9,11]) tuple(d, i)
 })"),
-                                1e-4);
+                                {WithinUlps(1)});
     for (const KernelChoice& choice : run.choices) {
       EXPECT_TRUE(choice.kind == KernelChoice::Kind::kLoop || choice.reason.empty()) << choice.reason;
     }
@@ -144,7 +155,7 @@ TEST_F(MemoryOrderTest, StatisticsOfInfiniteAndEqualValues) {
   offset = f32[37] parameter(2)
   ROOT n = (f32[40,37], f32[37], f32[37]) batch-norm-training(z, scale, offset), epsilon=1e-5, feature_index=1
 })"),
-          1e-5);
+          {WithinUlps(1)});
 }
 
 TEST_F(MemoryOrderTest, ReductionsOfAnyDimensionsJoinWhatTheyReduce) {
@@ -163,7 +174,7 @@ TEST_F(MemoryOrderTest, ReductionsOfAnyDimensionsJoinWhatTheyReduce) {
                                          c.kept, " reduce(x, zero), dimensions={", c.dims, R"(}, to_apply=max
   ROOT r = (f32)",
                                          c.kept, ", f32", c.kept, ", f32[16,24,18,20]) tuple(s, m, y)\n}"),
-                                  1e-2);
+                                  {WithinUlps(1), ErrorSpec(), ErrorSpec()});
       EXPECT_GE(run.loops.size(), 1u) << c.dims;
     }
   }
@@ -175,7 +186,7 @@ TEST_F(MemoryOrderTest, RowsAcrossMemoryAreReducedByColumns) {
   y = f32[6,32,20,20] multiply(x, x)
   ROOT s = f32[6,32] reduce(y, zero), dimensions={2,3}, to_apply=sum
 })"),
-                              1e-3);
+                              {WithinUlps(1)});
   ASSERT_EQ(run.loops.size(), 1u);
   EXPECT_EQ(run.loops[0].program.form, LoopForm::kColumns);
 }
@@ -236,10 +247,7 @@ TEST_F(MemoryOrderTest, PoolsInAnyOrder) {
   ROOT r = (f32)",
                          c.result, ", f32", c.result, ") tuple(m, s)\n}"),
                   0);
-      const auto windows = std::count_if(run.choices.begin(), run.choices.end(), [](const KernelChoice& choice) {
-        return choice.kind == KernelChoice::Kind::kWindow;
-      });
-      EXPECT_EQ(windows, 2) << c.window;
+      EXPECT_EQ(CountWindows(run), 2) << c.window;
     }
   }
 }
@@ -261,6 +269,88 @@ TEST_F(MemoryOrderTest, TheGradientOfMaximumPoolingTakesTheFirstOfEqualElements)
       EXPECT_EQ(run.choices.back().kind, KernelChoice::Kind::kWindow) << run.choices.back().reason;
     }
   }
+}
+
+TEST_F(MemoryOrderTest, WindowsOfSwappedDimensions) {
+  // In memory, the second dimension of the window comes before the first one.
+  const FastRun run = RunBoth(StrCat(kFunctions, R"(ENTRY e {
+  x = f32[2,64,32,48] parameter(0)
+  y = f32[2,32,64,48] transpose(x), dimensions={0,2,1,3}
+  g = f32[2,30,62,48] parameter(1)
+  low = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[2,30,62,48] reduce-window(y, low), window={size=1x3x3x1}, to_apply=max
+  s = f32[2,32,64,48] select-and-scatter(y, g, zero), window={size=1x3x3x1}, select=ge, scatter=sum
+  v = f32[32,64,48,2] transpose(x), dimensions={2,1,3,0}
+  n = f32[30,62,46,2] reduce-window(v, low), window={size=3x3x3x1}, to_apply=max
+  ROOT r = (f32[2,30,62,48], f32[2,32,64,48], f32[30,62,46,2]) tuple(m, s, n)
+})"),
+                              0);
+  EXPECT_EQ(CountWindows(run), 2);
+}
+
+TEST_F(MemoryOrderTest, PoolsOfNegativeZerosAndNaN) {
+  for (const bool features_minor : {false, true}) {
+    const FastRun run = RunBoth(StrCat(kFunctions, "ENTRY e {\n", Image("x", 0, features_minor, 2, 69, 17, 40),
+                                       Image("g", 1, features_minor, 2, 69, 15, 38), R"(
+  high = f32[] constant(0.75)
+  highs = f32[2,69,17,40] broadcast(high), dimensions={}
+  nan = f32[] constant(nan)
+  nans = f32[2,69,17,40] broadcast(nan), dimensions={}
+  is_high = pred[2,69,17,40] compare(x, highs), direction=GT
+  y = f32[2,69,17,40] select(is_high, nans, x)
+  a = f32[2,69,17,40] abs(x)
+  n = f32[2,69,17,40] negate(a)
+  minus_zero = f32[] constant(-0.0)
+  zeros = f32[2,69,17,40] broadcast(minus_zero), dimensions={}
+  m = f32[2,69,15,38] reduce-window(n, minus_zero), window={size=1x1x3x3}, to_apply=max
+  l = f32[2,69,15,38] reduce-window(a, minus_zero), window={size=1x1x3x3}, to_apply=min
+  s = f32[2,69,15,38] reduce-window(zeros, minus_zero), window={size=1x1x3x3}, to_apply=sum
+  ym = f32[2,69,15,38] reduce-window(y, minus_zero), window={size=1x1x3x3}, to_apply=max
+  yl = f32[2,69,15,38] reduce-window(y, minus_zero), window={size=1x1x3x3}, to_apply=min
+  ys = f32[2,69,15,38] reduce-window(y, minus_zero), window={size=1x1x3x3}, to_apply=sum
+  yg = f32[2,69,17,40] select-and-scatter(y, g, minus_zero), window={size=1x1x3x3}, select=ge, scatter=sum
+  p = (f32[2,69,15,38], f32[2,69,15,38], f32[2,69,15,38]) tuple(m, l, s)
+  q = (f32[2,69,15,38], f32[2,69,15,38], f32[2,69,15,38], f32[2,69,17,40]) tuple(ym, yl, ys, yg)
+  ROOT r = ((f32[2,69,15,38], f32[2,69,15,38], f32[2,69,15,38]), (f32[2,69,15,38], f32[2,69,15,38], f32[2,69,15,38], f32[2,69,17,40])) tuple(p, q)
+})"),
+                                0);
+    EXPECT_EQ(CountWindows(run), 7);
+  }
+}
+
+TEST_F(MemoryOrderTest, PoolsWithNegativePadding) {
+  for (const bool features_minor : {false, true}) {
+    const FastRun run = RunBoth(StrCat(kFunctions, "ENTRY e {\n", Image("x", 0, features_minor, 2, 33, 17, 40),
+                                       Image("g", 1, features_minor, 2, 33, 12, 20), R"(
+  zero = f32[] constant(0)
+  high = f32[] constant(0.25)
+  m = f32[2,33,12,20] reduce-window(x, high), window={size=1x1x3x3 stride=1x1x1x2 pad=0_0x0_0x-1_-2x-2_3}, to_apply=max
+  l = f32[2,33,12,20] reduce-window(x, high), window={size=1x1x3x3 stride=1x1x1x2 pad=0_0x0_0x-1_-2x-2_3}, to_apply=min
+  s = f32[2,33,17,40] select-and-scatter(x, g, zero), window={size=1x1x3x3 stride=1x1x1x2 pad=0_0x0_0x-1_-2x-2_3}, select=ge, scatter=sum
+  ROOT r = (f32[2,33,12,20], f32[2,33,12,20], f32[2,33,17,40]) tuple(m, l, s)
+})"),
+                                0);
+    EXPECT_EQ(CountWindows(run), 3);
+  }
+}
+
+TEST_F(MemoryOrderTest, WindowsInLargeArrays) {
+  // Only the positions of a line with features have a table, up to a limit.
+  const FastRun run = RunBoth(StrCat(kFunctions, R"(ENTRY e {
+  low = f32[] constant(-inf)
+  x = f32[1050000] parameter(0)
+  y = f32[1050000,2] broadcast(x), dimensions={0}
+  m = f32[1050000,1] reduce-window(y, low), window={size=1x2}, to_apply=max
+  z = f32[66000,8] broadcast(low), dimensions={}
+  o = f32[65999,8] reduce-window(z, low), window={size=2x1}, to_apply=max
+  p = f32[65997,8] reduce-window(z, low), window={size=4x1}, to_apply=max
+  i = f32[1050000] reshape(m)
+  j = pred[1050000] compare(i, x), direction=EQ
+  ROOT r = (pred[1050000], f32[65999,8], f32[65997,8]) tuple(j, o, p)
+})"),
+                              0);
+  EXPECT_EQ(CountWindows(run), 2);
 }
 
 TEST_F(MemoryOrderTest, RowsWithoutAWindow) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <future>
 #include <thread>
@@ -141,6 +142,41 @@ TEST_F(ClientTest, ExecutionIsAsynchronousAndInOrder) {
   EXPECT_EQ(First(value), 32);
   EXPECT_TRUE(client.devices()[0]->Synchronize().ok());
   EXPECT_EQ(metrics.metric("ExecuteTime")->total_samples, 5);
+}
+
+TEST_F(ClientTest, AShortProgramRunsOnTheThreadThatStartsIt) {
+  const auto executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Device* const device = client.devices()[1].get();
+  const auto runs_here = [&](int64_t expected_ns, ExecuteThread thread) {
+    (*executable)->set_expected_ns(expected_ns);
+    std::promise<std::thread::id> ran;
+    client.Execute(
+        device, *executable, {Pair(1, 1, 2)}, {device->CreatePendingBuffer()}, {},
+        [&](const absl::Status& status) {
+          EXPECT_TRUE(status.ok());
+          ran.set_value(std::this_thread::get_id());
+        },
+        thread);
+    const std::thread::id id = ran.get_future().get();
+    EXPECT_TRUE(device->Synchronize().ok());
+    return id == std::this_thread::get_id();
+  };
+  constexpr int64_t kMicrosecond = 1000, kSecond = 1'000'000'000;
+  EXPECT_TRUE(runs_here(kMicrosecond, ExecuteThread::kCallerIfShort));
+  EXPECT_FALSE(runs_here(kMicrosecond, ExecuteThread::kDevice));
+  EXPECT_FALSE(runs_here(kSecond, ExecuteThread::kCallerIfShort));
+  // A program that waits for its argument does not hold its caller.
+  const std::shared_ptr<DeviceBuffer> pending = device->CreatePendingBuffer();
+  (*executable)->set_expected_ns(kMicrosecond);
+  std::atomic<bool> done{false};
+  client.Execute(
+      device, *executable, {pending}, {device->CreatePendingBuffer()}, {}, [&](const absl::Status&) { done = true; },
+      ExecuteThread::kCallerIfShort);
+  EXPECT_FALSE(done);
+  pending->Fail(absl::CancelledError("not needed"));
+  EXPECT_FALSE(device->Synchronize().ok());
+  EXPECT_TRUE(done);
 }
 
 TEST_F(ClientTest, DevicesRunSideBySide) {
