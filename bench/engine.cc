@@ -37,8 +37,8 @@
 #include "bench/measure.h"
 #include "interp/compiled/code_store.h"
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/compiled/instruction_set.h"
 #include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_set.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
@@ -170,7 +170,7 @@ class Bench {
   bool Start() {
     std::printf("%d rounds, %d thread%s, %s time, generated code for %s\n", flags_.rounds, flags_.threads,
                 flags_.threads == 1 ? "" : "s", flags_.threads == 1 ? "processor" : "elapsed",
-                std::string(interp::compiled::ToString(interp::compiled::HostInstructionSet())).c_str());
+                std::string(interp::ToString(interp::HostInstructionSet())).c_str());
     if (!flags_.torch.empty()) {
       torch_ = Torch::Start(flags_.torch, flags_.blas, flags_.threads);
       if (torch_ == nullptr) return false;

@@ -50,6 +50,7 @@ endfunction()
 function(hlokit_engine_build_id library)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/interp/compiled/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/*.def"
+    "${PROJECT_SOURCE_DIR}/interp/exact/instruction_set.h"
     "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.cc"
     "${PROJECT_SOURCE_DIR}/ir/types/*.h" "${PROJECT_SOURCE_DIR}/ir/types/*.def"
     "${PROJECT_SOURCE_DIR}/ir/ops/*.h" "${PROJECT_SOURCE_DIR}/ir/ops/*.def")

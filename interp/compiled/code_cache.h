@@ -13,8 +13,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/compiled/code_generator.h"
-#include "interp/compiled/instruction_set.h"
 #include "interp/compiled/loop_program.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/compiled/instruction_set.h"
 #include "interp/compiled/loop_program.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "interp/compiled/code_generator.h"
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/runtime/cache/persistent_cache.h"
 
 namespace hlokit::interp::compiled {

@@ -226,8 +226,8 @@ int64_t ImagesOfPiece(const ConvolutionProblem& problem, LibraryArray::Layout la
   if (problem.spec.op == LibraryOp::kConvolutionBackwardWeights) {
     // The gradients of the pieces are added, which costs as much as some positions.
     least = layout == LibraryArray::Layout::kFeatureBlocks ? 3000 : 1500;
-    constexpr int64_t kMostPieces = 8;
-    images = std::max(images, (count + kMostPieces - 1) / kMostPieces);
+    constexpr int64_t kMaxPieces = 8;
+    images = std::max(images, (count + kMaxPieces - 1) / kMaxPieces);
   }
   images = std::max(images, (least + positions - 1) / positions);
   return std::clamp<int64_t>(images, 1, (count + 1) / 2);

@@ -311,7 +311,14 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
     *why = "oneDNN has no such convolution";
     return false;
   }
-  if (!HasThreadScratch(b, made.thread_scratch)) {
+  std::vector<PackedWeights::Part> parts;
+  if (made.packed_weights != nullptr) {
+    PackedWeights::Part part;
+    part.packed = made.packed_weights->packed_bytes(LibraryRole::kWeights);
+    part.primitive = std::move(made.packed_weights);
+    parts.push_back(std::move(part));
+  }
+  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, parts)) {
     *why = "memory";
     return false;
   }
@@ -322,12 +329,7 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
                                    ? ImagesOf(emitted, kernel, kernel_order, type)
                                    : WeightsOf(emitted, turned_kernel, dims.kernel_spatial, type, spec.reversed);
   if (!second) return true;
-  if (made.packed_weights != nullptr) {
-    PackedWeights::Part part;
-    part.packed = made.packed_weights->packed_bytes(LibraryRole::kWeights);
-    part.primitive = std::move(made.packed_weights);
-    second = packed->Pack(b, *second, {std::move(part)});
-  }
+  if (!parts.empty()) second = packed->Pack(b, *second, std::move(parts));
   Dims result_dims;
   for (int64_t d : result_order) result_dims.push_back(shape.dim(d));
   const Shape result = backward_weights ? plain_result.shape : b.program_shapes().Array(result_type, result_dims);

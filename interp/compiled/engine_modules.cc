@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interp/compiled/engine_build_id.h"
+#include "interp/exact/instruction_set.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {
@@ -91,7 +92,7 @@ Library* ProductLibrary(std::string* why) {
     auto* const loaded = new EngineModule<Library>();
     const auto open =
         reinterpret_cast<OpenLibraryFunction>(SymbolOfModule(kOnednnModule, kOpenLibraryName, &loaded->why));
-    if (open != nullptr) loaded->interface = open();
+    if (open != nullptr) loaded->interface = open(HostInstructionSet());
     return loaded;
   }();
   return module->Get(why);

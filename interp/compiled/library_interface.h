@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "interp/exact/instruction_set.h"
+
 namespace hlokit::interp::compiled {
 
 enum class LibraryType : uint8_t { kF32, kBF16, kS8, kU8, kS32 };
@@ -91,8 +93,8 @@ class Library {
   virtual bool IsFast(LibraryType type) const = 0;
 };
 
-// Returns the library of the process.
-using OpenLibraryFunction = Library* (*)();
+// Returns the library of the process, which uses no instructions beyond those of the first call.
+using OpenLibraryFunction = Library* (*)(InstructionSet max);
 inline constexpr char kOpenLibraryName[] = "HlokitOpenLibrary";
 
 }  // namespace hlokit::interp::compiled

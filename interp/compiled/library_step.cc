@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
-#include "interp/compiled/instruction_set.h"
 #include "interp/compiled/loop_layout.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
@@ -56,6 +56,12 @@ void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* con
 
 }  // namespace
 
+bool PackedWeights::Fits(CompiledComputationBuilder& b, const std::vector<Part>& parts) {
+  const int64_t limit = b.program().options().limits.max_bytes;
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](const Part& part) { return part.packed <= limit && part.to <= limit - part.packed; });
+}
+
 View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std::vector<Part> parts) {
   auto plan = std::make_unique<PackPlan>();
   std::string layout;
@@ -75,7 +81,8 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
   const Shape shape = b.program_shapes().Array(ElementType::kU8, {bytes});
   View result;
   const std::byte* const constant = b.ConstantData(weights);
-  AlignedMemory memory = constant != nullptr ? AllocateAligned(bytes) : nullptr;
+  const bool in_program = constant != nullptr && bytes <= b.program().options().limits.max_bytes - constant_bytes_;
+  AlignedMemory memory = in_program ? AllocateAligned(bytes) : nullptr;
   bool packed = memory != nullptr;
   for (size_t i = 0; packed && i < plan->items.size(); ++i) {
     packed = PackItem(*plan, static_cast<int64_t>(i), constant, memory.get());
@@ -83,6 +90,7 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
   if (packed) {
     result = b.Constant(shape, memory.get());
     b.Own(std::shared_ptr<void>(std::move(memory)));
+    constant_bytes_ += bytes;
   } else {
     result = b.EmitTo(RunPack, std::move(plan), {&weights, 1}, {&shape, 1})[0];
     b.LeaveLoops();
@@ -101,10 +109,21 @@ bool HasFastBf16() {
 }
 
 std::optional<View> OperandCopies::To(ElementType type, const View& view) const {
-  if (view.type() == type) return view;
-  const Shape shape = builder_.program_shapes().Array(type, view.dims());
-  if (planned_) return View{shape, kNoSlot, nullptr, 0};
-  return EmitElementwise(builder_, Opcode::kConvert, builder_.instruction(), {&view, 1}, shape);
+  std::optional<View> converted = view;
+  const ElementType result = builder_.shape().element_type();
+  const bool rounds = IsFloat(view.type()) && IsFloat(result) && result != ElementType::kF32;
+  for (ElementType next : {rounds ? result : view.type(), type}) {
+    if (converted->type() == next) continue;
+    const Shape shape = builder_.program_shapes().Array(next, view.dims());
+    if (planned_) {
+      converted = View{shape, kNoSlot, nullptr, 0};
+      continue;
+    }
+    const View from = *converted;
+    converted = EmitElementwise(builder_, Opcode::kConvert, builder_.instruction(), {&from, 1}, shape);
+    if (!converted) return converted;
+  }
+  return converted;
 }
 
 View OperandCopies::MakeDense(const View& view) const {

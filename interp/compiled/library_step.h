@@ -21,7 +21,8 @@
 namespace hlokit::interp::compiled {
 
 // Weights in the layouts of primitives. A thunk of its own packs them, which primitives with equal weights and layout
-// share, and which leaves a loop in which the weights do not change. Constants are packed with the program.
+// share, and which leaves a loop in which the weights do not change. Constants are packed with the program, in at most
+// Limits::max_bytes; others in each run.
 class PackedWeights {
  public:
   // A part of the weights with a layout of its own.
@@ -31,6 +32,8 @@ class PackedWeights {
     int64_t to = 0;      // in the packed weights
     int64_t packed = 0;  // bytes
   };
+  // Returns true if the parts are within the limit of memory.
+  static bool Fits(CompiledComputationBuilder& builder, const std::vector<Part>& parts);
   // Returns the packed weights, an array of bytes. Requires: positive strides.
   View Pack(CompiledComputationBuilder& builder, const View& weights, std::vector<Part> parts);
 
@@ -38,6 +41,7 @@ class PackedWeights {
   // By computation, slot, strides, offset, shape and layout of the parts.
   using Key = std::tuple<uint32_t, uint32_t, const int64_t*, int64_t, const ShapeRecord*, std::string>;
   absl::flat_hash_map<Key, View> packed_;
+  int64_t constant_bytes_ = 0;  // of constants
 };
 
 // Prepares a dot or a convolution. Returns false, with the reason in `why`, if it is left to the exact engine.
@@ -56,7 +60,8 @@ class OperandCopies {
   OperandCopies(CompiledComputationBuilder& builder, bool planned) : builder_(builder), planned_(planned) {}
 
   CompiledComputationBuilder& builder() const { return builder_; }
-  // Converts the elements to another type. Returns nullopt after an error report.
+  // Converts the elements to the type of the instruction's result, if that is narrower than f32, as the exact engine
+  // does, and then to `type`. Returns nullopt after an error report.
   std::optional<View> To(ElementType type, const View& view) const;
   View MakeDense(const View& view) const;
 

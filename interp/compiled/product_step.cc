@@ -108,21 +108,27 @@ struct SkinnyPlan : PiecesPlan {
   SkinnyProductFunction function = nullptr;
   bool lhs_bf16 = false;
   int64_t lhs_column = 0;  // bytes
+
+  // Scratch memory: the left operand, and sums of the result.
+  int64_t lhs_bytes() const { return AlignedBytes(product.m * product.k * int64_t{sizeof(float)}); }
+  int64_t scratch_bytes() const {
+    return lhs_bytes() + (product.rows_contiguous ? product.m * columns.size * int64_t{sizeof(double)} : 0);
+  }
 };
 
 void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const SkinnyPlan*>(plan);
   const int64_t m = p.product.m;
   const int64_t k = p.product.k;
-  const int64_t lhs_bytes = m * k * int64_t{sizeof(float)};
   std::atomic<bool> ok = true;
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
-    std::byte* const scratch = ThreadScratch(lhs_bytes);
+    std::byte* const scratch = ThreadScratch(p.scratch_bytes());
     if (scratch == nullptr) {
       ok = false;
       return;
     }
     float* const lhs = reinterpret_cast<float*>(scratch);
+    double* const sums = reinterpret_cast<double*>(scratch + p.lhs_bytes());
     int64_t packed = -1;
     p.ForEach(begin, end, context, [&](int64_t, int64_t column, const int64_t* offsets) {
       if (packed != offsets[0]) {
@@ -140,7 +146,7 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
           }
         }
       }
-      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]), 0,
+      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]), sums, 0,
                  p.columns.SizeOf(column));
     });
   });
@@ -240,14 +246,14 @@ ProductKernel MakeSkinny(const MatrixProduct& p) {
   // A piece reads 256 KB at least, and so few columns that their sums stay in the cache.
   constexpr int64_t kBytes = int64_t{256} << 10;
   constexpr int64_t kSums = int64_t{8} << 10;
-  const int64_t least = RoundUp(kBytes / std::max<int64_t>(p.k * BytesOf(p.rhs_type), 1) + 1, 64);
-  const int64_t most = p.rhs.column == 1 ? std::max<int64_t>(kSums / p.m, 64) : p.n;
-  const int64_t wanted = std::clamp(RoundUp((p.n + 7) / 8, 64), std::min(least, most), most);
+  const int64_t min_columns = RoundUp(kBytes / std::max<int64_t>(p.k * BytesOf(p.rhs_type), 1) + 1, 64);
+  const int64_t max_columns = p.rhs.column == 1 ? std::max<int64_t>(kSums / p.m, 64) : p.n;
+  const int64_t wanted = std::clamp(RoundUp((p.n + 7) / 8, 64), std::min(min_columns, max_columns), max_columns);
   plan->rows = Pieces(p.m, p.m);
   plan->columns = Pieces(p.n, std::min(p.n, wanted));
   plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(p.k * BytesOf(p.rhs_type));
   ProductKernel result;
-  result.thread_scratch = p.m * p.k * int64_t{sizeof(float)};
+  result.thread_scratch = plan->scratch_bytes();
   result.kernel = RunSkinny;
   result.params = std::move(plan);
   return result;
@@ -531,7 +537,7 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   product.batch = LoopNest(batch_sizes, {{lhs.batch, rhs.batch, result_batch}});
   ProductKernel made = MakeProduct(product, why);
   if (made.params == nullptr) return false;
-  if (!HasThreadScratch(b, made.thread_scratch)) {
+  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {
     *why = "memory";
     return false;
   }

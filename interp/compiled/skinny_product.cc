@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {
@@ -15,8 +15,10 @@ namespace {
 
 // Elements of the right operand that are added before the sum joins those before: shorter sums have smaller errors.
 constexpr int64_t kGroup = 8;
-// Elements of the contraction that several columns and all rows add at a time.
-constexpr int64_t kDepth = 4096;
+// Elements of the contraction whose sum is one of f32; these sums are added in double. A sum of f32 has an error that
+// grows with its number of additions: kDepthOfRows / kGroup, or kDepthOfLane in each lane.
+constexpr int64_t kDepthOfRows = 128;
+constexpr int64_t kDepthOfLane = 64;
 
 HLOKIT_INLINE float Widen(uint16_t bf16) { return std::bit_cast<float>(uint32_t{bf16} << 16); }
 
@@ -73,10 +75,10 @@ HLOKIT_INLINE float LoadOne(const std::byte* data, int64_t index) {
   }
 }
 
-// Adds `kCount` rows of the right operand, from row `p` on.
+// Adds `kCount` rows of the right operand, from row `p` on; the sum starts if `first`.
 template <int kLanes, bool kBf16, int kCount>
 HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t begin,
-                           int64_t end, int64_t p) {
+                           int64_t end, int64_t p, bool first) {
   using V = Vectors<kLanes>;
   float x[kMaxSkinnyRows][kCount];
   for (int64_t i = 0; i < s.m; ++i) std::memcpy(x[i], lhs + i * s.k + p, sizeof(x[i]));
@@ -97,7 +99,7 @@ HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::
       HLOKIT_UNROLL
       for (int r = 1; r < kCount; ++r) sum = sum + w[r] * x[i][r];
       float* const to = result + i * s.result_row + j;
-      if (p != 0) {
+      if (!first) {
         typename V::Float before;
         V::Load(to, &before);
         sum = before + sum;
@@ -111,23 +113,42 @@ HLOKIT_INLINE void AddRows(const SkinnyProduct& s, const float* lhs, const std::
       HLOKIT_UNROLL
       for (int r = 1; r < kCount; ++r) sum = sum + LoadOne<kBf16>(row[r], j) * x[i][r];
       float* const to = result + i * s.result_row + j;
-      *to = p == 0 ? sum : *to + sum;
+      *to = first ? sum : *to + sum;
     }
   }
 }
 
 template <int kLanes, bool kBf16>
-HLOKIT_INLINE void ByRows(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t begin,
-                          int64_t end) {
-  int64_t p = 0;
-  for (; p + kGroup <= s.k; p += kGroup) AddRows<kLanes, kBf16, kGroup>(s, lhs, rhs, result, begin, end, p);
-  for (; p < s.k; ++p) AddRows<kLanes, kBf16, 1>(s, lhs, rhs, result, begin, end, p);
+HLOKIT_INLINE void ByRows(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, double* sums,
+                          int64_t begin, int64_t end) {
+  const int64_t columns = end - begin;
+  for (int64_t first = 0; first < s.k; first += kDepthOfRows) {
+    const int64_t last = std::min(s.k, first + kDepthOfRows);
+    int64_t p = first;
+    for (; p + kGroup <= last; p += kGroup) {
+      AddRows<kLanes, kBf16, kGroup>(s, lhs, rhs, result, begin, end, p, p == first);
+    }
+    for (; p < last; ++p) AddRows<kLanes, kBf16, 1>(s, lhs, rhs, result, begin, end, p, p == first);
+    if (s.k <= kDepthOfRows) return;
+    for (int64_t i = 0; i < s.m; ++i) {
+      float* const part = result + i * s.result_row + begin;
+      double* const sum = sums + i * columns;
+      if (first == 0) {
+        for (int64_t j = 0; j < columns; ++j) sum[j] = double{part[j]};
+      } else if (last < s.k) {
+        for (int64_t j = 0; j < columns; ++j) sum[j] += double{part[j]};
+      } else {
+        for (int64_t j = 0; j < columns; ++j) part[j] = static_cast<float>(sum[j] + double{part[j]});
+      }
+    }
+  }
 }
 
-// Adds the products of elements [p, q) of `kColumns` columns and `kRows` rows.
+// Adds the products of elements [p, q) of `kColumns` columns and `kRows` rows to `totals`, whose rows have
+// `total_columns`.
 template <int kLanes, bool kBf16, int kRows, int kColumns>
-HLOKIT_INLINE void AddColumns(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t i,
-                              int64_t j, int64_t p, int64_t q) {
+HLOKIT_INLINE void AddColumns(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, double* totals,
+                              int total_columns, int64_t i, int64_t j, int64_t p, int64_t q) {
   using V = Vectors<kLanes>;
   typename V::Float sums[kRows][kColumns] = {};
   int64_t t = p;
@@ -156,8 +177,7 @@ HLOKIT_INLINE void AddColumns(const SkinnyProduct& s, const float* lhs, const st
       for (int64_t u = t; u < q; ++u) {
         sum = sum + lhs[(i + r) * s.k + u] * LoadOne<kBf16>(rhs, (j + c) * s.rhs_stride + u);
       }
-      float* const to = result + (i + r) * s.result_row + j + c;
-      *to = p == 0 ? sum : *to + sum;
+      totals[(i + r) * total_columns + c] += double{sum};
     }
   }
 }
@@ -168,46 +188,52 @@ HLOKIT_INLINE void ByColumns(const SkinnyProduct& s, const float* lhs, const std
   constexpr int kRows = 4, kColumns = 4;
   for (int64_t j = begin; j < end;) {
     const bool wide = j + kColumns <= end;
-    for (int64_t p = 0; p < s.k; p += kDepth) {
-      const int64_t q = std::min(s.k, p + kDepth);
+    const int count = wide ? kColumns : 1;
+    double totals[kMaxSkinnyRows * kColumns] = {};
+    for (int64_t p = 0; p < s.k; p += kDepthOfLane * kLanes) {
+      const int64_t q = std::min(s.k, p + kDepthOfLane * kLanes);
       int64_t i = 0;
       if (wide) {
         for (; i + kRows <= s.m; i += kRows) {
-          AddColumns<kLanes, kBf16, kRows, kColumns>(s, lhs, rhs, result, i, j, p, q);
+          AddColumns<kLanes, kBf16, kRows, kColumns>(s, lhs, rhs, totals, count, i, j, p, q);
         }
-        for (; i < s.m; ++i) AddColumns<kLanes, kBf16, 1, kColumns>(s, lhs, rhs, result, i, j, p, q);
+        for (; i < s.m; ++i) AddColumns<kLanes, kBf16, 1, kColumns>(s, lhs, rhs, totals, count, i, j, p, q);
       } else {
-        for (; i < s.m; ++i) AddColumns<kLanes, kBf16, 1, 1>(s, lhs, rhs, result, i, j, p, q);
+        for (; i < s.m; ++i) AddColumns<kLanes, kBf16, 1, 1>(s, lhs, rhs, totals, count, i, j, p, q);
       }
     }
-    j += wide ? kColumns : 1;
+    for (int64_t i = 0; i < s.m; ++i) {
+      for (int c = 0; c < count; ++c) result[i * s.result_row + j + c] = static_cast<float>(totals[i * count + c]);
+    }
+    j += count;
   }
 }
 
 template <int kLanes>
-HLOKIT_INLINE void Compute(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t begin,
-                           int64_t end) {
+HLOKIT_INLINE void Compute(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, double* sums,
+                           int64_t begin, int64_t end) {
   if (s.rows_contiguous) {
-    s.bf16 ? ByRows<kLanes, true>(s, lhs, rhs, result, begin, end)
-           : ByRows<kLanes, false>(s, lhs, rhs, result, begin, end);
+    s.bf16 ? ByRows<kLanes, true>(s, lhs, rhs, result, sums, begin, end)
+           : ByRows<kLanes, false>(s, lhs, rhs, result, sums, begin, end);
   } else {
     s.bf16 ? ByColumns<kLanes, true>(s, lhs, rhs, result, begin, end)
            : ByColumns<kLanes, false>(s, lhs, rhs, result, begin, end);
   }
 }
 
-void BaselineProduct(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t begin,
-                     int64_t end) {
-  Compute<4>(s, lhs, rhs, result, begin, end);
+void BaselineProduct(const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, double* sums,
+                     int64_t begin, int64_t end) {
+  Compute<4>(s, lhs, rhs, result, sums, begin, end);
 }
 #if defined(__x86_64__)
 __attribute__((target("avx2,fma"))) void Avx2Product(const SkinnyProduct& s, const float* lhs, const std::byte* rhs,
-                                                     float* result, int64_t begin, int64_t end) {
-  Compute<8>(s, lhs, rhs, result, begin, end);
+                                                     float* result, double* sums, int64_t begin, int64_t end) {
+  Compute<8>(s, lhs, rhs, result, sums, begin, end);
 }
 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma,prefer-vector-width=512"))) void Avx512Product(
-    const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, int64_t begin, int64_t end) {
-  Compute<16>(s, lhs, rhs, result, begin, end);
+    const SkinnyProduct& s, const float* lhs, const std::byte* rhs, float* result, double* sums, int64_t begin,
+    int64_t end) {
+  Compute<16>(s, lhs, rhs, result, sums, begin, end);
 }
 #endif
 

@@ -21,9 +21,10 @@ struct SkinnyProduct {
 };
 
 // Computes columns [begin, end) of result[m, n] = lhs[m, k] * rhs[k, n], all f32 but the right operand; `lhs` is dense.
-// A result depends on its own row and column alone.
+// A result depends on its own row and column alone. `sums`: memory for m * (end - begin) numbers if rows are
+// contiguous.
 using SkinnyProductFunction = void (*)(const SkinnyProduct& product, const float* lhs, const std::byte* rhs,
-                                       float* result, int64_t begin, int64_t end);
+                                       float* result, double* sums, int64_t begin, int64_t end);
 // Returns the function for the vectors of this processor.
 SkinnyProductFunction SkinnyProductOf();
 

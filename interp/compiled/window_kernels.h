@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

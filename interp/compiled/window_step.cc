@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "interp/compiled/instruction_set.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/window_kernels.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"

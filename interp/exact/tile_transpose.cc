@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/vector_transpose.h"
 
 namespace hlokit::interp {
@@ -45,8 +46,7 @@ void TransposeWords4(uint32_t* to, int64_t to_stride, const uint32_t* from, int6
 
 void TransposeTile(uint32_t* to, int64_t to_stride, const uint32_t* from, int64_t from_stride) {
 #if defined(__x86_64__)
-  static const bool avx512 = __builtin_cpu_supports("avx512f");
-  if (avx512) return TransposeWords16(to, to_stride, from, from_stride);
+  if (HostInstructionSet() == InstructionSet::kAvx512) return TransposeWords16(to, to_stride, from, from_stride);
 #endif
   TransposeWords4(to, to_stride, from, from_stride);
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "interp/compiled/code_store.h"
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/pjrt/arguments.h"
 #include "interp/pjrt/ffi_handlers.h"
 #include "interp/pjrt/functions.h"
@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   auto client = std::make_unique<PJRT_Client>();
   client->config = config;
   if (config.engine == "fast") {
-    if (const std::string error = interp::compiled::InstructionSetError(); !error.empty()) {
+    if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return absl::InvalidArgumentError(error);
     }
   }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "interp/compiled/engine_modules.h"
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 
 namespace hlokit::interp {
 
@@ -23,7 +23,7 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
       engine->exact_ = Evaluator::Prepare(module, options, sink);
       break;
     case EngineKind::kFast: {
-      if (const std::string error = compiled::InstructionSetError(); !error.empty()) {
+      if (const std::string error = InstructionSetError(); !error.empty()) {
         sink->Error(DiagnosticKind::kUnsupported, {}, error);
         return nullptr;
       }

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/memory_flag.h"
@@ -337,7 +337,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     return cli::UsageError("hlo-run", "--dump-compiled: expected a directory");
   }
   if (flags->engine == EngineKind::kFast) {
-    if (const std::string error = interp::compiled::InstructionSetError(); !error.empty()) {
+    if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return cli::UsageError("hlo-run", error);
     }
   }

@@ -8,8 +8,8 @@
 
 #include <string>
 
-#include "interp/compiled/instruction_set.h"
 #include "interp/compiled/loop_program.h"
+#include "interp/exact/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace hlokit::interp::compiled {

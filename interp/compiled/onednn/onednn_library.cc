@@ -21,6 +21,7 @@
 #include "interp/compiled/engine_build_id.h"
 #include "interp/compiled/library_interface.h"
 #include "interp/compiled/onednn/weights_packing.h"
+#include "interp/exact/instruction_set.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace hlokit::interp::compiled {
@@ -81,7 +82,7 @@ memory::desc PlainDesc(const LibraryArray& array) {
   return memory::desc(DimsOf(array), TypeOf(array.type), memory::dims(array.strides, array.strides + array.rank));
 }
 
-memory::desc AskedDesc(const LibraryArray& array) {
+memory::desc DescWithLayout(const LibraryArray& array) {
   if (array.layout != LibraryArray::Layout::kAny) return PlainDesc(array);
   return memory::desc(DimsOf(array), TypeOf(array.type), memory::format_tag::any);
 }
@@ -193,7 +194,7 @@ class OnednnPrimitive : public LibraryPrimitive {
     memory::desc asked[3];
     for (int i = 0; i < 3; ++i) {
       roles_[i].plain = PlainDesc(*arrays[i]);
-      asked[i] = AskedDesc(*arrays[i]);
+      asked[i] = DescWithLayout(*arrays[i]);
     }
     if (like != nullptr) asked[1] = like->roles_[1].packed;
     const int rank = spec.src.rank - 2;
@@ -415,6 +416,19 @@ class OnednnPrimitive : public LibraryPrimitive {
 
 class OnednnLibrary : public Library {
  public:
+  // Requires that the library was not used before.
+  explicit OnednnLibrary(InstructionSet max) {
+    switch (max) {
+      case InstructionSet::kSse4:
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+        break;
+      case InstructionSet::kAvx2:
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+        break;
+      case InstructionSet::kAvx512:
+        break;
+    }
+  }
   LibraryPrimitive* Create(const LibrarySpec& spec, const LibraryPrimitive* like) override {
     const OneThread one;
     try {
@@ -447,8 +461,9 @@ class OnednnLibrary : public Library {
 }  // namespace
 }  // namespace hlokit::interp::compiled
 
-extern "C" __attribute__((visibility("default"))) hlokit::interp::compiled::Library* HlokitOpenLibrary() {
-  static auto* const library = new hlokit::interp::compiled::OnednnLibrary();
+extern "C" __attribute__((visibility("default"))) hlokit::interp::compiled::Library* HlokitOpenLibrary(
+    hlokit::interp::InstructionSet max) {
+  static auto* const library = new hlokit::interp::compiled::OnednnLibrary(max);
   return library;
 }
 

@@ -48,7 +48,9 @@ __attribute__((target("avx512f"))) void UnpackTile(float* plain, int64_t stride,
 
 bool WeightsPacking::Init(const dnnl::memory::desc& plain, const dnnl::memory::desc& packed, const bool* reversed) {
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512f")) return false;
+  const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
+  constexpr dnnl::cpu_isa kNeeded = dnnl::cpu_isa::avx512_core;
+  if ((bits(dnnl::get_effective_cpu_isa()) & bits(kNeeded)) != bits(kNeeded)) return false;
   const dnnl_memory_desc_t& md = packed.data;
   const dnnl_blocking_desc_t& blocking = md.format_desc.blocking;
   const dnnl_dim_t* const strides = plain.data.format_desc.blocking.strides;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "interp/exact/element_width.h"
+#include "interp/exact/instruction_set.h"
 #include "ir/graph/module.h"
 
 #if defined(__clang__)
@@ -103,11 +104,9 @@ template <typename T>
 MicroKernel RealKernel() {
 #if defined(__x86_64__)
   if constexpr (std::is_floating_point_v<T>) {
-    static const bool avx512 = __builtin_cpu_supports("avx512f");
-    if (avx512) return {12, 2 * 64 / sizeof(T), Avx512Tile<T, 12, 2>};
+    if (HostInstructionSet() == InstructionSet::kAvx512) return {12, 2 * 64 / sizeof(T), Avx512Tile<T, 12, 2>};
   }
-  static const bool avx2 = __builtin_cpu_supports("avx2");
-  if (avx2) return {6, 2 * 32 / sizeof(T), Avx2Tile<T, 6, 2>};
+  if (HostInstructionSet() >= InstructionSet::kAvx2) return {6, 2 * 32 / sizeof(T), Avx2Tile<T, 6, 2>};
 #endif
   return {4, 2 * 16 / sizeof(T), BaselineTile<T, 4, 2>};
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/element_loop.h"
 
 namespace hlokit::interp {
@@ -136,10 +137,14 @@ __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) voi
 template <typename Op>
 ElementFn BestLoop() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return Avx512Loop<Op>;
+  switch (HostInstructionSet()) {
+    case InstructionSet::kAvx512:
+      return Avx512Loop<Op>;
+    case InstructionSet::kAvx2:
+      return Avx2Loop<Op>;
+    case InstructionSet::kSse4:
+      break;
   }
-  if (__builtin_cpu_supports("avx2")) return Avx2Loop<Op>;
 #endif
   return BaselineLoop<Op>;
 }

@@ -106,6 +106,38 @@ TEST_F(LibraryStepTest, AProductWithOneColumnIsOneWithOneRow) {
   Run(Product("f32", "f32", "203,1031", "203,1", "1031,1", 0, 0), 1e-4);
 }
 
+// The element 1 + 2^-8 is 1 in bf16, and 1 + 2^-12 is 1 in f16, so that the results tell whether operands were rounded.
+TEST_F(LibraryStepTest, OperandsAreRoundedToTheTypeOfTheResult) {
+  for (std::string_view operand : {"f32", "f16", "bf16"}) {
+    for (std::string_view result : {"bf16", "f16", "f32"}) {
+      for (std::string_view value : {"1.00390625", "1.000244140625", "131072"}) {
+        for (int rows : {1, 3, 64}) {
+          const std::string fill =
+              StrCat("  c = ", operand, "[] constant(", value == "131072" && operand == "f16" ? "3" : value, ")\n");
+          const auto array = [&](std::string_view name, std::string_view parameter, std::string_view dims) {
+            const std::string type = StrCat(" = ", operand, "[", dims, "] ");
+            return StrCat("  ", name, "x", type, "parameter(", parameter, ")\n  ", name, "c", type,
+                          "broadcast(c), dimensions={}\n  ", name, "l", " = pred[", dims, "] compare(", name, "x, ",
+                          name, "x), direction=EQ\n  ", name, type, "select(", name, "l, ", name, "c, ", name, "x)\n");
+          };
+          const auto choices = Run(StrCat("HloModule m\nENTRY e {\n", fill, array("a", "0", StrCat(rows, ",256")),
+                                          array("b", "1", "256,512"), "  ROOT r = ", result, "[", rows,
+                                          ",512] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"),
+                                   0);
+          EXPECT_EQ(Count(choices, KernelChoice::Kind::kProduct), 1);
+          if (rows != 3) continue;
+          const auto images =
+              Run(StrCat("HloModule m\nENTRY e {\n", fill, array("a", "0", "2,8,8,16"), array("b", "1", "3,3,16,32"),
+                         "  ROOT r = ", result,
+                         "[2,6,6,32] convolution(a, b), window={size=3x3}, dim_labels=b01f_01io->b01f\n}\n"),
+                  0);
+          EXPECT_EQ(Count(images, KernelChoice::Kind::kConvolution), 1);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(LibraryStepTest, LargeProductsAreDividedIntoPieces) {
   Run(Product("f32", "f32", "1000,1100", "1100,1060", "1000,1060", 1, 0), 1e-3);
   Run(Product("f32", "f32", "600,300", "1000,300", "600,1000", 1, 1), 1e-3);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction sets for which code is generated.
-#ifndef HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
-#define HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
+// The instruction set that kernels, generated loops and libraries use.
+#ifndef HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
+#define HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace hlokit::interp::compiled {
+namespace hlokit::interp {
 
 // x86-64-v2, -v3 and -v4: vectors of 16, 32 and 64 bytes.
 enum class InstructionSet : uint8_t { kSse4, kAvx2, kAvx512 };
@@ -26,6 +26,6 @@ InstructionSet HostInstructionSet();
 // Returns what is wrong with HLOKIT_MAX_ISA; empty if nothing is.
 std::string InstructionSetError();
 
-}  // namespace hlokit::interp::compiled
+}  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_COMPILED_INSTRUCTION_SET_H_
+#endif  // HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/instruction_set.h"
+#include "interp/exact/instruction_set.h"
 
 #include <cstdlib>
 
 #include "ir/core/str_cat.h"
 
-namespace hlokit::interp::compiled {
+namespace hlokit::interp {
 
 InstructionSet HostInstructionSet() {
   static const InstructionSet set = [] {
@@ -38,4 +38,4 @@ std::string InstructionSetError() {
   return StrCat("HLOKIT_MAX_ISA: expected sse4, avx2 or avx512, found `", max, "`");
 }
 
-}  // namespace hlokit::interp::compiled
+}  // namespace hlokit::interp
