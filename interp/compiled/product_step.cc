@@ -515,6 +515,11 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   if (!SetTypes(sides[0].type(), sides[1].type(), b.shape().element_type(), skinny, allow_bf16, &product)) return false;
   *why = "size";
   if (work * (skinny ? static_cast<double>(batches) : 1) < kSmall) return false;
+  // Of one term, the library's products are that term; a sum begins with +0, so that of -0 is +0.
+  if (k == 1) {
+    *why = "one term";
+    return false;
+  }
   const auto set_matrices = [&](const OperandCopies& copies) {
     const std::optional<View> left = copies.To(ElementTypeOf(product.lhs_type), sides[0]);
     const std::optional<View> other = left ? copies.To(ElementTypeOf(product.rhs_type), sides[1]) : std::nullopt;

@@ -47,6 +47,8 @@ namespace hlokit {
 namespace {
 
 using namespace interp::compiled;  // NOLINT: a test of these classes
+using interp::HostInstructionSet;
+using interp::InstructionSet;
 using Edge = GuardedMemory::Edge;
 
 // What runs, for the handler of SIGSEGV.
