@@ -83,12 +83,13 @@ class LocalComparison : public interp::ExecutionObserver {
     for (size_t k = 0; k < expected.size(); ++k) {
       const bool sums = at.opcode() == Opcode::kDot || at.opcode() == Opcode::kConvolution;
       interp::ErrorSpec bounds;
+      if (!sums) bounds = tolerance_.Of(at, given, expected[k]);
       if (base_ == interp::EngineKind::kReference) {
-        // The reference is as far from the exact engine's kernels as that engine is.
-        bounds = interp::EngineTolerance(at.opcode(), given, expected[k]);
-        if (interp::IsApproximate(at.opcode())) bounds.ulp = 3;  // two, and one of the other engine
-      } else if (!sums) {
-        bounds = tolerance_.Of(at, given, expected[k]);
+        // As far as the fast engine from the exact one, or the exact one from the reference.
+        const interp::ErrorSpec exact = interp::EngineTolerance(at.opcode(), given, expected[k]);
+        bounds.absolute = std::max(bounds.absolute, exact.absolute);
+        bounds.relative = std::max(bounds.relative, exact.relative);
+        bounds.ulp = std::max(bounds.ulp, exact.ulp);
       }
       const absl::Span<const Literal> one(&(*actual)[k], 1), other(&expected[k], 1);
       const auto compared = interp::CompareValues(one, other, bounds);
