@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   std::string quirks;
   InputForm form;
   std::string cache, save_graphs;
-  std::string pipeline = lazy::TracerOptions().client.pipeline;
+  std::optional<std::string> pipeline;
   bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
   bool list_variables = false;
   bool list_ops = false;
@@ -141,7 +142,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
                "standard error");
   app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
       ->type_name("PIPELINE")
-      ->capture_default_str();
+      ->default_str("default; cpu with the fast engine");
   std::string engine;
   app.add_option(
          "--engine", engine,
@@ -202,7 +203,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) {
     return cli::UsageError("ir-dump", std::string(s.message()));
   }
-  if (absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline); !parsed.ok()) {
+  if (absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline.value_or("")); !parsed.ok()) {
     return cli::UsageError("ir-dump", StrCat("--pipeline: ", std::string(parsed.status().message())));
   }
   options.client.pipeline = pipeline;

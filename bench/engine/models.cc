@@ -13,7 +13,9 @@
 namespace hlokit::bench {
 
 absl::StatusOr<TrainingProgram> TraceTrainingStep(const lazy::models::ModelConfig& config) {
-  lazy::Tracer tracer(lazy::TracerOptions{});
+  lazy::TracerOptions tracing;
+  tracing.client.engine = interp::EngineKind::kFast;
+  lazy::Tracer tracer(tracing);
   const lazy::DeviceGuard guard(tracer.device());
   absl::StatusOr<lazy::models::ModelConfig> complete = lazy::models::Complete(config);
   if (!complete.ok()) return complete.status();

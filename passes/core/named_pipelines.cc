@@ -14,6 +14,9 @@ void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "default",
                          .summary = "simplify, fuse and propagate metadata",
                          .text = "inline,simplify,fuse,propagate-annotations"});
+  registry->AddPipeline({.name = "cpu",
+                         .summary = "prepare a program for the fast engine, which fuses by itself",
+                         .text = "inline,simplify,propagate-annotations"});
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TracerPtr NewSession(int devices, const std::string& pipeline, bool debug, bool 
   options.client.engine = *kind;
   if (*kind == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.client.evaluator.num_threads = num_threads;
-  options.client.pipeline = pipeline;
+  if (pipeline != "default") options.client.pipeline = pipeline;  // that of the engine
   options.client.keep_lowered = true;
   options.client.defer_executions = fake;
   options.debug = options.debug || debug;

@@ -150,7 +150,7 @@ runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const Pe
           {{"program version", std::string(kProgramVersion)},
            {"ops", OpTableDigest()},
            {"PJRT_DEVICE", tracer.client.platform},
-           {"pipeline", tracer.client.pipeline},
+           {"pipeline", tracer.client.PipelineText()},
            {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.parameter_wrapping_threshold)},
            {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}},
           {}};

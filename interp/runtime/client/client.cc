@@ -150,7 +150,7 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
 }
 
 absl::Status Client::Optimize(Module& module) const {
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.PipelineText());
   if (!pipeline.ok()) return pipeline.status();
   PipelineOptions passes;
   passes.context = interp::EvaluatingContext();

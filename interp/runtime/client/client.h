@@ -40,8 +40,8 @@ namespace hlokit::runtime {
 struct ClientOptions {
   int num_devices = 1;
   std::string platform = "CPU";
-  // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none.
-  std::string pipeline = "default";
+  // Pass pipeline of compilation in the syntax of hlo-opt --passes; empty: none; nullopt: that of the engine.
+  std::optional<std::string> pipeline;
   interp::EvaluatorOptions evaluator;
   interp::EngineKind engine = interp::EngineKind::kExact;
   // How long a device waits for the others at a collective.
@@ -50,6 +50,11 @@ struct ClientOptions {
   bool defer_executions = false;
   // Keeps each program as it was before the pipeline (Executable::lowered), for compilers of other targets.
   bool keep_lowered = false;
+
+  // Returns the pipeline. The fast engine divides programs into loops itself; fusions would divide them for a TPU.
+  std::string PipelineText() const {
+    return pipeline.value_or(engine == interp::EngineKind::kFast ? "cpu" : "default");
+  }
 };
 
 // The devices that run a program together, each one partition of one replica.
