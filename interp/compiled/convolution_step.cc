@@ -118,8 +118,8 @@ bool IsPointwise(const ConvolutionProblem& problem) {
     if (spec.weights.dims[d + 2] != 1 || spec.padding_low[d] != 0) return false;
     if ((spec.dst.dims[d + 2] - 1) * spec.strides[d] >= spec.src.dims[d + 2]) return false;
   }
-  constexpr int64_t kFewFeatures = 16;
-  return std::min(spec.src.dims[1], spec.dst.dims[1]) > kFewFeatures;
+  constexpr int64_t kMinFeatures = 17;
+  return std::min(spec.src.dims[1], spec.dst.dims[1]) >= kMinFeatures;
 }
 
 // Prepares the gradient of weights without a window as the product of src and dst, both of which have positions as the
@@ -140,8 +140,8 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   // The library is faster if the left operand, which it transposes, is the one with few features.
   const int64_t in = spec.src.dims[1];
   const int64_t out = spec.dst.dims[1];
-  constexpr int64_t kFewFeatures = 128;
-  const bool swapped = in <= kFewFeatures && 2 * in <= out;
+  constexpr int64_t kMaxSwappedFeatures = 128;
+  const bool swapped = in <= kMaxSwappedFeatures && 2 * in <= out;
   MatrixProduct product;
   product.m = swapped ? in : out;
   product.n = swapped ? out : in;

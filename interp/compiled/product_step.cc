@@ -222,13 +222,13 @@ void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Few rows: the right operand is read as it is. The left one, which each piece copies, must be small. If the
-// contraction is contiguous, more rows than a few have enough work for the library.
+// contraction is contiguous, the library is faster from five rows on.
 bool IsSkinny(const MatrixProduct& p) {
   const auto is_float = [](LibraryType type) { return type == LibraryType::kF32 || type == LibraryType::kBF16; };
   constexpr int64_t kMaxLeft = int64_t{1} << 18;
-  constexpr int64_t kFewRows = 4;
-  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kFewRows) && 4 * p.m <= p.n && p.m * p.k <= kMaxLeft &&
-         is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
+  constexpr int64_t kMaxRowsOfContiguousSums = 4;
+  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kMaxRowsOfContiguousSums) && 4 * p.m <= p.n &&
+         p.m * p.k <= kMaxLeft && is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
 }
 
 ProductKernel MakeSkinny(const MatrixProduct& p) {
