@@ -14,6 +14,7 @@
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/norm_step.h"
 #include "interp/compiled/reduce_step.h"
+#include "interp/exact/instruction_set.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
 #include "interp/exact/run_context.h"
@@ -516,6 +517,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
+  if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
   const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
