@@ -14,9 +14,9 @@
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/norm_step.h"
 #include "interp/compiled/reduce_step.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {
 namespace {
