@@ -2,6 +2,7 @@
 #include "interp/compiled/loop_builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -125,6 +126,12 @@ bool IsLoopInstruction(Instruction i) {
   if (moves) return first == shape.element_type() && i.operand(0).shape().element_count() == shape.element_count();
   // The types must be those for which the operation is defined; others are converted by the exact engine.
   return FunctionOf(i).has_value();
+}
+
+bool IsApproximate(Opcode opcode) {
+  return std::any_of(std::begin(kOps), std::end(kOps), [&](const OpRow& row) {
+    return row.opcode == opcode && AccuracyOf(row.op) == LoopAccuracy::kApproximate;
+  });
 }
 
 std::optional<LoopOp> ReduceCombiner(Instruction i, std::vector<int64_t>* reduced) {

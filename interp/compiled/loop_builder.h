@@ -19,6 +19,9 @@ namespace hlokit::interp::compiled {
 // or the same elements in other dimensions.
 bool IsLoopInstruction(Instruction instruction);
 
+// Returns true for functions that generated loops compute by other formulas than the exact engine.
+bool IsApproximate(Opcode opcode);
+
 // Returns the operation that combines elements, if the instruction reduces all minor dimensions, and not all, of one
 // array with an operation and types that loops have.
 std::optional<LoopOp> RowCombiner(Instruction instruction);
