@@ -60,13 +60,6 @@ constexpr OpRow kOps[] = {
     {Opcode::kReshape, LoopOp::kCopy, true, true, true, true},
 };
 
-bool IsLoopType(ElementType type) {
-  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
-  // Without an instruction, conversions of f16 are calls of a library.
-  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
-  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
-}
-
 bool HasType(const OpRow& row, ElementType type) {
   if (type == ElementType::kPred) return row.pred;
   if (IsInteger(type)) return row.integers;
@@ -108,6 +101,13 @@ std::optional<ElementOp> FunctionOf(Instruction i) {
 }
 
 }  // namespace
+
+bool IsLoopType(ElementType type) {
+  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
+  // Without an instruction, conversions of f16 are calls of a library.
+  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
+  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
+}
 
 bool IsLoopInstruction(Instruction i) {
   const Shape shape = i.shape();

@@ -15,6 +15,9 @@
 
 namespace hlokit::interp::compiled {
 
+// Returns true for types of elements that loops read, compute and store.
+bool IsLoopType(ElementType type);
+
 // Returns true if an element of the instruction can be computed in a loop: it is elementwise, of types that loops have,
 // or the same elements in other dimensions.
 bool IsLoopInstruction(Instruction instruction);

@@ -8,7 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_layout.h"
-#include "interp/compiled/loop_step.h"
+#include "interp/compiled/loop_plan.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/loop_nest.h"
