@@ -15,10 +15,7 @@ int LaneCount(const llvm::Value* vector) {
 }
 
 // Operations of many instructions.
-bool IsFunction(LoopOp op) {
-  return op == LoopOp::kExp || op == LoopOp::kLog || op == LoopOp::kTanh || op == LoopOp::kLogistic ||
-         op == LoopOp::kErf;
-}
+bool IsFunction(LoopOp op) { return AccuracyOf(op) == LoopAccuracy::kApproximate; }
 
 }  // namespace
 
