@@ -419,6 +419,10 @@ bool LoopEmitter::Emit() {
                                      llvm::Function::ExternalLinkage, "kernel", module_);
   function_->addFnAttr("prefer-vector-width", "512");
   function_->addFnAttr(llvm::Attribute::NoUnwind);
+  // Vectors that do not fit in registers are not to cross lines of the cache on the stack.
+  const uint64_t vector_bytes = static_cast<uint64_t>(LanesOf(set_)) * sizeof(float);
+  function_->addFnAttr(llvm::Attribute::getWithStackAlignment(b_.getContext(), llvm::Align(vector_bytes)));
+  function_->addFnAttr("stackrealign");
   arguments_ = function_->getArg(0);
   b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", function_));
   llvm::Value* const in = Field(0, pointer);
