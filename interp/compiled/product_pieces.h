@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "interp/compiled/product_step.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/loop_nest.h"
+#include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 

@@ -16,9 +16,9 @@
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/product_pieces.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {
