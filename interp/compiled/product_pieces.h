@@ -61,7 +61,9 @@ struct PiecesPlan : ThunkParams {
   }
 };
 
+// Returns the rows of a piece but the last, at most kRowsOfPiece.
 inline constexpr int64_t kRowsOfPiece = 256;
+int64_t RowsOfPiece(const MatrixProduct& product);
 // Returns the columns of a piece but the last.
 int64_t ColumnsOfPiece(const MatrixProduct& product);
 // Sets what does not depend on the division.

@@ -115,7 +115,7 @@ ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
   if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
   SetPieces(p, plan.get());
-  plan->rows = Pieces(p.m, std::min(p.m, kRowsOfPiece));
+  plan->rows = Pieces(p.m, RowsOfPiece(p));
   plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   BatchPieces batch;
   if (plan->rows.count == 1 && plan->columns.count == 1) {

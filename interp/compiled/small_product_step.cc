@@ -31,6 +31,12 @@ void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
   plan->result_column = plan->bytes[2];
 }
 
+int64_t RowsOfPiece(const MatrixProduct& p) {
+  constexpr int64_t kMultiple = 4;
+  const int64_t pieces = (p.m + kRowsOfPiece - 1) / kRowsOfPiece;
+  return std::min(p.m, RoundUp((p.m + pieces - 1) / pieces, kMultiple));
+}
+
 int64_t ColumnsOfPiece(const MatrixProduct& p) {
   constexpr int64_t kColumns = 256;
   constexpr int64_t kManyColumns = 512;
@@ -226,8 +232,8 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   ProductKernel result;
   const auto is_float = [](LibraryType type) { return type == LibraryType::kF32; };
   if (!is_float(p.lhs_type) || !is_float(p.rhs_type) || !is_float(p.result_type)) return result;
-  // Measured. Few rows do not outweigh transposing the right operand, or its reads if it comes from memory. The library,
-  // which packs it, is faster if it is large, unless there are few rows for that.
+  // Measured. Few rows do not outweigh transposing the right operand, or its reads if it comes from memory. The
+  // library, which packs it, is faster if it is large, unless there are few rows for that.
   constexpr int64_t kMinRows = 5;
   constexpr int64_t kMinRowsOfTransposed = 64;
   constexpr int64_t kMinColumns = 16;
@@ -242,7 +248,7 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   plan->function = TileProductOf();
   if (plan->function == nullptr) return result;
   SetPieces(p, plan.get());
-  plan->rows = Pieces(p.m, std::min(p.m, kRowsOfPiece));
+  plan->rows = Pieces(p.m, RowsOfPiece(p));
   plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   TileProduct& product = plan->product;
   product.m = plan->rows.size;
