@@ -201,8 +201,8 @@ ProductKernel MakeProductOfPositions(const ConvolutionProblem& problem, bool wei
   product.lhs_type = from.type;
   product.rhs_type = spec.weights.type;
   product.result_type = to.type;
-  constexpr int64_t kManyRows = 128;
-  product.reused = weights_reused || product.m >= kManyRows;  // which outweigh packing the weights
+  constexpr int64_t kManyRows = 128;  // outweigh packing the weights if the contraction is not contiguous
+  product.reused = weights_reused || (product.rhs.row != 1 && product.m >= kManyRows);
   return MakeProduct(product, /*why=*/nullptr);
 }
 

@@ -16,7 +16,10 @@ namespace {
 #define HLOKIT_UNROLL _Pragma("GCC unroll 16")
 #define HLOKIT_INLINE inline __attribute__((always_inline))
 
-// Most terms that are added in registers before their sum joins those before.
+// Terms whose sum is one of registers; these sums are added in memory. A sum has an error that grows with its number of
+// additions.
+constexpr int64_t kTerms = 32;
+// Most terms of a tile, so that its part of the right operand stays in the cache.
 constexpr int64_t kDepth = 128;
 constexpr int64_t kLine = 16;  // elements of a line of the cache
 // The right operand is packed in columns of whole vectors of any width.
@@ -43,7 +46,7 @@ template <int kLanes, int kRows, int kWide>
 HLOKIT_INLINE void ComputeTile(const TileProduct& s, const float* lhs, const float* rhs, int64_t rhs_row, float* result,
                                int64_t depth, bool first, int64_t columns) {
   using Vector = typename VectorOf<kLanes>::Type;
-  Vector sums[kRows][kWide] = {};
+  Vector sums[kRows][kWide], totals[kRows][kWide];
   const float* row[kRows];
   HLOKIT_UNROLL
   for (int r = 0; r < kRows; ++r) row[r] = lhs + r * s.lhs_row;
@@ -58,17 +61,30 @@ HLOKIT_INLINE void ComputeTile(const TileProduct& s, const float* lhs, const flo
       for (int v = 0; v < kWide; ++v) sums[r][v] = sums[r][v] + w[v] * x;
     }
   };
-  // The rows that follow are fetched meanwhile.
-  if (s.lhs_column == 1) {
-    for (int64_t p = 0; p < depth;) {
+  for (int64_t begin = 0; begin < depth; begin += kTerms) {
+    const int64_t end = std::min(begin + kTerms, depth);
+    HLOKIT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
       HLOKIT_UNROLL
-      for (int r = 0; r < kRows; ++r) __builtin_prefetch(row[r] + kRows * s.lhs_row + p);
-      for (const int64_t end = std::min(p + kLine, depth); p < end; ++p) add(p);
+      for (int v = 0; v < kWide; ++v) sums[r][v] = Vector{};
     }
-  } else {
-    for (int64_t p = 0; p < depth; ++p) {
-      __builtin_prefetch(row[0] + p * s.lhs_column + kLine);
-      add(p);
+    // The rows that follow are fetched meanwhile.
+    if (s.lhs_column == 1) {
+      for (int64_t p = begin; p < end;) {
+        HLOKIT_UNROLL
+        for (int r = 0; r < kRows; ++r) __builtin_prefetch(row[r] + kRows * s.lhs_row + p);
+        for (const int64_t last = std::min(p + kLine, end); p < last; ++p) add(p);
+      }
+    } else {
+      for (int64_t p = begin; p < end; ++p) {
+        __builtin_prefetch(row[0] + p * s.lhs_column + kLine);
+        add(p);
+      }
+    }
+    HLOKIT_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      HLOKIT_UNROLL
+      for (int v = 0; v < kWide; ++v) totals[r][v] = begin == 0 ? sums[r][v] : totals[r][v] + sums[r][v];
     }
   }
   HLOKIT_UNROLL
@@ -82,9 +98,9 @@ HLOKIT_INLINE void ComputeTile(const TileProduct& s, const float* lhs, const flo
       if (!first) {
         Vector before = {};
         whole ? std::memcpy(&before, to, sizeof(Vector)) : std::memcpy(&before, to, bytes);
-        sums[r][v] = before + sums[r][v];
+        totals[r][v] = before + totals[r][v];
       }
-      whole ? std::memcpy(to, &sums[r][v], sizeof(Vector)) : std::memcpy(to, &sums[r][v], bytes);
+      whole ? std::memcpy(to, &totals[r][v], sizeof(Vector)) : std::memcpy(to, &totals[r][v], bytes);
     }
   }
 }
