@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of eight bits with a sign: conversions between their codes and f32, by arithmetic on the bits of f32. Values in
-// between are f32 numbers that the type represents.
+// Floats of eight bits with a sign: conversions between their codes and f32, by arithmetic on the bits of f32. Values
+// in between are f32 numbers that the type represents.
 #include <cmath>
 
 #include "interp/compiled/llvm/value_emitter.h"
@@ -10,10 +10,10 @@ namespace hlokit::interp::compiled {
 namespace {
 
 struct Float8Format {
-  int mantissa = 0;          // bits
-  float min_normal = 0;      // 2^(1 - bias)
+  int mantissa = 0;      // bits
+  float min_normal = 0;  // 2^(1 - bias)
   float max_finite = 0;
-  bool has_infinity = false;  // else overflow is NaN
+  bool has_infinity = false;   // else overflow is NaN
   bool has_minus_zero = true;  // else its code is NaN
 
   // Exponent of 2 of the smallest normal number.
@@ -71,8 +71,7 @@ llvm::Value* ValueEmitter::ToFloat8(llvm::Value* value, ElementType type) {
   llvm::Value* const is_small = b_.CreateICmpULT(magnitude, I((format.min_exponent() + 127) << 23));
   // Numbers of the smallest one. Others are not converted: they may not fit an integer.
   llvm::Value* const number = b_.CreateSelect(is_small, b_.CreateBitCast(magnitude, value->getType()), F(0));
-  llvm::Value* const steps =
-      b_.CreateFPToSI(b_.CreateFMul(number, F(std::ldexp(1.0, -format.step_exponent()))), ints);
+  llvm::Value* const steps = b_.CreateFPToSI(b_.CreateFMul(number, F(std::ldexp(1.0, -format.step_exponent()))), ints);
   llvm::Value* code = b_.CreateSelect(is_small, steps, normal);
   llvm::Value* const sign = b_.CreateAnd(b_.CreateLShr(bits, I(24)), I(0x80));
   llvm::Value* const is_nan = b_.CreateICmpUGT(magnitude, I(0x7f800000));
