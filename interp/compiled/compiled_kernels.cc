@@ -8,8 +8,8 @@
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_step.h"
 #include "interp/compiled/window_step.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/program_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/program_builder.h"
 
 namespace hlokit::interp::compiled {
 

@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/element_op.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

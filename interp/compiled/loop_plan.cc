@@ -8,7 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
 namespace {

@@ -13,9 +13,9 @@
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/loop_builder.h"
 #include "interp/compiled/placed_input.h"
-#include "interp/exact/element_op.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program.h"
+#include "interp/exact/program/element_op.h"
+#include "interp/exact/program/loop_nest.h"
+#include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 

@@ -15,9 +15,9 @@
 #include "interp/compiled/norm_step.h"
 #include "interp/compiled/placed_input.h"
 #include "interp/compiled/reduce_step.h"
-#include "interp/exact/kernels.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {
 namespace {

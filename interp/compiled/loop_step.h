@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "interp/compiled/code_cache.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernel_provider.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernel_provider.h"
 
 namespace hlokit::interp::compiled {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "interp/compiled/loop_layout.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/view.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

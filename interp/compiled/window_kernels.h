@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

@@ -10,11 +10,11 @@
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/window_kernels.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/kernels/window_geometry.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/scalar_function.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
 
 namespace hlokit::interp::compiled {
 

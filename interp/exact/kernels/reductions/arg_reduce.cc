@@ -11,15 +11,15 @@
 #include <optional>
 #include <type_traits>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
 namespace {
 
-constexpr int64_t kBlock = 2048;  // elements
+constexpr int64_t kArgBlock = 2048;  // elements
 
 struct ArgReducePlan : ThunkParams {
   LoopNest kept;
@@ -72,9 +72,9 @@ class Fold {
   }
 
   void AddLine(const std::byte* values, int64_t stride, const std::byte* indices, int64_t index_stride, int64_t n) {
-    alignas(64) T loaded[kBlock];
-    for (int64_t at = 0; at < n && !is_nan_; at += kBlock) {
-      const int64_t count = std::min(kBlock, n - at);
+    alignas(64) T loaded[kArgBlock];
+    for (int64_t at = 0; at < n && !is_nan_; at += kArgBlock) {
+      const int64_t count = std::min(kArgBlock, n - at);
       const std::byte* const from = values + at * stride * p_.value_bytes;
       const T* x = loaded;
       if (p_.load == nullptr && stride == 1) {

@@ -5,9 +5,9 @@
 #define HLOKIT_INTERP_EXACT_KERNELS_REDUCTIONS_ARG_REDUCE_H_
 
 #include "absl/types/span.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/loop_nest.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp {
 
