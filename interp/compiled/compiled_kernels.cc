@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/compiled/compiled_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_step.h"
 #include "interp/compiled/window_step.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/program_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/program_builder.h"
 
 namespace hlokit::interp::compiled {
 
@@ -39,8 +40,9 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.kind = is_pool ? KernelChoice::Kind::kWindow : KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
+  std::vector<Instruction> apart;
   const bool prepared = is_pool ? PreparePoolGroup(builder, group, &choice.reason)
-                                : PrepareLoop(builder, group, &code_, &programs, &choice.reason);
+                                : PrepareLoop(builder, group, &code_, &programs, &apart, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
@@ -50,6 +52,9 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   for (Instruction member : group.members) {
     choice.instruction = member.id();
     choices_.push_back(choice);
+    if (!prepared || std::find(apart.begin(), apart.end(), member) == apart.end()) continue;
+    choices_.back().kind = KernelChoice::Kind::kExact;
+    choices_.back().reason = "not read in place by the loop of its users";
   }
   return prepared;
 }

@@ -18,7 +18,7 @@
 #include <functional>
 #include <vector>
 
-#include "interp/exact/kernel_provider.h"
+#include "interp/exact/builder/kernel_provider.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

@@ -2,11 +2,12 @@
 #include "interp/compiled/loop_builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {
@@ -59,13 +60,6 @@ constexpr OpRow kOps[] = {
     {Opcode::kReshape, LoopOp::kCopy, true, true, true, true},
 };
 
-bool IsLoopType(ElementType type) {
-  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
-  // Without an instruction, conversions of f16 are calls of a library.
-  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
-  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
-}
-
 bool HasType(const OpRow& row, ElementType type) {
   if (type == ElementType::kPred) return row.pred;
   if (IsInteger(type)) return row.integers;
@@ -108,6 +102,13 @@ std::optional<ElementOp> FunctionOf(Instruction i) {
 
 }  // namespace
 
+bool IsLoopType(ElementType type) {
+  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
+  // Without an instruction, conversions of f16 are calls of a library.
+  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
+  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
+}
+
 bool IsLoopInstruction(Instruction i) {
   const Shape shape = i.shape();
   const bool moves = i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy;
@@ -125,6 +126,12 @@ bool IsLoopInstruction(Instruction i) {
   if (moves) return first == shape.element_type() && i.operand(0).shape().element_count() == shape.element_count();
   // The types must be those for which the operation is defined; others are converted by the exact engine.
   return FunctionOf(i).has_value();
+}
+
+bool IsApproximate(Opcode opcode) {
+  return std::any_of(std::begin(kOps), std::end(kOps), [&](const OpRow& row) {
+    return row.opcode == opcode && AccuracyOf(row.op) == LoopAccuracy::kApproximate;
+  });
 }
 
 std::optional<LoopOp> ReduceCombiner(Instruction i, std::vector<int64_t>* reduced) {

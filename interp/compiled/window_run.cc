@@ -7,7 +7,7 @@
 
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/piece_size.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
 namespace {

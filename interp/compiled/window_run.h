@@ -8,7 +8,7 @@
 
 #include "interp/compiled/window_kernels.h"
 #include "interp/compiled/window_layout.h"
-#include "interp/exact/program.h"
+#include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 

@@ -11,10 +11,10 @@
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/window_layout.h"
 #include "interp/compiled/window_run.h"
-#include "interp/exact/instruction_set.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/scalar_function.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/builder/scalar_function.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {
@@ -218,45 +218,60 @@ void AddPoolGroups(Computation computation, const std::function<bool(Instruction
   for (size_t g = 0; g < groups->size(); ++g) {
     for (Instruction member : (*groups)[g].members) group_of[member.id().value] = g;
   }
-  const auto is_free = [&](Instruction i) {
-    const auto it = group_of.find(i.id().value);
-    return may_join(i) && !i.has(Attr::kControlPredecessors) && i.parent() == computation &&
-           (it == group_of.end() || (*groups)[it->second].members.size() == 1);
-  };
+  const auto may_be_member = [&](Instruction i) { return may_join(i) && !i.has(Attr::kControlPredecessors); };
   const auto has_one_user = [](Instruction i) { return i.users().size() == 1 && i != i.parent().root(); };
+  // Returns true if no group is divided.
+  const auto takes_whole_groups = [&](const std::vector<Instruction>& members) {
+    return std::all_of(members.begin(), members.end(), [&](Instruction member) {
+      const auto it = group_of.find(member.id().value);
+      if (it == group_of.end()) return true;
+      if (it->second >= groups->size()) return false;  // part of another pool
+      const std::vector<Instruction>& others = (*groups)[it->second].members;
+      return std::all_of(others.begin(), others.end(), [&](Instruction other) {
+        return std::find(members.begin(), members.end(), other) != members.end();
+      });
+    });
+  };
   std::vector<InstructionGroup> pools;
   for (Instruction window : computation.instructions()) {
     if (window.opcode() != Opcode::kReduceWindow || window.operand_count() != 2 || !window.shape().IsArray() ||
         !window.operand(0).shape().IsArray() || !WindowTypeOf(window.shape().element_type()) || !IsSum(window) ||
-        window.operand(0).shape().element_type() != window.shape().element_type() || !is_free(window)) {
+        window.operand(0).shape().element_type() != window.shape().element_type() || !may_be_member(window)) {
       continue;
     }
-    InstructionGroup group;
+    std::vector<Instruction> before, after;
     // Zeros change no sum that does not begin with -0.
     Instruction source = window.operand(0);
-    if (IsPadOfZeros(source) && IsPositiveZero(window.operand(1)) && has_one_user(source) && is_free(source)) {
-      group.members.push_back(source);
+    if (IsPadOfZeros(source) && IsPositiveZero(window.operand(1)) && has_one_user(source) && may_be_member(source)) {
+      before.push_back(source);
       source = source.operand(0);
     }
-    if (ScaleOf(source) && has_one_user(source) && is_free(source)) {
-      group.members.insert(group.members.begin(), source);
-    }
-    group.members.push_back(window);
+    if (ScaleOf(source) && has_one_user(source) && may_be_member(source)) before.insert(before.begin(), source);
     if (has_one_user(window)) {
       const Instruction user = window.users()[0];
-      const std::optional<Scale> after = ScaleOf(user);
-      if (after && after->operand == window && is_free(user)) group.members.push_back(user);
+      const std::optional<Scale> scale = ScaleOf(user);
+      if (scale && scale->operand == window && may_be_member(user)) after.push_back(user);
     }
-    if (group.members.size() == 1) continue;
+    InstructionGroup group;
+    for (const auto& [with_before, with_after] : {std::pair(true, true), {true, false}, {false, true}}) {
+      group.members.clear();
+      if (with_before) group.members = before;
+      group.members.push_back(window);
+      if (with_after) group.members.insert(group.members.end(), after.begin(), after.end());
+      if (group.members.size() > 1 && takes_whole_groups(group.members)) break;
+      group.members.clear();
+    }
+    if (group.members.empty()) continue;
     group.shape = group.members.back().shape();
     for (Instruction member : group.members) {
       const auto it = group_of.find(member.id().value);
       if (it != group_of.end()) (*groups)[it->second].members.clear();
+      group_of[member.id().value] = groups->size() + pools.size();
     }
     pools.push_back(std::move(group));
   }
-  std::erase_if(*groups, [](const InstructionGroup& group) { return group.members.empty(); });
   for (InstructionGroup& pool : pools) groups->push_back(std::move(pool));
+  std::erase_if(*groups, [](const InstructionGroup& group) { return group.members.empty(); });
 }
 
 bool IsPoolGroup(const InstructionGroup& group) {

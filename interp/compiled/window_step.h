@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernel_provider.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernel_provider.h"
 
 namespace hlokit::interp::compiled {
 

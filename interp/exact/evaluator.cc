@@ -5,15 +5,15 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/current_step.h"
-#include "interp/exact/device_scheduler.h"
-#include "interp/exact/distributed/process_groups.h"
-#include "interp/exact/kernel_provider.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/program_text.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/thread_pool.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernel_provider.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/builder/program_text.h"
+#include "interp/exact/devices/device_scheduler.h"
+#include "interp/exact/devices/process_groups.h"
+#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/thread_pool.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/element_memory.h"
 

@@ -23,6 +23,8 @@ struct Flags {
   bool verify = true;
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
+  // Passes before the run, of programs that the fast engine runs by default; see PassesOf.
+  std::optional<std::string> passes;
   bool explain_engine = false;
   std::string dump_compiled;
   int64_t repeat = 1;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace hlokit::interp::compiled {

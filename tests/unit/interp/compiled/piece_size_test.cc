@@ -7,7 +7,7 @@ namespace hlokit::interp::compiled {
 namespace {
 
 TEST(PieceSizeTest, APieceHasAtLeastItsBytesOrIsAll) {
-  for (const int64_t bytes : {0, 1, 3, 64, 1000, 32767, 32768, 32769, 1 << 30}) {
+  for (const int64_t bytes : {1, 3, 17, 64, 1000, 32767, 32768, 32769, 1 << 30}) {
     for (const int64_t count : {0, 1, 2, 7, 1000, 100'000}) {
       const int64_t items = ItemsOfPiece(bytes, count);
       EXPECT_GE(items, 1);
