@@ -41,6 +41,7 @@ struct WindowLine {
   const int64_t* begin = nullptr;
   const WindowColumn* columns = nullptr;
   int64_t features = 1;
+  bool one_each = false;  // each position has one element
 };
 
 struct PoolRow {

@@ -256,9 +256,27 @@ HLOKIT_INLINE void PoolOne(const PoolRow* rows, int64_t row_count, const WindowC
   out[f] = Scaled<kType>(result - Vector{}, scale)[0];
 }
 
+// A sum of one element at each position, as in the gradient of average pooling.
+HLOKIT_TARGET void PoolOneEach(const float* row, const WindowLine& line, float initial, WindowScale scale, float* out) {
+  for (int64_t p = 0; p < line.positions; ++p) {
+    const float* const from = row + line.columns[p].offset;
+    float* const to = out + p * line.features;
+    const auto at = [&](int64_t f) HLOKIT_TARGET {
+      const Vector sum = *reinterpret_cast<const Vector*>(from + f) + initial;
+      *reinterpret_cast<Vector*>(to + f) = Scaled<WindowType::kF32>(sum, scale);
+    };
+    int64_t f = 0;
+    for (; f + kLanes <= line.features; f += kLanes) at(f);
+    if (f < line.features) at(line.features - kLanes);
+  }
+}
+
 template <PoolOp kOp, WindowType kType>
 HLOKIT_TARGET void PoolLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, float initial,
                             WindowScale scale, WindowAhead ahead, float* out) {
+  if (kOp == PoolOp::kSum && kType == WindowType::kF32 && row_count == 1 && line.one_each && line.features >= kLanes) {
+    return PoolOneEach(rows[0].data, line, initial, scale, out);
+  }
   Fetch fetch(ahead, line.positions);
   for (int64_t p = 0; p < line.positions; ++p) {
     const WindowColumn* const columns = line.columns + line.begin[p];
@@ -353,14 +371,18 @@ HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const Wind
   }
 }
 
-template <WindowType kType, int kVectors>
+// kRows, kColumns: their numbers, 0: any.
+template <WindowType kType, int kVectors, int kRows, int kColumns>
 HLOKIT_INLINE void ScatterBlock(const ScatterRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
                                 float initial, int64_t f, float* out) {
   Vector sums[kVectors];
 #pragma GCC unroll 4
   for (int k = 0; k < kVectors; ++k) sums[k] = initial - Vector{};
-  for (int64_t r = 0; r < row_count; ++r) {
-    for (int64_t c = 0; c < count; ++c) {
+  const int64_t all_rows = kRows == 0 ? row_count : kRows, all_columns = kRows == 0 ? count : kColumns;
+#pragma GCC unroll 2
+  for (int64_t r = 0; r < all_rows; ++r) {
+#pragma GCC unroll 2
+    for (int64_t c = 0; c < all_columns; ++c) {
       const int64_t offset = columns[c].offset + f;
       const uint8_t* const chosen = rows[r].chosen + offset;
       const float* const source = rows[r].source + offset;
@@ -386,7 +408,17 @@ HLOKIT_TARGET void ScatterLine(const ScatterRow* rows, int64_t row_count, const 
     fetch.Next();
     float* const to = out + p * line.features;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
-      ScatterBlock<kType, vectors()>(rows, row_count, columns, count, initial, first, to);
+      if (row_count == 1 && count == 1) {
+        ScatterBlock<kType, vectors(), 1, 1>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 1 && count == 2) {
+        ScatterBlock<kType, vectors(), 1, 2>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 2 && count == 1) {
+        ScatterBlock<kType, vectors(), 2, 1>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 2 && count == 2) {
+        ScatterBlock<kType, vectors(), 2, 2>(rows, row_count, columns, count, initial, first, to);
+      } else {
+        ScatterBlock<kType, vectors(), 0, 0>(rows, row_count, columns, count, initial, first, to);
+      }
     });
     for (; f < line.features; ++f) {
       float sum = initial;
@@ -438,6 +470,7 @@ HLOKIT_TARGET void Convert(const std::byte* in, int64_t n, WindowScale scale, st
     StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(in, i), scale), out, i);
   }
   if (i == n) return;
+  if (n >= kLanes) return StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(in, n - kLanes), scale), out, n - kLanes);
   alignas(64) std::byte some[kLanes * 4] = {};
   std::memcpy(some, in + i * kFromBytes, static_cast<size_t>((n - i) * kFromBytes));
   StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(some, 0), scale), some, 0);

@@ -52,9 +52,14 @@ struct LineTable {
   std::vector<int64_t> begin = {0};
   std::vector<WindowColumn> columns;
 
-  void EndPosition() { begin.push_back(static_cast<int64_t>(columns.size())); }
+  bool one_each = true;
+
+  void EndPosition() {
+    begin.push_back(static_cast<int64_t>(columns.size()));
+    one_each = one_each && begin.back() == static_cast<int64_t>(begin.size()) - 1;
+  }
   WindowLine Line(int64_t features) const {
-    return {static_cast<int64_t>(begin.size()) - 1, begin.data(), columns.data(), features};
+    return {static_cast<int64_t>(begin.size()) - 1, begin.data(), columns.data(), features, one_each};
   }
 };
 

@@ -31,8 +31,8 @@ class Memory {
   std::byte* next_;
 };
 
-// Elements of a position.
-int64_t Features(const WindowLayout& g) { return g.features_minor ? g.features : (g.positions() + 15) / 16 * 16; }
+// Elements of a position: of a line with fewer elements than a vector has, those of a vector.
+int64_t Features(const WindowLayout& g) { return g.features_minor ? g.features : std::max<int64_t>(g.positions(), 16); }
 
 // A line of the operand, or of windows.
 struct OuterLine {
@@ -256,7 +256,7 @@ class ResultLine {
       : plan_(plan), dealt_(dealt), n_(n) {
     arrays_ = dealt_ == nullptr ? 1 : static_cast<int64_t>(dealt_->tables.size());
     pitch_ = dealt_ == nullptr ? features : dealt_->features;
-    direct_ = plan.layout.features_minor && plan.type == WindowType::kF32;
+    direct_ = plan.type == WindowType::kF32 && dealt_ == nullptr && (plan.layout.features_minor || features == n);
     if (direct_) return;
     memory_ = memory.Take<float>(arrays_ * pitch_);
     line_ = memory.Take<float>(n);
