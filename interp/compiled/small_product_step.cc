@@ -239,7 +239,7 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   constexpr int64_t kMinColumns = 16;
   constexpr int64_t kSmall = int64_t{1} << 15;
   constexpr int64_t kSmallForFewRows = int64_t{5} << 17;
-  constexpr int64_t kFewRows = 128;
+  constexpr int64_t kFewRows = 16;
   const int64_t size = p.n * p.k;
   if (p.m < (p.rhs.column == 1 ? kMinRows : kMinRowsOfTransposed) || p.n < kMinColumns) return result;
   if (size > (p.m <= kFewRows ? kSmallForFewRows : kSmall)) return result;

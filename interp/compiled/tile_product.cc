@@ -18,7 +18,7 @@ namespace {
 
 // Terms whose sum is one of registers; these sums are added in memory. A sum has an error that grows with its number of
 // additions.
-constexpr int64_t kTerms = 32;
+constexpr int64_t kTerms = 64;
 // Most terms of a tile, so that its part of the right operand stays in the cache.
 constexpr int64_t kDepth = 128;
 constexpr int64_t kLine = 16;  // elements of a line of the cache
