@@ -76,7 +76,7 @@ void ExpectProducts(float offset, double units) {
 
 TEST(TileProductTest, ProductsAreWithinTheDocumentedBound) { ExpectProducts(0.5f, 4); }
 
-TEST(TileProductTest, ProductsOfPositiveTermsAreWithinTheDocumentedBound) { ExpectProducts(0, 8); }
+TEST(TileProductTest, ProductsOfPositiveTermsAreWithinTheDocumentedBound) { ExpectProducts(0, 10); }
 
 }  // namespace
 }  // namespace hlokit::interp::compiled
