@@ -26,9 +26,12 @@ Float8Format FormatOf(ElementType type) {
   Float8Format format;
   VisitType(type, [&]<typename T>(std::type_identity<T>) {
     if constexpr (requires { T::kMaxFinite; }) {
+      // Constants, since this module has no tables of the types.
+      constexpr float kMinNormal = static_cast<float>(T::FromBits(1 << T::kMantissa));
+      constexpr float kMaxFinite = static_cast<float>(T::FromBits(T::kMaxFinite));
       format.mantissa = T::kMantissa;
-      format.min_normal = static_cast<float>(T::FromBits(1 << T::kMantissa));
-      format.max_finite = static_cast<float>(T::FromBits(T::kMaxFinite));
+      format.min_normal = kMinNormal;
+      format.max_finite = kMaxFinite;
       format.has_infinity = T::kInfinity != T::kNan;
       format.has_minus_zero = T::kNan != T::kSign;
     }
