@@ -220,6 +220,7 @@ bool HasLongRuns(absl::Span<const int64_t> loop_dims, const PlacedInput& input, 
     const bool changes = absl::c_any_of(index.strides, [](int64_t stride) { return stride != 0; });
     if (changes && loop_dims[d] < min_run) return false;
   }
+  if (input.parts[0].strides[d] != 1) return false;
   // Dimensions before the minor one may continue its run.
   int64_t run = 1;
   for (size_t k = d + 1; k-- > 0 && (loop_dims[k] == 1 || input.parts[0].strides[k] == run);) run *= loop_dims[k];
