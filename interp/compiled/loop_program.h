@@ -105,6 +105,11 @@ struct LoopArguments {
 };
 using LoopFunction = void (*)(const LoopArguments*);
 
+// Returns true for a float of eight bits with a sign.
+constexpr bool IsFloat8(ElementType type) {
+  return IsFloat(type) && BitsOf(type) == 8 && type != ElementType::kF8E8M0FNU;
+}
+
 // Returns the name of an operation, "Multiply".
 std::string_view NameOf(LoopOp op);
 
