@@ -106,6 +106,7 @@ void AddContractions(std::vector<Case>* cases) {
   AddProduct({1, 1024, 3072, 768}, Form::kTransposed, cases);
   AddProduct({1, 1, 4096, 4096}, Form::kTransposed, cases);
   AddProduct({1, 768, 3072, 1024}, Form::kGradient, cases);
+  AddProduct({1, 8, 768, 768}, Form::kTransposed, cases);
   AddProduct({96, 128, 128, 64}, Form::kTransposed, cases);
   AddProduct({96, 128, 64, 128}, Form::kPlain, cases);
   AddProduct({96, 128, 64, 128}, Form::kGradient, cases);

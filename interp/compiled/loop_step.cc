@@ -17,6 +17,7 @@
 #include "interp/compiled/reduce_step.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {
@@ -482,6 +483,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
+  if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
   const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;

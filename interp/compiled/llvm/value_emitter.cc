@@ -103,10 +103,14 @@ llvm::Value* ValueEmitter::Combine(LoopOp op, ElementType type, llvm::Value* a, 
     const ComparisonDirection first = is_maximum ? ComparisonDirection::kGe : ComparisonDirection::kLe;
     return b_.CreateSelect(Compare(static_cast<uint32_t>(first), type, a, b), a, b);
   }
-  // One instruction, which gives `a` if it equals b or one is NaN; a NaN in b is put in.
-  const ComparisonDirection second = is_maximum ? ComparisonDirection::kGt : ComparisonDirection::kLt;
-  llvm::Value* const of_numbers = b_.CreateSelect(Compare(static_cast<uint32_t>(second), type, b, a), b, a);
-  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, of_numbers);
+  // A NaN in b is put in.
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, CombineNumbers(op, a, b));
+}
+
+llvm::Value* ValueEmitter::CombineNumbers(LoopOp op, llvm::Value* a, llvm::Value* b) {
+  // One instruction, which gives `a` if it equals b or one is NaN.
+  llvm::Value* const second = op == LoopOp::kMaximum ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
+  return b_.CreateSelect(second, b, a);
 }
 
 // Shifts by the width or more give 0, or copies of the sign.
