@@ -223,7 +223,8 @@ class BestRows {
     for (size_t r = 0; r < rows.size(); ++r) {
       const OuterLine& f = operands.found()[r];
       const size_t slot = static_cast<size_t>(f.slot);
-      // What several windows share is kept in a slot. The result of a window of one line is not, nor what is known of it.
+      // What several windows share is kept in a slot. The result of a window of one line is not, nor what is known of
+      // it.
       const bool is_kept = rows.size() > 1;
       float* const row = is_kept ? slots_ + f.slot * SlotElements(plan_) : out;
       bool row_numbers = is_kept && all_numbers_[slot];
