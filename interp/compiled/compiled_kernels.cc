@@ -20,7 +20,9 @@ std::vector<InstructionGroup> CompiledKernels::Group(Computation computation,
                                                      const std::function<bool(Instruction)>& is_live) {
   const std::vector<bool>& observed = observation_.instructions;
   const auto is_observed = [&](Instruction i) { return i.id().value < observed.size() && observed[i.id().value]; };
-  return PlanGroups(computation, group_options_, [&](Instruction i) {
+  GroupOptions options = group_options_;
+  if (computation.id() == computation.module().entry().id()) options.min_saved = options.min_saved_once;
+  return PlanGroups(computation, options, [&](Instruction i) {
     if (!is_live(i) || is_observed(i)) return false;
     if (!observation_.operands) return true;
     for (Instruction user : i.users()) {

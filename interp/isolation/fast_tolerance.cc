@@ -51,7 +51,7 @@ bool Accumulates(Opcode opcode) {
 compiled::GroupOptions AllLoops(int max_members) {
   compiled::GroupOptions groups;
   groups.min_elements = 1;
-  groups.min_saved = 0;
+  groups.min_saved = groups.min_saved_once = 0;
   groups.min_single = 1;
   groups.max_members = max_members;
   return groups;
