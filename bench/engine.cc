@@ -38,7 +38,7 @@
 #include "interp/compiled/code_store.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"

@@ -42,7 +42,7 @@ function(no_pages why)
   foreach(text IN LISTS texts)
     set(definition "${none_${text}}")
     file(CONFIGURE OUTPUT "${output}/${text}_text.cc" @ONLY CONTENT [[
-#include "tools/cli/web_page.h"
+#include "tools/cli/pages/web_page.h"
 
 namespace hlokit::cli {
 

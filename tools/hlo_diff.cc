@@ -22,10 +22,10 @@
 #include "passes/diff/module_patch.h"
 #include "passes/view/diff_documents.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/device_flag.h"
+#include "tools/cli/flags/device_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/web_page.h"
+#include "tools/cli/pages/web_page.h"
 
 namespace hlokit {
 namespace {

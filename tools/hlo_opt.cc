@@ -12,11 +12,11 @@
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
+#include "tools/cli/flags/pass_flags.h"
+#include "tools/cli/flags/print_flags.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/pass_flags.h"
-#include "tools/cli/print_flags.h"
 
 namespace hlokit {
 namespace {

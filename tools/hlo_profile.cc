@@ -12,7 +12,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/report_comparison.h"
+#include "tools/cli/pages/report_comparison.h"
 
 namespace hlokit {
 namespace {

@@ -18,7 +18,7 @@
 #include "parser/core/parser.h"
 #include "passes/reduce/reduction.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/interrupt.h"
+#include "tools/cli/crash/interrupt.h"
 #include "tools/cli/module_file.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"

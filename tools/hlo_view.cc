@@ -12,10 +12,10 @@
 #include "passes/view/graph_document.h"
 #include "passes/view/subgraph.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/graph_page.h"
 #include "tools/cli/number_flag.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/web_page.h"
+#include "tools/cli/pages/graph_page.h"
+#include "tools/cli/pages/web_page.h"
 #include "tools/hlo_view/programs.h"
 #include "tools/hlo_view/simulated_time.h"
 

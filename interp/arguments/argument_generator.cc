@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "interp/arguments/argument_constraints.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/thread_pool.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/processor/thread_pool.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/types/float_types.h"

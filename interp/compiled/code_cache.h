@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "interp/compiled/code_generator.h"
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

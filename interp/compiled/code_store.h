@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled loops on disk, shared by processes: entries of a program cache (interp/runtime/cache/persistent_cache.h),
+// Compiled loops on disk, shared by processes: entries of a program cache (interp/cache/persistent_cache.h),
 // each with the text of its loop program, and the instruction set and build of the generator that it is for.
 //
 // The environment names the directory:
@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
+#include "interp/cache/persistent_cache.h"
 #include "interp/compiled/code_generator.h"
-#include "interp/exact/instruction_set.h"
-#include "interp/runtime/cache/persistent_cache.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 

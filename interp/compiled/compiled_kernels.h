@@ -17,8 +17,8 @@
 #include "interp/compiled/group_planner.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/execution_observer.h"
-#include "interp/exact/kernel_provider.h"
+#include "interp/exact/builder/kernel_provider.h"
+#include "interp/exact/program/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
 

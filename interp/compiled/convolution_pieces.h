@@ -9,8 +9,8 @@
 
 #include "interp/compiled/library_interface.h"
 #include "interp/compiled/library_step.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/program.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 

@@ -18,8 +18,8 @@
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/product_step.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/window_geometry.h"
-#include "interp/exact/program_builder.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interp/compiled/engine_build_id.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {

@@ -18,7 +18,7 @@
 #include <functional>
 #include <vector>
 
-#include "interp/exact/kernel_provider.h"
+#include "interp/exact/builder/kernel_provider.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {
@@ -28,12 +28,10 @@ struct GroupOptions {
   int64_t min_elements = 256;
   int64_t min_saved = 2048;        // elements that are not written and read again, or
   int64_t min_single = 64 * 1024;  // elements of the loop
-  // Replaces min_saved in a computation that runs once a run: without LLVM, a tiny program is ready sooner than many
-  // runs of the loop would save.
-  int64_t min_saved_once = 32 * 1024;
   int max_members = 64;
   int max_arrays = 24;       // inputs and results
   int64_t min_columns = 16;  // of a loop over rows
+  int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsPlacedInput)
   int64_t max_columns = 32 * 1024;
 };
 

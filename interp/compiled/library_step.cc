@@ -9,10 +9,10 @@
 
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/loop_layout.h"
-#include "interp/exact/instruction_set.h"
-#include "interp/exact/kernels/emit.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp::compiled {
 namespace {

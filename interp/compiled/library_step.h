@@ -15,8 +15,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "interp/compiled/library_interface.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp::compiled {
 

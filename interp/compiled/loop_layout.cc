@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reshape_view.h"
-#include "interp/exact/program_builder.h"
 
 namespace hlokit::interp::compiled {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp::compiled {
 

@@ -7,7 +7,7 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr std::string_view kLoopOpNames[] = {
-#define LOOP_OP(name, neutral) #name,
+#define LOOP_OP(name, neutral, accuracy) #name,
 #include "interp/compiled/loop_ops.def"
 };
 

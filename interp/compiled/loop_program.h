@@ -23,7 +23,7 @@
 namespace hlokit::interp::compiled {
 
 enum class LoopOp : uint8_t {
-#define LOOP_OP(name, neutral) k##name,
+#define LOOP_OP(name, neutral, accuracy) k##name,
 #include "interp/compiled/loop_ops.def"
 };
 
@@ -32,10 +32,20 @@ enum class NeutralElement : uint8_t { kNone, kZero, kOne, kLowest, kHighest, kAl
 
 constexpr NeutralElement NeutralOf(LoopOp op) {
   constexpr NeutralElement kNeutrals[] = {
-#define LOOP_OP(name, neutral) NeutralElement::neutral,
+#define LOOP_OP(name, neutral, accuracy) NeutralElement::neutral,
 #include "interp/compiled/loop_ops.def"
   };
   return kNeutrals[static_cast<size_t>(op)];
+}
+
+enum class LoopAccuracy : uint8_t { kExact, kApproximate, kAccumulated };
+
+constexpr LoopAccuracy AccuracyOf(LoopOp op) {
+  constexpr LoopAccuracy kAccuracies[] = {
+#define LOOP_OP(name, neutral, accuracy) LoopAccuracy::accuracy,
+#include "interp/compiled/loop_ops.def"
+  };
+  return kAccuracies[static_cast<size_t>(op)];
 }
 
 struct LoopNode {
@@ -91,6 +101,11 @@ struct LoopArguments {
   int64_t resume;  // kColumns: 1 to continue with the accumulators in `scratch`, 0 to begin
 };
 using LoopFunction = void (*)(const LoopArguments*);
+
+// Returns true for a float of eight bits with a sign.
+constexpr bool IsFloat8(ElementType type) {
+  return IsFloat(type) && BitsOf(type) == 8 && type != ElementType::kF8E8M0FNU;
+}
 
 // Returns the name of an operation, "Multiply".
 std::string_view NameOf(LoopOp op);

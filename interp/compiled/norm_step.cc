@@ -8,8 +8,8 @@
 
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/reduce_step.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {

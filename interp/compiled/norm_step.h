@@ -12,7 +12,7 @@
 
 #include "interp/compiled/code_cache.h"
 #include "interp/compiled/loop_builder.h"
-#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
 
 namespace hlokit::interp::compiled {
 

@@ -16,9 +16,9 @@
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/skinny_product.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp::compiled {
@@ -103,54 +103,99 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   if (!ok) FailProduct(context);
 }
 
-struct SkinnyPlan : PiecesPlan {
+struct SkinnyPlan : ThunkParams {
   SkinnyProduct product;
   SkinnyProductFunction function = nullptr;
-  bool lhs_bf16 = false;
-  int64_t lhs_column = 0;  // bytes
+  LoopNest batch;  // operands: left, right, result; in elements
+  int64_t batches = 1;
+  Pieces terms;
+  Pieces columns;
+  int64_t bytes[3] = {};  // of elements
+  // Rows of the left operand are copied unless they are contiguous f32.
+  bool lhs_copied = false;
+  int64_t lhs_row = 0, lhs_column = 0;  // bytes
+  double cost = 1;                      // of a piece, in ns
 
-  // Scratch memory: the left operand, and sums of the result.
-  int64_t lhs_bytes() const { return AlignedBytes(product.m * product.k * int64_t{sizeof(float)}); }
   int64_t scratch_bytes() const {
-    return lhs_bytes() + (product.rows_contiguous ? product.m * columns.size * int64_t{sizeof(double)} : 0);
+    return lhs_copied ? AlignedBytes(product.m * product.k * int64_t{sizeof(float)}) : 0;
   }
+  int64_t parts_size() const { return product.parts() * product.part_size(); }
 };
+
+void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
+  for (int64_t i = 0; i < p.product.m; ++i) {
+    const std::byte* at = from + i * p.lhs_row;
+    for (int64_t c = 0; c < p.product.k; ++c, at += p.lhs_column) {
+      if (p.bytes[0] == 2) {
+        uint16_t half;
+        std::memcpy(&half, at, sizeof(half));
+        *to++ = std::bit_cast<float>(uint32_t{half} << 16);
+      } else {
+        std::memcpy(to++, at, sizeof(float));
+      }
+    }
+  }
+}
 
 void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const SkinnyPlan*>(plan);
-  const int64_t m = p.product.m;
-  const int64_t k = p.product.k;
   std::atomic<bool> ok = true;
-  context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
+  std::optional<Scratch> memory;
+  float* parts = nullptr;
+  if (p.parts_size() > 0) {
+    memory.emplace(context, p.batches * p.parts_size() * int64_t{sizeof(float)});
+    parts = memory->as<float>();
+    if (parts == nullptr) return;
+  }
+  const auto offsets_of = [&](int64_t item, int64_t* offsets) {
+    for (int d = p.batch.rank(); d-- > 0;) {
+      for (int a = 0; a < 3; ++a) offsets[a] += item % p.batch.size(d) * p.batch.stride(d, a) * p.bytes[a];
+      item /= p.batch.size(d);
+    }
+  };
+  const int64_t each = p.terms.count * p.columns.count;
+  context.ParallelFor(p.batches * each, p.cost, [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(p.scratch_bytes());
     if (scratch == nullptr) {
       ok = false;
       return;
     }
-    float* const lhs = reinterpret_cast<float*>(scratch);
-    double* const sums = reinterpret_cast<double*>(scratch + p.lhs_bytes());
-    int64_t packed = -1;
-    p.ForEach(begin, end, context, [&](int64_t, int64_t column, const int64_t* offsets) {
-      if (packed != offsets[0]) {
-        packed = offsets[0];
-        for (int64_t i = 0; i < m; ++i) {
-          const std::byte* from = in[0] + packed + i * p.lhs_row;
-          for (int64_t c = 0; c < k; ++c, from += p.lhs_column) {
-            if (p.lhs_bf16) {
-              uint16_t half;
-              std::memcpy(&half, from, sizeof(half));
-              lhs[i * k + c] = std::bit_cast<float>(uint32_t{half} << 16);
-            } else {
-              std::memcpy(&lhs[i * k + c], from, sizeof(float));
-            }
-          }
-        }
+    int64_t copied = -1;
+    for (int64_t piece = begin; piece < end; ++piece) {
+      if (context.ShouldStop()) return;
+      int64_t offsets[3] = {};
+      offsets_of(piece / each, offsets);
+      const float* lhs = reinterpret_cast<const float*>(in[0] + offsets[0]);
+      if (p.lhs_copied) {
+        if (copied != offsets[0]) CopyLeft(p, in[0] + offsets[0], reinterpret_cast<float*>(scratch));
+        copied = offsets[0];
+        lhs = reinterpret_cast<const float*>(scratch);
       }
-      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]), sums, 0,
-                 p.columns.SizeOf(column));
-    });
+      const int64_t column = piece % each / p.terms.count, term = piece % p.terms.count;
+      SkinnyRange range;
+      range.columns_begin = column * p.columns.size;
+      range.columns_end = range.columns_begin + p.columns.SizeOf(column);
+      range.terms_begin = term * p.terms.size;
+      range.terms_end = range.terms_begin + p.terms.SizeOf(term);
+      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]),
+                 parts == nullptr ? nullptr : parts + piece / each * p.parts_size(), range);
+    }
   });
-  if (!ok) FailProduct(context);
+  if (!ok) return FailProduct(context);
+  if (parts == nullptr) return;
+  constexpr int64_t kColumns = 1024;
+  const Pieces columns(p.product.n, kColumns);
+  const double cost = 0.2 * static_cast<double>(p.product.parts() * p.product.m * std::min(p.product.n, kColumns));
+  context.ParallelFor(p.batches * columns.count, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      int64_t offsets[3] = {};
+      offsets_of(piece / columns.count, offsets);
+      const int64_t column = piece % columns.count;
+      AddSkinnyParts(p.product, parts + piece / columns.count * p.parts_size(),
+                     reinterpret_cast<float*>(out[0] + offsets[2]), column * kColumns,
+                     column * kColumns + columns.SizeOf(column));
+    }
+  });
 }
 
 // Products next to each other in the batch that one primitive computes, and the nest of their starts.
@@ -233,25 +278,36 @@ bool IsSkinny(const MatrixProduct& p) {
 
 ProductKernel MakeSkinny(const MatrixProduct& p) {
   auto plan = std::make_unique<SkinnyPlan>();
-  SetPieces(p, plan.get());
-  plan->product.m = p.m;
-  plan->product.k = p.k;
-  plan->product.bf16 = p.rhs_type == LibraryType::kBF16;
-  plan->product.rows_contiguous = p.rhs.column == 1;
-  plan->product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
-  plan->product.result_row = p.n;
+  plan->batch = p.batch;
+  plan->batches = p.batches;
+  plan->bytes[0] = BytesOf(p.lhs_type);
+  plan->bytes[1] = BytesOf(p.rhs_type);
+  plan->bytes[2] = BytesOf(p.result_type);
+  plan->lhs_row = p.lhs.row * plan->bytes[0];
+  plan->lhs_column = p.lhs.column * plan->bytes[0];
+  plan->lhs_copied = p.lhs.column != 1 || p.lhs_type != LibraryType::kF32;
+  SkinnyProduct& product = plan->product;
+  product.m = p.m;
+  product.n = p.n;
+  product.k = p.k;
+  product.bf16 = p.rhs_type == LibraryType::kBF16;
+  product.rows_contiguous = p.rhs.column == 1;
+  product.lhs_row = plan->lhs_copied ? p.k : p.lhs.row;
+  product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
+  product.result_row = p.n;
   plan->function = SkinnyProductOf();
-  plan->lhs_bf16 = p.lhs_type == LibraryType::kBF16;
-  plan->lhs_column = p.lhs.column * BytesOf(p.lhs_type);
-  // A piece reads 256 KB at least, and so few columns that their sums stay in the cache.
+  // A piece reads 256 KB at least, of whole rows if there are several parts.
   constexpr int64_t kBytes = int64_t{256} << 10;
-  constexpr int64_t kSums = int64_t{8} << 10;
-  const int64_t min_columns = RoundUp(kBytes / std::max<int64_t>(p.k * BytesOf(p.rhs_type), 1) + 1, 64);
-  const int64_t max_columns = p.rhs.column == 1 ? std::max<int64_t>(kSums / p.m, 64) : p.n;
-  const int64_t wanted = std::clamp(RoundUp((p.n + 7) / 8, 64), std::min(min_columns, max_columns), max_columns);
-  plan->rows = Pieces(p.m, p.m);
-  plan->columns = Pieces(p.n, std::min(p.n, wanted));
-  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(p.k * BytesOf(p.rhs_type));
+  constexpr int64_t kPieces = 8;
+  const auto size_of = [&](int64_t total, int64_t bytes, int64_t pieces, int64_t multiple) {
+    const int64_t wanted = std::max(kBytes / std::max<int64_t>(bytes, 1) + 1, (total + pieces - 1) / pieces);
+    return std::min(total, RoundUp(wanted, multiple));
+  };
+  const int64_t depth = product.parts() == 0 ? p.k : size_of(p.k, p.n * plan->bytes[1], 2 * kPieces, kSkinnyDepth);
+  plan->terms = Pieces(p.k, depth);
+  const int64_t pieces = std::max<int64_t>(kPieces / plan->terms.count, 1);
+  plan->columns = Pieces(p.n, size_of(p.n, depth * plan->bytes[1], pieces, 64));
+  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(depth * plan->bytes[1]);
   ProductKernel result;
   result.thread_scratch = plan->scratch_bytes();
   result.kernel = RunSkinny;

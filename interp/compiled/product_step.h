@@ -10,8 +10,8 @@
 
 #include "interp/compiled/library_interface.h"
 #include "interp/compiled/library_step.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program.h"
+#include "interp/exact/program/loop_nest.h"
+#include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/equivalence/partition_tracker.h"
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "interp/values/value_comparison.h"
 #include "ir/types/literal.h"
 #include "passes/core/pass_instrumentation.h"

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/equivalence/sharded_arrays.h"
-#include "interp/exact/limits.h"
+#include "interp/exact/program/limits.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"
 
@@ -32,9 +32,8 @@ std::string WhyNotComparable(const Module& whole);
 // Compares results of a partitioned program with those of the whole one. What elements only move to, and elementwise
 // operations and integers, must be equal, except zeros of either sign. Results that depend on floating-point sums,
 // which partitioning may cut into partial sums, may differ relative to the largest element of the array by 256 epsilons
-// of the type (of types narrower than 32 bits 16, narrower than 16 bits 4): that of the array or of a sum in the program,
-// whichever is coarser. Returns a description of the largest
-// difference beyond that, or "".
+// of the type (of types narrower than 32 bits 16, narrower than 16 bits 4): that of the array or of a sum in the
+// program, whichever is coarser. Returns a description of the largest difference beyond that, or "".
 std::string ComparePartitionedResults(const Module& whole, absl::Span<const Literal> expected,
                                       absl::Span<const Literal> found);
 

@@ -20,12 +20,12 @@
 
 #include "absl/types/span.h"
 #include "interp/distributed/world.h"
-#include "interp/exact/custom_calls.h"
-#include "interp/exact/exact_fwd.h"
-#include "interp/exact/execution_observer.h"
-#include "interp/exact/host_io.h"
-#include "interp/exact/limits.h"
-#include "interp/exact/mixed_precision.h"
+#include "interp/exact/builder/mixed_precision.h"
+#include "interp/exact/custom_calls/custom_calls.h"
+#include "interp/exact/program/exact_fwd.h"
+#include "interp/exact/program/execution_observer.h"
+#include "interp/exact/program/host_io.h"
+#include "interp/exact/program/limits.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
@@ -75,13 +75,6 @@ struct RunStatistics {
   int64_t peak_held_bytes = 0;
   int64_t system_allocations = 0;
   double seconds = 0;
-};
-
-// What the values of a program take, arguments apart, as far as that is known before a run: exactly, where no loop or
-// call holds values.
-struct PlannedMemory {
-  int64_t live_bytes = 0;     // the most that are alive at one time
-  int64_t planned_bytes = 0;  // the most that their places take
 };
 
 // Arguments that a run may reuse.

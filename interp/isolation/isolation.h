@@ -20,7 +20,7 @@
 #include "absl/types/span.h"
 #include "interp/equivalence/equivalence_check.h"
 #include "interp/exact/evaluator.h"
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "interp/isolation/fast_tolerance.h"
 #include "interp/isolation/instruction_runner.h"
 #include "interp/reference/engine.h"

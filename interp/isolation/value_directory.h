@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "interp/isolation/recorded_values.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"

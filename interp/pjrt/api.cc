@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-#include "interp/pjrt/entry.h"
-#include "interp/pjrt/extensions.h"
-#include "interp/pjrt/functions.h"
-#include "interp/pjrt/named_values.h"
+#include "interp/pjrt/execution/extensions.h"
 #include "interp/pjrt/trace/recorder.h"
+#include "interp/pjrt/values/entry.h"
+#include "interp/pjrt/values/functions.h"
+#include "interp/pjrt/values/named_values.h"
 #include "parser/bytecode/reader.h"
 
 namespace hlokit::pjrt {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "interp/compiled/engine_modules.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/custom_calls.h"
-#include "interp/exact/matrix_calls.h"
+#include "interp/exact/custom_calls/custom_calls.h"
+#include "interp/exact/custom_calls/matrix_calls.h"
 #include "interp/reference/ops.h"
 
 namespace hlokit::reference {

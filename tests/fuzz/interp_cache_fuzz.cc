@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "interp/runtime/cache/persistent_cache.h"
-#include "interp/runtime/observe/metrics.h"
+#include "interp/cache/persistent_cache.h"
+#include "interp/metrics/metrics.h"
 
 namespace {
 

@@ -272,50 +272,8 @@ class LoopRun {
 
 // Returns true if all instruction sets give the same bits.
 bool IsSetIndependent(const LoopProgram& program) {
-  for (const LoopNode& node : program.nodes) {
-    switch (node.op) {
-      case LoopOp::kReduce:  // in the order of vectors
-      case LoopOp::kExp:
-      case LoopOp::kLog:
-      case LoopOp::kTanh:
-      case LoopOp::kLogistic:
-      case LoopOp::kErf:
-        return false;
-      // Operations that are rounded once.
-      case LoopOp::kInput:
-      case LoopOp::kCall:
-      case LoopOp::kCopy:
-      case LoopOp::kAdd:
-      case LoopOp::kSubtract:
-      case LoopOp::kMultiply:
-      case LoopOp::kDivide:
-      case LoopOp::kMaximum:
-      case LoopOp::kMinimum:
-      case LoopOp::kAnd:
-      case LoopOp::kOr:
-      case LoopOp::kXor:
-      case LoopOp::kNot:
-      case LoopOp::kNegate:
-      case LoopOp::kAbs:
-      case LoopOp::kSign:
-      case LoopOp::kSqrt:
-      case LoopOp::kRsqrt:
-      case LoopOp::kFloor:
-      case LoopOp::kCeil:
-      case LoopOp::kRoundNearestEven:
-      case LoopOp::kIsFinite:
-      case LoopOp::kSelect:
-      case LoopOp::kClamp:
-      case LoopOp::kCompare:
-      case LoopOp::kConvert:
-      case LoopOp::kBitcastConvert:
-      case LoopOp::kShiftLeft:
-      case LoopOp::kShiftRightArithmetic:
-      case LoopOp::kShiftRightLogical:
-        break;
-    }
-  }
-  return true;
+  return std::all_of(program.nodes.begin(), program.nodes.end(),
+                     [](const LoopNode& node) { return AccuracyOf(node.op) == LoopAccuracy::kExact; });
 }
 
 class GuardedLoopsTest {

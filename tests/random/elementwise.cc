@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/element_op.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/inference/shape_inference.h"
 #include "tests/random/module_generator.h"

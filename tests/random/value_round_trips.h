@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/host_io.h"
-#include "interp/exact/mixed_precision.h"
+#include "interp/exact/builder/mixed_precision.h"
+#include "interp/exact/program/host_io.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"

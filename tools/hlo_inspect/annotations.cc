@@ -12,7 +12,7 @@
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
-#include "tools/cli/regex.h"
+#include "tools/cli/text/regex.h"
 
 namespace hlokit::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/text/printer.h"
-#include "tools/cli/regex.h"
+#include "tools/cli/text/regex.h"
 
 namespace hlokit::cli {
 

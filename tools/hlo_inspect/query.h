@@ -13,7 +13,7 @@
 #include "ir/core/json_writer.h"
 #include "ir/graph/module.h"
 #include "passes/query/query.h"
-#include "tools/cli/text_lines.h"
+#include "tools/cli/text/text_lines.h"
 #include "tools/hlo_inspect/command.h"
 
 namespace hlokit::cli {

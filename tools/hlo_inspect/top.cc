@@ -17,7 +17,7 @@
 #include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
-#include "tools/cli/device_flag.h"
+#include "tools/cli/flags/device_flag.h"
 #include "tools/hlo_inspect/query.h"
 
 namespace hlokit::cli {

@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "ir/core/str_cat.h"
-#include "tools/cli/shell_word.h"
+#include "tools/cli/text/shell_word.h"
 
 extern char** environ;
 

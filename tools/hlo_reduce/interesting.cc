@@ -20,8 +20,8 @@
 #include "parser/core/parser.h"
 #include "passes/core/pipeline.h"
 #include "passes/query/query.h"
-#include "tools/cli/regex.h"
-#include "tools/cli/shell_word.h"
+#include "tools/cli/text/regex.h"
+#include "tools/cli/text/shell_word.h"
 #include "tools/hlo_reduce/command.h"
 
 namespace hlokit::reduce {

@@ -13,9 +13,9 @@
 #include "ir/core/str_cat.h"
 #include "parser/core/parser.h"
 #include "passes/reduce/reduction.h"
-#include "tools/cli/interrupt.h"
+#include "tools/cli/crash/interrupt.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/shell_word.h"
+#include "tools/cli/text/shell_word.h"
 
 namespace hlokit::run {
 namespace {

@@ -18,7 +18,7 @@
 #include "ir/sharding/unpartitioned.h"
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"
-#include "tools/cli/device_flag.h"
+#include "tools/cli/flags/device_flag.h"
 
 namespace hlokit::run {
 

@@ -6,10 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
-#include "tools/cli/memory_flag.h"
+#include "tools/cli/flags/memory_flag.h"
 #include "tools/cli/number_flag.h"
 #include "tools/hlo_run/value_kinds.h"
 

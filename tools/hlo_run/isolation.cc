@@ -21,7 +21,7 @@
 #include "ir/text/printer.h"
 #include "passes/core/pipeline.h"
 #include "tools/cli/output_file.h"
-#include "tools/cli/text_lines.h"
+#include "tools/cli/text/text_lines.h"
 
 namespace hlokit::run {
 namespace {

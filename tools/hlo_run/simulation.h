@@ -14,7 +14,7 @@
 #include "interp/distributed/mpi_session.h"
 #include "ir/graph/module.h"
 #include "tools/cli/cli.h"
-#include "tools/cli/variation_flags.h"
+#include "tools/cli/flags/variation_flags.h"
 
 namespace CLI {
 class App;

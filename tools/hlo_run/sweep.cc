@@ -20,7 +20,7 @@
 #include "ir/core/suggest.h"
 #include "ir/verify/verifier.h"
 #include "passes/rewrite/type_conversion.h"
-#include "tools/cli/device_flag.h"
+#include "tools/cli/flags/device_flag.h"
 #include "tools/cli/kept_messages.h"
 #include "tools/hlo_run/device_options.h"
 

@@ -7,8 +7,8 @@
 #include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/device_selection.h"
 #include "interp/tpu/timing/simulator.h"
-#include "tools/cli/device_flag.h"
-#include "tools/cli/graph_page.h"
+#include "tools/cli/flags/device_flag.h"
+#include "tools/cli/pages/graph_page.h"
 
 namespace hlokit::view {
 

@@ -94,7 +94,7 @@ for (const argument of process.argv.slice(2)) {
   const [name, target] = argument.split("=", 2);
   if (name === "--cc") {
     const source = (file, definition) => writeFileSync(join(target, file),
-      `// Made by tools/web/build.mjs.\n#include "tools/cli/web_page.h"\n\nnamespace hlokit::cli {\n\n${definition};\n\n}  // namespace hlokit::cli\n`);
+      `// Made by tools/web/build.mjs.\n#include "tools/cli/pages/web_page.h"\n\nnamespace hlokit::cli {\n\n${definition};\n\n}  // namespace hlokit::cli\n`);
     for (const { page, text } of made) {
       const [before, after] = text.split("@DATA@");
       source(`${page.name}_page_text.cc`, `const WebPage ${page.constant} = {\n${literal(before)},\n${literal(after)},\n}`);

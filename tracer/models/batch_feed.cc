@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "interp/runtime/observe/metrics.h"
+#include "interp/metrics/metrics.h"
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"

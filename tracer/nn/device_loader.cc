@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "interp/runtime/observe/metrics.h"
+#include "interp/metrics/metrics.h"
 #include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
 #include "tracer/graph/scope.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "interp/compiled/loop_program.h"
-#include "interp/exact/instruction_set.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace hlokit::interp::compiled {
@@ -41,6 +41,12 @@ class ValueEmitter {
  private:
   llvm::Value* Round(llvm::Value* value, ElementType type);
   llvm::Value* RoundToBf16(llvm::Value* value);
+  // IsFloat8; in float8.cc.
+  llvm::Value* FromFloat8(llvm::Value* stored, ElementType type);
+  llvm::Value* ToFloat8(llvm::Value* value, ElementType type);
+  llvm::Value* RoundToFloat8(llvm::Value* value, ElementType type);
+  // Returns the value with 0 in place of -0, if the type lacks the latter.
+  llvm::Value* WithoutMinusZero(llvm::Value* value, ElementType type);
   llvm::Value* Compare(uint32_t direction, ElementType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* Shift(LoopOp op, llvm::Value* a, llvm::Value* by);
 

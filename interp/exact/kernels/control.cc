@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/small_loop.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/machine/small_loop.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {

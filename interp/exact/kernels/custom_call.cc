@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/custom_calls.h"
-#include "interp/exact/kernels.h"
-#include "interp/exact/kernels/emit.h"
-#include "interp/exact/matrix_calls.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/custom_calls/custom_calls.h"
+#include "interp/exact/custom_calls/matrix_calls.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 

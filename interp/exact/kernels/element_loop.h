@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "interp/exact/element_op.h"
+#include "interp/exact/program/element_op.h"
 
 #if defined(__clang__)
 #define HLOKIT_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

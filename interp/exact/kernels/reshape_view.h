@@ -2,8 +2,8 @@
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_RESHAPE_VIEW_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_RESHAPE_VIEW_H_
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp {
 

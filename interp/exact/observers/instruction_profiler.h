@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/values/value_summary.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 
 namespace hlokit::interp {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/exact/observers/value_trace.h"
 
-#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/values/value_summary.h"
 
 namespace hlokit::interp {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/execution_observer.h"
+#include "interp/exact/program/execution_observer.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module.h"
 

@@ -6,11 +6,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "interp/pjrt/buffer.h"
-#include "interp/pjrt/error.h"
-#include "interp/pjrt/executable.h"
-#include "interp/pjrt/host_array.h"
-#include "interp/pjrt/host_callbacks.h"
+#include "interp/pjrt/client/buffer.h"
+#include "interp/pjrt/execution/executable.h"
+#include "interp/pjrt/execution/host_callbacks.h"
+#include "interp/pjrt/values/error.h"
+#include "interp/pjrt/values/host_array.h"
 #include "ir/core/str_cat.h"
 #include "ir/digest/digest.h"
 

@@ -14,16 +14,16 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/matrix_product.h"
 #include "interp/exact/kernels/contractions/packed_operands.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/kernels/window_geometry.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/ops/sparsity_config.h"

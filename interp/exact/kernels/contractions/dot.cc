@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/kernels.h"
 #include "interp/exact/kernels/contractions/matrix_product.h"
 #include "interp/exact/kernels/contractions/packed_operands.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "ir/graph/attribute_views.h"
 

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interp/exact/element_op.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/types/element_type.h"
 
 namespace hlokit::interp {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {

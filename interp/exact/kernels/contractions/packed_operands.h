@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/view.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/program/view.h"
 #include "ir/ops/sparsity_config.h"
 
 namespace hlokit::interp {

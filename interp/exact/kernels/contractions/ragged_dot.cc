@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/kernels.h"
 #include "interp/exact/kernels/contractions/matrix_product.h"
 #include "interp/exact/kernels/contractions/packed_operands.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
-#include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "interp/exact/element_width.h"
+#include "interp/exact/program/element_width.h"
 
 namespace hlokit::interp {
 namespace {

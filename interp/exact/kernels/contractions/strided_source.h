@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/kernels/contractions/matrix_product.h"
-#include "interp/exact/view.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that move elements among the devices of a group, and device numbers.
-#include "interp/exact/collective.h"
+#include "interp/exact/builder/collective.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/devices/collective_groups.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/collective.h"
-#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/builder/collective.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
 #include "ir/sharding/collective_groups.h"
 
 namespace hlokit::interp {

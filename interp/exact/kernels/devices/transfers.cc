@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/collective.h"
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/host_io.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/collective.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/devices/collective_groups.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/host_io.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/element_loop.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/arithmetic.h"
 #include "interp/exact/kernels/element_loop.h"
+#include "interp/exact/program/element_op.h"
 
 namespace hlokit::interp {
 namespace {

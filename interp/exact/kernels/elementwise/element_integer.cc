@@ -6,9 +6,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/arithmetic.h"
 #include "interp/exact/kernels/element_loop.h"
+#include "interp/exact/program/element_op.h"
 
 namespace hlokit::interp {
 namespace {

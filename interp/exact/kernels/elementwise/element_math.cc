@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/element_loop.h"
 #include "interp/exact/kernels/elementwise/element_vector_math.h"
+#include "interp/exact/program/element_op.h"
 
 namespace hlokit::interp {
 namespace {

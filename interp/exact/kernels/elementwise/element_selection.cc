@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "interp/exact/element_op.h"
 #include "interp/exact/kernels/element_loop.h"
+#include "interp/exact/program/element_op.h"
 
 namespace hlokit::interp {
 namespace {

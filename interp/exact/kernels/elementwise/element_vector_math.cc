@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "interp/exact/instruction_set.h"
 #include "interp/exact/kernels/element_loop.h"
+#include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp {
 namespace {

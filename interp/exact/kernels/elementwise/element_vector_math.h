@@ -3,7 +3,7 @@
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENTWISE_ELEMENT_VECTOR_MATH_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_ELEMENTWISE_ELEMENT_VECTOR_MATH_H_
 
-#include "interp/exact/element_op.h"
+#include "interp/exact/program/element_op.h"
 
 namespace hlokit::interp {
 

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/element_op.h"
-#include "interp/exact/kernels.h"
-#include "interp/exact/kernels/emit.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/emit.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/element_op.h"
+#include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp {
 namespace {

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/element_op.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/strided_copy.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/machine/strided_copy.h"
+#include "interp/exact/program/element_op.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {

@@ -3,10 +3,10 @@
 // that set-dimension-size set. (Like XLA's evaluator.)
 #include <cstdint>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reshape_view.h"
-#include "interp/exact/program_builder.h"
 #include "ir/graph/dynamic_size.h"
 
 namespace hlokit::interp {

@@ -10,8 +10,8 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/kernels/index_operand.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/view.h"
+#include "interp/exact/program/loop_nest.h"
+#include "interp/exact/program/view.h"
 
 namespace hlokit::interp {
 

@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/kernels/movement/indexed_windows.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/scalar_function.h"
-#include "interp/exact/strided_copy.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/machine/strided_copy.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {

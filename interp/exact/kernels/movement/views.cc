@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reshape_view.h"
-#include "interp/exact/program_builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/types/float_types.h"

@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/element_op.h"
-#include "interp/exact/kernels.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/builder/scalar_function.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/kernels/window_geometry.h"
-#include "interp/exact/loop_nest.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/scalar_function.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/program/element_op.h"
+#include "interp/exact/program/loop_nest.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "interp/exact/scalar_function.h"
+#include "interp/exact/builder/scalar_function.h"
 #include "ir/types/element_type.h"
 
 namespace hlokit::interp {

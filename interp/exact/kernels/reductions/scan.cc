@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "interp/exact/compiled_computation_builder.h"
-#include "interp/exact/kernels.h"
-#include "interp/exact/program_builder.h"
-#include "interp/exact/run_context.h"
-#include "interp/exact/strided_copy.h"
+#include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/builder/kernels.h"
+#include "interp/exact/builder/program_builder.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/machine/strided_copy.h"
 
 namespace hlokit::interp {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "absl/types/span.h"
-#include "interp/exact/run_context.h"
+#include "interp/exact/machine/run_context.h"
 #include "ir/types/element_type.h"
 
 namespace hlokit::interp {

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/cache/persistent_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "ir/core/str_cat.h"
+#include "parser/store/guarded_store.h"
+
+namespace hlokit::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kCacheMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
+constexpr uint64_t kFormat = 4;
+
+struct EntryHeader {
+  char magic[8];
+  uint64_t format;
+  Digest contents;
+  uint64_t settings;  // count; their digests follow the header, then their text
+  uint64_t settings_size;
+  Digest canonical_digest;
+  uint64_t form_size;  // text too
+  uint64_t contents_size;
+  uint64_t program_size;
+};
+static_assert(sizeof(EntryHeader) == 88);
+static_assert(sizeof(Digest) == 16);
+constexpr size_t kTrailer = sizeof(Digest);
+
+// Returns "name=value" lines.
+std::string SettingsToString(const CompilationCacheKey& key) {
+  std::string text;
+  for (const auto& [name, value] : key.settings) StrAppend(&text, name, "=", value, "\n");
+  return text;
+}
+
+// Returns "name=value part" lines.
+std::string ComponentsToString(const GraphKeyComponents& form) {
+  std::string text;
+  for (const GraphKeyComponents::Option& o : form.options)
+    StrAppend(&text, o.name, "=", o.value, " ", ToString(o.digest), "\n");
+  return text;
+}
+
+// Returns the value of a setting or an option in the text of either function.
+std::optional<std::string_view> FindSetting(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t eq = line.find('=');
+    if (eq != std::string_view::npos && line.substr(0, eq) == name) return line.substr(eq + 1);
+  }
+  return std::nullopt;
+}
+
+std::string DigestsOfSettings(const CompilationCacheKey& key) {
+  std::string digests;
+  for (const auto& [name, value] : key.settings) {
+    const Digest digest = DigestOf(value);
+    digests.append(reinterpret_cast<const char*>(&digest), sizeof(digest));
+  }
+  return digests;
+}
+
+// Returns the key of an entry in the store.
+std::string KeyPrefixOf(const Digest& contents) {
+  const std::string digits = ToString(contents);
+  return StrCat(digits.substr(0, 2), "/", digits, "-");
+}
+std::string StoreKeyOf(const CompilationCacheKey& key) {
+  return StrCat(KeyPrefixOf(DigestOf(key.contents)), ToString(DigestOf(SettingsToString(key))).substr(0, 16));
+}
+
+std::string_view CounterOf(StoreKind kind) {
+  switch (kind) {
+    case StoreKind::kDirectory:
+      return "";
+    case StoreKind::kRedis:
+      return "PersistentCacheRedis";
+    case StoreKind::kS3:
+      return "PersistentCacheS3";
+    case StoreKind::kGcs:
+      return "PersistentCacheGcs";
+    case StoreKind::kAzure:
+      return "PersistentCacheAzure";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCacheKey& key) {
+  std::vector<std::pair<std::string, Digest>> ingredients = {{"graph", DigestOf(key.contents)}};
+  for (const auto& [name, value] : key.settings) ingredients.emplace_back(name, DigestOf(value));
+  return ingredients;
+}
+
+std::string EncodeEntry(const CompilationCacheKey& key, std::string_view program) {
+  const std::string settings = SettingsToString(key), digests = DigestsOfSettings(key),
+                    form = ComponentsToString(key.components);
+  EntryHeader header;
+  std::memcpy(header.magic, kCacheMagic, sizeof(kCacheMagic));
+  header.format = kFormat;
+  header.contents = DigestOf(key.contents);
+  header.settings = key.settings.size();
+  header.settings_size = settings.size();
+  header.canonical_digest = key.components.canonical_digest;
+  header.form_size = form.size();
+  header.contents_size = key.contents.size();
+  header.program_size = program.size();
+  std::string entry;
+  entry.reserve(sizeof(header) + digests.size() + settings.size() + form.size() + key.contents.size() + program.size() +
+                kTrailer);
+  entry.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  entry.append(digests).append(settings).append(form).append(key.contents).append(program);
+  const Digest sum = DigestOf(entry);
+  entry.append(reinterpret_cast<const char*>(&sum), kTrailer);
+  return entry;
+}
+
+std::optional<std::string_view> DecodeEntry(std::string_view entry, const CompilationCacheKey& key) {
+  EntryHeader header;
+  if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
+  std::memcpy(&header, entry.data(), sizeof(header));
+  const std::string settings = SettingsToString(key), digests = DigestsOfSettings(key);
+  const uint64_t body = entry.size() - sizeof(header) - kTrailer;
+  const uint64_t key_size = digests.size() + settings.size() + key.contents.size();
+  if (std::memcmp(header.magic, kCacheMagic, sizeof(kCacheMagic)) != 0 || header.format != kFormat ||
+      header.settings != key.settings.size() || header.settings_size != settings.size() ||
+      header.contents_size != key.contents.size() || key_size > body || header.form_size > body - key_size ||
+      header.program_size != body - key_size - header.form_size) {
+    return std::nullopt;
+  }
+  // Compares contents and settings too, since digests may collide.
+  std::string_view rest = entry.substr(sizeof(header));
+  for (const std::string_view part : {std::string_view(digests), std::string_view(settings)}) {
+    if (!rest.starts_with(part)) return std::nullopt;
+    rest.remove_prefix(part.size());
+  }
+  rest.remove_prefix(header.form_size);
+  if (!rest.starts_with(key.contents)) return std::nullopt;
+  rest.remove_prefix(key.contents.size());
+  Digest sum;
+  std::memcpy(&sum, entry.data() + entry.size() - kTrailer, kTrailer);
+  if (DigestOf(entry.substr(0, entry.size() - kTrailer)) != sum) return std::nullopt;
+  return rest.substr(0, header.program_size);
+}
+
+PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
+    : options_(options), metrics_(metrics) {
+  const absl::StatusOr<StoreUrl> url = ParseStoreUrl(options_.location);
+  if (!url.ok()) {
+    WarnOf(url.status());
+    return;
+  }
+  remote_counter_ = CounterOf(url->kind);
+  if (url->kind == StoreKind::kDirectory) {
+    auto directory = std::make_unique<DirectoryStore>(*url);
+    directory_ = directory.get();
+    store_ = std::move(directory);
+    if (!options_.read_only) WarnOf(directory_->Create());
+    return;
+  }
+  absl::StatusOr<std::unique_ptr<ByteStore>> store = ByteStore::Open(*url, StoreOptions::ForCache());
+  if (!store.ok()) {
+    Warn(StrCat(ToString(*url), ": ", std::string(store.status().message())));
+    return;
+  }
+  store_ = std::make_unique<GuardedStore>(*std::move(store));
+}
+
+std::string PersistentCache::warning() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return warning_;
+}
+
+void PersistentCache::Warn(std::string text) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!warning_.empty()) return;
+  warning_ = StrCat("program cache: ", text);
+  if (options_.quiet) return;
+  std::fprintf(stderr, "%s\n", warning_.c_str());
+}
+
+void PersistentCache::WarnOf(const absl::Status& status) {
+  if (!status.ok() && !absl::IsCancelled(status)) Warn(std::string(status.message()));
+}
+
+void PersistentCache::CountRemote(std::string_view event) {
+  if (!remote_counter_.empty()) metrics_->Add(StrCat(remote_counter_, event));
+}
+
+std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
+  return store_ == nullptr ? "" : store_->AddressOf(StoreKeyOf(key));
+}
+
+std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheKey& key) {
+  TimedSection timed(metrics_, "PersistentCacheLoad");
+  if (store_ == nullptr) {
+    CountRemote("Skipped");
+    metrics_->Add("PersistentCacheMiss");
+    return std::nullopt;
+  }
+  const std::string name = StoreKeyOf(key);
+  absl::StatusOr<std::string> entry = store_->Get(name, static_cast<uint64_t>(options_.max_bytes));
+  if (!entry.ok()) {
+    const bool missing = absl::IsNotFound(entry.status());
+    CountRemote(missing ? "Miss" : absl::IsCancelled(entry.status()) ? "Skipped" : "Error");
+    if (!missing) WarnOf(entry.status());
+    metrics_->Add("PersistentCacheMiss");
+    return std::nullopt;
+  }
+  const std::optional<std::string_view> program = DecodeEntry(*entry, key);
+  if (!program) {
+    metrics_->Add("PersistentCacheDeserializeFailure");
+    metrics_->Add("PersistentCacheMiss");
+    CountRemote("Miss");
+    Warn(StrCat(store_->AddressOf(name), " is corrupt or not a cache entry"));
+    if (!options_.read_only) (void)store_->Remove(name);
+    return std::nullopt;
+  }
+  metrics_->Add("PersistentCacheHit");
+  CountRemote("Hit");
+  if (directory_ != nullptr && !options_.read_only) {
+    utimensat(AT_FDCWD, directory_->PathOf(name).c_str(), nullptr, 0);  // updates the eviction order
+  }
+  const size_t begin = static_cast<size_t>(program->data() - entry->data()), size = program->size();
+  return SerializedExecutable(*std::move(entry), begin, size);
+}
+
+namespace {
+
+// Graph and settings of an entry.
+struct EntryMetadata {
+  std::unique_ptr<const std::string> bytes;
+  EntryHeader header;
+  std::string_view digests, settings, form;
+};
+
+// Reads the metadata of an entry whose header is `wanted`; nullopt if unreadable.
+std::optional<EntryMetadata> ReadEntryMetadata(ByteStore* store, const std::string& key,
+                                               absl::FunctionRef<bool(const EntryHeader&)> wanted) {
+  constexpr size_t kMaxHeaderBytes = 1 << 16;
+  absl::StatusOr<std::string> bytes = store->Get(key, sizeof(EntryHeader), /*first_bytes=*/true);
+  EntryMetadata head;
+  if (!bytes.ok() || bytes->size() < sizeof(EntryHeader)) return std::nullopt;
+  std::memcpy(&head.header, bytes->data(), sizeof(EntryHeader));
+  if (head.header.format != kFormat || !wanted(head.header)) return std::nullopt;
+  bytes = store->Get(key, sizeof(EntryHeader) + kMaxHeaderBytes, /*first_bytes=*/true);
+  if (!bytes.ok() || bytes->size() < sizeof(EntryHeader)) return std::nullopt;
+  head.bytes = std::make_unique<const std::string>(*std::move(bytes));
+  std::string_view rest = std::string_view(*head.bytes).substr(sizeof(EntryHeader));
+  const auto take = [&](uint64_t size, std::string_view* to) {
+    if (size > rest.size()) return false;
+    *to = rest.substr(0, size);
+    rest.remove_prefix(size);
+    return true;
+  };
+  if (head.header.settings > kMaxHeaderBytes || !take(head.header.settings * sizeof(Digest), &head.digests) ||
+      !take(head.header.settings_size, &head.settings) || !take(head.header.form_size, &head.form)) {
+    return std::nullopt;
+  }
+  return head;
+}
+
+std::string DescribeChange(std::string_view name, std::string_view value, std::optional<std::string_view> was) {
+  return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
+}
+
+// Describes how the key differs from the entry; empty if they also differ in anything else.
+std::vector<std::string> Differences(const CompilationCacheKey& key, const EntryMetadata& head) {
+  std::vector<std::string> differences;
+  std::vector<std::string_view> named;
+  const bool same_contents = head.header.contents == DigestOf(key.contents);
+  if (!same_contents) {
+    for (const GraphKeyComponents::Option& option : key.components.options) {
+      const std::optional<std::string_view> line = FindSetting(head.form, option.name);
+      if (!line) return {};
+      const std::string_view was = line->substr(0, line->find(' '));
+      const std::string_view part = line->substr(std::min(was.size() + 1, line->size()));
+      if (part == ToString(option.digest)) continue;
+      if (was == option.value) return {};  // the graph differs in more than the option
+      differences.push_back(DescribeChange(option.name, option.value, was));
+      named.push_back(option.name);
+    }
+    if (differences.empty()) return {};
+  }
+  const std::string wanted = DigestsOfSettings(key);
+  for (size_t i = 0; i < key.settings.size(); ++i) {
+    const auto digest = [i](std::string_view of) { return of.substr(std::min(i * sizeof(Digest), of.size())); };
+    if (digest(head.digests).substr(0, sizeof(Digest)) == digest(wanted).substr(0, sizeof(Digest))) continue;
+    const auto& [name, value] = key.settings[i];
+    const std::optional<std::string_view> was = FindSetting(head.settings, name);
+    if (was == value || std::find(named.begin(), named.end(), name) != named.end()) continue;
+    differences.push_back(DescribeChange(name, value, was));
+  }
+  return differences;
+}
+
+// Returns the smallest set of differences over the entries; the first among equals.
+std::string FewestDifferences(const CompilationCacheKey& key, ByteStore* store, const std::vector<std::string>& names,
+                              absl::FunctionRef<bool(const EntryHeader&)> wanted) {
+  std::vector<std::string> fewest;
+  for (const std::string& name : names) {
+    const std::optional<EntryMetadata> head = ReadEntryMetadata(store, name, wanted);
+    if (!head) continue;
+    std::vector<std::string> differences = Differences(key, *head);
+    if (differences.empty() || (!fewest.empty() && differences.size() >= fewest.size())) continue;
+    fewest = std::move(differences);
+  }
+  std::string text;
+  for (const std::string& difference : fewest) StrAppend(&text, text.empty() ? "" : "; ", difference);
+  return text;
+}
+
+}  // namespace
+
+std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
+  // Each entry is a request.
+  const size_t max_keys = directory_ != nullptr ? SIZE_MAX : 1000;
+  if (store_ == nullptr) return "";
+  const Digest contents = DigestOf(key.contents);
+  absl::StatusOr<std::vector<std::string>> names = store_->List(KeyPrefixOf(contents), max_keys);
+  if (!names.ok()) return "";
+  const auto same_contents = [&](const EntryHeader& h) { return h.contents == contents; };
+  if (std::string found = FewestDifferences(key, store_.get(), *names, same_contents); !found.empty()) return found;
+  if (key.components.canonical_digest == Digest()) return "";
+  names = store_->List("", max_keys);
+  if (!names.ok()) return "";
+  std::erase_if(*names, [](const std::string& name) { return name.find('/') == std::string::npos; });
+  return FewestDifferences(key, store_.get(), *names,
+                           [&](const EntryHeader& h) { return h.canonical_digest == key.components.canonical_digest; });
+}
+
+void PersistentCache::Put(const CompilationCacheKey& key, std::string_view program) {
+  if (options_.read_only || store_ == nullptr) return;
+  const std::string entry = EncodeEntry(key, program);
+  if (const absl::Status status = store_->Put(StoreKeyOf(key), entry); !status.ok()) {
+    CountRemote(absl::IsCancelled(status) ? "Skipped" : "Error");
+    return WarnOf(status);
+  }
+  if (directory_ != nullptr && IsEvictionDue(StoreKeyOf(key), entry.size())) Evict();
+}
+
+bool PersistentCache::IsEvictionDue(const std::string& key, size_t entry_bytes) {
+  constexpr int64_t kSubdirectories = 256, kPutsPerCheck = 16;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    written_ += static_cast<int64_t>(entry_bytes);
+    if (written_ >= options_.max_bytes / 16) {
+      written_ = 0;
+      return true;
+    }
+    if (puts_++ % kPutsPerCheck != 0) return false;
+  }
+  int64_t bytes = 0;
+  std::error_code error;
+  const fs::path folder = fs::path(directory_->PathOf(key)).parent_path();
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;  // files may vanish at any time
+    const auto size = it->file_size(ignored);
+    if (!ignored) bytes += static_cast<int64_t>(size);
+  }
+  return bytes > options_.max_bytes / kSubdirectories;
+}
+
+void PersistentCache::Evict() {
+  // One process evicts at a time; concurrent evictions would remove too much.
+  const std::string lock = StrCat(options_.location, "/evicting");
+  int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    struct stat info;
+    if (stat(lock.c_str(), &info) != 0 || time(nullptr) - info.st_mtime < 10) return;
+    unlink(lock.c_str());  // of a process that died
+    fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return;
+  }
+  close(fd);
+  struct Entry {
+    fs::path path;
+    fs::file_time_type time;
+    int64_t size;
+  };
+  std::vector<Entry> entries;
+  int64_t total = 0;
+  const fs::file_time_type now = fs::file_time_type::clock::now();
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(options_.location, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;  // files may vanish at any time
+    if (!it->is_regular_file(ignored) || it->path() == lock) continue;
+    const fs::file_time_type time = it->last_write_time(ignored);
+    const auto size = it->file_size(ignored);
+    if (ignored) continue;
+    // Temporary file of a writer that died.
+    if (it->path().filename().string().starts_with(DirectoryStore::kTemporaryPrefix)) {
+      if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
+      continue;
+    }
+    entries.push_back({it->path(), time, static_cast<int64_t>(size)});
+    total += static_cast<int64_t>(size);
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.time != b.time ? a.time < b.time : a.path < b.path; });
+  for (const Entry& entry : entries) {
+    if (total <= options_.max_bytes) break;
+    std::error_code ignored;
+    fs::remove(entry.path, ignored);
+    total -= entry.size;
+  }
+  unlink(lock.c_str());
+}
+
+}  // namespace hlokit::runtime

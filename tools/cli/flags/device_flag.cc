@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/flags/device_flag.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "interp/tpu/timing/device_selection.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::cli {
+
+std::optional<tpu::DeviceDescription> LoadDeviceDescription(const std::string& name, DiagnosticReporter* diagnostics) {
+  if (std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name)) return machine;
+  if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
+    const std::string message(tpu::NamedDevice(name).status().message());
+    diagnostics->ShowError("--device", StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);
+    return std::nullopt;
+  }
+  const std::vector<cli::InputPart> parts = diagnostics->Read(name);
+  if (parts.empty()) return std::nullopt;
+  DiagnosticSink sink;
+  std::optional<tpu::DeviceDescription> machine = tpu::ParseDeviceDescription(*parts[0].source, &sink);
+  diagnostics->Show(sink, *parts[0].source);
+  return machine;
+}
+
+std::string DeviceSummary(const tpu::DeviceDescription& machine) {
+  const double per_chip = static_cast<double>(machine.devices_per_chip());
+  const auto rounded = [](double value) { return static_cast<int64_t>(value + 0.5); };
+  return StrCat(rounded(machine.PeakFlops() * per_chip / 1e12), " TFLOP/s bf16, ",
+                rounded(machine.hbm_size / (1 << 30)), " GiB HBM at ", rounded(machine.hbm_rate / 1e9), " GB/s, up to ",
+                static_cast<int64_t>(machine.max_chips), " chips");
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/pages/graph_page.h"
+
+#include "ir/core/json_writer.h"
+
+namespace hlokit::cli {
+
+std::string GraphJson(const std::vector<GraphSource>& graphs) {
+  std::string text;
+  TextWriter out(&text);
+  JsonWriter json(&out, JsonLayout::kCompact);
+  json.BeginArray();
+  for (const GraphSource& graph : graphs) WriteGraphDocument(*graph.module, graph.options, &json);
+  json.EndArray();
+  out.Flush();
+  return text;
+}
+
+std::vector<double> SecondsByInstruction(const Module& module, const tpu::Simulation& simulation) {
+  std::vector<double> seconds(module.instruction_id_bound(), 0);
+  for (const tpu::OpRow& row : simulation.rows) seconds[row.name.value] += row.seconds;
+  return seconds;
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/text/regex.h"
+
+#include <re2/re2.h>
+
+#include <memory>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit::cli {
+
+absl::StatusOr<std::function<bool(std::string_view)>> CompileRegex(std::string_view expression) {
+  const auto compiled =
+      std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
+  if (!compiled->ok()) return absl::InvalidArgumentError(StrCat("bad regular expression: ", compiled->error()));
+  return [compiled](std::string_view text) {
+    return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled);
+  };
+}
+
+}  // namespace hlokit::cli
