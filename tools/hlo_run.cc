@@ -368,7 +368,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     return diagnostics.exit_code();
   }
   if (flags.explain_engine) {
-    std::fputs(interp::compiled::Explain(module, *evaluator->compiled()).c_str(), stderr);
+    std::fputs(interp::compiled::Explain(module, *evaluator->compiled(), evaluator->exact()->planned_memory()).c_str(),
+               stderr);
   }
   // How a snapshot divides the arguments of a program before partitioning.
   std::optional<interp::ShardedArrays> parts;

@@ -72,7 +72,7 @@ std::vector<KernelChoice> ChoiceOfEach(const CompiledKernels& kernels) {
 
 }  // namespace
 
-std::string Explain(const Module& module, const CompiledKernels& kernels) {
+std::string Explain(const Module& module, const CompiledKernels& kernels, const PlannedMemory& memory) {
   const std::vector<KernelChoice> choices = ChoiceOfEach(kernels);
   int counts[5] = {};
   for (const KernelChoice& choice : choices) ++counts[static_cast<size_t>(choice.kind)];
@@ -82,6 +82,10 @@ std::string Explain(const Module& module, const CompiledKernels& kernels) {
   const CodeStatistics& code = kernels.statistics();
   StrAppend(&text, absl::StrFormat("code: %d loops: %d compiled in %.3f s, %d loaded from disk, %d already in memory\n",
                                    kernels.loops().size(), code.compiled, code.seconds, code.loaded, code.found));
+  const double live = static_cast<double>(std::max<int64_t>(memory.live_bytes, 1));
+  StrAppend(&text,
+            absl::StrFormat("memory: %d bytes planned, %.3f of the %d bytes that are alive at one time\n",
+                            memory.planned_bytes, static_cast<double>(memory.planned_bytes) / live, memory.live_bytes));
   size_t width = 0;
   constexpr size_t kMaxWidth = 40;
   for (const KernelChoice& choice : choices) {

@@ -9,14 +9,16 @@
 #include <vector>
 
 #include "interp/compiled/compiled_kernels.h"
+#include "interp/exact/program/limits.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp::compiled {
 
 // Returns a line for each instruction that computes something, in the order in which they were prepared: its name, its
-// opcode, what runs it, and why if that is a kernel of the exact engine. Two lines of numbers precede them:
-// instructions by kind; loops, how many were compiled and in which time, and how many of them were known.
-std::string Explain(const Module& module, const CompiledKernels& kernels);
+// opcode, what runs it, and why if that is a kernel of the exact engine. Three lines of numbers precede them:
+// instructions by kind; loops, how many were compiled and in which time, and how many of them were known; the memory
+// that is planned, and the bytes that are alive at one time.
+std::string Explain(const Module& module, const CompiledKernels& kernels, const PlannedMemory& memory);
 
 // Returns the instructions of each loop, by the id of the last one.
 std::map<uint32_t, std::vector<InstructionId>> LoopMembers(const CompiledKernels& kernels);

@@ -14,6 +14,7 @@
 #include "interp/exact/machine/current_step.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/processor/thread_pool.h"
+#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/element_memory.h"
 
@@ -102,7 +103,38 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
     AppendLeaves(entry.parameter(i).shape(), &evaluator->argument_shapes_);
   }
   AppendLeaves(entry.root().shape(), &evaluator->result_shapes_);
+  if (!evaluator->CheckMemory(sink)) return nullptr;
   return evaluator;
+}
+
+// Reports an error if every run takes more than the limit.
+bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
+  const MemoryPlan& plan = state_->program->entry->memory;
+  const int64_t limit = state_->options.limits.max_bytes;
+  int64_t arguments = 0;
+  for (const Shape shape : argument_shapes_) {
+    if (shape.IsArray()) arguments = SaturatingAdd(arguments, std::max<int64_t>(LiteralBytes(shape), 0));
+  }
+  // The arguments alone are checked where they are made.
+  if (arguments > limit || plan.required_bytes <= limit - arguments) return true;
+  SourceRange range;
+  std::string name;
+  if (plan.at.valid()) {
+    const Instruction at = state_->module->instruction(plan.at);
+    if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
+      range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
+    }
+    name = StrCat(at.name(), ": ");
+  }
+  sink->Error(DiagnosticKind::kTooLarge, range,
+              StrCat(name, "values of ", plan.required_bytes, " bytes are alive here, beside arguments of ", arguments,
+                     " bytes; the limit is ", limit, " bytes (--max-bytes)"));
+  return false;
+}
+
+PlannedMemory Evaluator::planned_memory() const {
+  const MemoryPlan& plan = state_->program->entry->memory;
+  return {plan.live_bytes, plan.planned_bytes};
 }
 
 int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }

@@ -89,7 +89,8 @@ struct DonatedArguments {
 // A prepared module, which can run any number of times, one run at a time. The module must outlive it unchanged.
 class Evaluator {
  public:
-  // Prepares a module. Returns null if it cannot be evaluated, with errors in the sink. The module should be verified.
+  // Prepares a module. Returns null if it cannot be evaluated, or every run would take more than the limit of memory,
+  // with errors in the sink. The module should be verified.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const EvaluatorOptions& options,
                                             DiagnosticSink* sink);
   ~Evaluator();
@@ -115,6 +116,7 @@ class Evaluator {
                                                   DonatedArguments* donation = nullptr);
 
   const RunStatistics& statistics() const { return statistics_; }
+  PlannedMemory planned_memory() const;
 
   // Returns the steps of the program as text (program_text.h), with what `describe` says of an instruction's kernel.
   std::string PlanText(const std::function<std::string(InstructionId)>& describe) const;
@@ -122,6 +124,7 @@ class Evaluator {
  private:
   struct State;
   Evaluator();
+  bool CheckMemory(DiagnosticSink* sink) const;
   std::vector<Literal> TakeResults(DeviceScheduler& set, DonatedArguments* donation);
 
   std::unique_ptr<State> state_;

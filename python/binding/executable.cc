@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interp/compiled/code_store.h"
+#include "interp/equivalence/program_passes.h"
 #include "interp/exact/observers/nonfinite_check.h"
 #include "interp/exact/observers/value_trace.h"
 #include "ir/core/str_cat.h"
@@ -214,6 +215,7 @@ void Executable::Prepare(const ModulePtr& state) {
     const WorkScope work(state, "preparing a program");
     VerifyModule(*whole_->work_module(), {}, &sink);
     if (!sink.has_errors()) Partition(&options, &sink);
+    if (!sink.has_errors()) RunPasses(options, &sink);
   }
   whole_->Freeze();
   program_->Freeze();
@@ -254,6 +256,26 @@ void Executable::Partition(interp::EvaluatorOptions* options, DiagnosticSink* si
   parameters_ = std::move(program->parameters);
   result_ = std::move(program->result);
   whole_shapes_ = parameters_->whole_shapes();
+}
+
+// Observers see the instructions of the module as it is.
+void Executable::RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink) {
+  const Module& module = *program_->work_module();
+  const bool observes = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
+  const bool has_default = options_.engine == "fast" && !observes;
+  const std::string passes = options_.passes.value_or(has_default ? interp::PassesForFastEngine(module) : "");
+  if (passes.empty()) return;
+  absl::StatusOr<std::unique_ptr<Module>> after =
+      interp::AfterPasses(module, passes, options, options_.passes ? sink : nullptr);
+  if (after.ok()) {
+    program_ = std::make_shared<ModuleState>(*std::move(after), whole_->source(), whole_->use());
+  } else if (options_.passes) {
+    sink->Error(DiagnosticKind::kEvaluation, {}, StrCat("passes: ", std::string(after.status().message())));
+  } else {
+    sink->Warning(
+        DiagnosticKind::kEvaluation, {},
+        StrCat("the module runs as it is: of the passes ", passes, ", ", std::string(after.status().message())));
+  }
 }
 
 std::vector<bool> Executable::Matches(const std::string& pattern) const {

@@ -24,6 +24,7 @@ namespace hlokit::python {
 
 struct ExecutableOptions {
   std::string engine = "exact";
+  std::optional<std::string> passes;  // nullopt: those of the engine
   int num_threads = 0;
   std::optional<int64_t> seed, max_bytes, max_steps;
   std::optional<double> max_seconds;
@@ -69,6 +70,7 @@ class Executable {
   void Prepare(const ModulePtr& state);
   // Reports errors and warnings to the sink.
   void Partition(interp::EvaluatorOptions* options, DiagnosticSink* sink);
+  void RunPasses(const interp::EvaluatorOptions& options, DiagnosticSink* sink);
   void SetShapes();
   void SetObservation(interp::EvaluatorOptions* options);
   std::vector<bool> Matches(const std::string& pattern) const;
@@ -84,7 +86,7 @@ class Executable {
   size_t argument_devices() const { return is_partitioned() ? 1 : static_cast<size_t>(engine_->num_devices()); }
 
   ExecutableOptions options_;
-  ModulePtr whole_, program_;  // the same unless it was partitioned first
+  ModulePtr whole_, program_;  // the same unless it was partitioned, or changed by passes, first
   // Of a program that was partitioned first.
   std::optional<interp::ShardedArrays> parameters_, result_;
   std::optional<std::vector<Shape>> whole_shapes_;

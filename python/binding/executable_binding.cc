@@ -22,7 +22,8 @@ std::unique_ptr<Executable> NewExecutable(const ModulePtr& module, const std::st
                                           int64_t replicas, int64_t partitions, std::optional<std::string> fill_elided,
                                           const std::string& results, bool by_device, bool debug_nans,
                                           std::optional<std::string> print_values, py::object file, py::object on_value,
-                                          std::optional<std::string> on_value_match, bool profile) {
+                                          std::optional<std::string> on_value_match, bool profile,
+                                          std::optional<std::string> passes) {
   ExecutableOptions options;
   options.engine = engine;
   options.num_threads = num_threads;
@@ -40,6 +41,7 @@ std::unique_ptr<Executable> NewExecutable(const ModulePtr& module, const std::st
   options.on_value = std::move(on_value);
   options.on_value_match = std::move(on_value_match);
   options.profile = profile;
+  options.passes = std::move(passes);
   if (options.print_values) {
     if (file.is_none()) file = py::module_::import("sys").attr("stderr");
     options.write = file.attr("write");
@@ -69,11 +71,12 @@ read in place, and results own their memory: nothing is copied. docs/python.md h
            py::arg("partitions") = 1, py::arg("fill_elided") = py::none(), py::arg("results") = "numpy",
            py::arg("by_device") = false, py::arg("debug_nans") = false, py::arg("print_values") = py::none(),
            py::arg("file") = py::none(), py::arg("on_value") = py::none(), py::arg("on_value_match") = py::none(),
-           py::arg("profile") = false,
+           py::arg("profile") = false, py::arg("passes") = py::none(),
            R"(Prepares a copy of a module; later edits do not change it.
 
 engine: "exact"; "fast", with compiled loops and bounded differences (docs/engine.md); or "reference", the plain
-evaluator that defines the values, slowly. num_threads: 0 is one for each
+evaluator that defines the values, slowly. passes: run first, in the syntax of Module.run; by default none, and "cpu" for
+the fast engine unless values are watched or the program has rng. num_threads: 0 is one for each
 core; results do not depend on it. seed: of rng and of random constants. max_bytes, max_seconds, max_steps: limits on
 the bytes of live values, the time of a run and its instructions. fill_elided: "zeros", "iota" or "random" values for
 constants whose text is elided. results: "numpy", or "array" for hlokit.Array. by_device: of a program that is
@@ -94,8 +97,8 @@ another thread; Ctrl-C ends the run.)")
       .def_property_readonly("argument_shapes", &Executable::argument_shapes,
                              "Shapes of the arrays it takes, tuples flattened.")
       .def_property_readonly("module", &Executable::program,
-                             "The program of one device: the module as it was, or after partitioning. It cannot be "
-                             "edited.")
+                             "The program of one device: the module as it was, or after partitioning and passes. It "
+                             "cannot be edited.")
       .def_property_readonly("is_partitioned", &Executable::is_partitioned,
                              "Whether it was partitioned first, so that it takes whole arrays.")
       .def("_profile", &Executable::Profile)

@@ -290,6 +290,7 @@ class Executable:
         on_value: Optional[Callable[[Instruction, Any], Any]] = None,
         on_value_match: Optional[str] = None,
         profile: bool = False,
+        passes: Optional[str] = None,
     ) -> None: ...
     def __call__(self, *arguments: Any) -> Any: ...
     @property

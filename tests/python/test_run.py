@@ -30,6 +30,29 @@ def test_engines(module):
         hlokit.Executable(module, engine="none")
 
 
+def test_passes_before_a_run():
+    module = hlokit.parse("""HloModule calls
+square {
+  x = f32[8] parameter(0)
+  ROOT s = f32[8] multiply(x, x)
+}
+ENTRY main {
+  x = f32[8] parameter(0)
+  ROOT y = f32[8] call(x), to_apply=square
+}
+""")
+    x = np.arange(8, dtype=np.float32)
+    opcodes = {}
+    for name, options in {"exact": {}, "fast": {"engine": "fast"}, "none": {"engine": "fast", "passes": ""},
+                          "inline": {"passes": "inline"}}.items():
+        program = hlokit.Executable(module, **options)
+        np.testing.assert_array_equal(program(x), x * x)
+        opcodes[name] = program.module.entry.root.opcode
+    assert opcodes == {"exact": "call", "fast": "multiply", "none": "call", "inline": "multiply"}
+    with pytest.raises(hlokit.RunError, match="passes"):
+        hlokit.Executable(module, passes="none-such")
+
+
 LOOP = """HloModule loop
 ENTRY main {
   x = f32[512,512] parameter(0)

@@ -2,20 +2,38 @@
 #include "interp/exact/builder/block_placement.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
-namespace hlokit::interp {
+#include "ir/core/saturating.h"
 
-int64_t PlaceValues(std::vector<PlacedValue>* values) {
-  std::vector<uint32_t> order(values->size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    const PlacedValue& x = (*values)[a];
-    const PlacedValue& y = (*values)[b];
-    return x.bytes != y.bytes ? x.bytes > y.bytes : a < b;
-  });
-  int64_t end = 0;
+namespace hlokit::interp {
+namespace {
+
+// Returns the first step where most is alive, and how much.
+std::pair<uint32_t, int64_t> MostAlive(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside,
+                                       uint32_t steps) {
+  std::vector<int64_t> change(steps + 2, 0);
+  for (const PlacedValue& v : values) {
+    change[v.begin] += v.bytes;
+    change[std::min(v.end, steps) + 1] -= v.bytes;
+  }
+  for (const OutsideValue& v : outside) change[v.begin] += v.bytes;
+  int64_t alive = 0, most = 0;
+  uint32_t at = 0;
+  for (uint32_t t = 0; t <= steps; ++t) {
+    alive += change[t];
+    if (alive > most) {
+      most = alive;
+      at = t;
+    }
+  }
+  return {at, most};
+}
+
+// Places the values in this order.
+void PlaceInOrder(const std::vector<uint32_t>& order, std::vector<PlacedValue>* values) {
   std::vector<uint32_t> placed;  // by offset
   for (uint32_t v : order) {
     PlacedValue& value = (*values)[v];
@@ -31,64 +49,255 @@ int64_t PlaceValues(std::vector<PlacedValue>* values) {
       at = std::max(at, other.offset + other.bytes);
     }
     value.offset = best >= 0 ? best : at;
-    end = std::max(end, value.offset + value.bytes);
     const auto after = std::upper_bound(placed.begin(), placed.end(), value.offset,
                                         [&](int64_t offset, uint32_t p) { return offset < (*values)[p].offset; });
     placed.insert(after, v);
   }
-  return end;
 }
 
-void PlanPlacement(CompiledComputation* computation) {
-  CompiledComputation& r = *computation;
-  constexpr uint32_t kNone = 0xffffffffu;
-  constexpr size_t kMaxValues = 2048;  // placed in quadratic time
-  const uint32_t steps = static_cast<uint32_t>(r.thunks.size());
-  std::vector<PlacedValue> values;
-  std::vector<bool> escapes;
-  std::vector<uint32_t> value_of(r.slots.size(), kNone);
-  std::vector<std::pair<uint32_t, uint32_t>> slots;  // and their values
-  for (uint32_t t = 0; t < steps; ++t) {
-    const Thunk& thunk = r.thunks[t];
-    if (thunk.kind != ThunkKind::kKernel) {
-      for (uint32_t i = 0; i < thunk.operand_count; ++i) {
-        const uint32_t value = value_of[r.operands[thunk.operand_begin + i].slot];
-        if (value != kNone) escapes[value] = true;
-      }
-      continue;
+// Returns, by step, the end of what this and later steps need of the arena.
+std::vector<int64_t> NeededFrom(const std::vector<PlacedValue>& values, uint32_t steps) {
+  std::vector<int64_t> needed(steps + 1, 0);
+  for (const PlacedValue& v : values) {
+    int64_t& end = needed[std::min(v.end, steps)];
+    end = std::max(end, v.offset + v.bytes);
+  }
+  for (uint32_t t = steps; t-- > 0;) needed[t] = std::max(needed[t], needed[t + 1]);
+  return needed;
+}
+
+// Returns the most memory that is held at one time, if the arena keeps what it had, or gives back what is not needed.
+int64_t MostHeld(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside, uint32_t steps,
+                 const std::vector<int64_t>* needed) {
+  std::vector<int64_t> end(steps + 1, 0), beside(steps + 1, 0);
+  for (const PlacedValue& v : values) end[v.begin] = std::max(end[v.begin], v.offset + v.bytes);
+  for (const OutsideValue& v : outside) beside[v.begin] += v.bytes;
+  int64_t held = 0, touched = 0, results = 0;
+  for (uint32_t t = 0; t <= steps; ++t) {
+    touched = std::max(touched, end[t]);
+    results += beside[t];
+    // Memory goes back where a result begins.
+    if (needed != nullptr && beside[t] != 0) touched = std::min(touched, (*needed)[t]);
+    held = std::max(held, touched + results);
+  }
+  return held;
+}
+
+}  // namespace
+
+Placement PlaceValues(std::vector<PlacedValue>* values, const std::vector<OutsideValue>& outside, uint32_t steps) {
+  // What gives memory back takes some time, as does taking it again in the next run.
+  constexpr double kMaxKept = 1.05;
+  constexpr size_t kMaxForAllOrders = 1024;
+  const std::vector<PlacedValue>& v = *values;
+  const auto [peak, live] = MostAlive(v, outside, steps);
+  uint32_t first_outside = steps;
+  for (const OutsideValue& value : outside) first_outside = std::min(first_outside, value.begin);
+  using Key = std::pair<int64_t, int64_t>;  // the largest first
+  const std::function<Key(uint32_t)> keys[] = {
+      [&](uint32_t i) { return Key(v[i].bytes, 0); },
+      // What is alive where most is, or when values outside begin, or later, below the rest.
+      [&, at = peak](uint32_t i) { return Key(v[i].end >= at, v[i].bytes); },
+      [&](uint32_t i) { return Key(v[i].end >= first_outside, v[i].bytes); },
+      [&](uint32_t i) { return Key(v[i].end - v[i].begin, v[i].bytes); },
+      [&](uint32_t i) { return Key(v[i].end, v[i].bytes); },
+      [&](uint32_t i) { return Key(v[i].end / std::max(steps / 4, 1u), v[i].bytes); },
+      [&](uint32_t i) { return Key((v[i].end - v[i].begin + 1) * v[i].bytes, 0); },
+      [&, at = peak](uint32_t i) { return Key(v[i].begin <= at && v[i].end >= at ? steps + 1 : v[i].end, v[i].bytes); },
+  };
+  Placement best;
+  best.planned_bytes = -1;
+  std::vector<PlacedValue> placed = *values;
+  for (const auto& key : keys) {
+    std::vector<uint32_t> order(values->size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) > key(b); });
+    PlaceInOrder(order, &placed);
+    Placement made;
+    made.live_bytes = live;
+    made.planned_bytes = MostHeld(placed, outside, steps, nullptr);
+    const bool is_good = static_cast<double>(made.planned_bytes) <= kMaxKept * static_cast<double>(live);
+    if (!is_good && !outside.empty()) {
+      made.needed = NeededFrom(placed, steps);
+      const int64_t held = MostHeld(placed, outside, steps, &made.needed);
+      made.releases = held < made.planned_bytes;
+      made.planned_bytes = held;
     }
-    for (uint32_t i = 0; i < thunk.reuse_count; ++i) {
-      const InPlaceReuse& reuse = r.reuses[thunk.reuse_begin + i];
-      uint32_t& from = value_of[r.operands[thunk.operand_begin + reuse.operand].slot];
+    if (is_good || best.planned_bytes < 0 || made.planned_bytes < best.planned_bytes) {
+      best = std::move(made);
+      *values = placed;
+    }
+    if (is_good) break;
+    if (values->size() > kMaxForAllOrders) break;
+  }
+  return best;
+}
+
+namespace {
+
+// The values of a computation's slots.
+class SlotValues {
+ public:
+  explicit SlotValues(CompiledComputation* routine)
+      : r_(*routine), steps_(static_cast<uint32_t>(r_.thunks.size())), value_of_(r_.slots.size(), kNone) {}
+
+  void Find();
+  void Plan(bool is_placed);
+
+ private:
+  static constexpr uint32_t kNone = 0xffffffffu;
+  struct Value {
+    PlacedValue life;               // bytes as the slot has them
+    uint32_t slot = 0;              // the first
+    bool is_result = false;         // of the program, outside of the arena
+    bool escapes = false;           // what is called may hold it
+    std::vector<uint32_t> reusing;  // slots that take over its memory
+  };
+
+  const MemoryPlan* MostOfCallees(const Thunk& thunk) const;
+  void Place();
+
+  CompiledComputation& r_;
+  const uint32_t steps_;
+  std::vector<uint32_t> value_of_;
+  std::vector<Value> values_;
+};
+
+void SlotValues::Find() {
+  for (uint32_t t = 0; t < steps_; ++t) {
+    const Thunk& thunk = r_.thunks[t];
+    const bool is_kernel = thunk.kind == ThunkKind::kKernel;
+    if (!is_kernel) {
+      for (uint32_t i = 0; i < thunk.operand_count; ++i) {
+        const uint32_t value = value_of_[r_.operands[thunk.operand_begin + i].slot];
+        if (value != kNone) values_[value].escapes = true;
+      }
+    }
+    for (uint32_t i = 0; is_kernel && i < thunk.reuse_count; ++i) {
+      const InPlaceReuse& reuse = r_.reuses[thunk.reuse_begin + i];
+      uint32_t& from = value_of_[r_.operands[thunk.operand_begin + reuse.operand].slot];
       const uint32_t slot = thunk.result_begin + reuse.result;
-      if (from == kNone || value_of[slot] != kNone || r.slots[slot].result != kNoResult) continue;
-      value_of[slot] = std::exchange(from, kNone);
+      if (from == kNone || value_of_[slot] != kNone || r_.slots[slot].result != kNoResult) continue;
+      value_of_[slot] = std::exchange(from, kNone);
+      values_[value_of_[slot]].reusing.push_back(slot);
     }
     for (uint32_t i = 0; i < thunk.result_count; ++i) {
       const uint32_t slot = thunk.result_begin + i;
-      const SlotInfo& info = r.slots[slot];
-      if (value_of[slot] != kNone || info.result != kNoResult || !BufferPool::IsPlaced(info.bytes)) continue;
-      value_of[slot] = static_cast<uint32_t>(values.size());
-      slots.emplace_back(slot, value_of[slot]);
-      values.push_back({BufferPool::PlacedBytes(info.bytes), t, steps, 0});
-      escapes.push_back(false);
+      const SlotInfo& info = r_.slots[slot];
+      if (value_of_[slot] != kNone || info.constant != nullptr) continue;
+      value_of_[slot] = static_cast<uint32_t>(values_.size());
+      // What is called counts its results while it runs.
+      const uint32_t begin = is_kernel || thunk.kind == ThunkKind::kCollective ? t : t + 1;
+      values_.push_back({{info.bytes, begin, steps_, 0}, slot, is_kernel && info.result != kNoResult, !is_kernel, {}});
     }
     for (uint32_t i = 0; i < thunk.release_count; ++i) {
-      uint32_t& value = value_of[r.releases[thunk.release_begin + i]];
-      if (value != kNone) values[value].end = t;
+      uint32_t& value = value_of_[r_.releases[thunk.release_begin + i]];
+      if (value != kNone) values_[value].life.end = t;
       value = kNone;
     }
   }
-  if (values.size() > kMaxValues) return;
-  std::vector<PlacedValue> placed;
-  std::vector<uint32_t> placed_slots;
-  for (const auto& [slot, value] : slots) {
-    if (escapes[value]) continue;
-    placed.push_back(values[value]);
-    placed_slots.push_back(slot);
+}
+
+const MemoryPlan* SlotValues::MostOfCallees(const Thunk& thunk) const {
+  const MemoryPlan* most = nullptr;
+  const auto look = [&](const CompiledComputation* callee) {
+    if (callee != nullptr && (most == nullptr || callee->memory.live_bytes > most->live_bytes)) most = &callee->memory;
+  };
+  if (thunk.kind == ThunkKind::kCall) look(static_cast<const CallPlan*>(thunk.plan)->callee);
+  if (thunk.kind == ThunkKind::kWhile) {
+    look(static_cast<const WhilePlan*>(thunk.plan)->condition);
+    look(static_cast<const WhilePlan*>(thunk.plan)->body);
   }
-  PlaceValues(&placed);
-  for (size_t i = 0; i < placed.size(); ++i) r.slots[placed_slots[i]].offset = placed[i].offset;
+  if (thunk.kind == ThunkKind::kConditional) {
+    for (const CompiledComputation* branch : static_cast<const ConditionalPlan*>(thunk.plan)->branches) look(branch);
+  }
+  return most;
+}
+
+void SlotValues::Place() {
+  constexpr size_t kMaxValues = 2048;  // placed in quadratic time
+  std::vector<PlacedValue> placed;
+  std::vector<uint32_t> numbers;
+  std::vector<OutsideValue> outside;
+  for (uint32_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    if (value.is_result) {
+      outside.push_back({value.life.bytes, value.life.begin});
+    } else if (!value.escapes && BufferPool::IsPlaced(value.life.bytes)) {
+      placed.push_back(value.life);
+      placed.back().bytes = BufferPool::PlacedBytes(value.life.bytes);
+      numbers.push_back(i);
+    }
+  }
+  if (placed.size() > kMaxValues) return;
+  const Placement placement = PlaceValues(&placed, outside, steps_);
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const Value& value = values_[numbers[i]];
+    r_.slots[value.slot].offset = placed[i].offset;
+    for (uint32_t slot : value.reusing) r_.slots[slot].offset = placed[i].offset;
+  }
+  if (placement.releases) {
+    for (const Value& value : values_) {
+      if (value.is_result) r_.slots[value.slot].arena_end = placement.needed[value.life.begin];
+    }
+  }
+  // What is not placed takes what is alive of it.
+  r_.memory.planned_bytes =
+      std::max(r_.memory.live_bytes, SaturatingAdd(r_.memory.planned_bytes, placement.planned_bytes));
+}
+
+void SlotValues::Plan(bool is_placed) {
+  // Changes of what is alive: all; what every run takes; what has no place.
+  struct Change {
+    int64_t live = 0, required = 0, unplaced = 0;
+  };
+  std::vector<Change> changes(steps_ + 2);
+  const auto add = [&](uint32_t begin, uint32_t end, const Change& change) {
+    for (const auto& [at, sign] : {std::pair(begin, 1), {end + 1, -1}}) {
+      changes[at].live += sign * change.live;
+      changes[at].required += sign * change.required;
+      changes[at].unplaced += sign * change.unplaced;
+    }
+  };
+  // Sums stay below 2^63.
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const Value& value : values_) {
+    const int64_t bytes = std::min(value.life.bytes, kMost);
+    const bool has_place = value.is_result || (!value.escapes && BufferPool::IsPlaced(bytes));
+    add(value.life.begin, value.life.end, {bytes, value.is_result || value.escapes ? 0 : bytes, has_place ? 0 : bytes});
+  }
+  for (uint32_t t = 0; t < steps_; ++t) {
+    const MemoryPlan* const callee = MostOfCallees(r_.thunks[t]);
+    if (callee == nullptr) continue;
+    const int64_t bytes = std::min(callee->live_bytes, kMost);
+    add(t, t, {bytes, 0, bytes});
+  }
+  MemoryPlan& plan = r_.memory;
+  Change now;
+  for (uint32_t t = 0; t < steps_; ++t) {
+    now.live += changes[t].live;
+    now.required += changes[t].required;
+    now.unplaced += changes[t].unplaced;
+    plan.live_bytes = std::max(plan.live_bytes, now.live);
+    plan.planned_bytes = std::max(plan.planned_bytes, now.unplaced);
+    if (now.required > plan.required_bytes) {
+      plan.required_bytes = now.required;
+      plan.at = r_.thunks[t].instruction;
+    }
+  }
+  if (is_placed) {
+    Place();
+  } else {
+    plan.planned_bytes = plan.live_bytes;
+  }
+}
+
+}  // namespace
+
+void PlanMemory(CompiledComputation* computation, bool is_placed) {
+  SlotValues values(computation);
+  values.Find();
+  values.Plan(is_placed);
 }
 
 }  // namespace hlokit::interp

@@ -18,13 +18,28 @@ struct PlacedValue {
   int64_t offset = 0;  // set by PlaceValues
 };
 
-// Places values whose lives overlap side by side: the largest first, each in the smallest gap between those of its time
-// that it fits in. Returns the end of the last one.
-int64_t PlaceValues(std::vector<PlacedValue>* values);
+// A value outside of the arena, from step `begin` to the end: a result of the program.
+struct OutsideValue {
+  int64_t bytes = 0;
+  uint32_t begin = 0;
+};
 
-// Sets the offsets of the slots of a computation that runs once. Values that calls, loops and collectives hold have
-// none: they may live longer than their last use.
-void PlanPlacement(CompiledComputation* computation);
+// How much the values take.
+struct Placement {
+  int64_t live_bytes = 0;       // the most that are alive at one time
+  int64_t planned_bytes = 0;    // the most memory that the arena and the values outside of it take
+  bool releases = false;        // the arena gives back what later steps do not need where a value outside begins
+  std::vector<int64_t> needed;  // then, by step: the end of what this and later ones need
+};
+
+// Places values whose lives overlap side by side, in the order, of several, that takes the least memory: each in the
+// smallest gap between those of its time that it fits in. `steps`: of the program.
+Placement PlaceValues(std::vector<PlacedValue>* values, const std::vector<OutsideValue>& outside, uint32_t steps);
+
+// Sets the memory of a computation and, if it runs once and is to be placed, the offsets of its slots. Values that
+// calls, loops and collectives hold have none: they may live longer than their last use. Requires: the memory of the
+// computations that it calls is set.
+void PlanMemory(CompiledComputation* computation, bool is_placed);
 
 }  // namespace hlokit::interp
 

@@ -133,7 +133,10 @@ void CompiledComputationBuilder::ComputeLastUses() {
 
 void CompiledComputationBuilder::MarkResults() {
   CompiledComputation& r = *routine_;
-  if (program_.is_called(r.computation)) return;
+  if (program_.is_called(r.computation)) {
+    PlanMemory(&r, /*is_placed=*/false);
+    return;
+  }
   std::vector<Shape> leaves;
   AppendLeaves(r.computation.root().shape(), &leaves);
   constexpr int64_t kMinBytes = 128 << 10;
@@ -146,7 +149,7 @@ void CompiledComputationBuilder::MarkResults() {
     slot.result = static_cast<uint32_t>(leaf);
     slot.shape = leaves[leaf];
   }
-  if (program_.options().kernels != nullptr) PlanPlacement(&r);
+  PlanMemory(&r, /*is_placed=*/program_.options().kernels != nullptr);
 }
 
 }  // namespace hlokit::interp

@@ -202,6 +202,7 @@ bool VirtualMachine::PlaceInLiteral(const SlotInfo& slot, SlotValue* value) {
   if (results_ == nullptr || slot.result >= results_->size()) return false;
   Literal& literal = (*results_)[slot.result];
   if (literal.data() != nullptr) return false;
+  if (slot.arena_end >= 0) context_.pool.ReleaseArenaBeyond(slot.arena_end);
   value->owner = context_.pool.AllocateOutside(slot.bytes);
   if (value->owner == nullptr) return false;
   literal = Literal::Zeros(slot.shape);

@@ -73,6 +73,11 @@ class BufferPool {
   // Returns a block for `bytes` bytes of memory outside of the pool, which count as in use; null as Allocate.
   PoolBlock* AllocateOutside(int64_t bytes);
 
+  // Returns memory of the arena beyond the offset that is free to the system.
+  void ReleaseArenaBeyond(int64_t offset) {
+    if (arena_ != nullptr) arena_->ReleaseBeyond(offset);
+  }
+
   // Drops one reference. Null is ignored.
   void Release(PoolBlock* b) {
     if (b == nullptr || --b->refs != 0) return;

@@ -125,4 +125,12 @@ void MemoryArena::ReleasePages() {
   high_water_ = end_;
 }
 
+void MemoryArena::ReleaseBeyond(int64_t offset) {
+  const int64_t begin = (std::max(offset, end_) + kHugePage - 1) / kHugePage * kHugePage;
+  const int64_t end = (high_water_ + kPage - 1) / kPage * kPage;
+  if (end - begin < kHugePage) return;
+  madvise(begin_ + begin, static_cast<size_t>(end - begin), MADV_DONTNEED);
+  high_water_ = begin;
+}
+
 }  // namespace hlokit::interp

@@ -36,6 +36,8 @@ class MemoryArena {
   int64_t high_water() const { return high_water_; }
   // Returns the pages that are free to the system.
   void ReleasePages();
+  // Returns those that are free beyond the offset, unless they are few.
+  void ReleaseBeyond(int64_t offset);
 
  private:
   MemoryArena(std::byte* begin, int64_t reserved) : begin_(begin), reserved_(reserved) {}

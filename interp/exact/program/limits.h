@@ -35,6 +35,13 @@ struct Limits {
   }
 };
 
+// What the values of a program take, arguments apart, as far as that is known before a run: exactly, where no loop or
+// call holds values.
+struct PlannedMemory {
+  int64_t live_bytes = 0;     // the most that are alive at one time
+  int64_t planned_bytes = 0;  // the most that their places take
+};
+
 }  // namespace hlokit::interp
 
 #endif  // HLOKIT_INTERP_EXACT_LIMITS_H_

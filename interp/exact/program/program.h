@@ -81,6 +81,7 @@ struct SlotInfo {
   uint32_t result = kNoResult;          // the leaf of the program's result that it is, if it is large
   Shape shape;                          // of that leaf
   int64_t offset = -1;                  // in the arena, where there is a plan (block_placement.h)
+  int64_t arena_end = -1;               // of a result: no later step needs the arena beyond; -1: it keeps its memory
   bool call_invariant = false;          // written once per frame by a thunk before first_variant_thunk
   const std::byte* constant = nullptr;  // set in every frame, never released
 };
@@ -95,8 +96,18 @@ struct MovedThunk {
   int64_t bytes = 0;   // of the result
 };
 
+// What the values of a computation take while it runs, those of the computations that it calls included.
+struct MemoryPlan {
+  int64_t live_bytes = 0;      // the most that are alive at one time: no placement takes less
+  int64_t planned_bytes = 0;   // the most that their places take
+  int64_t required_bytes = 0;  // what every run takes at one time: results may have the memory of arguments, and what
+                               // is called may not run
+  InstructionId at;  // where that is
+};
+
 struct CompiledComputation {
   Computation computation;
+  MemoryPlan memory;
   std::vector<Thunk> thunks;
   std::vector<OperandRef> operands;
   std::vector<uint32_t> releases;

@@ -86,14 +86,16 @@ TEST(BlockPlacementTest, ValuesOfOneTimeLieSideBySide) {
     const uint32_t begin = next(100);
     values.push_back({64 * (1 + next(50)), begin, begin + next(12), 0});
   }
-  const int64_t end = PlaceValues(&values);
+  const Placement placement = PlaceValues(&values, {}, 112);
   int64_t most = 0;
   for (uint32_t t = 0; t < 112; ++t) {
     int64_t live = 0;
     for (const PlacedValue& value : values) live += value.begin <= t && t <= value.end ? value.bytes : 0;
     most = std::max(most, live);
   }
-  EXPECT_LE(end, most * 11 / 10);
+  EXPECT_EQ(placement.live_bytes, most);
+  EXPECT_LE(placement.planned_bytes, most * 11 / 10);
+  for (const PlacedValue& value : values) EXPECT_LE(value.offset + value.bytes, placement.planned_bytes);
   for (size_t i = 0; i < values.size(); ++i) {
     for (size_t k = i + 1; k < values.size(); ++k) {
       const PlacedValue &a = values[i], &b = values[k];
@@ -101,6 +103,22 @@ TEST(BlockPlacementTest, ValuesOfOneTimeLieSideBySide) {
       EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset);
     }
   }
+}
+
+// Activations that grow and shrink, as in training, while results begin: the arena shrinks with them.
+TEST(BlockPlacementTest, TheArenaGivesBackWhatResultsTake) {
+  constexpr uint32_t kLayers = 20;
+  constexpr int64_t kBytes = int64_t{8} << 20;
+  std::vector<PlacedValue> values;
+  std::vector<OutsideValue> results;
+  for (uint32_t layer = 0; layer < kLayers; ++layer) {
+    values.push_back({kBytes * (1 + layer % 3), layer, 2 * kLayers - 1 - layer, 0});
+    results.push_back({kBytes * (1 + layer % 3), kLayers + layer});
+  }
+  const Placement placement = PlaceValues(&values, results, 2 * kLayers);
+  EXPECT_TRUE(placement.releases);
+  EXPECT_LE(placement.planned_bytes, placement.live_bytes * 11 / 10);
+  for (const PlacedValue& value : values) EXPECT_LE(value.offset + value.bytes, placement.needed[value.end]);
 }
 
 TEST(MemoryArenaTest, ABlockLiesWhereItShouldIfThatIsFree) {
