@@ -79,7 +79,7 @@ void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* con
     arguments.out_strides = p.row_stride.data() + p.inputs;
     arguments.scratch = p.scratch > 0 ? ThreadScratch(p.scratch) : nullptr;
     if (p.scratch > 0 && arguments.scratch == nullptr) {
-      context.Fail("out of memory: no scratch memory for a loop");
+      context.Fail("out of memory: no scratch memory for a loop", DiagnosticKind::kTooLarge);
       return;
     }
     arguments.scratch_pitch = p.columns * kMaxElementBytes;

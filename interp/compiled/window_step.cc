@@ -193,7 +193,8 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   auto* to = reinterpret_cast<float*>(out[0]);
   context.ParallelFor(g.lines, 0.1 * static_cast<double>(g.window * g.result_line()), [&](int64_t begin, int64_t end) {
     std::byte* const memory = ThreadScratch(8 * g.scratch());
-    if (memory == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+    if (memory == nullptr)
+      return context.Fail("out of memory: no scratch memory for a window", DiagnosticKind::kTooLarge);
     LineRows rows(g, reinterpret_cast<int64_t*>(memory));
     auto* const sums = reinterpret_cast<double*>(memory);
     for (int64_t line = begin; line < end; ++line) {
@@ -226,39 +227,40 @@ void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   const bool has_rows = g.batch_rank < g.outer.size();  // dimensions with a window before the line
   const int64_t slice = has_rows ? elements / g.outer[g.batch_rank].window.input : elements;
   // Windows of one element of the leading dimensions overlap: one thread adds to them, in the order of the source.
-  context.ParallelFor(g.batch, 0.2 * static_cast<double>(g.window * lines * g.result_line()),
-                      [&](int64_t begin, int64_t end) {
-                        std::byte* const memory = ThreadScratch(8 * g.scratch());
-                        if (memory == nullptr) return context.Fail("out of memory: no scratch memory for a window");
-                        LineRows rows(g, reinterpret_cast<int64_t*>(memory));
-                        auto* const best = reinterpret_cast<float*>(memory);
-                        auto* const chosen = reinterpret_cast<int32_t*>(memory + 4 * g.positions());
-                        for (int64_t b = begin; b < end; ++b) {
-                          int64_t filled = b * elements;
-                          const auto fill = [&](int64_t to_element) {
-                            if (to_element <= filled) return;
-                            std::fill(to + filled, to + to_element, initial);
-                            filled = to_element;
-                          };
-                          for (int64_t k = 0; k < lines; ++k) {
-                            if (context.ShouldStop()) return;
-                            const int64_t line = b * lines + k;
-                            const WindowLine window = rows.At(line);
-                            // Memory is filled shortly before it is added to.
-                            if (window.row_count > 0) {
-                              const int64_t last = window.rows[window.row_count - 1] - b * elements;
-                              fill(b * elements + (last / slice + 1) * slice);
-                            }
-                            const float* const given = source + line * g.result_line();
-                            if (g.features_minor) {
-                              p.kernels->scatter_features(p.greater, p.equal, window, from, given, to);
-                            } else if (window.row_count > 0) {
-                              p.kernels->scatter_line(p.greater, p.equal, window, from, given, to, best, chosen);
-                            }
-                          }
-                          fill((b + 1) * elements);
-                        }
-                      });
+  context.ParallelFor(
+      g.batch, 0.2 * static_cast<double>(g.window * lines * g.result_line()), [&](int64_t begin, int64_t end) {
+        std::byte* const memory = ThreadScratch(8 * g.scratch());
+        if (memory == nullptr)
+          return context.Fail("out of memory: no scratch memory for a window", DiagnosticKind::kTooLarge);
+        LineRows rows(g, reinterpret_cast<int64_t*>(memory));
+        auto* const best = reinterpret_cast<float*>(memory);
+        auto* const chosen = reinterpret_cast<int32_t*>(memory + 4 * g.positions());
+        for (int64_t b = begin; b < end; ++b) {
+          int64_t filled = b * elements;
+          const auto fill = [&](int64_t to_element) {
+            if (to_element <= filled) return;
+            std::fill(to + filled, to + to_element, initial);
+            filled = to_element;
+          };
+          for (int64_t k = 0; k < lines; ++k) {
+            if (context.ShouldStop()) return;
+            const int64_t line = b * lines + k;
+            const WindowLine window = rows.At(line);
+            // Memory is filled shortly before it is added to.
+            if (window.row_count > 0) {
+              const int64_t last = window.rows[window.row_count - 1] - b * elements;
+              fill(b * elements + (last / slice + 1) * slice);
+            }
+            const float* const given = source + line * g.result_line();
+            if (g.features_minor) {
+              p.kernels->scatter_features(p.greater, p.equal, window, from, given, to);
+            } else if (window.row_count > 0) {
+              p.kernels->scatter_line(p.greater, p.equal, window, from, given, to, best, chosen);
+            }
+          }
+          fill((b + 1) * elements);
+        }
+      });
 }
 
 // Returns the view in an order of memory, dense.

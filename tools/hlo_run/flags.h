@@ -13,6 +13,7 @@
 #include "interp/exact/observers/value_trace.h"
 #include "interp/values/value_comparison.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/flags/engine_flags.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
@@ -23,8 +24,7 @@ struct Flags {
   bool verify = true;
   cli::InputOptions input;
   EngineKind engine = EngineKind::kExact;
-  bool explain_engine = false;
-  std::string dump_compiled;
+  cli::EngineFlags engine_flags;
   int64_t repeat = 1;
   interp::EvaluatorOptions options;
   bool replicas_given = false, partitions_given = false;
