@@ -14,6 +14,7 @@
 #include "interp/compiled/explanation.h"
 #include "interp/distributed/mpi_session.h"
 #include "interp/equivalence/partitioned_program.h"
+#include "interp/equivalence/program_passes.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/program/host_io.h"
 #include "interp/values/array_file.h"
@@ -88,6 +89,37 @@ bool PartitionIfWhole(const Flags& flags, const Input& input, cli::DiagnosticRep
   return false;
 }
 
+// Returns the passes that a module goes through before it runs. Instructions that flags show are those of the module.
+std::string PassesOf(const Flags& flags, const Module& module) {
+  if (flags.passes) return *flags.passes;
+  const bool shows_instructions =
+      !flags.trace.empty() || !flags.dump_values.empty() || flags.stop_at_nan || flags.isolate || !flags.replay.empty();
+  if (flags.engine != EngineKind::kFast || shows_instructions || !flags.verify) return "";
+  return interp::PassesForFastEngine(module);
+}
+
+// Returns the module after passes; null if there are none, or after an error. Where the default ones fail, the module
+// runs as it is.
+std::unique_ptr<Module> ApplyPasses(const Flags& flags, const Input& input, const Module& module,
+                                    const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
+  const std::string passes = PassesOf(flags, module);
+  if (passes.empty()) return nullptr;
+  DiagnosticSink warnings;
+  absl::StatusOr<std::unique_ptr<Module>> after =
+      interp::AfterPasses(module, passes, options, flags.passes ? &warnings : nullptr);
+  diagnostics->Show(warnings, *input.part.source);
+  if (after.ok()) return *std::move(after);
+  const std::string message(after.status().message());
+  if (flags.passes) {
+    diagnostics->ShowError(input.part.label(), StrCat("--passes: ", message), cli::kRejected);
+  } else {
+    warnings.Warning(DiagnosticKind::kEvaluation, {},
+                     StrCat("the module runs as it is: of the passes ", passes, ", ", message));
+    diagnostics->Show(warnings, *input.part.source);
+  }
+  return nullptr;
+}
+
 std::unique_ptr<Engine> Prepare(const Input& input, const Module& module, EngineKind kind,
                                 const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
@@ -111,6 +143,7 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluato
 struct Reference {
   std::optional<std::vector<Literal>> values;
   std::optional<Input> program;
+  std::unique_ptr<Module> after_passes;
   std::unique_ptr<Engine> evaluator;
 };
 
@@ -145,7 +178,11 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
   if (flags.compare.empty()) return true;
   reference->program = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
   if (!reference->program) return false;
-  reference->evaluator = Prepare(*reference->program, *reference->program->module, flags.engine, options, diagnostics);
+  const Input& program = *reference->program;
+  reference->after_passes = ApplyPasses(flags, program, *program.module, options, diagnostics);
+  if (diagnostics->exit_code() != cli::kOk) return false;
+  const Module& module = reference->after_passes != nullptr ? *reference->after_passes : *program.module;
+  reference->evaluator = Prepare(program, module, flags.engine, options, diagnostics);
   return reference->evaluator != nullptr &&
          CheckSameArguments(flags, evaluator.argument_shapes(), reference->evaluator->argument_shapes(), diagnostics);
 }
@@ -295,7 +332,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   std::optional<interp::PartitionedProgram> partitioned;
   if (!PartitionIfWhole(flags, *input, &diagnostics, &partitioned)) return diagnostics.exit_code();
-  const Module& module = partitioned ? *partitioned->module : *input->module;
+  const Module& whole = partitioned ? *partitioned->module : *input->module;
   cli::ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
   options.limits.begin = std::chrono::steady_clock::now();
@@ -313,6 +350,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   if (partitioned) plain_options.num_partitions = 1;
   if (partitioned) plain_options.world = nullptr;
   if (!flags.host_io.empty()) options.host_io = &host;
+  const auto compile_begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<Module> after_passes = ApplyPasses(flags, *input, whole, options, &diagnostics);
+  if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
+  const Module& module = after_passes != nullptr ? *after_passes : whole;
   RunObservers instruments(flags, module);
   if (!instruments.OpenFiles(&diagnostics)) return diagnostics.exit_code();
   instruments.Attach(&options);
@@ -320,7 +361,6 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
     interp::compiled::UseCodeStoreOfEnvironment();
   }
   RunTimes times;
-  const auto compile_begin = std::chrono::steady_clock::now();
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
@@ -333,9 +373,9 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   std::optional<interp::ShardedArrays> parts;
   if (snapshot != nullptr && partitioned) {
     parts = partitioned->parameters;
-  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(module).valid()) {
+  } else if (snapshot != nullptr && snapshot->argument_lists() > 1 && FirstUnpartitioned(whole).valid()) {
     absl::StatusOr<interp::ShardedArrays> divided =
-        interp::ShardedArrays::OfParameters(module, snapshot->argument_lists());
+        interp::ShardedArrays::OfParameters(whole, snapshot->argument_lists());
     if (divided.ok()) parts = *std::move(divided);
   }
   if (partitioned) {
@@ -395,7 +435,10 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   }
   if (results && !instruments.CommitFiles(&diagnostics)) return diagnostics.exit_code();
   if (!results) return diagnostics.exit_code();
-  if (reference.evaluator != nullptr) crashes.emplace("hlo-run", *reference.program->module);
+  if (reference.evaluator != nullptr) {
+    crashes.emplace("hlo-run",
+                    reference.after_passes != nullptr ? *reference.after_passes : *reference.program->module);
+  }
   if (is_first && !WriteResults(flags, *results, evaluator->result_devices(), &diagnostics)) {
     return diagnostics.exit_code();
   }

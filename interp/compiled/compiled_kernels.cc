@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/compiled/compiled_kernels.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "interp/compiled/engine_modules.h"
@@ -20,22 +21,29 @@ std::vector<InstructionGroup> CompiledKernels::Group(Computation computation,
                                                      const std::function<bool(Instruction)>& is_live) {
   const std::vector<bool>& observed = observation_.instructions;
   const auto is_observed = [&](Instruction i) { return i.id().value < observed.size() && observed[i.id().value]; };
-  return PlanGroups(computation, group_options_, [&](Instruction i) {
+  const std::function<bool(Instruction)> may_join = [&](Instruction i) {
     if (!is_live(i) || is_observed(i)) return false;
     if (!observation_.operands) return true;
     for (Instruction user : i.users()) {
       if (is_observed(user)) return false;
     }
     return true;
-  });
+  };
+  std::vector<InstructionGroup> groups = PlanGroups(computation, group_options_, may_join);
+  AddPoolGroups(computation, may_join, &groups);
+  return groups;
 }
 
 bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const InstructionGroup& group) {
   KernelChoice choice;
-  choice.kind = KernelChoice::Kind::kLoop;
+  const bool is_pool = IsPoolGroup(group);
+  choice.kind = is_pool ? KernelChoice::Kind::kWindow : KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
-  const bool prepared = PrepareLoop(builder, group, &code_, &programs, &choice.reason);
+  std::vector<Instruction> apart;
+  const bool prepared =
+      is_pool ? PreparePoolGroup(builder, group, &choice.reason)
+              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &apart, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
@@ -45,6 +53,9 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   for (Instruction member : group.members) {
     choice.instruction = member.id();
     choices_.push_back(choice);
+    if (!prepared || std::find(apart.begin(), apart.end(), member) == apart.end()) continue;
+    choices_.back().kind = KernelChoice::Kind::kExact;
+    choices_.back().reason = "not read in place by the loop of its users";
   }
   return prepared;
 }

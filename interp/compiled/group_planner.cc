@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/compiled/loop_builder.h"
+#include "interp/compiled/placed_input.h"
 #include "interp/compiled/reduce_step.h"
 #include "ir/graph/traversal.h"
 
@@ -36,6 +37,8 @@ class GroupPlanner {
       const int own = static_cast<int>(groups_.size());
       groups_.push_back(*std::move(made));
       group_of_[at] = own;
+      // What it moves comes from outside of its loop.
+      if (IsPlacedInput(order_[at])) continue;
       for (Instruction operand : order_[at].operands()) {
         const int source = PositionOf(operand);
         if (group_of_[source] >= 0 && group_of_[source] != own) Merge(group_of_[source], own);
@@ -78,6 +81,7 @@ class GroupPlanner {
     bool reshapes = false;         // members have other dimensions
     std::vector<int64_t> reduced;  // dimensions that members reduce whose results leave the loop
     bool norms = false;            // has batch normalizations
+    bool placed = false;           // has members that move elements
   };
 
   static bool IsView(Instruction i) {
@@ -112,6 +116,9 @@ class GroupPlanner {
           groups_[source].shape.dims() != i.shape().dims()) {
         return std::nullopt;
       }
+    } else if (IsPlacedInput(i)) {
+      if (i.opcode() == Opcode::kGather && i.shape().dims().back() < options_.min_run) return std::nullopt;
+      group.placed = true;
     } else {
       return std::nullopt;
     }
@@ -140,6 +147,7 @@ class GroupPlanner {
     merged->elements = rows.elements;
     merged->row_rank = rows.row_rank;
     merged->norms = a.norms || b.norms;
+    merged->placed = a.placed || b.placed;
     merged->reduced = a.reduced.empty() ? b.reduced : a.reduced;
     if (merged->norms || !merged->reduced.empty()) {
       return rows.row_rank < 0 && !merged->reshapes &&
@@ -157,7 +165,11 @@ class GroupPlanner {
   bool IsWorthCode(const Group& group) const {
     // A norm by itself saves the passes of its exact kernel.
     const int64_t saved = static_cast<int64_t>(group.members.size()) - 1 + (group.norms ? 2 : 0);
-    return group.elements >= options_.min_elements &&
+    // What only moves elements has exact kernels that copy.
+    const bool computes = !group.placed || std::any_of(group.members.begin(), group.members.end(), [&](int at) {
+      return !IsPlacedInput(order_[at]) && !IsView(order_[at]);
+    });
+    return computes && group.elements >= options_.min_elements &&
            (saved * group.elements >= options_.min_saved || group.elements >= options_.min_single);
   }
 
@@ -233,16 +245,18 @@ class GroupPlanner {
     return static_cast<int>(arrays.size());
   }
 
-  // Returns true if a member needs all elements of another first: of a reduction that leaves the loop, or of the
-  // operand of a norm.
-  bool HasBarrier(int a, int b) const {
+  // Returns true if a member needs all elements of another first: of a reduction that leaves the loop, of the
+  // operand of a norm, or of what it moves.
+  bool HasBarrier(int a, int b, const Group& merged) const {
+    const bool has_rows = merged.row_rank >= 0;
+    if (!merged.norms && !merged.placed && merged.reduced.empty()) return false;
     for (int g : {a, b}) {
       for (int member : groups_[g].members) {
-        const bool is_norm = IsLoopNorm(order_[member]);
+        const bool takes_all = IsLoopNorm(order_[member]) || IsPlacedInput(order_[member]);
         for (Instruction operand : order_[member].operands()) {
           const int at = PositionOf(operand);
           if (group_of_[at] != a && group_of_[at] != b) continue;
-          if (is_norm || operand.opcode() == Opcode::kReduce) return true;
+          if (takes_all || (operand.opcode() == Opcode::kReduce && !has_rows)) return true;
         }
       }
     }
@@ -254,7 +268,7 @@ class GroupPlanner {
     Group& from = groups_[a];
     Group& to = groups_[b];
     Group merged;
-    if (!Agree(from, to, &merged) || ((merged.norms || !merged.reduced.empty()) && HasBarrier(a, b)) ||
+    if (!Agree(from, to, &merged) || HasBarrier(a, b, merged) ||
         static_cast<int>(from.members.size() + to.members.size()) > options_.max_members ||
         CountArrays(a, b) > options_.max_arrays || HasOutsidePath(a, b)) {
       return;

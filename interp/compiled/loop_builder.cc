@@ -2,6 +2,7 @@
 #include "interp/compiled/loop_builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -59,13 +60,6 @@ constexpr OpRow kOps[] = {
     {Opcode::kReshape, LoopOp::kCopy, true, true, true, true},
 };
 
-bool IsLoopType(ElementType type) {
-  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
-  // Without an instruction, conversions of f16 are calls of a library.
-  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
-  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
-}
-
 bool HasType(const OpRow& row, ElementType type) {
   if (type == ElementType::kPred) return row.pred;
   if (IsInteger(type)) return row.integers;
@@ -108,6 +102,13 @@ std::optional<ElementOp> FunctionOf(Instruction i) {
 
 }  // namespace
 
+bool IsLoopType(ElementType type) {
+  if (type == ElementType::kPred || type == ElementType::kBF16 || IsFloat8(type)) return true;
+  // Without an instruction, conversions of f16 are calls of a library.
+  if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
+  return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
+}
+
 bool IsLoopInstruction(Instruction i) {
   const Shape shape = i.shape();
   const bool moves = i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kCopy;
@@ -127,13 +128,19 @@ bool IsLoopInstruction(Instruction i) {
   return FunctionOf(i).has_value();
 }
 
+bool IsApproximate(Opcode opcode) {
+  return std::any_of(std::begin(kOps), std::end(kOps), [&](const OpRow& row) {
+    return row.opcode == opcode && AccuracyOf(row.op) == LoopAccuracy::kApproximate;
+  });
+}
+
 std::optional<LoopOp> ReduceCombiner(Instruction i, std::vector<int64_t>* reduced) {
   if (i.opcode() != Opcode::kReduce || i.operand_count() != 2 || !i.shape().IsArray()) return std::nullopt;
   const Shape from = i.operand(0).shape();
   const ElementType type = i.shape().element_type();
   if (!from.IsArray() || from.element_type() != type || !i.operand(1).shape().IsArray() ||
       i.operand(1).shape().rank() != 0 || i.operand(1).shape().element_type() != type || !IsLoopType(type) ||
-      type == ElementType::kF64) {
+      type == ElementType::kF64 || IsFloat8(type)) {
     return std::nullopt;
   }
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);

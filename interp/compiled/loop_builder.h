@@ -15,9 +15,15 @@
 
 namespace hlokit::interp::compiled {
 
+// Returns true for types of elements that loops read, compute and store.
+bool IsLoopType(ElementType type);
+
 // Returns true if an element of the instruction can be computed in a loop: it is elementwise, of types that loops have,
 // or the same elements in other dimensions.
 bool IsLoopInstruction(Instruction instruction);
+
+// Returns true for functions that generated loops compute by other formulas than the exact engine.
+bool IsApproximate(Opcode opcode);
 
 // Returns the operation that combines elements, if the instruction reduces all minor dimensions, and not all, of one
 // array with an operation and types that loops have.

@@ -8,111 +8,20 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_builder.h"
 #include "interp/compiled/loop_layout.h"
+#include "interp/compiled/loop_plan.h"
 #include "interp/compiled/norm_step.h"
+#include "interp/compiled/placed_input.h"
 #include "interp/compiled/reduce_step.h"
+#include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
-#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {
 namespace {
-
-constexpr int64_t kMaxElementBytes = 8;
-constexpr int64_t kMaxSharedColumns = 1024;  // of a loop by columns
-constexpr int64_t kColumnTile = 16 * 1024;   // elements of a call of it
-
-struct LoopPlan : ThunkParams {
-  std::shared_ptr<const LoadedCode> code;
-  std::vector<ElementOp> functions;
-  std::vector<const void*> function_pointers;
-  // Arrays: inputs, then outputs.
-  size_t inputs = 0;
-  size_t outputs = 0;
-  std::vector<int64_t> bytes;         // of an element of each
-  std::vector<int64_t> row_stride;    // of each, in elements
-  std::vector<int64_t> inner_stride;  // of each: 0 or 1
-  std::vector<int64_t> sizes;         // of the dimensions that count rows, outermost first
-  std::vector<int64_t> strides;       // by dimension and array
-  int64_t lines = 1;                  // rows in all
-  int64_t rows = 1;                   // of a call, at most
-  int64_t columns = 1;
-  int64_t chunk = 1;        // columns of a call
-  bool by_columns = false;  // LoopForm::kColumns
-  int64_t scratch = 0;
-  double cost = 1;  // of an element, in ns
-
-  LoopBuilder::Repeats RepeatsOf(size_t input) const {
-    return {inner_stride[input] == 0, by_columns && row_stride[input] == 0};
-  }
-  // Takes the dimensions of the nest but the `inner` last ones.
-  void SetRows(const LoopNest& nest, int inner) {
-    const int arrays = static_cast<int>(inputs + outputs);
-    for (int d = 0; d + inner < nest.rank(); ++d) {
-      sizes.push_back(nest.size(d));
-      lines *= nest.size(d);
-      for (int a = 0; a < arrays; ++a) strides.push_back(nest.stride(d, a));
-    }
-    row_stride.assign(inputs + outputs, 0);
-    if (sizes.empty()) return;
-    rows = sizes.back();
-    std::copy(strides.end() - arrays, strides.end(), row_stride.begin());
-  }
-};
-
-void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const LoopPlan*>(plan);
-  const LoopFunction function = p.code->function();
-  const int64_t chunks = (p.columns + p.chunk - 1) / p.chunk;
-  const size_t arrays = p.inputs + p.outputs;
-  // Items: the chunks of each row.
-  context.ParallelFor(p.lines * chunks, static_cast<double>(p.chunk) * p.cost, [&](int64_t begin, int64_t end) {
-    absl::InlinedVector<const std::byte*, 16> from(p.inputs);
-    absl::InlinedVector<std::byte*, 8> to(p.outputs);
-    LoopArguments arguments = {};
-    arguments.in = from.data();
-    arguments.out = to.data();
-    arguments.in_strides = p.row_stride.data();
-    arguments.out_strides = p.row_stride.data() + p.inputs;
-    arguments.scratch = p.scratch > 0 ? ThreadScratch(p.scratch) : nullptr;
-    if (p.scratch > 0 && arguments.scratch == nullptr) {
-      context.Fail("out of memory: no scratch memory for a loop", DiagnosticKind::kTooLarge);
-      return;
-    }
-    arguments.scratch_pitch = p.columns * kMaxElementBytes;
-    arguments.call = CallElementOp;
-    arguments.functions = p.function_pointers.data();
-    for (int64_t item = begin; item < end;) {
-      const int64_t line = item / chunks;
-      const int64_t chunk = item % chunks;
-      // Whole rows go together, up to the end of their dimension.
-      int64_t rows = 1;
-      if (chunks == 1) rows = std::min(end - item, p.rows - line % p.rows);
-      if (p.by_columns) rows = std::min(rows, std::max<int64_t>(kColumnTile / p.columns, 1));
-      for (size_t a = 0; a < arrays; ++a) {
-        int64_t offset = chunk * p.chunk * p.inner_stride[a];
-        int64_t rest = line;
-        for (size_t d = p.sizes.size(); d-- > 0;) {
-          offset += rest % p.sizes[d] * p.strides[d * arrays + a];
-          rest /= p.sizes[d];
-        }
-        offset *= p.bytes[a];
-        if (a < p.inputs) {
-          from[a] = in[a] + offset;
-        } else {
-          to[a - p.inputs] = out[a - p.inputs] + offset;
-        }
-      }
-      arguments.rows = rows;
-      arguments.columns = std::min(p.chunk, p.columns - chunk * p.chunk);
-      function(&arguments);
-      item += rows;
-    }
-  });
-}
 
 // Returns the shape of a member's elements.
 Shape ValueShape(Instruction member) { return member.shape().IsTuple() ? member.operand(0).shape() : member.shape(); }
@@ -123,6 +32,8 @@ struct GroupArrays {
   std::vector<Instruction> operands;  // from outside, without initial values of reductions of `reduces`
   std::vector<View> views;            // of operands, then coefficients of norms, in the dimensions of the loop
   std::vector<std::pair<Instruction, NormStep>> norms;
+  // Members that the loop reads where their elements come from.
+  std::vector<std::pair<Instruction, PlacedInput>> placed;
   std::vector<Instruction> reduces;  // members that reduce InstructionGroup::reduced
   std::vector<Instruction> stored;   // members that the loop writes for each element
   // Members that others use, and the number of the stored value that they are views of.
@@ -143,7 +54,11 @@ bool Leaves(Instruction member, const absl::flat_hash_set<uint32_t>& members) {
 
 void FindResults(const InstructionGroup& group, const absl::flat_hash_set<uint32_t>& members, GroupArrays* arrays) {
   const bool has_rows = group.row_rank >= 0;
+  arrays->reduces.clear();
+  arrays->stored.clear();
+  arrays->results.clear();
   for (Instruction member : group.members) {
+    if (!members.contains(member.id().value)) continue;
     if (member.opcode() == Opcode::kReduce && !has_rows) {
       arrays->reduces.push_back(member);
       continue;
@@ -219,14 +134,14 @@ InstructionGroup WithoutRows(InstructionGroup group) {
 
 // Finds the arrays of a group, with the steps of norms. Returns false, with the reason in `why`, if one of those cannot
 // be prepared.
-bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, ProgramCode* code, GroupArrays* arrays,
+bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
+                const absl::flat_hash_set<uint32_t>& members, ProgramCode* code, GroupArrays* arrays,
                 std::string* why) {
   const bool has_rows = group.row_rank >= 0;
   const Shape loop_shape = arrays->loop_shape;
-  absl::flat_hash_set<uint32_t> members;
-  for (Instruction member : group.members) members.insert(member.id().value);
   absl::flat_hash_set<uint32_t> seen;
   for (Instruction member : group.members) {
+    if (!members.contains(member.id().value) || IsPlacedInput(member)) continue;
     const bool is_norm = IsLoopNorm(member);
     const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
     if (is_norm) {
@@ -255,9 +170,75 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group, Pr
   return true;
 }
 
+// Prepares a member that the loop cannot read in place with its exact kernel: it becomes an operand from outside.
+void PrepareApart(CompiledComputationBuilder& b, Instruction member, absl::flat_hash_set<uint32_t>* members,
+                  std::vector<Instruction>* apart) {
+  b.set_instruction(member);
+  b.program().CountLeaves(member.shape());
+  PrepareFnOf(member.opcode())(b);
+  members->erase(member.id().value);
+  apart->push_back(member);
+}
+
+// The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
+// none.
+int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
+  int64_t dense = 1;
+  bool is_dense = true, is_same = true;
+  for (size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] == 1) continue;
+    is_dense = is_dense && strides[d] == dense;
+    is_same = is_same && strides[d] == 0;
+    dense *= dims[d];
+  }
+  return is_dense ? 1 : is_same ? 0 : -1;
+}
+
+// Returns true if the rows of a loop with `rank` dimensions of rows lie one after the other in one array each.
+bool HasDenseRows(const PlacedInput& input, absl::Span<const int64_t> dims, size_t rank) {
+  if (input.parts.size() != 1 || input.fill || input.parts[0].one_value) return false;
+  const PlacedInput::Part& part = input.parts[0];
+  if (StrideInRow(dims.subspan(rank), absl::MakeConstSpan(part.strides).subspan(rank)) != 1) return false;
+  return std::all_of(input.indices.begin(), input.indices.end(), [&](const PlacedInput::Index& index) {
+    return std::all_of(index.strides.begin() + static_cast<int64_t>(rank), index.strides.end(),
+                       [](int64_t stride) { return stride == 0; });
+  });
+}
+
+// Decides for each member that moves elements whether the loop, in this order of memory, reads it in place.
+void PlaceInputs(CompiledComputationBuilder& b, const InstructionGroup& group, const MemoryOrder& order,
+                 int64_t min_run, absl::flat_hash_set<uint32_t>* members, GroupArrays* arrays,
+                 std::vector<Instruction>* apart) {
+  std::vector<PlacedInput> inputs;
+  std::vector<Instruction> others;
+  for (Instruction member : group.members) {
+    if (!members->contains(member.id().value) || !IsPlacedInput(member)) continue;
+    std::optional<PlacedInput> input = PlaceInput(b, member, order, min_run);
+    const bool has_rows = group.row_rank >= 0;
+    if (input && (!has_rows || HasDenseRows(*input, group.shape.dims(), static_cast<size_t>(group.row_rank)))) {
+      inputs.push_back(*input);
+      if (HasFewBoxes(Permuted(arrays->loop_shape.dims(), order), inputs)) {
+        arrays->placed.emplace_back(member, *std::move(input));
+        continue;
+      }
+      inputs.pop_back();
+    }
+    others.push_back(member);
+  }
+  for (Instruction member : others) {
+    PrepareApart(b, member, members, apart);
+    // Before the coefficients of norms.
+    const View view = InDims(b, b.leaves(member)[0], arrays->loop_shape);
+    arrays->views.insert(arrays->views.begin() + static_cast<int64_t>(arrays->operands.size()), view);
+    arrays->operands.push_back(member);
+  }
+  if (!others.empty()) FindResults(group, *members, arrays);
+}
+
 // Writes the members as a loop program, without reductions of GroupArrays::reduces. `repeats`: of each view.
-void WriteMembers(const InstructionGroup& group, const GroupArrays& arrays,
-                  const std::function<LoopBuilder::Repeats(size_t)>& repeats, LoopBuilder* loop) {
+void WriteMembers(const InstructionGroup& group, const absl::flat_hash_set<uint32_t>& members,
+                  const GroupArrays& arrays, const std::function<LoopBuilder::Repeats(size_t)>& repeats,
+                  LoopBuilder* loop) {
   size_t view = 0;
   for (Instruction operand : arrays.operands) {
     loop->Input(operand, repeats(view));
@@ -271,7 +252,9 @@ void WriteMembers(const InstructionGroup& group, const GroupArrays& arrays,
       ++view;
     }
   }
+  for (const auto& [member, input] : arrays.placed) loop->SetNode(member, loop->AddInput(input.type, {}));
   for (Instruction member : group.members) {
+    if (!members.contains(member.id().value) || loop->is_member(member)) continue;
     const auto norm =
         std::find_if(arrays.norms.begin(), arrays.norms.end(), [&](const auto& n) { return n.first == member; });
     if (norm != arrays.norms.end()) {
@@ -310,61 +293,12 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
   }
 }
 
-// The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
-// none.
-int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
-  int64_t dense = 1;
-  bool is_dense = true, is_same = true;
-  for (size_t d = dims.size(); d-- > 0;) {
-    if (dims[d] == 1) continue;
-    is_dense = is_dense && strides[d] == dense;
-    is_same = is_same && strides[d] == 0;
-    dense *= dims[d];
-  }
-  return is_dense ? 1 : is_same ? 0 : -1;
-}
-
-// Strides of the arrays of a loop of elements, and how they divide into rows, with copies of arrays that a loop cannot
-// read. Views are replaced by those in the order of memory.
-void LayOutElements(CompiledComputationBuilder& b, absl::Span<const int64_t> dims, size_t results,
-                    std::vector<View>* views, LoopPlan* plan) {
-  plan->inputs = views->size();
-  plan->outputs = results;
-  const auto nest_of = [&] {
-    std::vector<Dims> strides;
-    for (const View& view : *views) strides.push_back(StridesOf(view));
-    for (size_t o = 0; o < results; ++o) strides.push_back(DenseStrides(dims));
-    return LoopNest(dims, strides);
-  };
-  LoopNest nest = nest_of();
-  std::vector<bool> copy;
-  for (size_t i = 0; i < views->size(); ++i) {
-    const int64_t stride = nest.inner_strides()[i];
-    copy.push_back(nest.inner_size() > 1 && stride != 0 && stride != 1);
-  }
-  for (size_t i = 0; i < views->size(); ++i) {
-    if (copy[i]) (*views)[i] = Compact(b, (*views)[i]);
-  }
-  nest = nest_of();
-  for (size_t a = 0; a < plan->inputs + plan->outputs; ++a) {
-    plan->inner_stride.push_back(nest.inner_size() > 1 ? nest.inner_strides()[a] : 1);
-  }
-  plan->columns = nest.inner_size();
-  plan->SetRows(nest, 1);
-  constexpr int64_t kLongRow = 32 * 1024;
-  constexpr int64_t kChunk = 16 * 1024;
-  plan->chunk = plan->columns > kLongRow ? kChunk : plan->columns;
-  // Values that all rows share, as of features, are read once for many rows.
-  for (size_t i = 0; i < plan->inputs; ++i) {
-    plan->by_columns = plan->by_columns || (plan->rows > 1 && plan->columns > 1 && plan->columns <= kMaxSharedColumns &&
-                                            plan->inner_stride[i] == 1 && plan->row_stride[i] == 0);
-  }
-}
-
-// Plans a loop over rows, with reductions of them.
-void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, const std::vector<Instruction>& stored,
-                std::vector<View>* views, LoopPlan* plan) {
-  plan->inputs = views->size();
+// Plans a loop over rows, with reductions of them. Returns the operands of the step.
+std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group,
+                             const std::vector<PlacedInput>& placed, const std::vector<Instruction>& stored,
+                             std::vector<View>* views, LoopPlan* plan) {
+  plan->plain = views->size();
+  plan->inputs = plan->plain + placed.size();
   plan->outputs = stored.size();
   const size_t rank = static_cast<size_t>(group.row_rank);
   const absl::Span<const int64_t> rows = group.shape.dims().subspan(0, rank);
@@ -391,31 +325,60 @@ void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, co
     }
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
+  std::vector<View> operands = *views;
+  std::vector<int64_t> parts;
+  const auto add = [&](const View& view, const Dims& strides, int64_t inner) {
+    operands.push_back(view);
+    plan->inner_stride.push_back(inner);
+    row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
+    return operands.size() - 1;
+  };
+  for (size_t i = 0; i < placed.size(); ++i) {
+    parts.push_back(static_cast<int64_t>(add(placed[i].parts[0].view, placed[i].parts[0].strides, 1)));
+    for (const PlacedInput::Index& index : placed[i].indices) {
+      const size_t operand = add(index.view, index.strides, 0);
+      plan->indices.push_back(
+          {plan->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(placed[i].type)});
+    }
+  }
+  plan->operands = operands.size();
+  for (const View& view : operands) plan->bytes.push_back(BytesOf(view.type()));
   for (Instruction output : stored) {
     const Dims strides = DenseStrides(output.shape().dims());
     plan->inner_stride.push_back(output.shape().rank() == static_cast<int64_t>(rank) ? 0 : 1);
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
   plan->columns = ElementCount(row);
-  plan->chunk = plan->columns;
-  plan->SetRows(LoopNest(rows, row_strides), 0);
+  plan->SetRows(LoopNest(rows, row_strides), std::move(parts));
+  return operands;
 }
 
 // Returns the order of memory of a group's loop.
-MemoryOrder OrderOf(const InstructionGroup& group, const GroupArrays& arrays) {
+MemoryOrder OrderOf(CompiledComputationBuilder& b, const InstructionGroup& group, const GroupArrays& arrays) {
   const MemoryOrder declared = DeclaredOrder(static_cast<size_t>(arrays.loop_shape.rank()));
   if (group.row_rank >= 0) return declared;
   for (const auto& [member, at] : arrays.results) {
     // Strides of results in other dimensions might not exist.
     if (ValueShape(member).dims() != arrays.loop_shape.dims()) return declared;
   }
-  return ChooseOrder(arrays.loop_shape.dims(), arrays.views);
+  std::vector<View> views = arrays.views;
+  for (Instruction member : group.members) {
+    // Operands of concatenations and padding lie in the loop as they are.
+    if ((member.opcode() != Opcode::kConcatenate && member.opcode() != Opcode::kPad) || !IsPlacedInput(member) ||
+        member.shape().dims() != arrays.loop_shape.dims()) {
+      continue;
+    }
+    const int64_t arrays_moved = member.opcode() == Opcode::kPad ? 1 : member.operand_count();
+    for (int64_t k = 0; k < arrays_moved; ++k) views.push_back(b.leaves(member.operand(k))[0]);
+  }
+  return ChooseOrder(arrays.loop_shape.dims(), views);
 }
 
 // Prepares a group with reductions of InstructionGroup::reduced.
-bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group, GroupArrays arrays,
-                       ProgramCode* code, std::vector<LoopProgram>* compiled, std::string* why) {
-  const MemoryOrder order = OrderOf(group, arrays);
+bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& group,
+                       const absl::flat_hash_set<uint32_t>& members, GroupArrays arrays, ProgramCode* code,
+                       std::vector<LoopProgram>* compiled, std::string* why) {
+  const MemoryOrder order = OrderOf(b, group, arrays);
   std::vector<bool> reduced(order.size(), false), reduced_in_order;
   for (int64_t d : group.reduced) reduced[static_cast<size_t>(d)] = true;
   for (size_t d : order) reduced_in_order.push_back(reduced[d]);
@@ -424,7 +387,7 @@ bool PrepareReduceLoop(CompiledComputationBuilder& b, const InstructionGroup& gr
   ReduceStep step(b, dims, reduced_in_order, arrays.views, arrays.stored.size());
   LoopBuilder loop;
   WriteMembers(
-      group, arrays, [&](size_t view) { return step.RepeatsOf(view); }, &loop);
+      group, members, arrays, [&](size_t view) { return step.RepeatsOf(view); }, &loop);
   std::vector<Shape> shapes;
   for (Instruction member : arrays.stored) {
     loop.AddOutput(member, /*by_element=*/true);
@@ -474,53 +437,58 @@ bool IsStoredLast(const LoopProgram& program, uint16_t node) {
 
 }  // namespace
 
-void CallElementOp(const void* function, void* result, const void* a, const void* b, const void* c, int64_t n) {
-  constexpr int64_t kDense[ElementOp::kMaxOperands] = {1, 1, 1};
-  const std::byte* const in[] = {static_cast<const std::byte*>(a), static_cast<const std::byte*>(b),
-                                 static_cast<const std::byte*>(c)};
-  static_cast<const ElementOp*>(function)->Run(static_cast<std::byte*>(result), in, kDense, n);
-}
-
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, ProgramCode* code,
-                 std::vector<LoopProgram>* compiled, std::string* why) {
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, int64_t min_run, ProgramCode* code,
+                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* apart, std::string* why) {
   const InstructionGroup group = HasRowsAcrossMemory(b, given) ? WithoutRows(given) : given;
   GroupArrays arrays;
   arrays.loop_shape = ShapeOfLoop(group);
   if (arrays.loop_shape.element_count() == 0) return false;
   const bool has_rows = group.row_rank >= 0;
-  if (!FindArrays(b, group, code, &arrays, why)) return false;
+  absl::flat_hash_set<uint32_t> members;
+  for (Instruction member : group.members) members.insert(member.id().value);
+  for (Instruction member : group.members) {
+    if (!IsPlacedInput(member)) continue;
+    const bool may_be_placed = group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
+    if (!may_be_placed) PrepareApart(b, member, &members, apart);
+  }
+  if (!FindArrays(b, group, members, code, &arrays, why)) return false;
   for (const auto& [norm, step] : arrays.norms) {
     if (!step.program.nodes.empty()) compiled->push_back(step.program);
   }
-  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, std::move(arrays), code, compiled, why);
+  if (!group.reduced.empty()) return PrepareReduceLoop(b, group, members, std::move(arrays), code, compiled, why);
   if (arrays.stored.empty()) {
     // Of a norm, only the other results are read.
     SetGroupResults(b, arrays, {}, {});
     return true;
   }
-  const MemoryOrder order = OrderOf(group, arrays);
+  const MemoryOrder order = OrderOf(b, group, arrays);
+  PlaceInputs(b, group, order, min_run, &members, &arrays, apart);
   const Dims dims = Permuted(arrays.loop_shape.dims(), order);
   auto plan = std::make_unique<LoopPlan>();
   std::vector<View>& views = arrays.views;
+  std::vector<View> operands;
+  std::vector<PlacedInput> placed;
+  for (const auto& [member, input] : arrays.placed) placed.push_back(input);
   if (has_rows) {
-    LayOutRows(b, group, arrays.stored, &views, plan.get());
+    operands = LayOutRows(b, group, placed, arrays.stored, &views, plan.get());
   } else {
     for (View& view : views) view = InMemoryOrder(b, view, order);
-    LayOutElements(b, dims, arrays.stored.size(), &views, plan.get());
+    operands = LayOutElements(b, dims, placed, arrays.stored.size(), &views, plan.get());
   }
   LoopBuilder builder;
   WriteMembers(
-      group, arrays, [&](size_t view) { return plan->RepeatsOf(view); }, &builder);
+      group, members, arrays, [&](size_t view) { return plan->RepeatsOf(view); }, &builder);
   for (size_t o = 0; o < arrays.stored.size(); ++o) {
-    builder.AddOutput(arrays.stored[o], plan->inner_stride[views.size() + o] != 0);
+    builder.AddOutput(arrays.stored[o], plan->inner_stride[plan->operands + o] != 0);
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
+  if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
   const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;
     plan->code = std::move(loaded);
-    if (plan->scratch <= max_scratch) return true;
+    if (plan->scratch + plan->fill_bytes() <= max_scratch) return true;
     *error = "memory";
     return false;
   };
@@ -532,7 +500,6 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
     plan->function_pointers.push_back(&function);
     plan->cost += function.cost();
   }
-  for (const View& view : views) plan->bytes.push_back(BytesOf(view.type()));
   std::vector<Shape> shapes;
   for (Instruction output : arrays.stored) {
     const Shape shape = ValueShape(output);
@@ -543,13 +510,17 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
   std::vector<InPlaceReuse> reuse;
   for (size_t o = 0; o < shapes.size(); ++o) {
     if (has_rows && !IsStoredLast(program, program.outputs[o])) continue;
-    for (size_t i = 0; i < views.size(); ++i) {
+    for (size_t i = 0; i < plan->plain; ++i) {
       if (has_rows && plan->inner_stride[i] == 0) continue;
+      // Placed inputs are read elsewhere than where the loop writes.
+      const bool is_placed_too = std::any_of(operands.begin() + static_cast<int64_t>(plan->plain), operands.end(),
+                                             [&](const View& other) { return other.slot == operands[i].slot; });
+      if (is_placed_too) continue;
       reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(o)});
     }
   }
   b.set_instruction(group.members.back());
-  const ViewList made = b.EmitTo(RunLoop, std::move(plan), views, shapes, reuse, /*elementwise=*/true);
+  const ViewList made = b.EmitTo(RunLoop, std::move(plan), operands, shapes, reuse, /*elementwise=*/true);
   SetGroupResults(b, arrays, order, made);
   return true;
 }

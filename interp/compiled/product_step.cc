@@ -15,7 +15,7 @@
 #include "interp/compiled/convolution_pieces.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
-#include "interp/compiled/skinny_product.h"
+#include "interp/compiled/product_pieces.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
 #include "interp/exact/machine/run_context.h"
@@ -23,55 +23,6 @@
 
 namespace hlokit::interp::compiled {
 namespace {
-
-struct Pieces {
-  int64_t size = 1;  // of each but the last
-  int64_t count = 1;
-  int64_t last = 1;
-
-  Pieces() = default;
-  Pieces(int64_t total, int64_t piece) : size(piece), count((total + piece - 1) / piece) {
-    last = total - (count - 1) * size;
-  }
-  int64_t SizeOf(int64_t i) const { return i + 1 == count ? last : size; }
-};
-
-// Pieces of the products of a batch. Strides are in bytes.
-struct PiecesPlan : ThunkParams {
-  Pieces rows;
-  Pieces columns;
-  LoopNest batch;  // operands: left, right, result; in elements
-  int64_t batches = 1;
-  int64_t bytes[3] = {};  // of elements
-  int64_t lhs_row = 0;
-  int64_t rhs_column = 0;
-  int64_t result_row = 0;
-  int64_t result_column = 0;
-  double cost = 1;  // of a piece, in ns
-
-  int64_t count() const { return batches * rows.count * columns.count; }
-  // Calls run(row, column, offsets of left, right and result) for pieces [begin, end). Pieces that read the same
-  // columns of the right operand follow each other.
-  template <typename Run>
-  void ForEach(int64_t begin, int64_t end, RunContext& context, Run run) const {
-    const int64_t each = rows.count * columns.count;
-    for (int64_t item = begin; item < end; ++item) {
-      if (context.ShouldStop()) return;
-      const int64_t column = item % each / rows.count;
-      const int64_t row = item % rows.count;
-      int64_t offsets[3] = {};
-      int64_t rest = item / each;
-      for (int d = batch.rank(); d-- > 0;) {
-        for (int a = 0; a < 3; ++a) offsets[a] += rest % batch.size(d) * batch.stride(d, a) * bytes[a];
-        rest /= batch.size(d);
-      }
-      offsets[0] += row * rows.size * lhs_row;
-      offsets[1] += column * columns.size * rhs_column;
-      offsets[2] += row * rows.size * result_row + column * columns.size * result_column;
-      run(row, column, offsets);
-    }
-  }
-};
 
 struct ProductPlan : PiecesPlan {
   // By whether the piece is the last one of rows, and of columns. Null where there is none of that size.
@@ -83,8 +34,6 @@ struct ProductPlan : PiecesPlan {
     return primitives[row + 1 == rows.count][column + 1 == columns.count];
   }
 };
-
-void FailProduct(RunContext& context) { context.Fail("oneDNN cannot compute a product"); }
 
 void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ProductPlan*>(plan);
@@ -98,56 +47,6 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
                                            const_cast<std::byte*>(in[1] + rhs), out[0] + offsets[2], scratch)) {
         ok = false;
       }
-    });
-  });
-  if (!ok) FailProduct(context);
-}
-
-struct SkinnyPlan : PiecesPlan {
-  SkinnyProduct product;
-  SkinnyProductFunction function = nullptr;
-  bool lhs_bf16 = false;
-  int64_t lhs_column = 0;  // bytes
-
-  // Scratch memory: the left operand, and sums of the result.
-  int64_t lhs_bytes() const { return AlignedBytes(product.m * product.k * int64_t{sizeof(float)}); }
-  int64_t scratch_bytes() const {
-    return lhs_bytes() + (product.rows_contiguous ? product.m * columns.size * int64_t{sizeof(double)} : 0);
-  }
-};
-
-void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SkinnyPlan*>(plan);
-  const int64_t m = p.product.m;
-  const int64_t k = p.product.k;
-  std::atomic<bool> ok = true;
-  context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
-    std::byte* const scratch = ThreadScratch(p.scratch_bytes());
-    if (scratch == nullptr) {
-      ok = false;
-      return;
-    }
-    float* const lhs = reinterpret_cast<float*>(scratch);
-    double* const sums = reinterpret_cast<double*>(scratch + p.lhs_bytes());
-    int64_t packed = -1;
-    p.ForEach(begin, end, context, [&](int64_t, int64_t column, const int64_t* offsets) {
-      if (packed != offsets[0]) {
-        packed = offsets[0];
-        for (int64_t i = 0; i < m; ++i) {
-          const std::byte* from = in[0] + packed + i * p.lhs_row;
-          for (int64_t c = 0; c < k; ++c, from += p.lhs_column) {
-            if (p.lhs_bf16) {
-              uint16_t half;
-              std::memcpy(&half, from, sizeof(half));
-              lhs[i * k + c] = std::bit_cast<float>(uint32_t{half} << 16);
-            } else {
-              std::memcpy(&lhs[i * k + c], from, sizeof(float));
-            }
-          }
-        }
-      }
-      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]), sums, 0,
-                 p.columns.SizeOf(column));
     });
   });
   if (!ok) FailProduct(context);
@@ -207,81 +106,17 @@ std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, co
   return std::shared_ptr<const LibraryPrimitive>(ProductLibrary()->Create(spec, like));
 }
 
-void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
-  plan->batch = p.batch;
-  plan->batches = p.batches;
-  plan->bytes[0] = BytesOf(p.lhs_type);
-  plan->bytes[1] = BytesOf(p.rhs_type);
-  plan->bytes[2] = BytesOf(p.result_type);
-  plan->lhs_row = p.lhs.row * plan->bytes[0];
-  plan->rhs_column = p.rhs.column * plan->bytes[1];
-  plan->result_row = p.n * plan->bytes[2];
-  plan->result_column = plan->bytes[2];
-}
-
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-// Few rows: the right operand is read as it is. The left one, which each piece copies, must be small. If the
-// contraction is contiguous, the library is faster from five rows on.
-bool IsSkinny(const MatrixProduct& p) {
-  const auto is_float = [](LibraryType type) { return type == LibraryType::kF32 || type == LibraryType::kBF16; };
-  constexpr int64_t kMaxLeft = int64_t{1} << 18;
-  constexpr int64_t kMaxRowsOfContiguousSums = 4;
-  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kMaxRowsOfContiguousSums) && 4 * p.m <= p.n &&
-         p.m * p.k <= kMaxLeft && is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
-}
-
-ProductKernel MakeSkinny(const MatrixProduct& p) {
-  auto plan = std::make_unique<SkinnyPlan>();
-  SetPieces(p, plan.get());
-  plan->product.m = p.m;
-  plan->product.k = p.k;
-  plan->product.bf16 = p.rhs_type == LibraryType::kBF16;
-  plan->product.rows_contiguous = p.rhs.column == 1;
-  plan->product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
-  plan->product.result_row = p.n;
-  plan->function = SkinnyProductOf();
-  plan->lhs_bf16 = p.lhs_type == LibraryType::kBF16;
-  plan->lhs_column = p.lhs.column * BytesOf(p.lhs_type);
-  // A piece reads 256 KB at least, and so few columns that their sums stay in the cache.
-  constexpr int64_t kBytes = int64_t{256} << 10;
-  constexpr int64_t kSums = int64_t{8} << 10;
-  const int64_t min_columns = RoundUp(kBytes / std::max<int64_t>(p.k * BytesOf(p.rhs_type), 1) + 1, 64);
-  const int64_t max_columns = p.rhs.column == 1 ? std::max<int64_t>(kSums / p.m, 64) : p.n;
-  const int64_t wanted = std::clamp(RoundUp((p.n + 7) / 8, 64), std::min(min_columns, max_columns), max_columns);
-  plan->rows = Pieces(p.m, p.m);
-  plan->columns = Pieces(p.n, std::min(p.n, wanted));
-  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(p.k * BytesOf(p.rhs_type));
-  ProductKernel result;
-  result.thread_scratch = plan->scratch_bytes();
-  result.kernel = RunSkinny;
-  result.params = std::move(plan);
-  return result;
-}
-
 }  // namespace
 
 ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
-  if (IsSkinny(p)) return MakeSkinny(p);
-  ProductKernel result;
+  ProductKernel result = MakeTileProduct(p);
+  if (result.params != nullptr) return result;
+  if (IsSkinny(p)) return MakeSkinnyProduct(p);
   if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
   SetPieces(p, plan.get());
-  constexpr int64_t kRows = 256;
-  constexpr int64_t kColumns = 256;
-  constexpr int64_t kManyColumns = 512;
-  constexpr double kWork = 4e7;
-  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  plan->rows = Pieces(p.m, std::min(p.m, kRows));
-  int64_t columns = p.n;
-  if (p.batches == 1 && p.m <= kRows) {
-    if (p.n >= kManyColumns && p.m * p.k >= 4096) {
-      columns = std::max(kColumns, RoundUp(p.n / 16, 64));
-    } else if (p.n >= 128 && work >= kWork) {
-      columns = RoundUp((p.n + 1) / 2, 64);
-    }
-  }
-  plan->columns = Pieces(p.n, columns);
+  plan->rows = Pieces(p.m, RowsOfPiece(p));
+  plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   BatchPieces batch;
   if (plan->rows.count == 1 && plan->columns.count == 1) {
     batch = DivideBatch(p);
@@ -295,7 +130,7 @@ ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
   constexpr int64_t kLarge = int64_t{1} << 20;
   constexpr int64_t kFew = 16;
   const bool integers = p.result_type == LibraryType::kS32;  // which the library packs slowly
-  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRows && p.n * p.k >= kLarge;
+  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRowsOfPiece && p.n * p.k >= kLarge;
   const bool pack = p.batches == 1 && (p.reused ? p.n >= kFew && p.k >= kFew : pays);
   for (int last_column : {0, 1}) {
     const LibraryPrimitive* like = nullptr;

@@ -8,11 +8,10 @@
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_layout.h"
-#include "interp/compiled/loop_step.h"
+#include "interp/compiled/loop_plan.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/machine/run_context.h"
-#include "interp/exact/program/element_op.h"
 #include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {

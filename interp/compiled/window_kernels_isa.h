@@ -1,301 +1,563 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included by window_kernels.cc once for each instruction set, within a namespace of its own. HLOKIT_TARGET: attribute
-// of functions; kLanes: floats of a vector; HLOKIT_EVEN: the numbers of elements 0, 2, 4, ... of two vectors.
+// of functions; kLanes: floats of a vector; HLOKIT_EVEN, HLOKIT_ODD: the numbers of every other element of two vectors;
+// HLOKIT_LOW, HLOKIT_HIGH: of the elements of two vectors in turns. Loops over the vectors of a block are unrolled, so
+// that these stay in registers.
 
 typedef float Vector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
-typedef double Doubles __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
-// Of one register.
+typedef uint32_t Words __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef uint16_t Halves __attribute__((vector_size(kLanes * 2), aligned(2), may_alias));
+typedef uint8_t Bytes __attribute__((vector_size(kLanes), aligned(1), may_alias));
+// Doubles of one register, and as many floats.
 typedef float HalfVector __attribute__((vector_size(kLanes * 2), aligned(4), may_alias));
-typedef double HalfDoubles __attribute__((vector_size(kLanes * 4), aligned(8), may_alias));
+typedef double Doubles __attribute__((vector_size(kLanes * 4), aligned(8), may_alias));
 
-template <PoolOp kOp>
-HLOKIT_TARGET void PoolFeatures(const WindowLine& line, const float* in, float initial, float* out) {
-  constexpr bool kSum = kOp == PoolOp::kSum;
-  for (int64_t p = 0; p < line.positions; ++p) {
-    const int64_t* const columns = line.column_offsets + line.column_begin[p];
-    const int64_t count = line.column_begin[p + 1] - line.column_begin[p];
-    float* const to = out + p * line.features;
-    int64_t f = 0;
-    if constexpr (kSum) {
-      constexpr int kHalf = kLanes / 2;
-      for (; f + 4 * kHalf <= line.features; f += 4 * kHalf) {
-        HalfDoubles sums[4];
-        // x - 0 is x in all elements, where x + 0 is not: -0 + 0 is 0.
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) sums[k] = static_cast<double>(initial) - HalfDoubles{};
-        for (int64_t r = 0; r < line.row_count; ++r) {
-          for (int64_t c = 0; c < count; ++c) {
-            const float* const from = in + line.rows[r] + columns[c] + f;
-#pragma GCC unroll 4
-            for (int k = 0; k < 4; ++k) {
-              const HalfVector x = *reinterpret_cast<const HalfVector*>(from + k * kHalf);
-              sums[k] += __builtin_convertvector(x, HalfDoubles);
-            }
-          }
-        }
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-          *reinterpret_cast<HalfVector*>(to + f + k * kHalf) = __builtin_convertvector(sums[k], HalfVector);
-        }
-      }
-    } else {
-      for (; f + 4 * kLanes <= line.features; f += 4 * kLanes) {
-        Vector best[4];
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) best[k] = initial - Vector{};
-        for (int64_t r = 0; r < line.row_count; ++r) {
-          for (int64_t c = 0; c < count; ++c) {
-            const float* const from = in + line.rows[r] + columns[c] + f;
-#pragma GCC unroll 4
-            for (int k = 0; k < 4; ++k) {
-              const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
-              // A NaN in `best` stays; one in `x` is taken.
-              best[k] = kOp == PoolOp::kMaximum ? (x > best[k] ? x : best[k]) : (x < best[k] ? x : best[k]);
-              best[k] = x != x ? x : best[k];
-            }
-          }
-        }
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) *reinterpret_cast<Vector*>(to + f + k * kLanes) = best[k];
-      }
-    }
-    for (; f < line.features; ++f) {
-      double sum = initial;
-      float best = initial;
-      for (int64_t r = 0; r < line.row_count; ++r) {
-        for (int64_t c = 0; c < count; ++c) {
-          const float x = in[line.rows[r] + columns[c] + f];
-          if constexpr (kSum) {
-            sum += x;
-          } else {
-            const bool keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) || best != best;
-            best = keep ? best : x;
-          }
-        }
-      }
-      to[f] = kSum ? static_cast<float>(sum) : best;
-    }
-  }
-}
+#define HLOKIT_INLINE HLOKIT_TARGET inline __attribute__((always_inline))
 
-// kStep: distance of the elements of neighboring positions, or 0 for any.
-template <PoolOp kOp, int kStep>
-HLOKIT_TARGET void PoolRange(const LineRange& range, const float* __restrict in, float* __restrict out,
-                             double* __restrict sums) {
-  const int64_t step = kStep == 0 ? range.step : kStep;
-  const float* const from = in + range.element;
-  const int64_t n = range.end - range.first;
-  if constexpr (kOp == PoolOp::kSum) {
-    double* __restrict to = sums + range.first;
-    int64_t i = 0;
-    if constexpr (kStep == 1 || kStep == 2) {
-      for (; i + kLanes < n; i += kLanes) {
-        Vector x = *reinterpret_cast<const Vector*>(from + i * step);
-        if constexpr (kStep == 2) {
-          x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
-        }
-        *reinterpret_cast<Doubles*>(to + i) += __builtin_convertvector(x, Doubles);
-      }
-    }
-    for (; i < n; ++i) to[i] += from[i * step];
+// Rounds to the narrow type. NaN stays NaN.
+template <WindowType kType>
+HLOKIT_INLINE Vector Rounded(Vector x) {
+  if constexpr (kType == WindowType::kBF16) {
+    const Words bits = reinterpret_cast<Words>(x);
+    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000;
+    return x == x ? reinterpret_cast<Vector>(rounded) : x;
+  } else if constexpr (kType == WindowType::kF16) {
+    return HLOKIT_FROM_F16(HLOKIT_TO_F16(x));
   } else {
-    float* __restrict to = out + range.first;
-    int64_t i = 0;
-    if constexpr (kStep == 1 || kStep == 2) {
-      // Of the last vector, an element after the last one would be read.
-      for (; i + kLanes < n; i += kLanes) {
-        Vector x = *reinterpret_cast<const Vector*>(from + i * step);
-        if constexpr (kStep == 2) {
-          x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
-        }
-        const Vector best = *reinterpret_cast<const Vector*>(to + i);
-        const Vector of_numbers = kOp == PoolOp::kMaximum ? (x > best ? x : best) : (x < best ? x : best);
-        *reinterpret_cast<Vector*>(to + i) = x != x ? x : of_numbers;
-      }
-    }
-    for (; i < n; ++i) {
-      const float best = to[i], x = from[i * step];
-      const bool keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) | (best != best);
-      to[i] = keep ? best : x;
-    }
+    return x;
   }
 }
 
-template <PoolOp kOp>
-HLOKIT_TARGET void PoolLine(const WindowLine& line, const float* in, float initial, float* out, double* sums) {
-  for (int64_t p = 0; p < line.positions; ++p) {
-    if constexpr (kOp == PoolOp::kSum) {
-      sums[p] = initial;
+template <WindowType kType>
+HLOKIT_INLINE Vector Scaled(Vector x, WindowScale scale) {
+  if (scale.op == WindowScale::Op::kMultiply) return Rounded<kType>(x * scale.by);
+  return scale.op == WindowScale::Op::kDivide ? Rounded<kType>(x / scale.by) : x;
+}
+
+// Calls body(first, vectors) for blocks of `kBlock` vectors, then of one. The last vector of more than one may begin
+// before the end of the one before it. Returns the number of elements done: all, or none of less than a vector.
+template <int kBlock, typename Body>
+HLOKIT_INLINE int64_t ForEachBlock(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + kBlock * kLanes <= n; i += kBlock * kLanes) body(i, std::integral_constant<int, kBlock>());
+  for (; i + kLanes <= n; i += kLanes) body(i, std::integral_constant<int, 1>());
+  if (i < n && n >= kLanes) body(n - kLanes, std::integral_constant<int, 1>());
+  return n >= kLanes ? n : 0;
+}
+
+// Fetches memory that is read soon, a part for each position.
+class Fetch {
+ public:
+  HLOKIT_INLINE Fetch(WindowAhead ahead, int64_t positions) : next_(ahead.data), end_(ahead.data + ahead.bytes) {
+    const int64_t lines = (ahead.bytes + kLine - 1) / kLine;
+    part_ = lines == 0 ? 0 : (lines + positions - 1) / positions * kLine;
+  }
+  HLOKIT_INLINE void Next() {
+    const std::byte* const end = std::min(next_ + part_, end_);
+    for (; next_ < end; next_ += kLine) __builtin_prefetch(next_);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  const std::byte* next_;
+  const std::byte* const end_;
+  int64_t part_;
+};
+
+// The best element of one row in each window; sets `numbers` to those lanes that had no NaN. kCount: columns, 0: any.
+template <bool kMaximum, int kCount, int kVectors>
+HLOKIT_INLINE void BestOfBlock(const float* row, const WindowColumn* columns, int64_t count, float initial, int64_t f,
+                               float* out, HLOKIT_NUMBERS* numbers) {
+  Vector best[kVectors];
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) best[k] = initial - Vector{};
+  const int64_t n = kCount == 0 ? count : kCount;
+#pragma GCC unroll 3
+  for (int64_t c = 0; c < n; ++c) {
+    const float* const from = row + columns[c].offset + f;
+    Vector x[kVectors];
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) {
+      x[k] = *reinterpret_cast<const Vector*>(from + k * kLanes);
+      best[k] = kMaximum ? HLOKIT_MAX(x[k], best[k]) : HLOKIT_MIN(x[k], best[k]);
+    }
+    if constexpr (kVectors == 1) {
+      HLOKIT_ADD_NUMBERS(*numbers, x[0], x[0]);
     } else {
-      out[p] = initial;
+#pragma GCC unroll 2
+      for (int k = 0; k < kVectors; k += 2) HLOKIT_ADD_NUMBERS(*numbers, x[k], x[k + 1]);
     }
   }
-  for (int64_t r = 0; r < line.row_count; ++r) {
-    for (int64_t c = 0; c < line.range_count; ++c) {
-      const LineRange& range = line.ranges[c];
-      if (range.step == 1) {
-        PoolRange<kOp, 1>(range, in + line.rows[r], out, sums);
-      } else if (range.step == 2) {
-        PoolRange<kOp, 2>(range, in + line.rows[r], out, sums);
-      } else {
-        PoolRange<kOp, 0>(range, in + line.rows[r], out, sums);
-      }
-    }
-  }
-  if constexpr (kOp == PoolOp::kSum) {
-    for (int64_t p = 0; p < line.positions; ++p) out[p] = static_cast<float>(sums[p]);
-  }
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) *reinterpret_cast<Vector*>(out + f + k * kLanes) = best[k];
 }
 
-template <bool kGreater, bool kEqual>
-HLOKIT_TARGET void ScatterFeatures(const WindowLine& line, const float* in, const float* source, float* out) {
+template <bool kMaximum>
+HLOKIT_TARGET bool BestLine(const float* row, const WindowLine& line, float initial, WindowAhead ahead, float* out) {
+  HLOKIT_NUMBERS numbers = HLOKIT_ALL_NUMBERS;
+  bool all = true;
+  Fetch fetch(ahead, line.positions);
   for (int64_t p = 0; p < line.positions; ++p) {
-    const int64_t* const columns = line.column_offsets + line.column_begin[p];
-    const int64_t count = line.column_begin[p + 1] - line.column_begin[p];
-    if (count == 0 || line.row_count == 0) continue;
-    const float* const given = source + p * line.features;
-    int64_t f = 0;
-    // Two vectors at a time, for the time that a comparison takes.
-    for (; f + 2 * kLanes <= line.features; f += 2 * kLanes) {
-      Vector best[2];
-      Ints chosen[2] = {};
-#pragma GCC unroll 2
-      for (int k = 0; k < 2; ++k) {
-        best[k] = *reinterpret_cast<const Vector*>(in + line.rows[0] + columns[0] + f + k * kLanes);
+    const WindowColumn* const columns = line.columns + line.begin[p];
+    const int64_t count = line.begin[p + 1] - line.begin[p];
+    float* const to = out + p * line.features;
+    fetch.Next();
+    int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
+      if (count == 3) {
+        BestOfBlock<kMaximum, 3, vectors()>(row, columns, count, initial, first, to, &numbers);
+      } else if (count == 2) {
+        BestOfBlock<kMaximum, 2, vectors()>(row, columns, count, initial, first, to, &numbers);
+      } else {
+        BestOfBlock<kMaximum, 0, vectors()>(row, columns, count, initial, first, to, &numbers);
       }
-      int32_t number = 0;
-      for (int64_t r = 0; r < line.row_count; ++r) {
-        for (int64_t c = 0; c < count; ++c, ++number) {
-          if (number == 0) continue;
-          const float* const from = in + line.rows[r] + columns[c] + f;
-#pragma GCC unroll 2
-          for (int k = 0; k < 2; ++k) {
-            const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes);
-            const Vector b = best[k];
-            if constexpr (kGreater) {
-              best[k] = kEqual ? (b >= x ? b : x) : (b > x ? b : x);
-              chosen[k] = kEqual ? (b >= x ? chosen[k] : Ints{} + number) : (b > x ? chosen[k] : Ints{} + number);
-            } else {
-              best[k] = kEqual ? (b <= x ? b : x) : (b < x ? b : x);
-              chosen[k] = kEqual ? (b <= x ? chosen[k] : Ints{} + number) : (b < x ? chosen[k] : Ints{} + number);
-            }
-          }
-        }
-      }
-      const Vector g[2] = {*reinterpret_cast<const Vector*>(given + f),
-                           *reinterpret_cast<const Vector*>(given + f + kLanes)};
-      number = 0;
-      for (int64_t r = 0; r < line.row_count; ++r) {
-        for (int64_t c = 0; c < count; ++c, ++number) {
-          float* const to = out + line.rows[r] + columns[c] + f;
-#pragma GCC unroll 2
-          for (int k = 0; k < 2; ++k) {
-            Vector* const element = reinterpret_cast<Vector*>(to + k * kLanes);
-            const Vector before = *element;
-            *element = chosen[k] == number ? before + g[k] : before;
-          }
-        }
-      }
-    }
+    });
     for (; f < line.features; ++f) {
-      int64_t at = line.rows[0] + columns[0];
-      for (int64_t r = 0; r < line.row_count; ++r) {
-        for (int64_t c = r == 0 ? 1 : 0; c < count; ++c) {
-          const int64_t here = line.rows[r] + columns[c];
-          const float best = in[at + f], x = in[here + f];
-          const bool keep = kGreater ? (kEqual ? best >= x : best > x) : (kEqual ? best <= x : best < x);
-          if (!keep) at = here;
+      float best = initial;
+      for (int64_t c = 0; c < count; ++c) {
+        const float x = row[columns[c].offset + f];
+        all = all && x == x;
+        best = (kMaximum ? x > best : x < best) ? x : best;
+      }
+      to[f] = best;
+    }
+  }
+  return all && HLOKIT_ARE_NUMBERS(numbers);
+}
+
+template <bool kMaximum, int kCount>
+HLOKIT_INLINE void BestOfRows(const float* const* rows, int64_t count, int64_t n, float* out) {
+  const int64_t all = kCount == 0 ? count : kCount;
+  const auto at = [&](int64_t i) HLOKIT_TARGET {
+    Vector best = *reinterpret_cast<const Vector*>(rows[0] + i);
+#pragma GCC unroll 3
+    for (int64_t r = 1; r < all; ++r) {
+      const Vector x = *reinterpret_cast<const Vector*>(rows[r] + i);
+      best = kMaximum ? HLOKIT_MAX(x, best) : HLOKIT_MIN(x, best);
+    }
+    *reinterpret_cast<Vector*>(out + i) = best;
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) at(i);
+  if (i < n && n >= kLanes) return at(n - kLanes);
+  for (; i < n; ++i) {
+    float best = rows[0][i];
+    for (int64_t r = 1; r < all; ++r) best = (kMaximum ? rows[r][i] > best : rows[r][i] < best) ? rows[r][i] : best;
+    out[i] = best;
+  }
+}
+
+template <bool kMaximum>
+HLOKIT_TARGET void BestRows(const float* const* rows, int64_t count, int64_t n, float* out) {
+  if (count == 3) {
+    const float* const three[] = {rows[0], rows[1], rows[2]};
+    return BestOfRows<kMaximum, 3>(three, count, n, out);
+  }
+  if (count == 2) {
+    const float* const two[] = {rows[0], rows[1]};
+    return BestOfRows<kMaximum, 2>(two, count, n, out);
+  }
+  BestOfRows<kMaximum, 0>(rows, count, n, out);
+}
+
+// A NaN in `best` stays; one in `x` is taken.
+template <bool kMaximum, int kVectors>
+HLOKIT_INLINE void BestWithNaN(const PoolRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
+                               float initial, int64_t f, float* out) {
+  Vector best[kVectors];
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) best[k] = initial - Vector{};
+  for (int64_t r = 0; r < row_count; ++r) {
+    for (int64_t c = 0; c < count; ++c) {
+      const float* const from = rows[r].data + columns[c].offset + f;
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes), b = best[k];
+        const Ints keep = (kMaximum ? b >= x : b <= x) | (b != b);
+        best[k] = keep ? b : x;
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) *reinterpret_cast<Vector*>(out + f + k * kLanes) = best[k];
+}
+
+// kRows, kColumns: their numbers, 0: any.
+template <WindowType kType, int kVectors, int kRows, int kColumns>
+HLOKIT_INLINE void SumOfBlock(const PoolRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
+                              float initial, WindowScale scale, int64_t f, float* out) {
+  const int64_t all_rows = kRows == 0 ? row_count : kRows, all_columns = kRows == 0 ? count : kColumns;
+  // x - 0 is x in all elements, where x + 0 is not: -0 + 0 is 0.
+  if constexpr (kType != WindowType::kF32 || kRows * kColumns == 1) {
+    // A sum of two values is the same in double, rounded.
+    Vector sums[kVectors];
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) sums[k] = initial - Vector{};
+    for (int64_t r = 0; r < all_rows; ++r) {
+      for (int64_t c = 0; c < all_columns; ++c) {
+        const float* const from = rows[r].data + columns[c].offset + f;
+#pragma GCC unroll 4
+        for (int k = 0; k < kVectors; ++k) {
+          sums[k] = Rounded<kType>(sums[k] + *reinterpret_cast<const Vector*>(from + k * kLanes));
         }
       }
-      out[at + f] += given[f];
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) *reinterpret_cast<Vector*>(out + f + k * kLanes) = Scaled<kType>(sums[k], scale);
+  } else {
+    constexpr int kHalf = kLanes / 2;
+    Doubles sums[2 * kVectors];
+#pragma GCC unroll 8
+    for (int k = 0; k < 2 * kVectors; ++k) sums[k] = static_cast<double>(initial) - Doubles{};
+#pragma GCC unroll 3
+    for (int64_t r = 0; r < all_rows; ++r) {
+#pragma GCC unroll 3
+      for (int64_t c = 0; c < all_columns; ++c) {
+        const float* const from = rows[r].data + columns[c].offset + f;
+#pragma GCC unroll 8
+        for (int k = 0; k < 2 * kVectors; ++k) {
+          sums[k] += HLOKIT_DOUBLES(from + k * kHalf);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < 2 * kVectors; ++k) {
+      HLOKIT_STORE_FLOATS(sums[k], out + f + k * kHalf);
+    }
+    if (scale.op == WindowScale::Op::kNone) return;
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) {
+      Vector* const to = reinterpret_cast<Vector*>(out + f + k * kLanes);
+      *to = Scaled<kType>(*to, scale);
     }
   }
 }
 
-template <bool kGreater, bool kEqual, int kStep>
-HLOKIT_TARGET void ChooseRange(const LineRange& range, int32_t row, const float* __restrict in, float* __restrict best,
-                               int32_t* __restrict chosen) {
-  const int64_t step = kStep == 0 ? range.step : kStep;
-  const float* const from = in + range.element;
-  float* __restrict to = best + range.first;
-  int32_t* __restrict at = chosen + range.first;
-  const int32_t first = row + static_cast<int32_t>(range.element);
-  const int32_t advance = static_cast<int32_t>(step);
-  const int32_t n = static_cast<int32_t>(range.end - range.first);
-  int32_t i = 0;
-  if constexpr (kStep == 1 || kStep == 2) {
-    Ints lane;
-    for (int32_t k = 0; k < kLanes; ++k) lane[k] = k * advance;
-    for (; i + kLanes < n; i += kLanes) {
-      Vector x = *reinterpret_cast<const Vector*>(from + i * step);
-      if constexpr (kStep == 2) {
-        x = __builtin_shuffle(x, *reinterpret_cast<const Vector*>(from + i * step + kLanes), HLOKIT_EVEN);
+// A feature of less than a vector.
+template <PoolOp kOp, WindowType kType>
+HLOKIT_INLINE void PoolOne(const PoolRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
+                           float initial, WindowScale scale, int64_t f, float* out) {
+  double sum = initial;
+  float best = initial;
+  for (int64_t r = 0; r < row_count; ++r) {
+    for (int64_t c = 0; c < count; ++c) {
+      const float x = rows[r].data[columns[c].offset + f];
+      if constexpr (kOp == PoolOp::kSum && kType == WindowType::kF32) {
+        sum += x;
+      } else if constexpr (kOp == PoolOp::kSum) {
+        best = Rounded<kType>((best + x) - Vector{})[0];
+      } else {
+        const bool keep = (kOp == PoolOp::kMaximum ? best >= x : best <= x) || best != best;
+        best = keep ? best : x;
       }
-      const Vector b = *reinterpret_cast<const Vector*>(to + i);
-      const Ints before = *reinterpret_cast<const Ints*>(at + i);
-      const Ints keep = (before >= 0) & (kGreater ? (kEqual ? b >= x : b > x) : (kEqual ? b <= x : b < x));
-      *reinterpret_cast<Vector*>(to + i) = keep ? b : x;
-      *reinterpret_cast<Ints*>(at + i) = keep ? before : lane + (first + i * advance);
     }
   }
-  for (; i < n; ++i) {
-    const float b = to[i], x = from[i * step];
-    const bool keep = (at[i] >= 0) & (kGreater ? (kEqual ? b >= x : b > x) : (kEqual ? b <= x : b < x));
-    to[i] = keep ? b : x;
-    at[i] = keep ? at[i] : first + i * advance;
+  const float result = kOp == PoolOp::kSum && kType == WindowType::kF32 ? static_cast<float>(sum) : best;
+  out[f] = Scaled<kType>(result - Vector{}, scale)[0];
+}
+
+// A sum of one element at each position, as in the gradient of average pooling.
+HLOKIT_TARGET void PoolOneEach(const float* row, const WindowLine& line, float initial, WindowScale scale, float* out) {
+  for (int64_t p = 0; p < line.positions; ++p) {
+    const float* const from = row + line.columns[p].offset;
+    float* const to = out + p * line.features;
+    const auto at = [&](int64_t f) HLOKIT_TARGET {
+      const Vector sum = *reinterpret_cast<const Vector*>(from + f) + initial;
+      *reinterpret_cast<Vector*>(to + f) = Scaled<WindowType::kF32>(sum, scale);
+    };
+    int64_t f = 0;
+    for (; f + kLanes <= line.features; f += kLanes) at(f);
+    if (f < line.features) at(line.features - kLanes);
+  }
+}
+
+template <PoolOp kOp, WindowType kType>
+HLOKIT_TARGET void PoolLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, float initial,
+                            WindowScale scale, WindowAhead ahead, float* out) {
+  if (kOp == PoolOp::kSum && kType == WindowType::kF32 && row_count == 1 && line.one_each && line.features >= kLanes) {
+    return PoolOneEach(rows[0].data, line, initial, scale, out);
+  }
+  Fetch fetch(ahead, line.positions);
+  for (int64_t p = 0; p < line.positions; ++p) {
+    const WindowColumn* const columns = line.columns + line.begin[p];
+    const int64_t count = line.begin[p + 1] - line.begin[p];
+    float* const to = out + p * line.features;
+    fetch.Next();
+    int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
+      if constexpr (kOp != PoolOp::kSum) {
+        BestWithNaN<kOp == PoolOp::kMaximum, vectors()>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 2 && count == 2) {
+        SumOfBlock<kType, vectors(), 2, 2>(rows, row_count, columns, count, initial, scale, first, to);
+      } else if (row_count == 3 && count == 3) {
+        SumOfBlock<kType, vectors(), 3, 3>(rows, row_count, columns, count, initial, scale, first, to);
+      } else if (row_count == 1 && count == 1) {
+        SumOfBlock<kType, vectors(), 1, 1>(rows, row_count, columns, count, initial, scale, first, to);
+      } else {
+        SumOfBlock<kType, vectors(), 0, 0>(rows, row_count, columns, count, initial, scale, first, to);
+      }
+    });
+    for (; f < line.features; ++f) PoolOne<kOp, kType>(rows, row_count, columns, count, initial, scale, f, to);
+  }
+}
+
+// kSize: rows and columns, 0: any.
+template <bool kGreater, bool kEqual, int kVectors, int kSize>
+HLOKIT_INLINE void ChooseBlock(const PoolRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
+                               int64_t f, uint8_t* chosen) {
+  Vector best[kVectors];
+  Ints at[kVectors];
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) {
+    best[k] = *reinterpret_cast<const Vector*>(rows[0].data + columns[0].offset + f + k * kLanes);
+    at[k] = rows[0].number + columns[0].number - Ints{};
+  }
+  const int64_t all_rows = kSize == 0 ? row_count : kSize, all_columns = kSize == 0 ? count : kSize;
+#pragma GCC unroll 3
+  for (int64_t r = 0; r < all_rows; ++r) {
+#pragma GCC unroll 3
+    for (int64_t c = r == 0 ? 1 : 0; c < all_columns; ++c) {
+      const float* const from = rows[r].data + columns[c].offset + f;
+      const Ints number = rows[r].number + columns[c].number - Ints{};
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        const Vector x = *reinterpret_cast<const Vector*>(from + k * kLanes), b = best[k];
+        const Ints keep = kGreater ? (kEqual ? b >= x : b > x) : (kEqual ? b <= x : b < x);
+        best[k] = keep ? b : x;
+        at[k] = keep ? at[k] : number;
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) {
+    HLOKIT_STORE_BYTES(HLOKIT_INTS(at[k]), chosen + f + k * kLanes);
   }
 }
 
 template <bool kGreater, bool kEqual>
-HLOKIT_TARGET void ScatterLine(const WindowLine& line, const float* in, const float* source, float* out, float* best,
-                               int32_t* chosen) {
-  for (int64_t p = 0; p < line.positions; ++p) chosen[p] = -1;
-  for (int64_t r = 0; r < line.row_count; ++r) {
-    const int32_t row = static_cast<int32_t>(line.rows[r] - line.rows[0]);
-    for (int64_t c = 0; c < line.range_count; ++c) {
-      const LineRange& range = line.ranges[c];
-      if (range.step == 1) {
-        ChooseRange<kGreater, kEqual, 1>(range, row, in + line.rows[r], best, chosen);
-      } else if (range.step == 2) {
-        ChooseRange<kGreater, kEqual, 2>(range, row, in + line.rows[r], best, chosen);
-      } else {
-        ChooseRange<kGreater, kEqual, 0>(range, row, in + line.rows[r], best, chosen);
-      }
-    }
-  }
+HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, WindowAhead ahead,
+                              uint8_t* chosen) {
+  Fetch fetch(ahead, line.positions);
   for (int64_t p = 0; p < line.positions; ++p) {
-    if (chosen[p] >= 0) out[line.rows[0] + chosen[p]] += source[p];
+    const WindowColumn* const columns = line.columns + line.begin[p];
+    const int64_t count = line.begin[p + 1] - line.begin[p];
+    uint8_t* const to = chosen + p * line.features;
+    fetch.Next();
+    if (count == 0 || row_count == 0) {
+      std::memset(to, kNoneChosen, static_cast<size_t>(line.features));
+      continue;
+    }
+    int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
+      if (row_count == 3 && count == 3) {
+        ChooseBlock<kGreater, kEqual, vectors(), 3>(rows, row_count, columns, count, first, to);
+      } else if (row_count == 2 && count == 2) {
+        ChooseBlock<kGreater, kEqual, vectors(), 2>(rows, row_count, columns, count, first, to);
+      } else {
+        ChooseBlock<kGreater, kEqual, vectors(), 0>(rows, row_count, columns, count, first, to);
+      }
+    });
+    for (; f < line.features; ++f) {
+      float best = rows[0].data[columns[0].offset + f];
+      int32_t at = rows[0].number + columns[0].number;
+      for (int64_t r = 0; r < row_count; ++r) {
+        for (int64_t c = r == 0 ? 1 : 0; c < count; ++c) {
+          const float x = rows[r].data[columns[c].offset + f];
+          const bool keep = kGreater ? (kEqual ? best >= x : best > x) : (kEqual ? best <= x : best < x);
+          best = keep ? best : x;
+          at = keep ? at : rows[r].number + columns[c].number;
+        }
+      }
+      to[f] = static_cast<uint8_t>(at);
+    }
   }
 }
 
-HLOKIT_TARGET void PoolFeaturesOf(PoolOp op, const WindowLine& line, const float* in, float initial, float* out) {
-  if (op == PoolOp::kMaximum) return PoolFeatures<PoolOp::kMaximum>(line, in, initial, out);
-  if (op == PoolOp::kMinimum) return PoolFeatures<PoolOp::kMinimum>(line, in, initial, out);
-  PoolFeatures<PoolOp::kSum>(line, in, initial, out);
-}
-HLOKIT_TARGET void PoolLineOf(PoolOp op, const WindowLine& line, const float* in, float initial, float* out,
-                              double* sums) {
-  if (op == PoolOp::kMaximum) return PoolLine<PoolOp::kMaximum>(line, in, initial, out, sums);
-  if (op == PoolOp::kMinimum) return PoolLine<PoolOp::kMinimum>(line, in, initial, out, sums);
-  PoolLine<PoolOp::kSum>(line, in, initial, out, sums);
-}
-HLOKIT_TARGET void ScatterFeaturesOf(bool greater, bool equal, const WindowLine& line, const float* in,
-                                     const float* source, float* out) {
-  if (greater) {
-    return equal ? ScatterFeatures<true, true>(line, in, source, out)
-                 : ScatterFeatures<true, false>(line, in, source, out);
+// kRows, kColumns: their numbers, 0: any.
+template <WindowType kType, int kVectors, int kRows, int kColumns>
+HLOKIT_INLINE void ScatterBlock(const ScatterRow* rows, int64_t row_count, const WindowColumn* columns, int64_t count,
+                                float initial, int64_t f, float* out) {
+  Vector sums[kVectors];
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) sums[k] = initial - Vector{};
+  const int64_t all_rows = kRows == 0 ? row_count : kRows, all_columns = kRows == 0 ? count : kColumns;
+#pragma GCC unroll 2
+  for (int64_t r = 0; r < all_rows; ++r) {
+#pragma GCC unroll 2
+    for (int64_t c = 0; c < all_columns; ++c) {
+      const int64_t offset = columns[c].offset + f;
+      const uint8_t* const chosen = rows[r].chosen + offset;
+      const float* const source = rows[r].source + offset;
+      const int32_t number = rows[r].number + columns[c].number;
+#pragma GCC unroll 4
+      for (int k = 0; k < kVectors; ++k) {
+        const Vector sum = Rounded<kType>(sums[k] + *reinterpret_cast<const Vector*>(source + k * kLanes));
+        sums[k] = HLOKIT_WHERE(chosen + k * kLanes, number, sum, sums[k]);
+      }
+    }
   }
-  return equal ? ScatterFeatures<false, true>(line, in, source, out)
-               : ScatterFeatures<false, false>(line, in, source, out);
+#pragma GCC unroll 4
+  for (int k = 0; k < kVectors; ++k) *reinterpret_cast<Vector*>(out + f + k * kLanes) = sums[k];
 }
-HLOKIT_TARGET void ScatterLineOf(bool greater, bool equal, const WindowLine& line, const float* in, const float* source,
-                                 float* out, float* best, int32_t* chosen) {
-  if (greater) {
-    return equal ? ScatterLine<true, true>(line, in, source, out, best, chosen)
-                 : ScatterLine<true, false>(line, in, source, out, best, chosen);
+
+template <WindowType kType>
+HLOKIT_TARGET void ScatterLine(const ScatterRow* rows, int64_t row_count, const WindowLine& line, float initial,
+                               WindowAhead ahead, float* out) {
+  Fetch fetch(ahead, line.positions);
+  for (int64_t p = 0; p < line.positions; ++p) {
+    const WindowColumn* const columns = line.columns + line.begin[p];
+    const int64_t count = line.begin[p + 1] - line.begin[p];
+    fetch.Next();
+    float* const to = out + p * line.features;
+    int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
+      if (row_count == 1 && count == 1) {
+        ScatterBlock<kType, vectors(), 1, 1>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 1 && count == 2) {
+        ScatterBlock<kType, vectors(), 1, 2>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 2 && count == 1) {
+        ScatterBlock<kType, vectors(), 2, 1>(rows, row_count, columns, count, initial, first, to);
+      } else if (row_count == 2 && count == 2) {
+        ScatterBlock<kType, vectors(), 2, 2>(rows, row_count, columns, count, initial, first, to);
+      } else {
+        ScatterBlock<kType, vectors(), 0, 0>(rows, row_count, columns, count, initial, first, to);
+      }
+    });
+    for (; f < line.features; ++f) {
+      float sum = initial;
+      for (int64_t r = 0; r < row_count; ++r) {
+        for (int64_t c = 0; c < count; ++c) {
+          const int64_t offset = columns[c].offset + f;
+          if (rows[r].chosen[offset] != rows[r].number + columns[c].number) continue;
+          sum = Rounded<kType>((sum + rows[r].source[offset]) - Vector{})[0];
+        }
+      }
+      to[f] = sum;
+    }
   }
-  return equal ? ScatterLine<false, true>(line, in, source, out, best, chosen)
-               : ScatterLine<false, false>(line, in, source, out, best, chosen);
 }
-constexpr WindowKernels kKernels = {PoolFeaturesOf, PoolLineOf, ScatterFeaturesOf, ScatterLineOf};
+
+template <WindowType kType>
+HLOKIT_INLINE Vector LoadOf(const std::byte* in, int64_t i) {
+  if constexpr (kType == WindowType::kF32) {
+    return *reinterpret_cast<const Vector*>(in + i * 4);
+  } else {
+    if constexpr (kType == WindowType::kF16) {
+      return HLOKIT_FROM_F16(*reinterpret_cast<const Halves*>(in + i * 2));
+    } else {
+      return reinterpret_cast<Vector>(reinterpret_cast<Words>(HLOKIT_WIDEN(in + i * 2)) << 16);
+    }
+  }
+}
+
+template <WindowType kType>
+HLOKIT_INLINE void StoreOf(Vector x, std::byte* out, int64_t i) {
+  if constexpr (kType == WindowType::kF32) {
+    *reinterpret_cast<Vector*>(out + i * 4) = x;
+  } else if constexpr (kType == WindowType::kF16) {
+    *reinterpret_cast<Halves*>(out + i * 2) = HLOKIT_TO_F16(x);
+  } else {
+    const Words bits = reinterpret_cast<Words>(x);
+    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    const Words nan = (bits >> 16) | 0x40;
+    HLOKIT_NARROW(HLOKIT_INTS(x == x ? rounded : nan), out + i * 2);
+  }
+}
+
+template <WindowType kFrom, WindowType kTo>
+HLOKIT_TARGET void Convert(const std::byte* in, int64_t n, WindowScale scale, std::byte* out) {
+  constexpr WindowType kNarrow = kFrom == WindowType::kF32 ? kTo : kFrom;
+  constexpr int64_t kFromBytes = kFrom == WindowType::kF32 ? 4 : 2, kToBytes = kTo == WindowType::kF32 ? 4 : 2;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(in, i), scale), out, i);
+  }
+  if (i == n) return;
+  if (n >= kLanes) return StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(in, n - kLanes), scale), out, n - kLanes);
+  alignas(64) std::byte some[kLanes * 4] = {};
+  std::memcpy(some, in + i * kFromBytes, static_cast<size_t>((n - i) * kFromBytes));
+  StoreOf<kTo>(Scaled<kNarrow>(LoadOf<kFrom>(some, 0), scale), some, 0);
+  std::memcpy(out + i * kToBytes, some, static_cast<size_t>((n - i) * kToBytes));
+}
+
+HLOKIT_TARGET void Load(WindowType type, const std::byte* in, int64_t n, WindowScale scale, float* out) {
+  std::byte* const to = reinterpret_cast<std::byte*>(out);
+  if (type == WindowType::kF32) return Convert<WindowType::kF32, WindowType::kF32>(in, n, scale, to);
+  if (type == WindowType::kBF16) return Convert<WindowType::kBF16, WindowType::kF32>(in, n, scale, to);
+  Convert<WindowType::kF16, WindowType::kF32>(in, n, scale, to);
+}
+
+HLOKIT_TARGET void StoreLine(WindowType type, const float* in, int64_t n, WindowScale scale, std::byte* out) {
+  const std::byte* const from = reinterpret_cast<const std::byte*>(in);
+  if (type == WindowType::kF32) return Convert<WindowType::kF32, WindowType::kF32>(from, n, scale, out);
+  if (type == WindowType::kBF16) return Convert<WindowType::kF32, WindowType::kBF16>(from, n, scale, out);
+  Convert<WindowType::kF32, WindowType::kF16>(from, n, scale, out);
+}
+
+HLOKIT_TARGET void Deal(const float* in, int64_t n, float* even, float* odd) {
+  int64_t i = 0;
+  for (; 2 * (i + kLanes) <= n; i += kLanes) {
+    const Vector a = *reinterpret_cast<const Vector*>(in + 2 * i);
+    const Vector b = *reinterpret_cast<const Vector*>(in + 2 * i + kLanes);
+    *reinterpret_cast<Vector*>(even + i) = __builtin_shuffle(a, b, HLOKIT_EVEN);
+    *reinterpret_cast<Vector*>(odd + i) = __builtin_shuffle(a, b, HLOKIT_ODD);
+  }
+  for (; 2 * i < n; ++i) {
+    even[i] = in[2 * i];
+    if (2 * i + 1 < n) odd[i] = in[2 * i + 1];
+  }
+}
+
+HLOKIT_TARGET void Interleave(const float* even, const float* odd, int64_t n, float* out) {
+  int64_t i = 0;
+  for (; 2 * (i + kLanes) <= n; i += kLanes) {
+    const Vector a = *reinterpret_cast<const Vector*>(even + i), b = *reinterpret_cast<const Vector*>(odd + i);
+    *reinterpret_cast<Vector*>(out + 2 * i) = __builtin_shuffle(a, b, HLOKIT_LOW);
+    *reinterpret_cast<Vector*>(out + 2 * i + kLanes) = __builtin_shuffle(a, b, HLOKIT_HIGH);
+  }
+  for (; 2 * i < n; ++i) {
+    out[2 * i] = even[i];
+    if (2 * i + 1 < n) out[2 * i + 1] = odd[i];
+  }
+}
+
+HLOKIT_TARGET bool Best(PoolOp op, const float* row, const WindowLine& line, float initial, WindowAhead ahead,
+                        float* out) {
+  return op == PoolOp::kMaximum ? BestLine<true>(row, line, initial, ahead, out)
+                                : BestLine<false>(row, line, initial, ahead, out);
+}
+
+HLOKIT_TARGET void Combine(PoolOp op, const float* const* rows, int64_t count, int64_t n, float* out) {
+  return op == PoolOp::kMaximum ? BestRows<true>(rows, count, n, out) : BestRows<false>(rows, count, n, out);
+}
+
+HLOKIT_TARGET void Pool(PoolOp op, WindowType type, const PoolRow* rows, int64_t row_count, const WindowLine& line,
+                        float initial, WindowScale scale, WindowAhead ahead, float* out) {
+  constexpr WindowType kF32 = WindowType::kF32;
+  if (op == PoolOp::kMaximum)
+    return PoolLine<PoolOp::kMaximum, kF32>(rows, row_count, line, initial, scale, ahead, out);
+  if (op == PoolOp::kMinimum)
+    return PoolLine<PoolOp::kMinimum, kF32>(rows, row_count, line, initial, scale, ahead, out);
+  if (type == kF32) return PoolLine<PoolOp::kSum, kF32>(rows, row_count, line, initial, scale, ahead, out);
+  if (type == WindowType::kBF16) {
+    return PoolLine<PoolOp::kSum, WindowType::kBF16>(rows, row_count, line, initial, scale, ahead, out);
+  }
+  PoolLine<PoolOp::kSum, WindowType::kF16>(rows, row_count, line, initial, scale, ahead, out);
+}
+
+HLOKIT_TARGET void Choose(bool greater, bool equal, const PoolRow* rows, int64_t row_count, const WindowLine& line,
+                          WindowAhead ahead, uint8_t* chosen) {
+  if (greater) {
+    return equal ? ChooseLine<true, true>(rows, row_count, line, ahead, chosen)
+                 : ChooseLine<true, false>(rows, row_count, line, ahead, chosen);
+  }
+  return equal ? ChooseLine<false, true>(rows, row_count, line, ahead, chosen)
+               : ChooseLine<false, false>(rows, row_count, line, ahead, chosen);
+}
+
+HLOKIT_TARGET void Scatter(WindowType type, const ScatterRow* rows, int64_t row_count, const WindowLine& line,
+                           float initial, WindowAhead ahead, float* out) {
+  if (type == WindowType::kF32) return ScatterLine<WindowType::kF32>(rows, row_count, line, initial, ahead, out);
+  if (type == WindowType::kBF16) return ScatterLine<WindowType::kBF16>(rows, row_count, line, initial, ahead, out);
+  ScatterLine<WindowType::kF16>(rows, row_count, line, initial, ahead, out);
+}
+
+constexpr WindowKernels kKernels = {Best, Combine, Pool, Choose, Scatter, Load, StoreLine, Deal, Interleave};
+#undef HLOKIT_INLINE

@@ -4,24 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "interp/exact/instruction_evaluator.h"
+#include "interp/equivalence/program_passes.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/sharding/unpartitioned.h"
-#include "passes/core/pipeline.h"
 
 namespace hlokit::interp {
-namespace {
-
-absl::Status RunPasses(const std::string& text, DiagnosticSink* warnings, Module* module) {
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
-  if (!pipeline.ok()) return pipeline.status();
-  PipelineOptions options = {.context = EvaluatingContext()};
-  options.context.diagnostics = warnings;
-  return pipeline->Run(*module, options).status();
-}
-
-}  // namespace
 
 absl::StatusOr<PartitionedProgram> PartitionProgram(const Module& whole, const EvaluatorOptions& options,
                                                     DiagnosticSink* warnings) {

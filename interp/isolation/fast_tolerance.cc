@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interp/compiled/compiled_kernels.h"
+#include "interp/compiled/loop_builder.h"
 #include "interp/values/engine_ulps.h"
 #include "ir/types/float_types.h"
 
@@ -53,13 +54,9 @@ compiled::GroupOptions AllLoops(int max_members) {
   groups.min_elements = 1;
   groups.min_saved = 0;
   groups.min_single = 1;
+  groups.min_run = 1;
   groups.max_members = max_members;
   return groups;
-}
-
-bool IsApproximate(Opcode opcode) {
-  return opcode == Opcode::kExp || opcode == Opcode::kLog || opcode == Opcode::kTanh || opcode == Opcode::kLogistic ||
-         opcode == Opcode::kErf;
 }
 
 EvaluatorOptions WithSingleLoops(EvaluatorOptions options) {
@@ -72,7 +69,7 @@ ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> o
   const Opcode opcode = instruction.opcode();
   if (!result.shape().IsArray() || !IsFloat(result.shape().element_type())) return tolerance;
   // Two units of the generated function, and one of the exact engine's.
-  if (IsApproximate(opcode)) tolerance.ulp = 3;
+  if (compiled::IsApproximate(opcode)) tolerance.ulp = 3;
   if (Accumulates(opcode)) return EngineTolerance(Opcode::kReduce, operands, result);
   if (HasTrait(opcode, kControlFlow)) return EngineTolerance(instruction, operands, result);
   if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) return tolerance;

@@ -20,9 +20,6 @@ namespace hlokit::interp {
 // Returns options with which loops are compiled however small, of up to `max_members` instructions.
 compiled::GroupOptions AllLoops(int max_members);
 
-// Returns true for functions that generated loops compute by other formulas than the exact engine.
-bool IsApproximate(Opcode opcode);
-
 // Returns options of the exact engine with compiled kernels for single instructions, however small.
 EvaluatorOptions WithSingleLoops(EvaluatorOptions options);
 

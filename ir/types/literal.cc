@@ -26,8 +26,8 @@ void FreeElements::operator()(std::byte* data) const {
 }
 
 std::unique_ptr<std::byte[], FreeElements> Literal::AllocateZeros(size_t bytes) {
-  constexpr size_t kLarge = size_t{8} << 20;
-  constexpr size_t kKept = size_t{1} << 20;  // if freed memory is kept
+  constexpr size_t kLarge = size_t{4} << 20;  // which has large pages
+  constexpr size_t kKept = size_t{1} << 20;   // if freed memory is kept
   if (bytes < (ElementsAreReserved() ? kKept : kLarge)) {
     auto* data = static_cast<std::byte*>(std::calloc(std::max<size_t>(bytes, 1), 1));
     if (data == nullptr) throw std::bad_alloc();  // as operator new does

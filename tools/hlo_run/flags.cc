@@ -290,6 +290,12 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
          "with bounded differences; reference is the plain evaluator, slow, that defines the values")
       ->check(CLI::IsMember({"exact", "fast", "reference"}))
       ->default_str("exact");
+  app.add_option(
+         "--passes", flags->passes,
+         "passes to run first, as for hlo-opt --passes; '' runs none. By default cpu with --engine=fast, unless "
+         "--print-values, --dump-values, --debug-nans, --isolate or --replay shows instructions of the module, "
+         "or it has rng; else none")
+      ->type_name("PIPELINE");
   flags->engine_flags.AddTo(&app);
   app.add_option_function<std::string>(
          "--mixed-precision",
@@ -336,13 +342,19 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     flags->tolerance = *parsed;
     flags->tolerance_given = true;
   }
-  for (const auto& [flag, passes] :
-       {std::pair("--bisect-passes", &flags->bisect_passes), {"--isolate-passes", &flags->isolate_passes}}) {
-    if (passes->empty()) continue;
-    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(*passes); !pipeline.ok()) {
+  const std::string passes = flags->passes.value_or("");
+  for (const auto& [flag, text] : {std::pair("--bisect-passes", flags->bisect_passes),
+                                   {"--isolate-passes", flags->isolate_passes},
+                                   {"--passes", passes}}) {
+    if (text.empty()) continue;
+    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text); !pipeline.ok()) {
       return cli::UsageError("hlo-run", StrCat(flag, ": ", std::string(pipeline.status().message())));
     }
   }
+  if (!passes.empty() && (flags->isolate || !flags->replay.empty() || !flags->bisect_passes.empty())) {
+    return cli::UsageError("hlo-run", "--passes excludes --isolate, --replay and --bisect-passes");
+  }
+  if (!passes.empty() && !flags->verify) return cli::UsageError("hlo-run", "--passes excludes --no-verify");
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {
     return cli::UsageError("hlo-run", "--isolate-passes excludes --compare");
   }

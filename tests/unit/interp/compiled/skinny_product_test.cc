@@ -19,7 +19,8 @@ TEST(SkinnyProductTest, LongSumsAreWithinTheDocumentedBound) {
     for (bool rows_contiguous : {false, true}) {
       SkinnyProduct product;
       product.m = k > 100000 ? 1 : 5;
-      product.k = k;
+      product.n = kColumns;
+      product.k = product.lhs_row = k;
       product.rows_contiguous = rows_contiguous;
       product.rhs_stride = rows_contiguous ? kColumns : k;
       product.result_row = kColumns;
@@ -32,9 +33,11 @@ TEST(SkinnyProductTest, LongSumsAreWithinTheDocumentedBound) {
       for (float& x : lhs) x = next();
       for (float& x : rhs) x = next();
       std::vector<float> result(static_cast<size_t>(product.m * kColumns));
-      std::vector<double> sums(result.size());
-      SkinnyProductOf()(product, lhs.data(), reinterpret_cast<const std::byte*>(rhs.data()), result.data(), sums.data(),
-                        0, kColumns);
+      std::vector<float> parts(static_cast<size_t>(product.parts() * product.part_size()));
+      float* const sums = product.parts() == 0 ? nullptr : parts.data();
+      SkinnyProductOf()(product, lhs.data(), reinterpret_cast<const std::byte*>(rhs.data()), result.data(), sums,
+                        {0, kColumns, 0, k});
+      if (sums != nullptr) AddSkinnyParts(product, sums, result.data(), 0, kColumns);
       double worst = 0;
       for (int64_t i = 0; i < product.m; ++i) {
         for (int64_t j = 0; j < kColumns; ++j) {

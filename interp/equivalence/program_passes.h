@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that a program goes through before it runs.
+#ifndef HLOKIT_INTERP_EQUIVALENCE_PROGRAM_PASSES_H_
+#define HLOKIT_INTERP_EQUIVALENCE_PROGRAM_PASSES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::interp {
+
+// Returns the passes for the fast engine: `cpu`, or none if the program draws random numbers in the order of its
+// instructions, which passes change.
+std::string PassesForFastEngine(const Module& module);
+
+// Runs passes over a program, in the syntax of hlo-opt --passes, with values of constants from the interpreter.
+// `warnings`: gets those of the passes, if not null.
+absl::Status RunPasses(const std::string& passes, DiagnosticSink* warnings, Module* module);
+
+// Returns a program after passes, for as many devices as the options say. Elided constants have the values that the
+// options say, as if the program itself ran. Requires: the module is verified.
+absl::StatusOr<std::unique_ptr<Module>> AfterPasses(const Module& module, const std::string& passes,
+                                                    const EvaluatorOptions& options, DiagnosticSink* warnings);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EQUIVALENCE_PROGRAM_PASSES_H_

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of windows in the types and forms of pooling and its gradients, with features minor and with lines minor. Their
+// values are those of the exact engine, bit for bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "interp/exact/processor/instruction_set.h"
+#include "ir/core/str_cat.h"
+#include "tests/unit/interp/compiled/both_engines.h"
+
+namespace hlokit::interp::compiled {
+namespace {
+
+constexpr std::string_view kProgramStart = R"(HloModule m
+sum {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  ROOT s = TYPE[] add(a, b)
+}
+max {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  ROOT m = TYPE[] maximum(a, b)
+}
+ge {
+  a = TYPE[] parameter(0)
+  b = TYPE[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=GE
+}
+ENTRY e {
+  zero = TYPE[] constant(0)
+  low = TYPE[] constant(-inf)
+  three = TYPE[] constant(3)
+  part = TYPE[] constant(0.3)
+)";
+
+std::string WithWord(std::string text, std::string_view word, std::string_view with) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) {
+    text.replace(at, word.size(), with);
+  }
+  return text;
+}
+
+std::vector<std::string_view> WindowTypes() {
+  std::vector<std::string_view> types = {"f32", "bf16"};
+  if (HostInstructionSet() != InstructionSet::kSse4) types.push_back("f16");
+  return types;
+}
+
+// Runs the instructions for each type. Expects that `windows` instructions are parts of steps of windows.
+void RunTypes(std::string_view body, int windows) {
+  for (const std::string_view type : WindowTypes()) {
+    const FastRun run = RunBoth(WithWord(StrCat(kProgramStart, body), "TYPE", type), 0);
+    const auto is_window = [](const KernelChoice& choice) { return choice.kind == KernelChoice::Kind::kWindow; };
+    EXPECT_EQ(std::count_if(run.choices.begin(), run.choices.end(), is_window), windows) << type;
+  }
+}
+
+TEST(WindowStepTest, AveragePoolingIsOneStepWithItsFactor) {
+  RunTypes(R"(
+  x = TYPE[3,20,26,40] parameter(0)
+  s = TYPE[3,10,13,40] reduce-window(x, zero), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=sum
+  p = TYPE[3,10,13,40] broadcast(part), dimensions={}
+  ROOT y = TYPE[3,10,13,40] multiply(s, p)
+})",
+           2);
+  RunTypes(R"(
+  x = TYPE[3,5,20,37] parameter(0)
+  s = TYPE[3,5,10,19] reduce-window(x, zero), window={size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_0x1_1}, to_apply=sum
+  p = TYPE[3,5,10,19] broadcast(three), dimensions={}
+  ROOT y = TYPE[3,5,10,19] divide(s, p)
+})",
+           2);
+}
+
+TEST(WindowStepTest, TheGradientOfAveragePoolingIsOneStep) {
+  RunTypes(R"(
+  g = TYPE[3,10,13,40] parameter(0)
+  p = TYPE[3,10,13,40] broadcast(part), dimensions={}
+  e = TYPE[3,10,13,40] multiply(g, p)
+  s = TYPE[3,21,27,40] pad(e, zero), padding=0_0_0x1_1_1x1_1_1x0_0_0
+  ROOT y = TYPE[3,20,26,40] reduce-window(s, zero), window={size=1x2x2x1}, to_apply=sum
+})",
+           3);
+  RunTypes(R"(
+  g = TYPE[3,5,10,19] parameter(0)
+  p = TYPE[3,5,10,19] broadcast(three), dimensions={}
+  e = TYPE[3,5,10,19] divide(g, p)
+  s = TYPE[3,5,23,41] pad(e, zero), padding=0_0_0x0_0_0x2_2_1x2_2_1
+  ROOT y = TYPE[3,5,21,39] reduce-window(s, zero), window={size=1x1x3x3}, to_apply=sum
+})",
+           3);
+}
+
+TEST(WindowStepTest, OperandsMayBeDilated) {
+  RunTypes(R"(
+  x = TYPE[2,9,11,40] parameter(0)
+  a = TYPE[2,18,20,40] reduce-window(x, part), window={size=1x3x4x1 pad=0_0x2_1x1_1x0_0 lhs_dilate=1x2x2x1}, to_apply=sum
+  b = TYPE[2,6,7,40] reduce-window(x, low), window={size=1x3x3x1 stride=1x3x3x1 pad=0_0x1_1x0_0x0_0 lhs_dilate=1x2x2x1}, to_apply=max
+  y = TYPE[2,40,9,11] parameter(1)
+  c = TYPE[2,40,18,31] reduce-window(y, part), window={size=1x1x3x3 pad=0_0x0_0x2_1x0_2 lhs_dilate=1x1x2x3}, to_apply=sum
+  d = TYPE[2,40,18,31] reduce-window(y, low), window={size=1x1x3x3 pad=0_0x0_0x2_1x0_2 lhs_dilate=1x1x2x3}, to_apply=max
+  ROOT r = (TYPE[2,18,20,40], TYPE[2,6,7,40], TYPE[2,40,18,31], TYPE[2,40,18,31]) tuple(a, b, c, d)
+})",
+           4);
+}
+
+TEST(WindowStepTest, MaximumPoolingAndItsGradient) {
+  RunTypes(R"(
+  x = TYPE[3,20,26,40] parameter(0)
+  g = TYPE[3,10,13,40] parameter(1)
+  y = TYPE[3,10,13,40] reduce-window(x, low), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_0x1_0x0_0}, to_apply=max
+  d = TYPE[3,20,26,40] select-and-scatter(x, g, zero), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_0x1_0x0_0}, select=ge, scatter=sum
+  ROOT r = (TYPE[3,10,13,40], TYPE[3,20,26,40]) tuple(y, d)
+})",
+           2);
+  for (const int width : {7, 26, 67}) {
+    const std::string positions = StrCat((width - 2) / 2 + 1);
+    RunTypes(WithWord(WithWord(R"(
+  x = TYPE[3,5,20,WIDTH] parameter(0)
+  g = TYPE[3,5,10,POSITIONS] parameter(1)
+  y = TYPE[3,5,10,POSITIONS] reduce-window(x, low), window={size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_0x1_0}, to_apply=max
+  d = TYPE[3,5,20,WIDTH] select-and-scatter(x, g, zero), window={size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_0x1_0}, select=ge, scatter=sum
+  ROOT r = (TYPE[3,5,10,POSITIONS], TYPE[3,5,20,WIDTH]) tuple(y, d)
+})",
+                               "WIDTH", StrCat(width)),
+                      "POSITIONS", positions),
+             2);
+  }
+}
+
+TEST(WindowStepTest, WindowsOfThreeDimensions) {
+  RunTypes(R"(
+  x = TYPE[2,8,10,12,16] parameter(0)
+  g = TYPE[2,4,5,6,16] parameter(1)
+  y = TYPE[2,4,5,6,16] reduce-window(x, low), window={size=1x3x3x3x1 stride=1x2x2x2x1 pad=0_0x1_0x1_0x1_0x0_0}, to_apply=max
+  d = TYPE[2,8,10,12,16] select-and-scatter(x, g, zero), window={size=1x3x3x3x1 stride=1x2x2x2x1 pad=0_0x1_0x1_0x1_0x0_0}, select=ge, scatter=sum
+  z = TYPE[2,3,8,10,12] parameter(2)
+  h = TYPE[2,3,4,5,6] parameter(3)
+  s = TYPE[2,3,4,5,6] reduce-window(z, zero), window={size=1x1x2x2x2 stride=1x1x2x2x2}, to_apply=sum
+  e = TYPE[2,3,8,10,12] select-and-scatter(z, h, part), window={size=1x1x3x3x3 stride=1x1x2x2x2 pad=0_0x0_0x1_0x1_0x1_0}, select=ge, scatter=sum
+  ROOT r = (TYPE[2,4,5,6,16], TYPE[2,8,10,12,16], TYPE[2,3,4,5,6], TYPE[2,3,8,10,12]) tuple(y, d, s, e)
+})",
+           4);
+}
+
+TEST(WindowStepTest, AFactorWithOtherUsersStaysByItself) {
+  RunTypes(R"(
+  x = TYPE[3,20,26,40] parameter(0)
+  p = TYPE[3,20,26,40] broadcast(part), dimensions={}
+  e = TYPE[3,20,26,40] multiply(x, p)
+  s = TYPE[3,10,13,40] reduce-window(e, zero), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=sum
+  ROOT r = (TYPE[3,20,26,40], TYPE[3,10,13,40]) tuple(e, s)
+})",
+           1);
+}
+
+}  // namespace
+}  // namespace hlokit::interp::compiled
