@@ -59,34 +59,17 @@ struct Flags {
 };
 
 bool ReadFlags(int argc, char** argv, Flags* flags) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const size_t equals = argument.find('=');
-    const std::string_view name = argument.substr(0, equals);
-    const char* value = equals == std::string_view::npos ? "" : argv[i] + equals + 1;
-    if (!argument.starts_with("--")) {
-      flags->files.emplace_back(argument);
-    } else if (name == "--rounds") {
-      flags->rounds = std::max(5, std::atoi(value));
-    } else if (name == "--threads") {
-      flags->threads = std::max(1, std::atoi(value));
-    } else if (name == "--only") {
-      flags->only = value;
-    } else if (name == "--list") {
-      flags->list = true;
-    } else if (name == "--torch") {
-      flags->torch = *value == '\0' ? "python3" : value;
-    } else if (name == "--blas") {
-      flags->blas = value;
-    } else if (name == "--max-case-seconds") {
-      flags->max_case_seconds = std::atof(value);
-    } else if (name == "--prepare") {
-      flags->prepare = value;
-    } else {
-      return false;
-    }
-  }
-  return true;
+  const std::vector<Flag> table = {
+      {"--rounds", [&](const char* value) { flags->rounds = std::max(5, std::atoi(value)); }},
+      {"--threads", [&](const char* value) { flags->threads = std::max(1, std::atoi(value)); }},
+      {"--only", [&](const char* value) { flags->only = value; }},
+      {"--list", [&](const char*) { flags->list = true; }},
+      {"--torch", [&](const char* value) { flags->torch = *value == '\0' ? "python3" : value; }},
+      {"--blas", [&](const char* value) { flags->blas = value; }},
+      {"--max-case-seconds", [&](const char* value) { flags->max_case_seconds = std::atof(value); }},
+      {"--prepare", [&](const char* value) { flags->prepare = value; }},
+  };
+  return bench::ReadFlags(argc, argv, table, &flags->files);
 }
 
 std::unique_ptr<interp::Evaluator> Prepare(const Module& module, int threads, bool fast, std::string* error) {

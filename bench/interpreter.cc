@@ -71,33 +71,17 @@ bool ReadFlags(int argc, char** argv, Flags* flags) {
   flags->options.seed = 1;
   flags->options.fill_elided = FillKind::kRandom;
   flags->options.limits.max_seconds = 25;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    const size_t equals = argument.find('=');
-    const std::string_view name = argument.substr(0, equals);
-    const char* value = equals == std::string_view::npos ? "" : argv[i] + equals + 1;
-    if (!argument.starts_with("--")) {
-      flags->files.emplace_back(argument);
-    } else if (name == "--rounds") {
-      flags->rounds = std::max(1, std::atoi(value));
-    } else if (name == "--speedup") {
-      flags->speedup = std::max(2, std::atoi(value));
-    } else if (name == "--seed") {
-      flags->options.seed = std::strtoull(value, nullptr, 10);
-    } else if (name == "--num-threads") {
-      flags->options.num_threads = std::atoi(value);
-    } else if (name == "--max-seconds") {
-      flags->options.limits.max_seconds = std::atof(value);
-    } else if (name == "--targets") {
-      flags->targets = value;
-    } else if (name == "--xla-times") {
-      flags->xla_times = value;
-    } else if (name == "--calibration") {
-      flags->calibration = value;
-    } else {
-      return false;
-    }
-  }
+  const std::vector<bench::Flag> table = {
+      {"--rounds", [&](const char* value) { flags->rounds = std::max(1, std::atoi(value)); }},
+      {"--speedup", [&](const char* value) { flags->speedup = std::max(2, std::atoi(value)); }},
+      {"--seed", [&](const char* value) { flags->options.seed = std::strtoull(value, nullptr, 10); }},
+      {"--num-threads", [&](const char* value) { flags->options.num_threads = std::atoi(value); }},
+      {"--max-seconds", [&](const char* value) { flags->options.limits.max_seconds = std::atof(value); }},
+      {"--targets", [&](const char* value) { flags->targets = value; }},
+      {"--xla-times", [&](const char* value) { flags->xla_times = value; }},
+      {"--calibration", [&](const char* value) { flags->calibration = value; }},
+  };
+  if (!bench::ReadFlags(argc, argv, table, &flags->files)) return false;
   return !flags->files.empty();
 }
 

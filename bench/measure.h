@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -72,6 +73,29 @@ inline std::string ProgramName(std::string_view path) {
   std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
   if (name.ends_with(".hlo")) name.remove_suffix(4);
   return std::string(name);
+}
+
+// A flag of a benchmark, --name or --name=VALUE, and what sets it.
+struct Flag {
+  std::string_view name;  // with the dashes
+  std::function<void(const char* value)> set;
+};
+
+// Sets the flags among the arguments; the others are files. Returns false if there is a flag that the table lacks.
+inline bool ReadFlags(int argc, char** argv, const std::vector<Flag>& flags, std::vector<std::string>* files) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (!argument.starts_with("--")) {
+      files->emplace_back(argument);
+      continue;
+    }
+    const size_t equals = argument.find('=');
+    const std::string_view name = argument.substr(0, equals);
+    const auto flag = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
+    if (flag == flags.end()) return false;
+    flag->set(equals == std::string_view::npos ? "" : argv[i] + equals + 1);
+  }
+  return true;
 }
 
 // A table of tab-separated text whose first line names the columns and whose first column names the rows.

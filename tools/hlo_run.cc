@@ -24,11 +24,11 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/crash/crash_report.h"
 #include "tools/cli/crash/interrupt.h"
+#include "tools/cli/flags/engine_flags.h"
 #include "tools/cli/flags/mpi_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/hlo_run/bisection.h"
 #include "tools/hlo_run/engine.h"
-#include "tools/hlo_run/engine_dump.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/isolation.h"
 #include "tools/hlo_run/run_observers.h"
@@ -364,13 +364,11 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const std::unique_ptr<Engine> evaluator = Prepare(*input, module, flags.engine, options, &diagnostics);
   times.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - compile_begin).count();
   if (evaluator == nullptr) return diagnostics.exit_code();
-  if (!flags.dump_compiled.empty() && !DumpEngine(flags.dump_compiled, module, *evaluator, &diagnostics)) {
+  if (const std::string& directory = flags.engine_flags.dump;
+      !directory.empty() && !cli::DumpEngine(directory, module, evaluator->engine(), &diagnostics)) {
     return diagnostics.exit_code();
   }
-  if (flags.explain_engine) {
-    std::fputs(interp::compiled::Explain(module, *evaluator->compiled(), evaluator->exact()->planned_memory()).c_str(),
-               stderr);
-  }
+  if (flags.engine_flags.explain) cli::ExplainEngine(module, evaluator->engine());
   // How a snapshot divides the arguments of a program before partitioning.
   std::optional<interp::ShardedArrays> parts;
   if (snapshot != nullptr && partitioned) {
@@ -423,6 +421,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   crashes.emplace("hlo-run", module);
   std::optional<std::vector<Literal>> results;
   for (int64_t run = 0; run < flags.repeat && (run == 0 || results); ++run) {
+    instruments.BeginRun();
     results = RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
     times.run_seconds.push_back(evaluator->statistics().seconds);
   }

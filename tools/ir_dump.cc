@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/flags/cache_flag.h"
+#include "tools/cli/flags/engine_flags.h"
 #include "tools/cli/flags/memory_flag.h"
 #include "tools/cli/flags/mpi_flag.h"
 #include "tools/cli/flags/print_flags.h"
@@ -150,6 +152,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
          "products, with bounded differences (docs/engine.md); reference defines the values, slowly. By default "
          "exact, and fast for training with --steps")
       ->check(CLI::IsMember({"exact", "fast", "reference"}));
+  cli::EngineFlags engine_flags;
+  engine_flags.AddTo(&app);
   cli::AddNumber(&app, "--num-threads", &options.client.evaluator.num_threads,
                  "number of threads of each device; 0: one for each core; results do not depend on it", 0, 1024)
       ->capture_default_str();
@@ -215,6 +219,7 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   if (options.client.engine == interp::EngineKind::kFast) {
     interp::compiled::UseCodeStoreOfEnvironment();
   }
+  if (const std::optional<int> exit_code = engine_flags.Check("ir-dump", app, options.client.engine)) return *exit_code;
   if (model_flags.devices_given()) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
@@ -248,6 +253,21 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
   }
 
   cli::DiagnosticReporter diagnostics(input);
+  std::mutex programs_mutex;
+  int64_t programs = 0;
+  if (engine_flags.wanted()) {
+    options.client.on_prepared = [&](const Module& module, const interp::Engine& prepared) {
+      const std::lock_guard<std::mutex> lock(programs_mutex);
+      const std::string number = StrCat(programs++);
+      if (engine_flags.explain) {
+        std::fprintf(stderr, "program %s, %s\n", number.c_str(), std::string(module.name()).c_str());
+        cli::ExplainEngine(module, prepared);
+      }
+      if (!engine_flags.dump.empty()) {
+        cli::DumpEngine(StrCat(engine_flags.dump, "/", number), module, prepared, &diagnostics);
+      }
+    };
+  }
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
     diagnostics.ShowOutputError(file.status());
@@ -315,8 +335,8 @@ int RunProcess(int argc, char** argv, interp::MpiSession* processes) {
                        profile.port >= 0;
     if (model_flags.steps_given() && !shown && !session.emit.any()) session.emit.metrics = true;
     // Options that observe a run require running the model.
-    session.run_steps = profile.wanted() || profile.port >= 0 || explain || options.debug_level > 0 ||
-                        !options.save_graphs_file.empty() || !options.metrics_file.empty();
+    session.run_steps = profile.wanted() || profile.port >= 0 || explain || engine_flags.wanted() ||
+                        options.debug_level > 0 || !options.save_graphs_file.empty() || !options.metrics_file.empty();
     if (!shown && !session.emit.any() && !session.run_steps) {
       return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect, --save or --save-checkpoint");
     }

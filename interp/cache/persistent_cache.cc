@@ -193,7 +193,7 @@ std::string PersistentCache::warning() const {
 void PersistentCache::Warn(std::string text) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!warning_.empty()) return;
-  warning_ = StrCat("program cache: ", text);
+  warning_ = StrCat(options_.name, ": ", text);
   if (options_.quiet) return;
   std::fprintf(stderr, "%s\n", warning_.c_str());
 }

@@ -37,6 +37,7 @@ struct PersistentCacheOptions {
   bool read_only = false;
   bool quiet = false;                    // warning() has the first error, standard error does not
   int64_t max_bytes = int64_t{4} << 30;  // total size of a directory; the oldest entries are evicted first
+  std::string name = "program cache";    // in messages
 };
 
 // Components of the key of a graph: a part that no option changes, and the effect of each option.

@@ -20,6 +20,8 @@ struct GeneratedCode {
   int64_t entry = 0;
   // Values of a row that are kept between passes, each in scratch memory of its own.
   int64_t saved_values = 0;
+  // The image has addresses of this process: another one cannot run it.
+  bool is_of_process = false;
   // For --dump-compiled; empty unless asked for.
   std::string ir;
   std::string optimized_ir;

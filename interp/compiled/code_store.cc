@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "interp/compiled/engine_build_id.h"
+#include "ir/core/str_cat.h"
 #include "parser/store/store_url.h"
 
 namespace hlokit::interp::compiled {
@@ -30,14 +32,23 @@ bool IsDirectoryLocation(const std::string& location) {
   return url.ok() && url->kind == StoreKind::kDirectory;
 }
 
-// Creates the directory for this user alone. Returns false if it is another's, or others may write there.
-bool MakePrivate(const std::string& directory) {
+// Creates the directory, with those above it, for this user alone. Returns false if there is none.
+bool MakeDirectory(const std::string& directory) {
   std::error_code ignored;
   fs::create_directories(fs::path(directory).parent_path(), ignored);
   mkdir(directory.c_str(), 0700);
   struct stat info;
-  return lstat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  return lstat(directory.c_str(), &info) == 0;
+}
+
+// Returns why code that lies in a directory may not run; empty if it may.
+std::string WhyRefused(const std::string& directory) {
+  struct stat info;
+  if (lstat(directory.c_str(), &info) != 0) return "is not there";
+  if (!S_ISDIR(info.st_mode)) return "is not a directory";
+  if (info.st_uid != geteuid()) return "belongs to another user, who decides what lies in it";
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written to by other users";
+  return "";
 }
 
 runtime::CompilationCacheKey KeyOf(const std::string& program, InstructionSet set) {
@@ -79,8 +90,17 @@ CodeStoreOptions CodeStoreOptions::FromEnvironment() {
 
 CodeStore::CodeStore(const CodeStoreOptions& options) {
   if (options.directory.empty()) return;
-  if (options.is_private && !MakePrivate(options.directory)) return;
+  if (options.is_private) {
+    // Where nothing can be written, as in a container without a home, there is nothing to say.
+    if (!MakeDirectory(options.directory)) return;
+    if (const std::string why = WhyRefused(options.directory); !why.empty()) {
+      std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s %s\n", options.directory.c_str(),
+                   why.c_str());
+      return;
+    }
+  }
   runtime::PersistentCacheOptions cache;
+  cache.name = "code cache";
   cache.location = options.directory;
   cache.read_only = options.read_only;
   cache.quiet = options.is_private;
@@ -96,7 +116,7 @@ std::optional<GeneratedCode> CodeStore::Get(const std::string& program, Instruct
 }
 
 void CodeStore::Put(const std::string& program, InstructionSet set, const GeneratedCode& code) {
-  if (cache_ != nullptr) cache_->Put(KeyOf(program, set), EncodeCode(code));
+  if (cache_ != nullptr && !code.is_of_process) cache_->Put(KeyOf(program, set), EncodeCode(code));
 }
 
 std::string CodeStore::PathOf(const std::string& program, InstructionSet set) const {
@@ -123,7 +143,7 @@ void UseCodeStoreOfEnvironment() {
 
 // What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
 std::string EncodeCode(const GeneratedCode& code) {
-  const auto& [image, entry, saved_values, ir, optimized_ir, assembly] = code;
+  const auto& [image, entry, saved_values, is_of_process, ir, optimized_ir, assembly] = code;
   const int64_t numbers[] = {entry, saved_values};
   std::string bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
   return bytes.append(reinterpret_cast<const char*>(image.data()), image.size());

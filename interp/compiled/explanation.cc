@@ -76,15 +76,19 @@ std::string Explain(const Module& module, const CompiledKernels& kernels, const 
   const std::vector<KernelChoice> choices = ChoiceOfEach(kernels);
   int counts[5] = {};
   for (const KernelChoice& choice : choices) ++counts[static_cast<size_t>(choice.kind)];
-  std::string text =
-      StrCat("engine: ", counts[0], " instructions in loops, ", counts[1], " products, ", counts[2], " convolutions, ",
-             counts[3], " windows, ", counts[4], " with kernels of the exact engine\n");
+  const auto counted = [](int64_t count, std::string_view noun) {
+    return StrCat(count, " ", noun, count == 1 ? "" : "s");
+  };
+  std::string text = StrCat("engine: ", counted(counts[0], "instruction"), " in loops, ", counted(counts[1], "product"),
+                            ", ", counted(counts[2], "convolution"), ", ", counted(counts[3], "window"), ", ",
+                            counts[4], " with kernels of the exact engine\n");
   const CodeStatistics& code = kernels.statistics();
-  StrAppend(&text, absl::StrFormat("code: %d loops: %d compiled in %.3f s, %d loaded from disk, %d already in memory\n",
-                                   kernels.loops().size(), code.compiled, code.seconds, code.loaded, code.found));
+  StrAppend(&text, "code: ", counted(static_cast<int64_t>(kernels.loops().size()), "loop"),
+            absl::StrFormat(": %d compiled in %.3f s, %d loaded from disk, %d already in memory\n", code.compiled,
+                            code.seconds, code.loaded, code.found));
   const double live = static_cast<double>(std::max<int64_t>(memory.live_bytes, 1));
   StrAppend(&text,
-            absl::StrFormat("memory: %d bytes planned, %.3f of the %d bytes that are alive at one time\n",
+            absl::StrFormat("memory: %d bytes planned, %.3f of the %d bytes that are live at one time\n",
                             memory.planned_bytes, static_cast<double>(memory.planned_bytes) / live, memory.live_bytes));
   size_t width = 0;
   constexpr size_t kMaxWidth = 40;

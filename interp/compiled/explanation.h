@@ -17,7 +17,7 @@ namespace hlokit::interp::compiled {
 // Returns a line for each instruction that computes something, in the order in which they were prepared: its name, its
 // opcode, what runs it, and why if that is a kernel of the exact engine. Three lines of numbers precede them:
 // instructions by kind; loops, how many were compiled and in which time, and how many of them were known; the memory
-// that is planned, and the bytes that are alive at one time.
+// that is planned, and the bytes that are live at one time.
 std::string Explain(const Module& module, const CompiledKernels& kernels, const PlannedMemory& memory);
 
 // Returns the instructions of each loop, by the id of the last one.

@@ -127,7 +127,7 @@ void RunBox(const LoopPlan& p, const LoopPlan::Box& box, const std::byte* const*
     const int64_t fill_bytes = box.has_fills ? p.fill_bytes() : 0;
     std::byte* const memory = p.scratch + fill_bytes > 0 ? ThreadScratch(p.scratch + fill_bytes) : nullptr;
     if (p.scratch + fill_bytes > 0 && memory == nullptr) {
-      context.Fail("out of memory: no scratch memory for a loop");
+      context.Fail("out of memory: no scratch memory for a loop", DiagnosticKind::kTooLarge);
       return;
     }
     BoxRun run(p, box, in, out, memory + p.scratch);

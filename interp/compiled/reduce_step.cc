@@ -307,7 +307,8 @@ void ReduceStep::Plan::RunColumns(const std::byte* const* in, std::byte* const* 
     arguments.functions = function_pointers.data();
     arguments.scratch_pitch = pitch;
     std::byte* const own = pieces == 1 ? ThreadScratch(block_bytes) : nullptr;
-    if (pieces == 1 && own == nullptr) return context.Fail("out of memory: no scratch memory for a loop");
+    if (pieces == 1 && own == nullptr)
+      return context.Fail("out of memory: no scratch memory for a loop", DiagnosticKind::kTooLarge);
     for (int64_t item = begin; item < end; ++item) {
       if (context.ShouldStop()) return;
       const int64_t block = item / pieces, piece = item % pieces;

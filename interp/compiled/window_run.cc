@@ -450,7 +450,8 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   const bool shares = !OperandRows::IsDirect(p) || p.op != PoolOp::kSum;
   const auto run = [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(p.PoolScratch());
-    if (scratch == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+    if (scratch == nullptr)
+      return context.Fail("out of memory: no scratch memory for a window", DiagnosticKind::kTooLarge);
     Memory memory(scratch);
     OperandRows operands(p, in[0], before, padding, memory);
     ResultLine result(p, DealtOf(p), g.result_line(), g.features_minor ? g.result_line() : Features(g), memory);
@@ -477,7 +478,8 @@ void RunPoolGradient(const ThunkParams* plan, const std::byte* const* in, std::b
   const double cost = 0.05 * static_cast<double>(g.window * g.operand_line());
   const auto run = [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(p.GradientScratch());
-    if (scratch == nullptr) return context.Fail("out of memory: no scratch memory for a window");
+    if (scratch == nullptr)
+      return context.Fail("out of memory: no scratch memory for a window", DiagnosticKind::kTooLarge);
     Memory memory(scratch);
     ChosenRows chosen(p, in[0], in[1], memory);
     ResultLine result(p, g.features_minor ? nullptr : &g.gradients, g.operand_line(), g.operand_line(), memory);

@@ -40,7 +40,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
     if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
-  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsToString(module, context.error_loops));
+  sink->Error(context.error_kind(), range, std::move(message), LoopsToString(module, context.error_loops));
 }
 
 }  // namespace

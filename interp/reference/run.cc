@@ -259,8 +259,8 @@ std::shared_ptr<Array> Run::Allocate(Shape shape) {
   std::shared_ptr<Array> array = Array::Zeros(shape, &memory);
   if (array == nullptr) {
     const int64_t limit = options.limits.max_bytes;
-    Fail(StrCat("out of memory: cannot allocate ", LiteralBytes(shape), " bytes; the limit is ", limit,
-                " bytes (--max-bytes), of which values take ", memory.used, " and arguments ", limit - memory.max));
+    Fail(StrCat("out of memory: cannot allocate ", LiteralBytes(shape), " bytes; ", options.limits.BytesText(),
+                ", of which values take ", memory.used, " and arguments ", limit - memory.max));
   }
   return array;
 }

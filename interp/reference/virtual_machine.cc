@@ -237,11 +237,11 @@ void VirtualMachine::Finish(SlotValue value) {
   const size_t leaves = at.shape().IsArray() ? 1 : LeafShapes(at.shape()).size();
   if (value.size() != leaves) return run_.Fail("the value has another shape than the instruction");
   frame.values[frame.next] = std::move(value);
-  const std::vector<bool>& observed = run_.options.observation.instructions;
-  if (!applied_ && run_.options.observer != nullptr && at.id().value < observed.size() && observed[at.id().value]) {
+  const interp::ObservationRequest& observation = run_.options.observation;
+  if (!applied_ && run_.options.observer != nullptr && observation.Shows(at.id())) {
     std::vector<const std::byte*> shown, operands;
     for (const Leaf& leaf : frame.values[frame.next]) shown.push_back(leaf->data());
-    const SlotValue leaves = run_.options.observation.operands ? OperandLeaves(at) : SlotValue();
+    const SlotValue leaves = observation.operands ? OperandLeaves(at) : SlotValue();
     for (const Leaf& leaf : leaves) operands.push_back(leaf->data());
     const absl::Status status = run_.options.observer->OnValue(at.id(), shown, operands);
     if (!status.ok()) return run_.Fail(std::string(status.message()));

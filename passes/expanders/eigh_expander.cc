@@ -40,13 +40,15 @@ class Rotations {
   void Round(Quadrants& w, Quadrants& v) {
     const Id tl = Diagonal(w[0]), tr = Diagonal(w[1]), br = Diagonal(w[3]);
     const Id zero = m_.Like(tl, 0), one = m_.Like(tl, 1);
-    const Id tau = m_.Divide(m_.Subtract(br, tl), m_.Multiply(m_.Like(tl, 2), tr));
+    const Id twice = m_.Multiply(m_.Like(tl, 2), tr), difference = m_.Subtract(br, tl);
+    const Id tau = m_.Divide(difference, twice);
     const Id root = m_.Sqrt(m_.Add(one, m_.Square(tau)));
     const Id is_positive = m_.Compare(ComparisonDirection::kGe, tau, zero);
     const Id tangent = m_.Divide(one, m_.Add(tau, m_.Select(is_positive, root, m_.Negate(root))));
     // An element this small would not change the diagonal.
     constexpr float kNegligible = 0.1f * std::numeric_limits<float>::epsilon();
-    const Id bound = m_.Multiply(m_.Like(tl, kNegligible), m_.Minimum(m_.Abs(tl), m_.Abs(br)));
+    const Id br_size = m_.Abs(br), tl_size = m_.Abs(tl), size = m_.Minimum(tl_size, br_size);
+    const Id bound = m_.Multiply(m_.Like(tl, kNegligible), size);
     const Id is_tiny = m_.Compare(ComparisonDirection::kLe, m_.Abs(tr), bound);
     const Id t = m_.Select(is_tiny, zero, tangent);
     const Id c = m_.Divide(one, m_.Sqrt(m_.Add(one, m_.Square(t))));
@@ -70,7 +72,11 @@ class Rotations {
     Id all, off_diagonal;
     for (size_t k = 0; k < 4; ++k) {
       const Id squares = m_.Square(w[k]);
-      const Id rest = k == 0 || k == 3 ? m_.Select(IsDiagonal(w[k]), m_.Like(squares, 0), squares) : squares;
+      Id rest = squares;
+      if (k == 0 || k == 3) {
+        const Id none = m_.Like(squares, 0);
+        rest = m_.Select(IsDiagonal(w[k]), none, squares);
+      }
       all = k == 0 ? squares : m_.Add(all, squares);
       off_diagonal = k == 0 ? rest : m_.Add(off_diagonal, rest);
     }
@@ -81,7 +87,10 @@ class Rotations {
     return row_dim_ == 0 ? unfinished : m_.Reduce(unfinished, Opcode::kOr, 0, Sequence(row_dim_));
   }
 
-  Id Diagonal(Id x) { return m_.Sum(m_.Select(IsDiagonal(x), x, m_.Like(x, 0)), {column_dim_}); }
+  Id Diagonal(Id x) {
+    const Id zeros = m_.Like(x, 0);
+    return m_.Sum(m_.Select(IsDiagonal(x), x, zeros), {column_dim_});
+  }
 
  private:
   Dims Positions(int64_t dim) const {
@@ -91,14 +100,18 @@ class Rotations {
   }
   Id IsDiagonal(Id x) {
     const Dims sizes = m_.SizesOf(x);
-    return m_.Compare(ComparisonDirection::kEq, m_.Iota(sizes, row_dim_), m_.Iota(sizes, column_dim_));
+    const Id column = m_.Iota(sizes, column_dim_), row = m_.Iota(sizes, row_dim_);
+    return m_.Compare(ComparisonDirection::kEq, row, column);
   }
   Id WithDiagonal(Id x, Id diagonal) {
-    return m_.Select(IsDiagonal(x), m_.Broadcast(diagonal, m_.SizesOf(x), Positions(row_dim_)), x);
+    const Id spread = m_.Broadcast(diagonal, m_.SizesOf(x), Positions(row_dim_));
+    return m_.Select(IsDiagonal(x), spread, x);
   }
   void Rotate(Id& x, Id& y, Id c, Id s) {
-    const Id first = m_.Subtract(m_.Multiply(x, c), m_.Multiply(y, s));
-    y = m_.Add(m_.Multiply(x, s), m_.Multiply(y, c));
+    const Id y_sine = m_.Multiply(y, s), x_cosine = m_.Multiply(x, c);
+    const Id first = m_.Subtract(x_cosine, y_sine);
+    const Id y_cosine = m_.Multiply(y, c), x_sine = m_.Multiply(x, s);
+    y = m_.Add(x_sine, y_cosine);
     x = first;
   }
   // Rotates rows or columns, which are pairs of quadrants, by the angles that run along `dim`.
@@ -162,7 +175,8 @@ class Eigendecomposition {
     std::vector<Id> state = {m_.Slice(top, columns, 0, half), m_.Slice(top, columns, half, 2 * half),
                              m_.Slice(bottom, columns, 0, half), m_.Slice(bottom, columns, half, 2 * half)};
     const Dims sizes = m_.SizesOf(state[0]);
-    const Id equal = m_.Compare(ComparisonDirection::kEq, m_.Iota(sizes, row_dim_), m_.Iota(sizes, columns));
+    const Id column = m_.Iota(sizes, columns), row = m_.Iota(sizes, row_dim_);
+    const Id equal = m_.Compare(ComparisonDirection::kEq, row, column);
     const Id identity = rewriter_.MakeConvert(equal, m_.TypeOf(a)), zeros = m_.Like(identity, 0);
     state.insert(state.end(), {identity, zeros, zeros, identity});
     const auto [w, v] = QuadrantsOf(Sweep(state, half));
@@ -196,7 +210,8 @@ class Eigendecomposition {
     const Dims sizes = m_.SizesOf(a);
     const Id row = m_.Iota(sizes, row_dim_), column = m_.Iota(sizes, row_dim_ + 1);
     const ComparisonDirection direction = config_.lower ? ComparisonDirection::kGe : ComparisonDirection::kLe;
-    return m_.Select(m_.Compare(direction, row, column), a, m_.Transpose(a, Exchanged()));
+    const Id other = m_.Transpose(a, Exchanged());
+    return m_.Select(m_.Compare(direction, row, column), a, other);
   }
   // Returns the elements of the state after the sweeps.
   std::vector<Id> Sweep(std::vector<Id> state, int64_t half) {

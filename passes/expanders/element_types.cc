@@ -58,8 +58,9 @@ bool BitcastByShifts(PatternRewriter& rewriter, Instruction i) {
   if (widens) {
     const InstructionId pieces = rewriter.MakeConvert(bitcast(x.id(), *narrow), *wide);
     const InstructionId shifted = rewriter.MakeLike(Opcode::kShiftLeft, {pieces, shift});
-    const InstructionId joined = rewriter.MakeReduce(shifted, rewriter.MakeScalarConstant(*wide, 0), {parts.rank() - 1},
-                                                     rewriter.MakeReducer(Opcode::kOr, *wide));
+    const ComputationId reducer = rewriter.MakeReducer(Opcode::kOr, *wide);
+    const InstructionId none = rewriter.MakeScalarConstant(*wide, 0);
+    const InstructionId joined = rewriter.MakeReduce(shifted, none, {parts.rank() - 1}, reducer);
     return rewriter.Replace(i, bitcast(joined, to));
   }
   std::vector<int64_t> dims;

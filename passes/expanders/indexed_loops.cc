@@ -175,8 +175,9 @@ class IndexedLoop {
       if (!absl::c_linear_search(x_.index_map, d)) continue;
       const InstructionId start = starts[static_cast<size_t>(d)];
       const int64_t last = x_.array.shape().dim(d) - window_sizes_[static_cast<size_t>(d)];
-      const InstructionId inside = Both(b, Get(b.Compare(Number(b, 0), start, ComparisonDirection::kLe)),
-                                        Get(b.Compare(start, Number(b, last), ComparisonDirection::kLe)));
+      const InstructionId is_before_end = Get(b.Compare(start, Number(b, last), ComparisonDirection::kLe));
+      const InstructionId is_after_begin = Get(b.Compare(Number(b, 0), start, ComparisonDirection::kLe));
+      const InstructionId inside = Both(b, is_after_begin, is_before_end);
       all = all.valid() ? Both(b, all, inside) : inside;
     }
     return all.valid() ? all : Get(b.ConstantPred(true));

@@ -65,8 +65,9 @@ class BatchNorm {
 // Returns (x - mean) * rsqrt(variance + epsilon) * scale + offset.
 InstructionId Normalized(BatchNorm& norm, InstructionId centered, InstructionId inverse, InstructionId scale,
                          InstructionId offset) {
-  const InstructionId scaled = norm.Binary(
-      Opcode::kMultiply, norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(inverse)), norm.PerFeature(scale));
+  const InstructionId scales = norm.PerFeature(scale);
+  const InstructionId normal = norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(inverse));
+  const InstructionId scaled = norm.Binary(Opcode::kMultiply, normal, scales);
   return norm.Binary(Opcode::kAdd, scaled, norm.PerFeature(offset));
 }
 
@@ -113,9 +114,9 @@ bool Gradient(PatternRewriter& rewriter, Instruction i) {
   const InstructionId mean_gradient = norm.Binary(Opcode::kDivide, offset_gradient, count);
   const InstructionId along =
       norm.Binary(Opcode::kDivide, norm.Binary(Opcode::kMultiply, scale_gradient, inverse), count);
-  const InstructionId rest =
-      norm.Binary(Opcode::kSubtract, norm.Binary(Opcode::kSubtract, gradient, norm.PerFeature(mean_gradient)),
-                  norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(along)));
+  const InstructionId centered_part = norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(along));
+  const InstructionId gradient_part = norm.Binary(Opcode::kSubtract, gradient, norm.PerFeature(mean_gradient));
+  const InstructionId rest = norm.Binary(Opcode::kSubtract, gradient_part, centered_part);
   const InstructionId factor = norm.Binary(Opcode::kMultiply, scale, inverse);
   const InstructionId result = norm.Binary(Opcode::kMultiply, rest, norm.PerFeature(factor));
   return rewriter.Replace(i, norm.Tuple({result, scale_gradient, offset_gradient}));

@@ -75,17 +75,20 @@ std::vector<Id> EliminateColumn(Builder& b, const MatrixSizes& sizes, Id j, cons
   const Id is_done = m.Compare(ComparisonDirection::kEq, sigma, zero);
   const Id is_negative = m.Compare(ComparisonDirection::kLt, alpha, zero);
   const Id beta = m.Select(is_done, alpha, m.Select(is_negative, norm, m.Negate(norm)));
-  const Id tau = m.Select(is_done, zero, m.Divide(m.Subtract(beta, alpha), m.Select(is_done, one, beta)));
+  const Id safe_beta = m.Select(is_done, one, beta), change = m.Subtract(beta, alpha);
+  const Id tau = m.Select(is_done, zero, m.Divide(change, safe_beta));
   const Id divisor = m.Select(is_done, one, m.Subtract(alpha, beta));
   const Dims batch = Sequence(sizes.row_dim);
-  const Id v = m.Select(is_at, m.Like(x, 1), m.Divide(after, m.Broadcast(divisor, column, batch)));
+  const Id scaled = m.Divide(after, m.Broadcast(divisor, column, batch));
+  const Id v = m.Select(is_at, m.Like(x, 1), scaled);
   // Columns after this one are reflected; this one is known.
   const Id index = m.Iota(all, sizes.column_dim), current = m.Broadcast(j, all, {});
-  const Id later = m.Select(m.Compare(ComparisonDirection::kGt, index, current), a, m.Like(a, 0));
+  const Id none = m.Like(a, 0);
+  const Id later = m.Select(m.Compare(ComparisonDirection::kGt, index, current), a, none);
   const Id reflected = Reflect(m, sizes, a, later, v, tau);
   const Id eliminated = m.Select(is_after, v, m.Select(is_at, m.Broadcast(beta, column, batch), x));
-  const Id result = m.Select(m.Compare(ComparisonDirection::kEq, index, current),
-                             m.Broadcast(eliminated, all, sizes.Positions(sizes.row_dim)), reflected);
+  const Id column_now = m.Broadcast(eliminated, all, sizes.Positions(sizes.row_dim));
+  const Id result = m.Select(m.Compare(ComparisonDirection::kEq, index, current), column_now, reflected);
   const Dims of_taus = m.SizesOf(taus);
   const Id number = m.Iota(of_taus, sizes.row_dim);
   const Id is_current = m.Compare(ComparisonDirection::kEq, number, m.Broadcast(j, of_taus, {}));
@@ -98,7 +101,8 @@ std::vector<Id> MultiplyReflection(Builder& b, const MatrixSizes& sizes, Id j, c
   const Dims column = sizes.With({sizes.rows});
   const Id x = m.At(state[1], sizes.column_dim, j), tau = m.At(state[2], sizes.row_dim, j);
   const Id row = m.Iota(column, sizes.row_dim), diagonal = m.Broadcast(j, column, {});
-  const Id at = m.Select(m.Compare(ComparisonDirection::kEq, row, diagonal), m.Like(x, 1), m.Like(x, 0));
+  const Id zeros = m.Like(x, 0), ones = m.Like(x, 1);
+  const Id at = m.Select(m.Compare(ComparisonDirection::kEq, row, diagonal), ones, zeros);
   const Id v = m.Select(m.Compare(ComparisonDirection::kGt, row, diagonal), x, at);
   return {Reflect(m, sizes, state[0], state[0], v, tau), state[1], state[2]};
 }
@@ -159,8 +163,8 @@ bool ExpandHouseholderProduct(PatternRewriter& rewriter, Instruction call) {
   const ElementType type = WideTypeOf(rewriter, matrix.element_type());
   ArrayBuilder m(&rewriter);
   const Dims all = m.SizesOf(call.operand(0).id());
-  const Id identity = m.builder().MakeConvert(
-      m.Compare(ComparisonDirection::kEq, m.Iota(all, sizes.row_dim), m.Iota(all, sizes.column_dim)), type);
+  const Id column = m.Iota(all, sizes.column_dim), row = m.Iota(all, sizes.row_dim);
+  const Id identity = m.builder().MakeConvert(m.Compare(ComparisonDirection::kEq, row, column), type);
   const int64_t count = taus.dim(taus.rank() - 1);
   // The last reflection is applied first.
   const Id loop =

@@ -202,7 +202,8 @@ class RaggedDot {
         const auto k = std::find(dims_.lhs_batch.begin(), dims_.lhs_batch.end(), lhs_dim) - dims_.lhs_batch.begin();
         return batch[static_cast<size_t>(k)] + 1;
       };
-      return Masked(Mask(position_of, 0, sizes), Spread(operand.id(), positions, sizes));
+      const InstructionId spread = Spread(operand.id(), positions, sizes);
+      return Masked(Mask(position_of, 0, sizes), spread);
     };
     const auto k = std::find(dims_.lhs_contracting.begin(), dims_.lhs_contracting.end(), ragged_);
     const int64_t rhs_ragged = dims_.rhs_contracting[static_cast<size_t>(k - dims_.lhs_contracting.begin())];

@@ -43,13 +43,14 @@ class BitGenerator {
   }
   InstructionId ShiftLeft(InstructionId a, uint64_t bits) { return Binary(Opcode::kShiftLeft, a, Number(a, bits)); }
   InstructionId RotateLeft(InstructionId a, uint64_t bits) {
-    return Binary(Opcode::kOr, ShiftLeft(a, bits), ShiftRight(a, 32 - bits));
+    const InstructionId low = ShiftRight(a, 32 - bits);
+    return Binary(Opcode::kOr, ShiftLeft(a, bits), low);
   }
   InstructionId Low(InstructionId a) { return rewriter_.MakeConvert(a, ElementType::kU32); }
   InstructionId High(InstructionId a) { return rewriter_.MakeConvert(ShiftRight(a, 32), ElementType::kU32); }
   InstructionId Join(InstructionId low, InstructionId high) {
-    return Binary(Opcode::kOr, rewriter_.MakeConvert(low, ElementType::kU64),
-                  ShiftLeft(rewriter_.MakeConvert(high, ElementType::kU64), 32));
+    const InstructionId upper = ShiftLeft(rewriter_.MakeConvert(high, ElementType::kU64), 32);
+    return Binary(Opcode::kOr, rewriter_.MakeConvert(low, ElementType::kU64), upper);
   }
   // Broadcasts a scalar to an array of `count` elements.
   InstructionId Spread(InstructionId scalar, int64_t count) {
@@ -80,7 +81,8 @@ class BitGenerator {
   // x: two arrays of counters. key: two scalars.
   Words ThreeFryBlocks(Words x, Words key, int64_t count) {
     constexpr uint64_t kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-    const InstructionId parity = Xor(Xor(key.low, key.high), Number(key.low, 0x1bd11bda));
+    const InstructionId constant = Number(key.low, 0x1bd11bda);
+    const InstructionId parity = Xor(Xor(key.low, key.high), constant);
     const InstructionId keys[3] = {key.low, key.high, parity};
     x.low = Add(x.low, Spread(keys[0], count));
     x.high = Add(x.high, Spread(keys[1], count));
@@ -145,8 +147,11 @@ class BitGenerator {
         return Binary(Opcode::kMultiply, wide, Number(wide, factor));
       };
       const InstructionId a = product(x[0], 0xd2511f53), b = product(x[2], 0xcd9e8d57);
-      x = {Xor(Xor(High(b), x[1]), Spread(key.low, count)), Low(b), Xor(Xor(High(a), x[3]), Spread(key.high, count)),
-           Low(a)};
+      const auto mixed = [&](InstructionId of, InstructionId with, InstructionId half_key) {
+        const InstructionId keys = Spread(half_key, count);
+        return Xor(Xor(High(of), with), keys);
+      };
+      x = {mixed(b, x[1], key.low), Low(b), mixed(a, x[3], key.high), Low(a)};
       key.low = Add(key.low, Number(key.low, 0x9e3779b9));
       key.high = Add(key.high, Number(key.high, 0xbb67ae85));
     }
@@ -165,9 +170,11 @@ class BitGenerator {
     const int64_t per_block = Is64() ? 2 : 4, count = values_.element_count();
     const int64_t blocks = (count + per_block - 1) / per_block;
     const InstructionId low = Counters(blocks);
-    const InstructionId carried = Carried(Spread(high, blocks), low, Spread(words_[1], blocks));
+    const InstructionId begin = Spread(words_[1], blocks), highs = Spread(high, blocks);
+    const InstructionId carried = Carried(highs, low, begin);
+    const Words key = {Low(words_[0]), High(words_[0])};
     const std::array<InstructionId, 4> r =
-        PhiloxBlocks({Low(low), High(low), Low(carried), High(carried)}, {Low(words_[0]), High(words_[0])}, blocks);
+        PhiloxBlocks({Low(low), High(low), Low(carried), High(carried)}, key, blocks);
     std::vector<InstructionId> parts;
     if (Is64()) {
       parts = {Join(r[0], r[1]), Join(r[2], r[3])};

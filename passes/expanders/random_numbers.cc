@@ -80,7 +80,8 @@ class RngExpander {
   InstructionId Fraction(InstructionId bits, ElementType type, int digits) {
     const ElementType word = rewriter_.at(bits).shape().element_type();
     const InstructionId upper = Binary(Opcode::kShiftRightLogical, bits, Number(word, BitsOf(word) - digits));
-    return Binary(Opcode::kMultiply, rewriter_.MakeConvert(upper, type), Number(type, std::ldexp(1.0, -digits)));
+    const InstructionId unit = Number(type, std::ldexp(1.0, -digits));
+    return Binary(Opcode::kMultiply, rewriter_.MakeConvert(upper, type), unit);
   }
   // Returns the float type of intermediate values.
   ElementType Computed() const { return type_ == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32; }
@@ -104,8 +105,8 @@ class RngExpander {
     }
     const InstructionId low = Bound(0, word);
     // An empty range yields its start.
-    const InstructionId range =
-        Binary(Opcode::kMaximum, Binary(Opcode::kSubtract, Bound(1, word), low), Number(word, 1));
+    const InstructionId one = Number(word, 1);
+    const InstructionId range = Binary(Opcode::kMaximum, Binary(Opcode::kSubtract, Bound(1, word), low), one);
     return rewriter_.MakeConvert(Binary(Opcode::kAdd, low, Binary(Opcode::kRemainder, bits, range)), type_);
   }
 
@@ -125,8 +126,8 @@ class RngExpander {
       u[k] = Fraction(rewriter_.MakeReshape(half, Array(Word())), type, *DigitsOf(type));
     }
     const InstructionId positive = Binary(Opcode::kSubtract, Number(type, 1), u[0]);
-    const InstructionId radius =
-        Unary(Opcode::kSqrt, Binary(Opcode::kMultiply, Number(type, -2), Unary(Opcode::kLog, positive)));
+    const InstructionId log = Unary(Opcode::kLog, positive);
+    const InstructionId radius = Unary(Opcode::kSqrt, Binary(Opcode::kMultiply, Number(type, -2), log));
     const InstructionId angle = Binary(Opcode::kMultiply, Number(type, 2 * std::numbers::pi), u[1]);
     const InstructionId standard = Binary(Opcode::kMultiply, radius, Unary(Opcode::kCos, angle));
     const InstructionId scaled = Binary(Opcode::kMultiply, Bound(1, type), standard);

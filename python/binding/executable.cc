@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "interp/compiled/code_store.h"
+#include "interp/compiled/explanation.h"
 #include "interp/equivalence/program_passes.h"
 #include "interp/exact/observers/nonfinite_check.h"
 #include "interp/exact/observers/value_trace.h"
@@ -110,6 +111,18 @@ class Executable::Relay : public interp::ExecutionObserver {
     }
     return run_ == nullptr ? absl::OkStatus() : run_->OnValue(instruction, values, operands);
   }
+  bool NeedsValue(InstructionId instruction, absl::Span<const std::byte* const> elements) override {
+    if (profiler_ != nullptr) profiler_->NeedsValue(instruction, elements);
+    return run_ != nullptr && run_->NeedsValue(instruction, elements);
+  }
+  absl::Status OnGroup(const interp::ObservedGroup& group, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands, InstructionId* at) override {
+    return run_ == nullptr ? absl::OkStatus() : run_->OnGroup(group, values, operands, at);
+  }
+  bool NeedsGroup(const interp::ObservedGroup& group, absl::Span<const std::byte* const> elements) override {
+    if (profiler_ != nullptr) profiler_->NeedsGroup(group, elements);
+    return run_ != nullptr && run_->NeedsGroup(group, elements);
+  }
 
  private:
   interp::InstructionProfiler* const profiler_;
@@ -202,6 +215,7 @@ void Executable::Prepare(const ModulePtr& state) {
   options.num_threads = options_.num_threads;
   options.seed = static_cast<uint64_t>(options_.seed.value_or(0));
   if (options_.max_bytes) options.limits.max_bytes = *options_.max_bytes;
+  options.limits.max_bytes_flag = "max_bytes";
   if (options_.max_steps) options.limits.max_steps = *options_.max_steps;
   if (options_.max_seconds) options.limits.max_seconds = *options_.max_seconds;
   options.limits.max_seconds_flag = "max_seconds";
@@ -300,9 +314,8 @@ void Executable::SetObservation(interp::EvaluatorOptions* options) {
   Add(printed_, &observation.instructions);
   Add(watched_, &observation.instructions);
   if (!options_.debug_nans) return;
-  observation.operands = true;
   observation.computed_only = printed_.empty() && watched_.empty();
-  Add(interp::NonfiniteCheck::InstructionsOf(module), &observation.instructions);
+  interp::NonfiniteCheck::AddTo(module, &observation);
 }
 
 void Executable::OnProgress(const interp::RunProgress& progress) {
@@ -328,6 +341,7 @@ py::object Executable::Call(const py::args& arguments) {
   cancel_ = false;
   error_ = nullptr;
   bar_ = py::none();
+  if (profiler_ != nullptr) profiler_->Clear();
   std::optional<std::vector<Literal>> results = Run(std::move(literals), &sink);
   if (!bar_.is_none()) bar_.attr("__exit__")();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -399,6 +413,11 @@ py::tuple Executable::argument_shapes() const {
   py::tuple result(shapes.size());
   for (size_t i = 0; i < shapes.size(); ++i) result[i] = py::cast(ShapeValue{context_, shapes[i]});
   return result;
+}
+
+std::string Executable::ExplainEngine() const {
+  if (engine_->compiled() == nullptr) throw py::value_error("the Executable was made without engine=\"fast\"");
+  return interp::compiled::Explain(program_->read(), *engine_->compiled(), engine_->exact()->planned_memory());
 }
 
 py::dict Executable::Profile() const {

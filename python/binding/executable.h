@@ -56,8 +56,10 @@ class Executable {
   // The program of one device, which does not change.
   const ModulePtr& program() const { return program_; }
   bool is_partitioned() const { return parameters_.has_value(); }
-  // Times of all runs, as hlo-run --profile-json has them. Throws ValueError if there was no `profile`.
+  // Times of the last run, as hlo-run --profile-json has them. Throws ValueError if there was no `profile`.
   pybind11::dict Profile() const;
+  // What runs each instruction, as hlo-run --explain-engine prints it. Throws ValueError with another engine than fast.
+  std::string ExplainEngine() const;
 
  private:
   // Observers of one run, after those of all runs.

@@ -101,6 +101,10 @@ another thread; Ctrl-C ends the run.)")
                              "cannot be edited.")
       .def_property_readonly("is_partitioned", &Executable::is_partitioned,
                              "Whether it was partitioned first, so that it takes whole arrays.")
+      .def("explain_engine", &Executable::ExplainEngine,
+           R"(What runs each instruction in the fast engine, and why that is a kernel of the exact one, as text.
+
+Raises ValueError unless it was made with engine="fast".)")
       .def("_profile", &Executable::Profile)
       .def_property_readonly(
           "statistics", [](const Executable& e) { return e.statistics(); }, "RunStatistics of the last run.");

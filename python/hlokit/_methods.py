@@ -45,7 +45,7 @@ def _reduce(self: Module) -> Any:
 
 
 def _profile(self: Executable) -> Profile:
-    """Times of its runs, by opcode and instruction. Raises ValueError unless it was made with profile=True."""
+    """Times of its last run, by opcode and instruction. Raises ValueError unless it was made with profile=True."""
     return Profile(self._profile())
 
 

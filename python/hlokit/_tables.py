@@ -76,7 +76,7 @@ class Tables:
 
 
 class Profile(Tables):
-    """Times of an Executable's runs, as hlo-run --profile-json has them.
+    """Times of an Executable's last run, as hlo-run --profile-json has them.
 
     profile["opcodes"] and profile["instructions"] are tables, longest first: runs, and time_us in microseconds.
     """

@@ -61,6 +61,9 @@ TEST(ApiTest, OptionsOfClients) {
   EXPECT_NE(unknown.message.find("did you mean `num_devices`?"), std::string::npos) << unknown.message;
   EXPECT_EQ(CreateClient({.texts = {{"num_devices", "many"}}}, &client).code, kInvalidArgument);
   EXPECT_EQ(CreateClient({.texts = {{"device", "v99"}}}, &client).code, kInvalidArgument);
+  const Result twice = CreateClient({.texts = {{"device", "cpu:8"}}, .numbers = {{"num_devices", 4}}}, &client);
+  EXPECT_EQ(twice.code, kInvalidArgument);
+  EXPECT_EQ(twice.message, "device cpu:8 names a number of devices, and num_devices is 4: leave one of them out");
   EXPECT_EQ(CreateClient({.numbers = {{"num_devices", 1000000}}}, &client).code, kInvalidArgument);
   EXPECT_EQ(client, nullptr);
   const ClientScope tpu(0, {.texts = {{"device", "v5p:2x2x2"}, {"ml_framework_name", "test"}}});

@@ -92,6 +92,21 @@ TEST_F(ExecuteTest, OneDevice) {
   EXPECT_FALSE(IsDeleted(x));
 }
 
+TEST_F(ExecuteTest, TheLimitOnMemoryHasItsCodeAndItsOption) {
+  const ClientScope client(1, {.numbers = {{"max_bytes", 20}}});
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(), kAddOne, "mlir", CompileOptionsOf(1, 1), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  PJRT_Buffer* const x = MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2, 3, 4}, {4});
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const Result result = Execute(executable, {{x}}, &results);
+  EXPECT_EQ(result.code, kResourceExhausted) << result.message;
+  EXPECT_NE(result.message.find("the limit is 20 bytes (option max_bytes)"), std::string::npos) << result.message;
+  if (results[0][0] != nullptr) Destroy(results[0][0]);
+  Destroy(x);
+  Destroy(executable);
+}
+
 TEST_F(ExecuteTest, DonatedArgumentIsDeletedUnlessTheCallForbidsIt) {
   const ClientScope& client = NewClient();
   PJRT_LoadedExecutable* const executable = CompileOk(client, kDonate, CompileOptionsOf(1, 1));

@@ -39,53 +39,36 @@ Args Of(decltype(Args::client) client) {
 
 // What the constructors of JAX's client ask.
 void DescribeClient(PJRT_Client* client) {
-  auto topology = Of<PJRT_Client_TopologyDescription_Args>(client);
-  ASSERT_CALL_OK(Api().PJRT_Client_TopologyDescription(&topology));
-  auto version = Of<PJRT_Client_PlatformVersion_Args>(client);
-  EXPECT_CALL_OK(Api().PJRT_Client_PlatformVersion(&version));
-  auto name = Of<PJRT_Client_PlatformName_Args>(client);
-  EXPECT_CALL_OK(Api().PJRT_Client_PlatformName(&name));
-  auto process = Of<PJRT_Client_ProcessIndex_Args>(client);
-  EXPECT_CALL_OK(Api().PJRT_Client_ProcessIndex(&process));
-  auto devices = Of<PJRT_Client_Devices_Args>(client);
-  ASSERT_CALL_OK(Api().PJRT_Client_Devices(&devices));
+  Query(Api().PJRT_Client_TopologyDescription, &PJRT_Client_TopologyDescription_Args::client, client);
+  Query(Api().PJRT_Client_PlatformVersion, &PJRT_Client_PlatformVersion_Args::client, client);
+  Query(Api().PJRT_Client_PlatformName, &PJRT_Client_PlatformName_Args::client, client);
+  Query(Api().PJRT_Client_ProcessIndex, &PJRT_Client_ProcessIndex_Args::client, client);
+  const auto devices = Query(Api().PJRT_Client_Devices, &PJRT_Client_Devices_Args::client, client);
   for (size_t d = 0; d < devices.num_devices; ++d) {
-    auto get = Garbage<PJRT_Device_GetDescription_Args>();
-    get.device = devices.devices[d];
-    ASSERT_CALL_OK(Api().PJRT_Device_GetDescription(&get));
-    auto attributes = Garbage<PJRT_Device_GetAttributes_Args>();
-    attributes.device = devices.devices[d];
-    EXPECT_CALL_OK(Api().PJRT_Device_GetAttributes(&attributes));
+    const auto get =
+        Query(Api().PJRT_Device_GetDescription, &PJRT_Device_GetDescription_Args::device, devices.devices[d]);
+    const auto attributes =
+        Query(Api().PJRT_Device_GetAttributes, &PJRT_Device_GetAttributes_Args::device, devices.devices[d]);
     attributes.attributes_deleter(attributes.device_attributes);
-    auto id = Garbage<PJRT_DeviceDescription_Id_Args>();
-    id.device_description = get.device_description;
-    EXPECT_CALL_OK(Api().PJRT_DeviceDescription_Id(&id));
-    auto kind = Garbage<PJRT_DeviceDescription_Kind_Args>();
-    kind.device_description = get.device_description;
-    EXPECT_CALL_OK(Api().PJRT_DeviceDescription_Kind(&kind));
-    auto text = Garbage<PJRT_DeviceDescription_ToString_Args>();
-    text.device_description = get.device_description;
-    EXPECT_CALL_OK(Api().PJRT_DeviceDescription_ToString(&text));
-    auto memories = Garbage<PJRT_Device_AddressableMemories_Args>();
-    memories.device = devices.devices[d];
-    EXPECT_CALL_OK(Api().PJRT_Device_AddressableMemories(&memories));
+    const auto id = Query(Api().PJRT_DeviceDescription_Id, &PJRT_DeviceDescription_Id_Args::device_description,
+                          get.device_description);
+    Query(Api().PJRT_DeviceDescription_Kind, &PJRT_DeviceDescription_Kind_Args::device_description,
+          get.device_description);
+    Query(Api().PJRT_DeviceDescription_ToString, &PJRT_DeviceDescription_ToString_Args::device_description,
+          get.device_description);
+    Query(Api().PJRT_Device_AddressableMemories, &PJRT_Device_AddressableMemories_Args::device, devices.devices[d]);
     auto look = Of<PJRT_Client_LookupDevice_Args>(client);
     look.id = id.id;
     EXPECT_CALL_OK(Api().PJRT_Client_LookupDevice(&look));
     EXPECT_EQ(look.device, devices.devices[d]);
   }
-  auto memories = Of<PJRT_Client_AddressableMemories_Args>(client);
-  ASSERT_CALL_OK(Api().PJRT_Client_AddressableMemories(&memories));
+  const auto memories =
+      Query(Api().PJRT_Client_AddressableMemories, &PJRT_Client_AddressableMemories_Args::client, client);
   for (size_t m = 0; m < memories.num_addressable_memories; ++m) {
-    auto kind = Garbage<PJRT_Memory_Kind_Args>();
-    kind.memory = memories.addressable_memories[m];
-    EXPECT_CALL_OK(Api().PJRT_Memory_Kind(&kind));
-    auto number = Garbage<PJRT_Memory_Kind_Id_Args>();
-    number.memory = memories.addressable_memories[m];
-    EXPECT_CALL_OK(Api().PJRT_Memory_Kind_Id(&number));
-    auto of = Garbage<PJRT_Memory_AddressableByDevices_Args>();
-    of.memory = memories.addressable_memories[m];
-    EXPECT_CALL_OK(Api().PJRT_Memory_AddressableByDevices(&of));
+    Query(Api().PJRT_Memory_Kind, &PJRT_Memory_Kind_Args::memory, memories.addressable_memories[m]);
+    Query(Api().PJRT_Memory_Kind_Id, &PJRT_Memory_Kind_Id_Args::memory, memories.addressable_memories[m]);
+    Query(Api().PJRT_Memory_AddressableByDevices, &PJRT_Memory_AddressableByDevices_Args::memory,
+          memories.addressable_memories[m]);
   }
   auto plugin = Garbage<PJRT_Plugin_Attributes_Args>();
   EXPECT_CALL_OK(Api().PJRT_Plugin_Attributes(&plugin));
@@ -111,9 +94,7 @@ void Watch(PJRT_Event* event, std::atomic<int>* count) {
 
 PJRT_Buffer* Put(PJRT_Client* client, PJRT_Device* device, const std::vector<float>& values,
                  const std::vector<int64_t>& dims, std::atomic<int>* count) {
-  auto memory = Garbage<PJRT_Device_DefaultMemory_Args>();
-  memory.device = device;
-  EXPECT_CALL_OK(Api().PJRT_Device_DefaultMemory(&memory));
+  const auto memory = Query(Api().PJRT_Device_DefaultMemory, &PJRT_Device_DefaultMemory_Args::device, device);
   auto args = Of<PJRT_Client_BufferFromHostBuffer_Args>(client);
   args.data = values.data();
   args.type = static_cast<PJRT_Buffer_Type>(kF32);
@@ -132,18 +113,14 @@ PJRT_Buffer* Put(PJRT_Client* client, PJRT_Device* device, const std::vector<flo
 
 // What JAX asks of a program that it has compiled. Returns the number of results.
 size_t DescribeProgram(PJRT_LoadedExecutable* loaded) {
-  auto get = Garbage<PJRT_LoadedExecutable_GetExecutable_Args>();
-  get.loaded_executable = loaded;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_GetExecutable(&get));
-  auto devices = Garbage<PJRT_LoadedExecutable_AddressableDevices_Args>();
-  devices.executable = loaded;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_AddressableDevices(&devices));
-  auto ids = Garbage<PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args>();
-  ids.executable = loaded;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_AddressableDeviceLogicalIds(&ids));
-  auto assignment = Garbage<PJRT_LoadedExecutable_GetDeviceAssignment_Args>();
-  assignment.executable = loaded;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_GetDeviceAssignment(&assignment));
+  const auto get = Query(Api().PJRT_LoadedExecutable_GetExecutable,
+                         &PJRT_LoadedExecutable_GetExecutable_Args::loaded_executable, loaded);
+  Query(Api().PJRT_LoadedExecutable_AddressableDevices, &PJRT_LoadedExecutable_AddressableDevices_Args::executable,
+        loaded);
+  Query(Api().PJRT_LoadedExecutable_AddressableDeviceLogicalIds,
+        &PJRT_LoadedExecutable_AddressableDeviceLogicalIds_Args::executable, loaded);
+  const auto assignment = Query(Api().PJRT_LoadedExecutable_GetDeviceAssignment,
+                                &PJRT_LoadedExecutable_GetDeviceAssignment_Args::executable, loaded);
   assignment.serialized_device_assignment_deleter(assignment.serialized_device_assignment);
   for (const PJRT_Extension_Base* e = Api().extension_start; e != nullptr; e = e->next) {
     if (e->type != PJRT_Extension_Type_Shardings) continue;
@@ -152,24 +129,13 @@ size_t DescribeProgram(PJRT_LoadedExecutable* loaded) {
     EXPECT_CALL_OK(reinterpret_cast<const PJRT_Shardings_Extension*>(e)->PJRT_Shardings_PJRT_Executable_OutputShardings(
         &shardings));
   }
-  auto kinds = Garbage<PJRT_Executable_OutputMemoryKinds_Args>();
-  kinds.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_OutputMemoryKinds(&kinds));
-  auto types = Garbage<PJRT_Executable_OutputElementTypes_Args>();
-  types.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_OutputElementTypes(&types));
-  auto dims = Garbage<PJRT_Executable_OutputDimensions_Args>();
-  dims.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_OutputDimensions(&dims));
-  auto print = Garbage<PJRT_Executable_Fingerprint_Args>();
-  print.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_Fingerprint(&print));
-  auto count = Garbage<PJRT_Executable_NumOutputs_Args>();
-  count.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_NumOutputs(&count));
-  auto destroy = Garbage<PJRT_Executable_Destroy_Args>();
-  destroy.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_Destroy(&destroy));
+  Query(Api().PJRT_Executable_OutputMemoryKinds, &PJRT_Executable_OutputMemoryKinds_Args::executable, get.executable);
+  Query(Api().PJRT_Executable_OutputElementTypes, &PJRT_Executable_OutputElementTypes_Args::executable, get.executable);
+  Query(Api().PJRT_Executable_OutputDimensions, &PJRT_Executable_OutputDimensions_Args::executable, get.executable);
+  Query(Api().PJRT_Executable_Fingerprint, &PJRT_Executable_Fingerprint_Args::executable, get.executable);
+  const auto count =
+      Query(Api().PJRT_Executable_NumOutputs, &PJRT_Executable_NumOutputs_Args::executable, get.executable);
+  Query(Api().PJRT_Executable_Destroy, &PJRT_Executable_Destroy_Args::executable, get.executable);
   return count.num_outputs;
 }
 
@@ -178,8 +144,7 @@ TEST(JaxSessionTest, ATrainingLoop) {
   PJRT_Client* client = nullptr;
   ASSERT_TRUE(CreateClient({.numbers = {{"num_devices", 2}}}, &client).ok());
   DescribeClient(client);
-  auto list = Of<PJRT_Client_AddressableDevices_Args>(client);
-  ASSERT_CALL_OK(Api().PJRT_Client_AddressableDevices(&list));
+  const auto list = Query(Api().PJRT_Client_AddressableDevices, &PJRT_Client_AddressableDevices_Args::client, client);
   ASSERT_EQ(list.num_addressable_devices, 2U);
   PJRT_Device* const devices[] = {list.addressable_devices[0], list.addressable_devices[1]};
 
@@ -205,9 +170,7 @@ TEST(JaxSessionTest, ATrainingLoop) {
       EXPECT_TRUE(IsDeleted(arguments[d][0]));  // donated
       Destroy(arguments[d][0]);
       arguments[d][0] = results[d][0];
-      auto ready = Garbage<PJRT_Buffer_ReadyEvent_Args>();
-      ready.buffer = results[d][1];
-      EXPECT_CALL_OK(Api().PJRT_Buffer_ReadyEvent(&ready));
+      const auto ready = Query(Api().PJRT_Buffer_ReadyEvent, &PJRT_Buffer_ReadyEvent_Args::buffer, results[d][1]);
       EXPECT_TRUE(Await(ready.event).ok());
       EXPECT_TRUE(ReadBuffer(results[d][1], &loss).ok());
       Destroy(results[d][1]);
@@ -226,8 +189,7 @@ TEST(JaxSessionTest, ATrainingLoop) {
   }
   EXPECT_EQ(events, 6);
   Destroy(step);
-  auto destroy = Of<PJRT_Client_Destroy_Args>(client);
-  EXPECT_CALL_OK(Api().PJRT_Client_Destroy(&destroy));
+  Query(Api().PJRT_Client_Destroy, &PJRT_Client_Destroy_Args::client, client);
 }
 
 }  // namespace

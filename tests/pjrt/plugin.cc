@@ -71,16 +71,10 @@ ClientScope::ClientScope(int64_t devices, Options options) {
   EXPECT_TRUE(result.ok()) << result.message;
 }
 
-ClientScope::~ClientScope() {
-  auto args = Garbage<PJRT_Client_Destroy_Args>();
-  args.client = client_;
-  EXPECT_CALL_OK(Api().PJRT_Client_Destroy(&args));
-}
+ClientScope::~ClientScope() { Query(Api().PJRT_Client_Destroy, &PJRT_Client_Destroy_Args::client, client_); }
 
 std::vector<PJRT_Device*> ClientScope::devices() const {
-  auto args = Garbage<PJRT_Client_AddressableDevices_Args>();
-  args.client = client_;
-  EXPECT_CALL_OK(Api().PJRT_Client_AddressableDevices(&args));
+  const auto args = Query(Api().PJRT_Client_AddressableDevices, &PJRT_Client_AddressableDevices_Args::client, client_);
   return {args.addressable_devices, args.addressable_devices + args.num_addressable_devices};
 }
 
@@ -145,22 +139,12 @@ Result Compile(PJRT_Client* client, std::string_view code, std::string_view form
 }
 
 void Destroy(PJRT_LoadedExecutable* executable) {
-  auto args = Garbage<PJRT_LoadedExecutable_Destroy_Args>();
-  args.executable = executable;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_Destroy(&args));
+  Query(Api().PJRT_LoadedExecutable_Destroy, &PJRT_LoadedExecutable_Destroy_Args::executable, executable);
 }
 
-void Destroy(PJRT_Buffer* buffer) {
-  auto args = Garbage<PJRT_Buffer_Destroy_Args>();
-  args.buffer = buffer;
-  EXPECT_CALL_OK(Api().PJRT_Buffer_Destroy(&args));
-}
+void Destroy(PJRT_Buffer* buffer) { Query(Api().PJRT_Buffer_Destroy, &PJRT_Buffer_Destroy_Args::buffer, buffer); }
 
-void Destroy(PJRT_Event* event) {
-  auto args = Garbage<PJRT_Event_Destroy_Args>();
-  args.event = event;
-  EXPECT_CALL_OK(Api().PJRT_Event_Destroy(&args));
-}
+void Destroy(PJRT_Event* event) { Query(Api().PJRT_Event_Destroy, &PJRT_Event_Destroy_Args::event, event); }
 
 Result Await(PJRT_Event* event) {
   auto args = Garbage<PJRT_Event_Await_Args>();
@@ -205,15 +189,11 @@ Result ReadRawBuffer(PJRT_Buffer* buffer, std::string* bytes) {
 Result Execute(PJRT_LoadedExecutable* executable, const std::vector<std::vector<PJRT_Buffer*>>& arguments,
                std::vector<std::vector<PJRT_Buffer*>>* results, const std::vector<int64_t>& fixed,
                PJRT_Device* device) {
-  auto get = Garbage<PJRT_LoadedExecutable_GetExecutable_Args>();
-  get.loaded_executable = executable;
-  EXPECT_CALL_OK(Api().PJRT_LoadedExecutable_GetExecutable(&get));
-  auto count = Garbage<PJRT_Executable_NumOutputs_Args>();
-  count.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_NumOutputs(&count));
-  auto destroy = Garbage<PJRT_Executable_Destroy_Args>();
-  destroy.executable = get.executable;
-  EXPECT_CALL_OK(Api().PJRT_Executable_Destroy(&destroy));
+  const auto get = Query(Api().PJRT_LoadedExecutable_GetExecutable,
+                         &PJRT_LoadedExecutable_GetExecutable_Args::loaded_executable, executable);
+  const auto count =
+      Query(Api().PJRT_Executable_NumOutputs, &PJRT_Executable_NumOutputs_Args::executable, get.executable);
+  Query(Api().PJRT_Executable_Destroy, &PJRT_Executable_Destroy_Args::executable, get.executable);
 
   auto options = Zeroed<PJRT_ExecuteOptions>();
   options.non_donatable_input_indices = fixed.data();
@@ -245,9 +225,7 @@ Result Execute(PJRT_LoadedExecutable* executable, const std::vector<std::vector<
 }
 
 bool IsDeleted(PJRT_Buffer* buffer) {
-  auto args = Garbage<PJRT_Buffer_IsDeleted_Args>();
-  args.buffer = buffer;
-  EXPECT_CALL_OK(Api().PJRT_Buffer_IsDeleted(&args));
+  const auto args = Query(Api().PJRT_Buffer_IsDeleted, &PJRT_Buffer_IsDeleted_Args::buffer, buffer);
   return args.is_deleted;
 }
 

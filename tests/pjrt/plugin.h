@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "interp/pjrt/c_api/api.h"
@@ -42,7 +44,8 @@ Result Take(PJRT_Error* error);
   } while (false)
 
 // absl's codes.
-inline constexpr int kInvalidArgument = 3, kFailedPrecondition = 9, kUnimplemented = 12, kAborted = 10;
+inline constexpr int kInvalidArgument = 3, kResourceExhausted = 8, kFailedPrecondition = 9, kAborted = 10,
+                     kUnimplemented = 12;
 
 // Arguments as callers leave them: nothing is initialized but the size.
 template <typename Args>
@@ -57,6 +60,15 @@ template <typename Args>
 Args Zeroed() {
   Args args = {};
   args.struct_size = sizeof(args);
+  return args;
+}
+
+// Calls a function of which one argument is given, and returns its arguments.
+template <typename Args, typename Handle>
+Args Query(PJRT_Error* (*function)(Args*), Handle Args::*field, std::type_identity_t<Handle> handle) {
+  auto args = Garbage<Args>();
+  args.*field = handle;
+  EXPECT_CALL_OK(function(&args));
   return args;
 }
 

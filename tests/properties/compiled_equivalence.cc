@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the fast engine against the exact one, or against the reference.
 //
-//   compiled_equivalence [--reference] [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] PATH…
+//   compiled_equivalence [--reference] [--random=N] [--seed=N] [--seconds=N] [--minimum-loops=N] [--minimum-random=N]
+//       PATH…
 //
 // Modules are the .hlo files among and below the paths, and --random generated ones, with generated arguments. All
 // loops are compiled, however small. Of each module
@@ -12,8 +13,8 @@
 //   - loops of single instructions must give the bits of the other engine, or each instruction, run by itself on the
 //     values that its operands have in the other engine, must be within the bounds of docs/engine.md.
 //
-// Exit code 1 if any module differs, or if fewer loops than --minimum-loops were compiled: without the module of LLVM
-// the comparisons hold of themselves.
+// Exit code 1 if any module differs, if fewer loops than --minimum-loops were compiled (without the module of LLVM the
+// comparisons hold of themselves), or if fewer random modules than --minimum-random ran on both engines.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -149,18 +150,28 @@ class CompiledEquivalenceTest {
       base_ = interp::EngineKind::kReference;
       return true;
     }
-    return walk_.ParseFlag(argument) || ModuleWalk::Number(argument, "--minimum-loops=", &minimum_loops_);
+    return walk_.ParseFlag(argument) || ModuleWalk::Number(argument, "--minimum-loops=", &minimum_loops_) ||
+           ModuleWalk::Number(argument, "--minimum-random=", &minimum_random_);
   }
 
   int Run(const std::vector<std::string>& paths) {
-    walk_.Run(paths, [&](WalkedModule m) { Check(m.name, std::move(m.text), m.mixed_precision); });
+    walk_.Run(paths, [&](WalkedModule m) {
+      const int64_t ran = same_bits_ + within_bounds_ + differ_;
+      Check(m.name, std::move(m.text), m.mixed_precision);
+      if (!m.is_file) random_ran_ += same_bits_ + within_bounds_ + differ_ - ran;
+    });
     std::printf(
         "%lld modules: %lld with the bits of the %s, %lld within bounds, %lld with an error in both, "
-        "%lld skipped, %lld differ; %lld loops compiled\n",
+        "%lld skipped, %lld differ; %lld random modules ran on both; %lld loops compiled\n",
         static_cast<long long>(modules_), static_cast<long long>(same_bits_),
         base_ == interp::EngineKind::kReference ? "reference" : "exact engine", static_cast<long long>(within_bounds_),
         static_cast<long long>(both_fail_), static_cast<long long>(skipped_), static_cast<long long>(differ_),
-        static_cast<long long>(loops_));
+        static_cast<long long>(random_ran_), static_cast<long long>(loops_));
+    if (static_cast<uint64_t>(random_ran_) < minimum_random_) {
+      std::printf("fewer than %llu random modules ran (--minimum-random)\n",
+                  static_cast<unsigned long long>(minimum_random_));
+      return 1;
+    }
     if (static_cast<uint64_t>(loops_) < minimum_loops_) {
       std::printf("fewer than %llu loops compiled (--minimum-loops)\n",
                   static_cast<unsigned long long>(minimum_loops_));
@@ -282,8 +293,9 @@ class CompiledEquivalenceTest {
 
   ModuleWalk walk_;
   interp::EngineKind base_ = interp::EngineKind::kExact;  // the engine to compare with
-  uint64_t minimum_loops_ = 0;
-  int64_t modules_ = 0, same_bits_ = 0, within_bounds_ = 0, both_fail_ = 0, skipped_ = 0, differ_ = 0, loops_ = 0;
+  uint64_t minimum_loops_ = 0, minimum_random_ = 0;
+  int64_t modules_ = 0, same_bits_ = 0, within_bounds_ = 0, both_fail_ = 0, skipped_ = 0, differ_ = 0, loops_ = 0,
+          random_ran_ = 0;
 };
 
 int Main(int argc, char** argv) {
@@ -296,7 +308,7 @@ int Main(int argc, char** argv) {
     } else if (!test.ParseFlag(argument)) {
       std::fprintf(stderr,
                    "usage: compiled_equivalence [--reference] [--random=N] [--seed=N] [--seconds=N] "
-                   "[--minimum-loops=N] PATH…\n");
+                   "[--minimum-loops=N] [--minimum-random=N] PATH…\n");
       return 2;
     }
   }

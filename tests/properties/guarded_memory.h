@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory between two pages that cannot be accessed: a read or write outside of it ends the program.
+// Memory between two pages that cannot be accessed: a read or write outside of it ends the program. With the address
+// sanitizer, the bytes between it and the other page cannot be accessed either.
 #ifndef HLOKIT_TESTS_PROPERTIES_GUARDED_MEMORY_H_
 #define HLOKIT_TESTS_PROPERTIES_GUARDED_MEMORY_H_
 
@@ -8,6 +9,10 @@
 
 #include <cstddef>
 #include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace hlokit {
 
@@ -25,8 +30,17 @@ class GuardedMemory {
     base_ = static_cast<std::byte*>(memory);
     if (pages > 0 && mprotect(base_ + page, pages, PROT_READ | PROT_WRITE) != 0) std::abort();
     data_ = edge == Edge::kBegin ? base_ + page : base_ + page + pages - bytes;
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_poison_memory_region(base_, static_cast<size_t>(data_ - base_));
+    __asan_poison_memory_region(data_ + bytes, mapped_ - bytes - static_cast<size_t>(data_ - base_));
+#endif
   }
-  ~GuardedMemory() { munmap(base_, mapped_); }
+  ~GuardedMemory() {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(base_, mapped_);
+#endif
+    munmap(base_, mapped_);
+  }
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
 

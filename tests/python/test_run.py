@@ -242,10 +242,17 @@ def test_profile(module):
     x, y = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
     program(x, y), program(x, y)
     rows = {row["instruction"]: row for row in program.profile["instructions"]}
-    assert rows["d"]["runs"] == 2 and rows["d"]["opcode"] == "dot" and rows["d"]["shape"] == "f32[2,4]"
+    assert rows["d"]["runs"] == 1 and rows["d"]["opcode"] == "dot" and rows["d"]["shape"] == "f32[2,4]"
     assert program.profile["total_us"] > 0 and "<table>" in program.profile._repr_html_()
     with pytest.raises(ValueError, match="profile=True"):
         hlokit.Executable(module).profile
+
+
+def test_explain_engine(module):
+    text = hlokit.Executable(module, engine="fast").explain_engine()
+    assert text.startswith("engine: ") and "\ncode: " in text and " dot " in text
+    with pytest.raises(ValueError, match="engine=\"fast\""):
+        hlokit.Executable(module).explain_engine()
 
 
 SHARDED = """HloModule s

@@ -74,6 +74,7 @@ class Engine {
   bool gathers() const { return gathers_; }
   const interp::RunStatistics& statistics() const { return engine_->statistics(); }
   const interp::Evaluator* exact() const { return engine_->exact(); }
+  const interp::Engine& engine() const { return *engine_; }
   const interp::compiled::CompiledKernels* compiled() const { return engine_->compiled(); }
 
  private:

@@ -214,7 +214,7 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
       ->type_name("FILE");
   cli::AddNumber(
       app, "--repeat", &flags->repeat,
-      "run the prepared module this many times on the same arguments; the results are those of the last run, "
+      "run the prepared module this many times on the same arguments; results and profile are those of the last run, "
       "and --profile-json has the time of each",
       1);
   app->add_flag("--progress,!--no-progress", flags->progress,
@@ -296,16 +296,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
          "--print-values, --dump-values, --debug-nans, --isolate or --replay shows instructions of the module, "
          "or it has rng; else none")
       ->type_name("PIPELINE");
-  app.add_flag(
-      "--explain-engine", flags->explain_engine,
-      "print, on standard error, what runs each instruction in the fast engine, and why that is a kernel of the "
-      "exact engine");
-  app.add_option(
-         "--dump-compiled", flags->dump_compiled,
-         "write the plan of the fast engine to this directory, plan.txt: steps with kernels and buffers; and of each "
-         "loop, in the order of --explain-engine, its instructions, program, LLVM code before and after LLVM's passes, "
-         "and assembly: 000.hlo, 000.loop, 000.ll, 000.opt.ll, 000.s, ...")
-      ->type_name("DIR");
+  flags->engine_flags.AddTo(&app);
   app.add_option_function<std::string>(
          "--mixed-precision",
          [flags](const std::string& kind) {
@@ -333,15 +324,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       return cli::UsageError("hlo-run", StrCat(flag, " requires a simulated target: --device"));
     }
   }
-  for (const auto& [flag, given] :
-       {std::pair("--explain-engine", flags->explain_engine), {"--dump-compiled", !flags->dump_compiled.empty()}}) {
-    if (given && flags->engine != EngineKind::kFast) {
-      return cli::UsageError("hlo-run", StrCat(flag, " requires --engine=fast"));
-    }
-  }
-  if (app.count("--dump-compiled") > 0 && flags->dump_compiled.empty()) {
-    return cli::UsageError("hlo-run", "--dump-compiled: expected a directory");
-  }
+  if (const std::optional<int> exit_code = flags->engine_flags.Check("hlo-run", app, flags->engine)) return exit_code;
   if (flags->engine == EngineKind::kFast) {
     if (const std::string error = interp::InstructionSetError(); !error.empty()) {
       return cli::UsageError("hlo-run", error);

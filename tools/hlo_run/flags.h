@@ -13,6 +13,7 @@
 #include "interp/exact/observers/value_trace.h"
 #include "interp/values/value_comparison.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/flags/engine_flags.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
@@ -25,8 +26,7 @@ struct Flags {
   EngineKind engine = EngineKind::kExact;
   // Passes before the run, of programs that the fast engine runs by default; see PassesOf.
   std::optional<std::string> passes;
-  bool explain_engine = false;
-  std::string dump_compiled;
+  cli::EngineFlags engine_flags;
   int64_t repeat = 1;
   interp::EvaluatorOptions options;
   bool replicas_given = false, partitions_given = false;

@@ -154,11 +154,9 @@ void RunObservers::Attach(interp::EvaluatorOptions* options) {
   options->observer = &observers_;
   interp::ObservationRequest& observation = options->observation;
   observation.instructions = traced_;
-  observation.operands = nonfinite_check_ != nullptr;
   observation.computed_only = nonfinite_check_ != nullptr && trace_ == nullptr && values_ == nullptr;
   Add(dumped_, &observation.instructions);
-  if (nonfinite_check_ == nullptr) return;
-  Add(interp::NonfiniteCheck::InstructionsOf(module_), &observation.instructions);
+  if (nonfinite_check_ != nullptr) interp::NonfiniteCheck::AddTo(module_, &observation);
 }
 
 bool RunObservers::Report(const interp::RunStatistics& statistics, const RunTimes& times,

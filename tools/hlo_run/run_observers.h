@@ -36,6 +36,11 @@ class RunObservers {
   RunObservers(const RunObservers&) = delete;
   RunObservers& operator=(const RunObservers&) = delete;
 
+  // Called before each run: a profile is that of the last one.
+  void BeginRun() {
+    if (profiler_ != nullptr) profiler_->Clear();
+  }
+
   // Attaches the observers to an evaluator. They must outlive it.
   void Attach(interp::EvaluatorOptions* options);
 

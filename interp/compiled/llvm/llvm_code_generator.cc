@@ -11,6 +11,7 @@
 
 #include "interp/compiled/code_generator.h"
 #include "interp/compiled/engine_build_id.h"
+#include "interp/compiled/llvm/address_checks.h"
 #include "interp/compiled/llvm/loop_emitter.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -162,6 +163,8 @@ class LlvmCodeGenerator : public CodeGenerator {
     code->saved_values = emitter.saved_values();
     llvm::raw_string_ostream report(*error);
     if (llvm::verifyModule(module, &report)) return false;
+    code->is_of_process = kChecksAddresses;
+    if (kChecksAddresses && !AddAddressChecks(machine, &module, error)) return false;
     if (with_text) {
       llvm::raw_string_ostream text(code->ir);
       module.print(text, nullptr);
@@ -178,7 +181,9 @@ class LlvmCodeGenerator : public CodeGenerator {
     again.setDataLayout(machine->createDataLayout());
     LoopEmitter again_emitter(program, set, &again);
     llvm::SmallVector<char, 0> assembly;
-    if (again_emitter.Emit() && Write(machine, &again, llvm::CodeGenFileType::AssemblyFile, &assembly)) {
+    std::string ignored;
+    if (again_emitter.Emit() && (!kChecksAddresses || AddAddressChecks(machine, &again, &ignored)) &&
+        Write(machine, &again, llvm::CodeGenFileType::AssemblyFile, &assembly)) {
       code->assembly.assign(assembly.data(), assembly.size());
       llvm::raw_string_ostream optimized(code->optimized_ir);
       again.print(optimized, nullptr);

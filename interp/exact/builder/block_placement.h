@@ -26,7 +26,7 @@ struct OutsideValue {
 
 // How much the values take.
 struct Placement {
-  int64_t live_bytes = 0;       // the most that are alive at one time
+  int64_t live_bytes = 0;       // the most that are live at one time
   int64_t planned_bytes = 0;    // the most memory that the arena and the values outside of it take
   bool releases = false;        // the arena gives back what later steps do not need where a value outside begins
   std::vector<int64_t> needed;  // then, by step: the end of what this and later ones need

@@ -145,8 +145,8 @@ uint32_t CompiledComputationBuilder::NewSlots(absl::Span<const Shape> leaves) {
     info.bytes = BytesOfLeaf(leaf);
     if (info.bytes < 0 || info.bytes > program_.options().limits.max_bytes) {
       Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false), " takes ",
-                  info.bytes < 0 ? "more than 2^63" : StrCat(info.bytes), " bytes; the limit is ",
-                  program_.options().limits.max_bytes, " bytes (--max-bytes)"));
+                  info.bytes < 0 ? "more than 2^63" : StrCat(info.bytes), " bytes; ",
+                  program_.options().limits.BytesText()));
       info.bytes = 0;
     }
     routine_->slots.push_back(info);
@@ -363,32 +363,8 @@ bool CompiledComputationBuilder::Prepare(Instruction instruction) {
   KernelProvider* const kernels = program_.options().kernels;
   if (kernels == nullptr || !kernels->Prepare(*this)) prepare(*this);
   if (failed_) return false;
-  const std::vector<bool>& observed = program_.options().observation.instructions;
-  if (instruction.id().value < observed.size() && observed[instruction.id().value]) EmitObservation(first_slot);
+  if (IsObserved(instruction)) EmitObservation(first_slot);
   return !failed_;
-}
-
-void CompiledComputationBuilder::EmitObservation(uint32_t first_slot) {
-  const ObservationRequest& observation = program_.options().observation;
-  const std::vector<View> values(leaves(current_).begin(), leaves(current_).end());
-  if (observation.computed_only &&
-      std::none_of(values.begin(), values.end(), [&](const View& v) { return v.slot >= first_slot; })) {
-    return;
-  }
-  std::vector<View> shown;
-  for (const View& v : values) shown.push_back(MakeDense(v));
-  if (observation.operands) {
-    for (Instruction operand : current_.operands()) {
-      const std::vector<View> parts(leaves(operand).begin(), leaves(operand).end());
-      for (const View& v : parts) shown.push_back(MakeDense(v));
-    }
-  }
-  auto plan = std::make_unique<ObservePlan>();
-  plan->value_count = values.size();
-  Thunk& step = AddThunk(shown);
-  step.kind = ThunkKind::kObserve;
-  step.plan = plan.get();
-  routine_->plans.push_back(std::move(plan));
 }
 
 void CompiledComputationBuilder::MakeGroups() {
@@ -420,6 +396,7 @@ bool CompiledComputationBuilder::PrepareVisited(Instruction instruction) {
   std::vector<uint32_t>& first_view = program_.first_view();
   if (program_.options().kernels->PrepareGroup(*this, group)) {
     if (failed_) return false;
+    ObserveGroup(group);
     // Members without results are not read by others.
     for (Instruction member : group.members) {
       uint32_t& state = first_view[member.id().value];
@@ -431,6 +408,10 @@ bool CompiledComputationBuilder::PrepareVisited(Instruction instruction) {
     if (!Prepare(member)) return false;
   }
   return true;
+}
+
+bool CompiledComputationBuilder::HasViews(Instruction instruction) const {
+  return program_.first_view()[instruction.id().value] < kOpen;
 }
 
 bool CompiledComputationBuilder::Visit(Instruction root) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the CompiledComputation of one computation, instruction by instruction. Each opcode has a function of
 // kernels.h that either represents the result as a view of existing values, or adds a thunk with a kernel.
-#ifndef HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_
-#define HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_
+#ifndef HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_
+#define HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -139,9 +139,16 @@ class CompiledComputationBuilder {
   // Prepares an instruction or, if it is a member of a group, the group.
   bool PrepareVisited(Instruction instruction);
   bool Prepare(Instruction instruction);
+  bool IsObserved(Instruction instruction) const;
+  // Returns true if the instruction is prepared.
+  bool HasViews(Instruction instruction) const;
   // Emits an observation of the current instruction's value. Its slots begin at `first_slot` unless the value consists
   // of earlier ones.
   void EmitObservation(uint32_t first_slot);
+  // Emits an observation of a group that is prepared, if one of its members is to be shown with it.
+  void ObserveGroup(const InstructionGroup& group);
+  // Emits a thunk that shows values and operands.
+  ObservePlan& EmitObservation(absl::Span<const View> values, absl::Span<const View> operands);
   uint32_t NewSlots(absl::Span<const Shape> leaves);
   Thunk& AddThunk(absl::Span<const View> operands);
   bool CheckLeaves(Instruction instruction);
@@ -197,4 +204,4 @@ int64_t BytesOfLeaf(Shape leaf);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_
+#endif  // HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_

@@ -74,8 +74,8 @@ const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId
   const int64_t bytes = LiteralBytes(literal.shape);
   if (bytes < 0 || bytes > options_.limits.max_bytes) {
     Error(DiagnosticKind::kTooLarge, instruction,
-          StrCat("this constant takes ", bytes < 0 ? "more than 2^63" : StrCat(bytes), " bytes; the limit is ",
-                 options_.limits.max_bytes, " bytes (--max-bytes)"));
+          StrCat("this constant takes ", bytes < 0 ? "more than 2^63" : StrCat(bytes), " bytes; ",
+                 options_.limits.BytesText()));
     return nullptr;
   }
   // Each constant gets different random values.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/exact/builder/program_text.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -57,7 +58,12 @@ void AppendThunk(const PreparedProgram& program, const CompiledComputation& rout
   AppendSlots(routine, "writes", written, text);
   for (uint32_t i = 0; i < thunk.reuse_count; ++i) {
     const InPlaceReuse& reuse = routine.reuses[thunk.reuse_begin + i];
-    StrAppend(text, ", ", thunk.result_begin + reuse.result, " in place of ", read[reuse.operand]);
+    const uint32_t slot = read[reuse.operand];
+    StrAppend(text, ", ", thunk.result_begin + reuse.result, " in place of ", slot);
+    const auto& parameters = routine.parameters;
+    const bool is_argument =
+        &routine == program.entry && std::find(parameters.begin(), parameters.end(), slot) != parameters.end();
+    if (is_argument) StrAppend(text, " if that is donated");
   }
   if (thunk.release_count > 0) StrAppend(text, "  then frees");
   for (uint32_t i = 0; i < thunk.release_count; ++i) StrAppend(text, " ", routine.releases[thunk.release_begin + i]);

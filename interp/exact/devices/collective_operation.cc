@@ -109,7 +109,7 @@ CollectiveOperation::Method CollectiveOperation::ChooseMethod() const {
 std::byte* CollectiveOperation::Allocate(int64_t bytes) {
   PoolBlock* const block = context_.pool.Allocate(std::max<int64_t>(bytes, 1));
   if (block == nullptr) {
-    context_.Fail(Scratch::OutOfMemory(context_, bytes));
+    context_.Fail(Scratch::OutOfMemory(context_, bytes), DiagnosticKind::kTooLarge);
     return nullptr;
   }
   blocks_.push_back(block);

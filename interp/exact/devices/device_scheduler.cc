@@ -144,7 +144,7 @@ bool DeviceScheduler::AllocateResults(const std::vector<int64_t>& group, const T
       const int64_t bytes = routine.slots[step.result_begin + i].bytes;
       PoolBlock* buffer = context_.pool.Allocate(bytes);
       if (buffer == nullptr) {
-        context_.Fail(Scratch::OutOfMemory(context_, bytes));
+        context_.Fail(Scratch::OutOfMemory(context_, bytes), DiagnosticKind::kTooLarge);
         return false;
       }
       values.push_back({buffer, buffer->data()});

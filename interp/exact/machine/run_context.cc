@@ -12,12 +12,14 @@ namespace hlokit::interp {
 std::string Scratch::OutOfMemory(const RunContext& context, int64_t bytes) {
   const int64_t arguments = context.limits().max_bytes - context.pool.max_bytes();
   const int64_t limit = context.limits().max_bytes;
+  std::string message = StrCat("out of memory: cannot allocate ", bytes, " bytes");
   // A value that fits by itself may not fit as the block that is allocated for it.
-  const int64_t block = bytes >= 0 && bytes <= limit ? context.pool.BlockBytes(bytes) : bytes;
-  return StrCat("out of memory: cannot allocate ", bytes, " bytes",
-                block != bytes ? StrCat(" (in a block of ", block, ")") : "", "; the limit is ", limit,
-                " bytes (--max-bytes), of which values take ", context.pool.bytes_in_use(), " and arguments ",
-                arguments);
+  if (const int64_t block = bytes >= 0 && bytes <= limit ? context.pool.BlockBytes(bytes) : bytes; block != bytes) {
+    StrAppend(&message, ", for which ", block, " are taken");
+  }
+  StrAppend(&message, "; ", context.limits().BytesText(), ", of which values take ", context.pool.bytes_in_use(),
+            " and arguments ", arguments);
+  return message;
 }
 
 bool RunContext::ShouldStop() {

@@ -24,6 +24,7 @@
 #include "interp/exact/program/host_io.h"
 #include "interp/exact/program/limits.h"
 #include "interp/exact/program/program.h"
+#include "ir/core/diagnostic.h"
 
 namespace hlokit::interp {
 
@@ -41,9 +42,10 @@ class RunContext {
   BufferPool pool;
 
   // Sets the first error, which stops the run. Kernels may run to completion after Fail; their results are dropped.
-  void Fail(std::string message) {
+  void Fail(std::string message, DiagnosticKind kind = DiagnosticKind::kEvaluation) {
     if (failed_.exchange(true)) return;
     error_ = std::move(message);
+    error_kind_ = kind;
   }
   // Sets the error, or replaces its text by one that says more.
   void ReplaceError(std::string message) {
@@ -52,6 +54,7 @@ class RunContext {
   }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   const std::string& error() const { return error_; }
+  DiagnosticKind error_kind() const { return error_kind_; }
   // Location of the error, set by the virtual machine. Enclosing loops, innermost first.
   InstructionId error_instruction;
   struct LoopPosition {
@@ -128,13 +131,14 @@ class RunContext {
   int call_depth_ = 0;  // nesting of Call
   std::atomic<bool> failed_{false};
   std::string error_;
+  DiagnosticKind error_kind_ = DiagnosticKind::kEvaluation;
 };
 
 // Memory for the duration of one kernel. data() is null if the budget is exhausted, which has been reported.
 class Scratch {
  public:
   Scratch(RunContext& context, int64_t bytes) : pool_(context.pool), buffer_(context.pool.Allocate(bytes)) {
-    if (buffer_ == nullptr) context.Fail(OutOfMemory(context, bytes));
+    if (buffer_ == nullptr) context.Fail(OutOfMemory(context, bytes), DiagnosticKind::kTooLarge);
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

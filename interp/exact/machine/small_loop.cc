@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/exact/machine/small_loop.h"
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "interp/exact/machine/current_step.h"
+#include "interp/exact/machine/small_loop.h"
 #include "interp/exact/program/view.h"
 #include "ir/core/str_cat.h"
 
@@ -48,6 +48,7 @@ bool SmallLoop::Run(RunContext& context, std::byte* memory) {
     switch (o.kind) {
       case OperationKind::kKernel:
         if (!context.CountStep()) return Fail(context, o);
+        current_step.store(o.instruction.value, std::memory_order_relaxed);
         o.kernel(o.plan, in + o.in, out + o.out, context);
         if (context.failed()) return Fail(context, o);
         break;
@@ -115,28 +116,14 @@ class SmallLoopBuilder {
  public:
   explicit SmallLoopBuilder(SmallLoop* loop) : loop_(*loop) {}
 
-  // Adds a loop whose state is at `state`. Returns false if it is not small.
-  bool AddLoop(const WhilePlan& plan, InstructionId instruction, const std::vector<int64_t>& state, int depth) {
-    const uint32_t outer = loop_index_;
-    const bool outer_condition = in_condition_;
-    loop_index_ = static_cast<uint32_t>(loop_.loops_.size());
-    loop_.loops_.push_back({instruction, outer, outer_condition, 0});
-    std::vector<Place> places;
-    for (int64_t offset : state) places.push_back({nullptr, offset});
-    in_condition_ = true;
-    const size_t first = loop_.operations_.size();
-    std::vector<Place> go_on;
-    if (!AddComputation(*plan.condition, places, /*owned=*/false, depth, &go_on)) return false;
-    const size_t test = Add(OperationKind::kTest, instruction);
-    loop_.operations_[test].in = AddOperand(go_on[0]);
-    in_condition_ = false;
-    std::vector<Place> next;
-    if (!AddComputation(*plan.body, places, /*owned=*/true, depth, &next)) return false;
-    AddStateCopies(instruction, next, state, *plan.body);
-    loop_.operations_[Add(OperationKind::kJump, instruction)].target = static_cast<uint32_t>(first);
-    loop_.operations_[test].target = static_cast<uint32_t>(loop_.operations_.size());
-    loop_index_ = outer;
-    in_condition_ = outer_condition;
+  // Lays out a loop whose state is at `state`, with the loops, calls and conditionals in it. Returns false if it is not
+  // small.
+  bool Build(const WhilePlan& plan, InstructionId instruction, const std::vector<int64_t>& state) {
+    frames_.emplace_back();
+    EnterLoop(plan, instruction, state);
+    while (!frames_.empty()) {
+      if (frames_.size() > kMaxFrames || IsTooLarge() || !Step()) return false;
+    }
     return true;
   }
 
@@ -164,7 +151,35 @@ class SmallLoopBuilder {
   static constexpr int64_t kMaxBytes = 64 << 10;
   static constexpr size_t kMaxOperations = 2048;
   static constexpr size_t kMaxSlots = 16 << 10;
-  static constexpr int kMaxDepth = 12;
+  static constexpr size_t kMaxFrames = 13;  // nested computations
+
+  // What a frame waits for while that of another computation is above it.
+  enum class Stage : uint8_t { kThunk, kCall, kCondition, kBody, kBranch };
+
+  // A computation that is being laid out.
+  struct Frame {
+    const CompiledComputation* routine = nullptr;  // null: outside of the loop
+    std::vector<Place> places;                     // by slot
+    std::vector<bool> own;                         // by slot: its memory may be overwritten
+    size_t once = 0;                               // the operation that jumps over invariant thunks
+    uint32_t next = 0;                             // thunk
+    Stage stage = Stage::kThunk;
+    // Of the loop at `next`.
+    struct Loop {
+      const WhilePlan* plan = nullptr;
+      InstructionId instruction;
+      std::vector<int64_t> state;
+      size_t first = 0, test = 0;  // operations
+      uint32_t outer = 0;
+      bool outer_condition = false;
+    } loop;
+    // Of the conditional at `next`.
+    struct Branches {
+      std::vector<Place> operands;
+      uint32_t first = 0, next = 0;  // in the list of branches
+      std::vector<size_t> jumps;     // operations, to what follows
+    } branches;
+  };
 
   bool IsTooLarge() const { return too_large_ || slots_ > kMaxSlots || loop_.operations_.size() > kMaxOperations; }
 
@@ -219,81 +234,117 @@ class SmallLoopBuilder {
     });
   }
 
-  // Adds the operations of a computation with parameters at `arguments`, which it may overwrite if `owned`.
-  bool AddComputation(const CompiledComputation& routine, const std::vector<Place>& arguments, bool owned, int depth,
-                      std::vector<Place>* results) {
+  static Place PlaceOf(const Frame& frame, const OperandRef& ref) {
+    Place place = frame.places[ref.slot];
+    if (place.constant != nullptr) {
+      place.constant += ref.offset;
+    } else {
+      place.offset += ref.offset;
+    }
+    return place;
+  }
+
+  static std::vector<Place> OperandsOf(const Frame& frame, const Thunk& thunk) {
+    std::vector<Place> places;
+    for (uint32_t i = 0; i < thunk.operand_count; ++i) {
+      places.push_back(PlaceOf(frame, frame.routine->operands[thunk.operand_begin + i]));
+    }
+    return places;
+  }
+
+  // Begins a computation with parameters at `arguments`, which it may overwrite if `owned`.
+  void Push(const CompiledComputation& routine, const std::vector<Place>& arguments, bool owned) {
     slots_ += routine.slots.size();
-    if (depth > kMaxDepth || IsTooLarge()) return false;
-    loop_.depth_ = std::max(loop_.depth_, depth);
-    std::vector<Place> places(routine.slots.size());
-    std::vector<bool> own(routine.slots.size(), false);
-    for (size_t i = 0; i < places.size(); ++i) places[i].constant = routine.slots[i].constant;
+    if (IsTooLarge()) return;
+    loop_.depth_ = std::max(loop_.depth_, static_cast<int>(frames_.size()));
+    Frame frame;
+    frame.routine = &routine;
+    frame.places.resize(routine.slots.size());
+    frame.own.assign(routine.slots.size(), false);
+    for (size_t i = 0; i < frame.places.size(); ++i) frame.places[i].constant = routine.slots[i].constant;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const uint32_t slot = routine.parameters[i];
       if (slot == kNoSlot) continue;
-      places[slot] = arguments[i];
-      own[slot] = owned;
+      frame.places[slot] = arguments[i];
+      frame.own[slot] = owned;
     }
-    const auto place_of = [&](const OperandRef& ref) {
-      Place place = places[ref.slot];
-      if (place.constant != nullptr) {
-        place.constant += ref.offset;
-      } else {
-        place.offset += ref.offset;
-      }
-      return place;
-    };
     // Call-invariant values are computed the first time.
-    size_t once = 0;
-    const uint32_t invariant = routine.first_variant_thunk;
-    if (invariant > 0) {
-      once = Add(OperationKind::kOnce, routine.thunks[0].instruction);
-      loop_.operations_[once].in = loop_.once_count_++;
+    if (routine.first_variant_thunk > 0) {
+      frame.once = Add(OperationKind::kOnce, routine.thunks[0].instruction);
+      loop_.operations_[frame.once].in = loop_.once_count_++;
     }
-    for (uint32_t t = 0; t < routine.thunks.size(); ++t) {
-      if (t == invariant && t > 0) loop_.operations_[once].target = static_cast<uint32_t>(loop_.operations_.size());
-      const Thunk& thunk = routine.thunks[t];
-      const OperandRef* const operands = routine.operands.data() + thunk.operand_begin;
-      const auto operand_places = [&](uint32_t begin, uint32_t end) {
-        std::vector<Place> list;
-        for (uint32_t i = begin; i < end; ++i) list.push_back(place_of(operands[i]));
-        return list;
-      };
-      switch (thunk.kind) {
-        case ThunkKind::kKernel:
-          AddKernel(routine, thunk, operand_places(0, thunk.operand_count), &places, &own);
-          break;
-        case ThunkKind::kCall: {
-          Add(OperationKind::kCount, thunk.instruction);
-          std::vector<Place> made;
-          if (!AddComputation(*static_cast<const CallPlan*>(thunk.plan)->callee, operand_places(0, thunk.operand_count),
-                              /*owned=*/false, depth + 1, &made)) {
-            return false;
-          }
-          std::copy(made.begin(), made.end(), places.begin() + thunk.result_begin);
-          // A result may be an operand.
-          for (uint32_t i = 0; i < thunk.operand_count; ++i) own[operands[i].slot] = false;
-          break;
+    frames_.push_back(std::move(frame));
+  }
+
+  // Lays out the next thunk of the top frame, or goes on with it after the frame above. Returns false for a thunk that
+  // the virtual machine must see.
+  bool Step() {
+    Frame& frame = frames_.back();
+    switch (frame.stage) {
+      case Stage::kThunk:
+        return BeginThunk(frame);
+      case Stage::kCall: {
+        const Thunk& thunk = frame.routine->thunks[frame.next];
+        std::copy(results_.begin(), results_.end(), frame.places.begin() + thunk.result_begin);
+        // A result may be an operand.
+        for (uint32_t i = 0; i < thunk.operand_count; ++i) {
+          frame.own[frame.routine->operands[thunk.operand_begin + i].slot] = false;
         }
-        case ThunkKind::kWhile:
-          if (!AddInnerLoop(routine, thunk, operand_places(0, thunk.operand_count), depth, &places, &own)) return false;
-          break;
-        case ThunkKind::kConditional: {
-          const std::vector<Place> list = operand_places(0, thunk.operand_count);
-          if (!AddConditional(routine, thunk, list, depth, &places, &own)) return false;
-          break;
-        }
-        case ThunkKind::kCollective:
-        case ThunkKind::kObserve:
-          return false;
+        EndThunk(frame);
+        return true;
       }
-      if (IsTooLarge()) return false;
+      case Stage::kCondition:
+        TestLoop(frame);
+        return true;
+      case Stage::kBody:
+        LeaveLoop(frame);
+        return true;
+      case Stage::kBranch:
+        EndBranch(frame);
+        return true;
     }
-    if (invariant == routine.thunks.size() && invariant > 0) {
-      loop_.operations_[once].target = static_cast<uint32_t>(loop_.operations_.size());
+    return false;
+  }
+
+  bool BeginThunk(Frame& frame) {
+    const CompiledComputation& routine = *frame.routine;
+    if (frame.next == routine.first_variant_thunk && frame.next > 0) {
+      loop_.operations_[frame.once].target = static_cast<uint32_t>(loop_.operations_.size());
     }
-    for (const OperandRef& ref : routine.results) results->push_back(place_of(ref));
-    return true;
+    if (frame.next == routine.thunks.size()) {
+      std::vector<Place> results;
+      for (const OperandRef& ref : routine.results) results.push_back(PlaceOf(frame, ref));
+      results_ = std::move(results);
+      frames_.pop_back();
+      return true;
+    }
+    const Thunk& thunk = routine.thunks[frame.next];
+    switch (thunk.kind) {
+      case ThunkKind::kKernel:
+        AddKernel(routine, thunk, OperandsOf(frame, thunk), &frame.places, &frame.own);
+        EndThunk(frame);
+        return true;
+      case ThunkKind::kCall:
+        Add(OperationKind::kCount, thunk.instruction);
+        frame.stage = Stage::kCall;
+        Push(*static_cast<const CallPlan*>(thunk.plan)->callee, OperandsOf(frame, thunk), /*owned=*/false);
+        return true;
+      case ThunkKind::kWhile:
+        BeginInnerLoop(frame, thunk);
+        return true;
+      case ThunkKind::kConditional:
+        BeginConditional(frame, thunk);
+        return true;
+      case ThunkKind::kCollective:
+      case ThunkKind::kObserve:
+        return false;
+    }
+    return false;
+  }
+
+  void EndThunk(Frame& frame) {
+    frame.stage = Stage::kThunk;
+    ++frame.next;
   }
 
   void AddKernel(const CompiledComputation& routine, const Thunk& thunk, const std::vector<Place>& operands,
@@ -322,57 +373,115 @@ class SmallLoopBuilder {
     }
   }
 
-  bool AddInnerLoop(const CompiledComputation& routine, const Thunk& thunk, const std::vector<Place>& initial,
-                    int depth, std::vector<Place>* places, std::vector<bool>* own) {
+  void BeginInnerLoop(Frame& frame, const Thunk& thunk) {
+    const std::vector<Place> initial = OperandsOf(frame, thunk);
     std::vector<int64_t> state;
     std::vector<SmallLoop::Copy> copies;
     for (uint32_t i = 0; i < thunk.operand_count; ++i) {
-      const int64_t bytes = routine.slots[thunk.result_begin + i].bytes;
+      const uint32_t slot = thunk.result_begin + i;
+      const int64_t bytes = frame.routine->slots[slot].bytes;
       state.push_back(AllocateState(bytes));
       copies.push_back({initial[i], state[i], bytes});
-      (*places)[thunk.result_begin + i] = {nullptr, state[i]};
-      (*own)[thunk.result_begin + i] = true;
+      frame.places[slot] = {nullptr, state[i]};
+      frame.own[slot] = true;
     }
     const size_t enter = Add(OperationKind::kEnter, thunk.instruction);
     loop_.operations_[enter].target = static_cast<uint32_t>(loop_.loops_.size());
     AddCopies(thunk.instruction, copies);
-    return AddLoop(*static_cast<const WhilePlan*>(thunk.plan), thunk.instruction, state, depth + 1);
+    EnterLoop(*static_cast<const WhilePlan*>(thunk.plan), thunk.instruction, state);
   }
 
-  bool AddConditional(const CompiledComputation& routine, const Thunk& thunk, const std::vector<Place>& operands,
-                      int depth, std::vector<Place>* places, std::vector<bool>* own) {
+  // Begins the condition of a loop, for the top frame.
+  void EnterLoop(const WhilePlan& plan, InstructionId instruction, const std::vector<int64_t>& state) {
+    Frame& frame = frames_.back();
+    frame.loop = {&plan, instruction, state, loop_.operations_.size(), 0, loop_index_, in_condition_};
+    frame.stage = Stage::kCondition;
+    loop_.loops_.push_back({instruction, loop_index_, in_condition_, 0});
+    loop_index_ = static_cast<uint32_t>(loop_.loops_.size() - 1);
+    in_condition_ = true;
+    Push(*plan.condition, PlacesOf(state), /*owned=*/false);
+  }
+
+  static std::vector<Place> PlacesOf(const std::vector<int64_t>& offsets) {
+    std::vector<Place> places;
+    for (int64_t offset : offsets) places.push_back({nullptr, offset});
+    return places;
+  }
+
+  // Begins the body, after the condition.
+  void TestLoop(Frame& frame) {
+    frame.loop.test = Add(OperationKind::kTest, frame.loop.instruction);
+    loop_.operations_[frame.loop.test].in = AddOperand(results_[0]);
+    in_condition_ = false;
+    frame.stage = Stage::kBody;
+    Push(*frame.loop.plan->body, PlacesOf(frame.loop.state), /*owned=*/true);
+  }
+
+  void LeaveLoop(Frame& frame) {
+    const Frame::Loop& loop = frame.loop;
+    AddStateCopies(loop.instruction, results_, loop.state, *loop.plan->body);
+    loop_.operations_[Add(OperationKind::kJump, loop.instruction)].target = static_cast<uint32_t>(loop.first);
+    loop_.operations_[loop.test].target = static_cast<uint32_t>(loop_.operations_.size());
+    loop_index_ = loop.outer;
+    in_condition_ = loop.outer_condition;
+    if (frame.routine == nullptr) {
+      frames_.pop_back();
+    } else {
+      EndThunk(frame);
+    }
+  }
+
+  void BeginConditional(Frame& frame, const Thunk& thunk) {
     const auto& plan = *static_cast<const ConditionalPlan*>(thunk.plan);
+    Frame::Branches& branches = frame.branches;
+    branches = Frame::Branches();
+    branches.operands = OperandsOf(frame, thunk);
     for (uint32_t r = 0; r < thunk.result_count; ++r) {
       const uint32_t slot = thunk.result_begin + r;
-      (*places)[slot] = {nullptr, Allocate(routine.slots[slot].bytes)};
-      (*own)[slot] = true;
+      frame.places[slot] = {nullptr, Allocate(frame.routine->slots[slot].bytes)};
+      frame.own[slot] = true;
     }
     Add(OperationKind::kCount, thunk.instruction);
     const size_t select = Add(OperationKind::kSelect, thunk.instruction);
-    const uint32_t count = static_cast<uint32_t>(plan.branches.size());
-    const uint32_t first = static_cast<uint32_t>(loop_.branches_.size());
-    loop_.operations_[select].in = AddOperand(operands[0]);
+    const auto count = static_cast<uint32_t>(plan.branches.size());
+    branches.first = static_cast<uint32_t>(loop_.branches_.size());
+    loop_.operations_[select].in = AddOperand(branches.operands[0]);
     loop_.operations_[select].predicate = plan.predicate;
     loop_.operations_[select].branch_count = count;
-    loop_.operations_[select].target = first;
-    loop_.branches_.resize(first + count);
-    std::vector<size_t> jumps;
-    for (uint32_t b = 0; b < count; ++b) {
-      loop_.branches_[first + b] = static_cast<uint32_t>(loop_.operations_.size());
-      const std::vector<Place> arguments(operands.begin() + plan.operand_begins[b],
-                                         operands.begin() + plan.operand_begins[b + 1]);
-      std::vector<Place> made;
-      if (!AddComputation(*plan.branches[b], arguments, /*owned=*/false, depth + 1, &made)) return false;
-      std::vector<SmallLoop::Copy> copies;
-      for (uint32_t r = 0; r < thunk.result_count; ++r) {
-        const uint32_t slot = thunk.result_begin + r;
-        copies.push_back({made[r], (*places)[slot].offset, routine.slots[slot].bytes});
+    loop_.operations_[select].target = branches.first;
+    loop_.branches_.resize(branches.first + count);
+    BeginBranch(frame);
+  }
+
+  // Begins the next branch, or ends the conditional after the last one.
+  void BeginBranch(Frame& frame) {
+    const auto& plan = *static_cast<const ConditionalPlan*>(frame.routine->thunks[frame.next].plan);
+    Frame::Branches& branches = frame.branches;
+    const uint32_t b = branches.next++;
+    if (b == plan.branches.size()) {
+      for (size_t jump : branches.jumps) {
+        loop_.operations_[jump].target = static_cast<uint32_t>(loop_.operations_.size());
       }
-      AddCopies(thunk.instruction, copies);
-      jumps.push_back(Add(OperationKind::kJump, thunk.instruction));
+      EndThunk(frame);
+      return;
     }
-    for (size_t jump : jumps) loop_.operations_[jump].target = static_cast<uint32_t>(loop_.operations_.size());
-    return true;
+    loop_.branches_[branches.first + b] = static_cast<uint32_t>(loop_.operations_.size());
+    const std::vector<Place> arguments(branches.operands.begin() + plan.operand_begins[b],
+                                       branches.operands.begin() + plan.operand_begins[b + 1]);
+    frame.stage = Stage::kBranch;
+    Push(*plan.branches[b], arguments, /*owned=*/false);
+  }
+
+  void EndBranch(Frame& frame) {
+    const Thunk& thunk = frame.routine->thunks[frame.next];
+    std::vector<SmallLoop::Copy> copies;
+    for (uint32_t r = 0; r < thunk.result_count; ++r) {
+      const uint32_t slot = thunk.result_begin + r;
+      copies.push_back({results_[r], frame.places[slot].offset, frame.routine->slots[slot].bytes});
+    }
+    AddCopies(thunk.instruction, copies);
+    frame.branches.jumps.push_back(Add(OperationKind::kJump, thunk.instruction));
+    BeginBranch(frame);
   }
 
  public:
@@ -385,6 +494,8 @@ class SmallLoopBuilder {
 
  private:
   SmallLoop& loop_;
+  std::vector<Frame> frames_;
+  std::vector<Place> results_;                         // of the computation that ended last
   absl::flat_hash_map<int64_t, int64_t> state_bytes_;  // by offset
   uint32_t loop_index_ = SmallLoop::kNoLoop;
   bool in_condition_ = false;
@@ -397,7 +508,7 @@ std::unique_ptr<SmallLoop> SmallLoop::Create(const WhilePlan& loop, InstructionI
   std::unique_ptr<SmallLoop> small(new SmallLoop());
   SmallLoopBuilder builder(small.get());
   for (int64_t bytes : state_bytes) small->state_offsets_.push_back(builder.AllocateState(bytes));
-  if (!builder.AddLoop(loop, instruction, small->state_offsets_, 1) || !builder.Finish()) return nullptr;
+  if (!builder.Build(loop, instruction, small->state_offsets_) || !builder.Finish()) return nullptr;
   return small;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -186,7 +187,7 @@ bool VirtualMachine::RunKernel(Frame& frame, const Thunk& step) {
         if (to.owner != nullptr) to.data = to.owner->data();
       }
       if (to.owner == nullptr) {
-        context_.Fail(Scratch::OutOfMemory(context_, slot.bytes));
+        context_.Fail(Scratch::OutOfMemory(context_, slot.bytes), DiagnosticKind::kTooLarge);
         return false;
       }
     }
@@ -316,7 +317,7 @@ std::optional<bool> VirtualMachine::RunSmallLoop(Frame& frame, const Thunk& step
     SlotValue& to = frame.slots[step.result_begin + i];
     to.owner = context_.pool.Allocate(bytes);
     if (to.owner == nullptr) {
-      context_.Fail(Scratch::OutOfMemory(context_, bytes));
+      context_.Fail(Scratch::OutOfMemory(context_, bytes), DiagnosticKind::kTooLarge);
       ok = false;
       break;
     }
@@ -404,11 +405,27 @@ bool VirtualMachine::Observe(const Frame& frame, const Thunk& step) {
     const OperandRef& ref = frame.routine->operands[step.operand_begin + i];
     in_.push_back(frame.slots[ref.slot].data + ref.offset);
   }
-  const size_t values = static_cast<const ObservePlan*>(step.plan)->value_count;
+  const auto& plan = *static_cast<const ObservePlan*>(step.plan);
   const absl::Span<const std::byte* const> shown(in_.data(), step.operand_count);
-  const absl::Status status = observer_->OnValue(step.instruction, shown.subspan(0, values), shown.subspan(values));
-  if (!status.ok()) context_.Fail(std::string(status.message()));
-  return status.ok();
+  const auto values = shown.subspan(0, plan.value_count), operands = shown.subspan(plan.value_count);
+  const bool is_needed =
+      plan.group ? observer_->NeedsGroup(*plan.group, values) : observer_->NeedsValue(step.instruction, values);
+  if (!is_needed) return true;
+  std::deque<Scratch> copies;
+  for (const ObservePlan::Copy& copy : plan.copies) {
+    std::byte* const to = copies.emplace_back(context_, copy.bytes).data();
+    if (to == nullptr) return false;
+    copy.kernel(copy.plan.get(), &in_[copy.operand], &to, context_);
+    in_[copy.operand] = to;
+  }
+  if (context_.failed()) return false;
+  InstructionId at = step.instruction;
+  const absl::Status status = plan.group ? observer_->OnGroup(*plan.group, values, operands, &at)
+                                         : observer_->OnValue(step.instruction, values, operands);
+  if (status.ok()) return true;
+  context_.Fail(std::string(status.message()));
+  context_.error_instruction = at;
+  return false;
 }
 
 void VirtualMachine::RecordPosition() {

@@ -7,6 +7,10 @@
 #include <cstdlib>
 #include <utility>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace hlokit::interp {
 
 BufferPool::~BufferPool() { DropFreeBlocks(); }
@@ -17,7 +21,7 @@ PoolBlock* BufferPool::AllocateSlow(int64_t bytes, uint32_t size_class) {
   if (block > max_bytes_ - bytes_in_use_) return nullptr;
   // Free blocks count against the budget: release them before the budget is exhausted.
   if (block > max_bytes_ - bytes_in_use_ - bytes_free_) DropFreeBlocks();
-  const size_t total = static_cast<size_t>((PoolBlock::header_bytes(size_class) + block + 63) / 64 * 64);
+  const size_t total = TotalBytes(size_class);
   // Pages of 2 MiB take a third of the time of small ones to be touched first.
   constexpr size_t kHugePage = size_t{2} << 20;
   void* memory;
@@ -32,9 +36,19 @@ PoolBlock* BufferPool::AllocateSlow(int64_t bytes, uint32_t size_class) {
   PoolBlock* b = static_cast<PoolBlock*>(memory);
   ++system_allocations_;
   b->size_class = size_class;
+  LimitAccess(b, bytes);
   BeginUse(b, bytes, block);
   return b;
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+void BufferPool::LimitAccess(PoolBlock* b, int64_t bytes) {
+  const size_t total = TotalBytes(b->size_class);
+  std::byte* const begin = reinterpret_cast<std::byte*>(b);
+  __asan_unpoison_memory_region(begin, total);
+  __asan_poison_memory_region(b->data() + bytes, static_cast<size_t>(begin + total - (b->data() + bytes)));
+}
+#endif
 
 void BufferPool::BeginUse(PoolBlock* b, int64_t bytes, int64_t block) {
   b->refs = 1;
@@ -63,6 +77,7 @@ PoolBlock* BufferPool::AllocateLarge(int64_t bytes, int64_t offset) {
     if (b == nullptr || ClassBytes(c) > max_bytes_ - bytes_in_use_) return AllocateSlow(bytes, c);
     free_[c] = b->next_free;
     bytes_free_ -= ClassBytes(c);
+    LimitAccess(b, bytes);
     BeginUse(b, bytes, ClassBytes(c));
     return b;
   }
@@ -117,6 +132,7 @@ void BufferPool::Free(PoolBlock* b) {
     std::free(b);
     return;
   }
+  LimitAccess(b, 0);
   b->next_free = free_[b->size_class];
   free_[b->size_class] = b;
   bytes_free_ += block;

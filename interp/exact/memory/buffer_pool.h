@@ -62,6 +62,7 @@ class BufferPool {
         if (bytes_in_use_ > peak_bytes_) peak_bytes_ = bytes_in_use_;
         b->refs = 1;
         b->bytes = bytes;
+        LimitAccess(b, bytes);
         live_bytes_ += bytes;
         if (live_bytes_ > peak_live_bytes_) peak_live_bytes_ = live_bytes_;
         return b;
@@ -129,6 +130,17 @@ class BufferPool {
   }
 
   static constexpr int64_t kArenaFrom = 64 << 10;  // bytes
+
+  // With the address sanitizer, lets no one access more than the first `bytes` bytes of a block outside of the arena.
+#if defined(__SANITIZE_ADDRESS__)
+  static void LimitAccess(PoolBlock* b, int64_t bytes);
+#else
+  static void LimitAccess(PoolBlock* /*b*/, int64_t /*bytes*/) {}
+#endif
+  // Bytes of a block with its header.
+  static size_t TotalBytes(uint32_t size_class) {
+    return static_cast<size_t>((PoolBlock::header_bytes(size_class) + ClassBytes(size_class) + 63) / 64 * 64);
+  }
 
   PoolBlock* AllocateSlow(int64_t bytes, uint32_t size_class);
   PoolBlock* AllocateLarge(int64_t bytes, int64_t offset);

@@ -39,10 +39,21 @@ class InstructionProfiler : public ExecutionObserver {
     OnInstructionEnd();
     return absl::OkStatus();
   }
+  bool NeedsValue(InstructionId /*instruction*/, absl::Span<const std::byte* const> /*elements*/) override {
+    OnInstructionEnd();
+    return false;
+  }
+  bool NeedsGroup(const ObservedGroup& /*group*/, absl::Span<const std::byte* const> /*elements*/) override {
+    OnInstructionEnd();
+    return false;
+  }
   void OnInstructionEnd() override {
     Add(Clock::now());
     current_ = InstructionId();
   }
+
+  // Forgets earlier runs.
+  void Clear() { times_.assign(times_.size(), Time()); }
 
   double total_milliseconds() const;
   // Returns the entries, longest first; those without measurable time in module order.

@@ -30,6 +30,24 @@ class ObserverList : public ExecutionObserver {
     return absl::OkStatus();
   }
 
+  bool NeedsValue(InstructionId instruction, absl::Span<const std::byte* const> elements) override {
+    bool needed = false;
+    for (ExecutionObserver* o : observers_) needed = o->NeedsValue(instruction, elements) || needed;
+    return needed;
+  }
+  absl::Status OnGroup(const ObservedGroup& group, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands, InstructionId* at) override {
+    for (ExecutionObserver* o : observers_) {
+      if (absl::Status status = o->OnGroup(group, values, operands, at); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  bool NeedsGroup(const ObservedGroup& group, absl::Span<const std::byte* const> elements) override {
+    bool needed = false;
+    for (ExecutionObserver* o : observers_) needed = o->NeedsGroup(group, elements) || needed;
+    return needed;
+  }
+
  private:
   std::vector<ExecutionObserver*> observers_;
 };

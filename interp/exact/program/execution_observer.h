@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observes a run: profiles, value traces, searches for the first bad value.
-#ifndef HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_
-#define HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_
+#ifndef HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_
+#define HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,21 @@ namespace hlokit::interp {
 // never shown.
 struct ObservationRequest {
   std::vector<bool> instructions;  // by instruction id; may be shorter than the module
-  bool operands = false;           // also show operand values
-  bool computed_only = false;      // omit results that are a view or part of earlier values
+  // Instructions that are shown in the same way unless they run in a group (kernel_provider.h): then the group is.
+  std::vector<bool> grouped;
+  bool operands = false;       // also show operand values
+  bool computed_only = false;  // omit results that are a view or part of earlier values
+
+  // Returns true for an instruction that is shown, by itself or with its group.
+  bool Shows(InstructionId id) const { return IsSet(instructions, id) || IsSet(grouped, id); }
+  static bool IsSet(const std::vector<bool>& set, InstructionId id) { return id.value < set.size() && set[id.value]; }
+};
+
+// Instructions that run as one kernel, and only leave the values that others read.
+struct ObservedGroup {
+  std::vector<Instruction> members;   // operands before users
+  std::vector<Instruction> results;   // those of them that have values
+  std::vector<Instruction> operands;  // instructions that are not members, whose values members read
 };
 
 class ExecutionObserver {
@@ -34,6 +47,21 @@ class ExecutionObserver {
                                absl::Span<const std::byte* const> /*operands*/) {
     return absl::OkStatus();
   }
+  // Asked before OnValue: `elements` are those of the same leaves, in any order. False: the values, which may take
+  // copies, are not needed.
+  virtual bool NeedsValue(InstructionId /*instruction*/, absl::Span<const std::byte* const> /*elements*/) {
+    return true;
+  }
+
+  // The same for a group: `values` are the leaves of its results, `operands` those of its operands. `at`, a member, may
+  // be set to where the error is; it is the last one.
+  virtual absl::Status OnGroup(const ObservedGroup& /*group*/, absl::Span<const std::byte* const> /*values*/,
+                               absl::Span<const std::byte* const> /*operands*/, InstructionId* /*at*/) {
+    return absl::OkStatus();
+  }
+  virtual bool NeedsGroup(const ObservedGroup& /*group*/, absl::Span<const std::byte* const> /*elements*/) {
+    return true;
+  }
 };
 
 // Progress of a run.
@@ -46,4 +74,4 @@ struct RunProgress {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_
+#endif  // HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_

@@ -2,16 +2,18 @@
 // A prepared program. Each computation becomes one CompiledComputation: a flat list of thunks over the slots of a
 // frame. Tuples do not exist at this level (an instruction with a tuple shape has one slot for each leaf), nor do
 // instructions that only rearrange indices (they are views, see view.h).
-#ifndef HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_
-#define HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "interp/exact/memory/buffer_pool.h"
 #include "interp/exact/program/exact_fwd.h"
+#include "interp/exact/program/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {
@@ -98,7 +100,7 @@ struct MovedThunk {
 
 // What the values of a computation take while it runs, those of the computations that it calls included.
 struct MemoryPlan {
-  int64_t live_bytes = 0;      // the most that are alive at one time: no placement takes less
+  int64_t live_bytes = 0;      // the most that are live at one time: no placement takes less
   int64_t planned_bytes = 0;   // the most that their places take
   int64_t required_bytes = 0;  // what every run takes at one time: results may have the memory of arguments, and what
                                // is called may not run
@@ -139,9 +141,19 @@ struct CallPlan : ThunkParams {
   CompiledComputation* callee = nullptr;
 };
 
-// The first `value_count` operands are the leaves of the instruction's value, followed by those of its operands.
+// The first `value_count` operands are the leaves of the instruction's value, whose elements fill their memory in some
+// order, followed by those of its operands.
 struct ObservePlan : ThunkParams {
   size_t value_count = 0;
+  // Of operands that are not dense: kernels that copy them, for observers that need the values.
+  struct Copy {
+    uint32_t operand = 0;
+    Kernel kernel = nullptr;
+    std::unique_ptr<ThunkParams> plan;
+    int64_t bytes = 0;
+  };
+  std::vector<Copy> copies;
+  std::optional<ObservedGroup> group;  // set: the values are those of its results and operands
 };
 
 struct WhilePlan : ThunkParams {
@@ -159,4 +171,4 @@ struct ConditionalPlan : ThunkParams {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_H_

@@ -83,6 +83,10 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   }
   std::string device = config.device;
   if (config.num_devices != 0) {
+    if (device.starts_with("cpu:")) {
+      return absl::InvalidArgumentError(StrCat("device ", device, " names a number of devices, and num_devices is ",
+                                               config.num_devices, ": leave one of them out"));
+    }
     if (device != "cpu") {
       return absl::InvalidArgumentError(
           StrCat("num_devices is for the device cpu; the number of devices of ", device, " follows from its topology"));
@@ -110,6 +114,7 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   if (options.engine == interp::EngineKind::kFast) interp::compiled::UseCodeStoreOfEnvironment();
   options.evaluator.num_threads = static_cast<int>(std::min<int64_t>(config.num_threads, 1024));
   if (config.max_bytes > 0) options.evaluator.limits.max_bytes = config.max_bytes;
+  options.evaluator.limits.max_bytes_flag = "option max_bytes";
   if (config.max_seconds > 0) {
     options.evaluator.limits.max_seconds = static_cast<double>(config.max_seconds);
     options.evaluator.limits.max_seconds_flag = "option max_seconds";

@@ -71,8 +71,8 @@ absl::Status Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* 
     return absl::OkStatus();
   }
   if (spec->bytes > args->client->runtime->options().evaluator.limits.max_bytes) {
-    return absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; the limit is ",
-                                               args->client->runtime->options().evaluator.limits.max_bytes));
+    return absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; ",
+                                               args->client->runtime->options().evaluator.limits.BytesText()));
   }
   Literal value = Literal::Zeros(shape);
   CopyStrided(static_cast<const std::byte*>(args->data), strides, value.data(), dense, spec->dims, BytesOf(spec->type));
@@ -122,7 +122,8 @@ absl::Status Client_CreateUninitializedBuffer(PJRT_Client_CreateUninitializedBuf
   absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->shape_element_type, args->shape_dims, args->shape_num_dims);
   if (!spec.ok()) return spec.status();
   if (spec->bytes > args->client->runtime->options().evaluator.limits.max_bytes) {
-    return absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes"));
+    return absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; ",
+                                               args->client->runtime->options().evaluator.limits.BytesText()));
   }
   const auto [context, shape] = args->client->ShapeOf(spec->type, spec->dims);
   args->buffer = NewBuffer(*memory, *std::move(spec), Literal::Zeros(shape), context);

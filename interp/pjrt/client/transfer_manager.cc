@@ -91,7 +91,8 @@ absl::Status Client_CreateBuffersForAsyncHostToDevice(PJRT_Client_CreateBuffersF
     const PJRT_ShapeSpec& shape_spec = args->shape_specs[i];
     absl::StatusOr<BufferSpec> spec = ReadBufferSpec(shape_spec.element_type, shape_spec.dims, shape_spec.num_dims);
     if (spec.ok() && spec->bytes > args->client->runtime->options().evaluator.limits.max_bytes) {
-      spec = absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes"));
+      spec = absl::ResourceExhaustedError(StrCat("out of memory: an array of ", spec->bytes, " bytes; ",
+                                                 args->client->runtime->options().evaluator.limits.BytesText()));
     }
     if (!spec.ok()) {
       for (Manager::Target& target : manager->targets) target.finished = true;

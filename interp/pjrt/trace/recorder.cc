@@ -56,6 +56,8 @@ Recorder* Recorder::Get() {
         max_bytes = SIZE_MAX;
       } else if (!absl::SimpleAtoi(limit, &max_bytes)) {
         max_bytes = kDefaultBytes;
+        std::fprintf(stderr, "hlokit: HLOKIT_PJRT_TRACE_DATA: expected a number of bytes or `all`, found `%s`\n",
+                     limit);
       }
     }
     return new Recorder(file, max_bytes);

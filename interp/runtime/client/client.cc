@@ -23,11 +23,17 @@
 namespace hlokit::runtime {
 namespace {
 
-absl::Status InternalErrorOf(const DiagnosticSink& sink, std::string_view what) {
+// Returns the first error. One of a program that does not verify is that of an argument.
+absl::Status ErrorOf(const DiagnosticSink& sink, std::string_view what, bool is_invalid = false) {
   for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return absl::InternalError(StrCat(what, ": ", d.message));
+    if (d.severity != Severity::kError) continue;
+    std::string message = StrCat(what, ": ", d.message);
+    if (is_invalid) return absl::InvalidArgumentError(message);
+    if (d.kind == DiagnosticKind::kTooLarge) return absl::ResourceExhaustedError(message);
+    if (d.kind == DiagnosticKind::kUnsupported) return absl::UnimplementedError(message);
+    return absl::InternalError(message);
   }
-  return absl::InternalError(what.data());
+  return absl::InternalError(std::string(what));
 }
 
 // Rounding to nearest, denormal numbers as they are: whatever the program that uses this library has set.
@@ -174,10 +180,11 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   const int64_t begun = ReadThreadCounters().cpu_ns;
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
-  if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
+  if (sink.has_errors()) return ErrorOf(sink, "invalid program", /*is_invalid=*/true);
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->kind_ = options_.engine;
+  executable->on_prepared_ = options_.on_prepared;
   if (host_io != nullptr) executable->options_.host_io = host_io.get();
   executable->host_io_ = std::move(host_io);
   executable->devices_ = devices_.size();
@@ -202,6 +209,7 @@ std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable p
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
   executable->kind_ = options_.engine;
+  executable->on_prepared_ = options_.on_prepared;
   executable->stored_ = std::move(program);
   executable->devices_ = devices_.size();
   return executable;
@@ -243,7 +251,8 @@ absl::Status Executable::PrepareLocked() {
   }
   DiagnosticSink sink;
   engine_ = interp::Engine::Prepare(kind_, *module_, options_, &sink);
-  if (engine_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
+  if (engine_ == nullptr) status_ = ErrorOf(sink, "cannot run the program");
+  if (engine_ != nullptr && on_prepared_) on_prepared_(*module_, *engine_);
   return status_;
 }
 
@@ -365,9 +374,9 @@ absl::Status Client::GenerateValues(absl::Span<const std::shared_ptr<DeviceBuffe
     bytes = SaturatingAdd(bytes, argument->ungenerated_bytes());
   }
   if (bytes == 0) return absl::OkStatus();
-  if (const int64_t limit = options_.evaluator.limits.max_bytes; bytes > limit) {
-    return absl::ResourceExhaustedError(StrCat("out of memory: the arguments of the program take ", bytes,
-                                               " bytes; the limit is ", limit, " bytes (--max-bytes)"));
+  if (const interp::Limits& limits = options_.evaluator.limits; bytes > limits.max_bytes) {
+    return absl::ResourceExhaustedError(
+        StrCat("out of memory: the arguments of the program take ", bytes, " bytes; ", limits.BytesText()));
   }
   for (const std::shared_ptr<DeviceBuffer>& argument : arguments) argument->Generate();
   return absl::OkStatus();
@@ -424,7 +433,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       const auto start = std::chrono::steady_clock::now();
       std::optional<std::vector<Literal>> computed = executable->engine_->RunPointers(given, &sink, donation);
       executable->RecordRunTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
-      if (!computed) return InternalErrorOf(sink, "execution failed");
+      if (!computed) return ErrorOf(sink, "execution failed");
       return *std::move(computed);
     };
     absl::StatusOr<std::vector<Literal>> computed =

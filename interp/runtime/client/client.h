@@ -50,6 +50,8 @@ struct ClientOptions {
   bool defer_executions = false;
   // Keeps each program as it was before the pipeline (Executable::lowered), for compilers of other targets.
   bool keep_lowered = false;
+  // Called once for each program that is prepared, on the thread that does it: for reports.
+  std::function<void(const Module&, const interp::Engine&)> on_prepared;
 
   // Returns the pipeline. The fast engine divides programs into loops itself; fusions would divide them for a TPU.
   std::string PipelineText() const {
@@ -114,6 +116,7 @@ class Executable {
 
   interp::EvaluatorOptions options_;
   interp::EngineKind kind_ = interp::EngineKind::kExact;
+  std::function<void(const Module&, const interp::Engine&)> on_prepared_;
   std::shared_ptr<ExecutableHostIo> host_io_;
   SerializedExecutable stored_;  // until Prepare
   std::unique_ptr<Module> module_;

@@ -207,8 +207,9 @@ InstructionId Emitter::MaskPadding(InstructionId part, Shape whole, const Tiling
     InstructionId& known = masks_[{sizes, d, whole.dim(d), tile.value}];
     if (!known.valid()) {
       // Index within the part against what is left behind its start.
-      const InstructionId left = Binary(Opcode::kSubtract, Constant(whole.dim(d)), Times(tile, local));
-      known = builder_.MakeCompare(ComparisonDirection::kLt, Iota(sizes, d), Splat(shape, left));
+      const InstructionId start = Times(tile, local);
+      const InstructionId left = Splat(shape, Binary(Opcode::kSubtract, Constant(whole.dim(d)), start));
+      known = builder_.MakeCompare(ComparisonDirection::kLt, Iota(sizes, d), left);
     }
     mask = mask.valid() ? Binary(Opcode::kAnd, mask, known) : known;
   }

@@ -336,7 +336,8 @@ Value ComputationPartitioner::EmitScatter(const LocalOp& op) {
       const InstructionId tile = emitter_.TileNumber(op.choice->frame, op.choice->partial);
       const InstructionId first = builder().MakeCompare(ComparisonDirection::kEq, tile, emitter_.Constant(0));
       const InstructionId identity = MakeIdentity(&emitter_, opcode, local.element_type());
-      operands[0] = emitter_.Select(emitter_.Splat(local, first), operands[0], emitter_.Splat(local, identity));
+      const InstructionId identities = emitter_.Splat(local, identity);
+      operands[0] = emitter_.Select(emitter_.Splat(local, first), operands[0], identities);
     }
   }
   const InstructionId id = Clone(i, operands, LocalShapeOf(i.shape(), op.results));

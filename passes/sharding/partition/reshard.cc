@@ -63,7 +63,8 @@ InstructionId Emitter::EmitGather(InstructionId part, Shape whole, const Reshard
         update.push_back(d == first.from ? Times(tile, local[ToSize(d)]) : Constant(0));
       }
       const InstructionId placed = builder_.Make(Opcode::kDynamicUpdateSlice, shape, update);
-      return AllReduce(SliceTo(placed, sizes), step.after, first.axes, state_.Reducer(sum, type));
+      const ComputationId reducer = state_.Reducer(sum, type);
+      return AllReduce(SliceTo(placed, sizes), step.after, first.axes, reducer);
     }
   }
   if (step.moves.size() == 1) {
@@ -220,11 +221,13 @@ InstructionId Emitter::MakeUnreduced(InstructionId part, TilingRef to) {
   }
   if (axes.empty()) return part;
   const Shape shape = builder_.shape_of(part);
-  const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(frame, axes), Constant(0));
+  const InstructionId zero = Constant(0);
+  const InstructionId first = builder_.MakeCompare(ComparisonDirection::kEq, TileNumber(frame, axes), zero);
   const ElementType type = shape.element_type();
   const Opcode sum = OpcodeOf(to->reduction, type);
   const InstructionId none = HasIdentity(sum, type) ? MakeIdentity(this, sum, type) : Scalar(type, 0);
-  return Select(Splat(shape, first), part, Splat(shape, none));
+  const InstructionId nones = Splat(shape, none);
+  return Select(Splat(shape, first), part, nones);
 }
 
 InstructionId Emitter::Reshard(InstructionId part, Shape whole, TilingRef from, TilingRef to) {

@@ -74,8 +74,8 @@ InstructionId ComputationPartitioner::Shared(const Leaf& leaf) {
   Tiling frame;
   frame.kind = ShardingKind::kTiled;
   frame.device_count = state_.partitions;
-  const InstructionId is_owner =
-      builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), emitter_.Constant(leaf.owner));
+  const InstructionId owner = emitter_.Constant(leaf.owner);
+  const InstructionId is_owner = builder().MakeCompare(ComparisonDirection::kEq, emitter_.Position(frame), owner);
   return FromOwner(leaf.id, is_owner, frame, {{1, state_.partitions}});
 }
 
@@ -193,8 +193,9 @@ void ComputationPartitioner::Rng(Instruction i) {
   }
   const AxisList others = Complement({&frame.manual}, frame.device_count).value_or(AxisList());
   if (SizeOf(others) > 1) {
+    const InstructionId zero = emitter_.Constant(0);
     const InstructionId first =
-        builder().MakeCompare(ComparisonDirection::kEq, emitter_.TileNumber(frame, others), emitter_.Constant(0));
+        builder().MakeCompare(ComparisonDirection::kEq, emitter_.TileNumber(frame, others), zero);
     id = FromOwner(id, first, frame, others);
   }
   Finish(i, {{id, i.shape(), whole}});

@@ -110,7 +110,8 @@ Value ComputationPartitioner::EmitTopK(const LocalOp& op) {
   // Indices of the whole array, of which equal elements are in order.
   const InstructionId first =
       emitter_.Times(emitter_.TileNumber(op.choice->frame, axes), builder().shape_of(op.operands[0]).dim(dim));
-  const InstructionId index = emitter_.Plus(builder().MakeElement(selected, 1), emitter_.Splat(indices, first));
+  const InstructionId begin = emitter_.Splat(indices, first);
+  const InstructionId index = emitter_.Plus(builder().MakeElement(selected, 1), begin);
   const InstructionId candidates[] = {
       emitter_.AllGather(builder().MakeElement(selected, 0), op.choice->frame, axes, dim),
       emitter_.AllGather(index, op.choice->frame, axes, dim)};

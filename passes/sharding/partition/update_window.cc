@@ -103,7 +103,8 @@ Value ComputationPartitioner::EmitUpdateAsWindow(const LocalOp& op) {
     for (const Bound& bound : bounds) {
       const InstructionId tile = emitter_.TileNumber(op.choice->frame, *bound.axes);
       const InstructionId first = emitter_.Times(tile, local.dim(bound.dim));
-      const InstructionId position = emitter_.Plus(emitter_.Iota(band.dims(), bound.dim), emitter_.Splat(band, first));
+      const InstructionId begin = emitter_.Splat(band, first);
+      const InstructionId position = emitter_.Plus(emitter_.Iota(band.dims(), bound.dim), begin);
       const auto compare = [&](ComparisonDirection direction, int64_t value) {
         const InstructionId other = emitter_.Splat(band, emitter_.Constant(value));
         const InstructionId made = builder().MakeCompare(direction, position, other);

@@ -160,8 +160,8 @@ InstructionId ComputationPartitioner::RunLoop(const DotLoop& loop, absl::Span<co
   const ComputationId condition = module_.AddComputation(module_.UniqueComputationName("windowed_dot_condition"));
   Emitter test(&state_, condition);
   const InstructionId seen = test.builder().Make(Opcode::kParameter, shape, {}, {}, 0);
-  test.builder().SetRoot(test.builder().MakeCompare(ComparisonDirection::kLt, test.builder().MakeElement(seen, last),
-                                                    test.Constant(loop.tiles)));
+  const InstructionId tiles = test.Constant(loop.tiles), tile = test.builder().MakeElement(seen, last);
+  test.builder().SetRoot(test.builder().MakeCompare(ComparisonDirection::kLt, tile, tiles));
 
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName("windowed_dot_body"));
   Emitter e(&state_, body);

@@ -230,12 +230,13 @@ InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, 
   const auto first_element = [&] {
     if (first.valid()) return first;
     if (window.base_dilation == 1) {
-      first = emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(-window.low));
+      const InstructionId low = emitter_.Constant(-window.low);
+      first = emitter_.Plus(emitter_.Times(tile, step), low);
       return first;
     }
     const int64_t lift = window.low > 0 ? CeilOfRatio(window.low, window.base_dilation) : 0;
-    const InstructionId lifted =
-        emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(lift * window.base_dilation - window.low));
+    const InstructionId low = emitter_.Constant(lift * window.base_dilation - window.low);
+    const InstructionId lifted = emitter_.Plus(emitter_.Times(tile, step), low);
     const InstructionId ratio = emitter_.Divide(lifted, window.base_dilation);
     first = emitter_.Plus(ratio, emitter_.Constant(-lift));
     return first;
@@ -254,7 +255,8 @@ InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, 
     array = along(array, start, start + plan.width);
   } else {
     const InstructionId own = emitter_.Times(tile, -plan.input_part);
-    const InstructionId start = emitter_.Plus(emitter_.Plus(first_element(), own), emitter_.Constant(-plan.begin));
+    const InstructionId begin = emitter_.Constant(-plan.begin);
+    const InstructionId start = emitter_.Plus(emitter_.Plus(first_element(), own), begin);
     array = slice_at(array, start, plan.width);
   }
   if (plan.outside) {
@@ -285,8 +287,8 @@ InstructionId ComputationPartitioner::Assemble(InstructionId part, int64_t dim, 
     return along(array, hole, hole + plan.dilated_width);
   }
   const InstructionId before = emitter_.Times(first_element(), -window.base_dilation);
-  const InstructionId hole =
-      emitter_.Plus(emitter_.Plus(emitter_.Times(tile, step), emitter_.Constant(-window.low)), before);
+  const InstructionId low = emitter_.Constant(-window.low);
+  const InstructionId hole = emitter_.Plus(emitter_.Plus(emitter_.Times(tile, step), low), before);
   return slice_at(array, hole, plan.dilated_width);
 }
 

@@ -46,7 +46,7 @@ void RunScan(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       if (slice == nullptr) {
         for (size_t j = 0; j < k; ++j) context.pool.Release(arguments[j].owner);
         for (SlotValue& v : carried) context.pool.Release(v.owner);
-        return context.Fail(Scratch::OutOfMemory(context, p.inputs[k].slice_bytes));
+        return context.Fail(Scratch::OutOfMemory(context, p.inputs[k].slice_bytes), DiagnosticKind::kTooLarge);
       }
       p.inputs[k].slice.RunSerial(slice->data(), in[k] + at * p.inputs[k].step);
       arguments[k] = {slice, slice->data()};
