@@ -14,7 +14,7 @@ namespace hlokit::interp::compiled {
 namespace {
 
 constexpr int64_t kMaxSharedColumns = 1024;  // of a loop by columns
-constexpr int64_t kTile = 16 * 1024;         // elements of rows that are computed together, if they are divided
+constexpr int64_t kTile = 64 * 1024;         // elements of rows that are computed together, if they are divided
 constexpr int64_t kLongRow = 32 * 1024;
 constexpr int64_t kChunk = 16 * 1024;
 constexpr int64_t kFillChunk = 2048;
@@ -41,6 +41,19 @@ class BoxRun {
     arguments_.scratch_pitch = plan.columns * kMaxElementBytes;
   }
   void set_scratch(std::byte* scratch) { arguments_.scratch = scratch; }
+
+  // Fetches the beginning of what a row reads at computed positions.
+  void Prefetch(int64_t line) {
+    SetLine(line);
+    constexpr int64_t kBytes = 2048, kLine = 64;
+    const LoopPlan::Piece& piece = box_.pieces[0];
+    for (const LoopPlan::Index& index : p_.indices) {
+      const size_t operand = static_cast<size_t>(piece.from[index.input - p_.plain]);
+      const std::byte* const from = in_[operand] + At(operand, piece) + start_[index.input];
+      const int64_t bytes = std::min(kBytes, piece.columns * p_.bytes[operand]);
+      for (int64_t k = 0; k < bytes; k += kLine) __builtin_prefetch(from + k);
+    }
+  }
 
   // Computes `rows` rows from row `line` on of the pieces [first, last).
   void Run(int64_t line, int64_t rows, size_t first, size_t last) {
@@ -120,6 +133,7 @@ void RunBox(const LoopPlan& p, const LoopPlan::Box& box, const std::byte* const*
     BoxRun run(p, box, in, out, memory + p.scratch);
     run.set_scratch(memory);
     if (fill_bytes > 0) WriteFills(p, in, memory + p.scratch);
+    const bool moves_by_row = p.MovesByRow();
     if (!box.whole_rows) {
       for (int64_t item = begin; item < end; ++item) {
         const size_t piece = static_cast<size_t>(item % pieces);
@@ -131,6 +145,7 @@ void RunBox(const LoopPlan& p, const LoopPlan::Box& box, const std::byte* const*
       // Up to the end of their dimension.
       int64_t rows = std::min(end - line, box.rows - line % box.rows);
       if (p.by_columns || pieces > 1) rows = std::min(rows, std::max<int64_t>(kTile / p.columns, 1));
+      if (moves_by_row && line + 1 < end) run.Prefetch(line + 1);
       run.Run(line, rows, 0, box.pieces.size());
       line += rows;
     }

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kMaxWindow = 1024;       // elements
 constexpr int64_t kMaxTable = 1 << 18;     // columns of a line
+constexpr int64_t kMaxSlots = 1 << 16;     // lines that are in use at one time
 constexpr int64_t kMinElements = 1 << 10;  // of the operand
 constexpr int64_t kMinFeatures = 8;
 constexpr int64_t kMaxLanes = 16;
@@ -28,8 +29,9 @@ WindowAxis AxisOf(const WindowDimension& window, int64_t stride) {
   if (axis.trivial) return axis;
   const WindowDim& w = window.window;
   const int64_t extent = (w.size - 1) * w.window_dilation;
-  axis.elements = extent / w.base_dilation + 1;
-  axis.windows = extent / w.stride + 1;
+  // Not more than there are, whatever the dilation of the window.
+  axis.elements = std::min(extent / w.base_dilation + 1, window.input);
+  axis.windows = std::min(extent / w.stride + 1, window.output);
   axis.window_elements = w.size;
   return axis;
 }
@@ -180,6 +182,7 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
     g.operand_lines *= axis.window.input;
     g.operand_slots *= axis.elements;
     g.window_slots *= axis.windows;
+    if (std::max(g.operand_slots, g.window_slots) > kMaxSlots) return fails("a large window");
   }
   MakeOuterTables(gradient, &g);
   const WindowDim& w = g.line.window.window;

@@ -223,13 +223,19 @@ class BestRows {
     for (size_t r = 0; r < rows.size(); ++r) {
       const OuterLine& f = operands.found()[r];
       const size_t slot = static_cast<size_t>(f.slot);
-      float* const row = rows.size() == 1 ? out : slots_ + f.slot * SlotElements(plan_);
-      if (rows.size() == 1 || keys_[slot] != f.line) {
-        if (rows.size() != 1) keys_[slot] = f.line;
-        const WindowAhead ahead = operands.After(f, 1);
-        all_numbers_[slot] = plan_.kernels->best(plan_.op, rows[r].data, columns, initial_, ahead, row);
+      // What several windows share is kept in a slot. The result of a window of one line is not, nor what is known of
+      // it.
+      const bool is_kept = rows.size() > 1;
+      float* const row = is_kept ? slots_ + f.slot * SlotElements(plan_) : out;
+      bool row_numbers = is_kept && all_numbers_[slot];
+      if (!is_kept || keys_[slot] != f.line) {
+        row_numbers = plan_.kernels->best(plan_.op, rows[r].data, columns, initial_, operands.After(f, 1), row);
       }
-      all_numbers = all_numbers && all_numbers_[slot];
+      if (is_kept) {
+        keys_[slot] = f.line;
+        all_numbers_[slot] = row_numbers;
+      }
+      all_numbers = all_numbers && row_numbers;
       best_.push_back(row);
     }
     if (!all_numbers || rows.empty()) return false;

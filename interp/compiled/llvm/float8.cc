@@ -72,9 +72,10 @@ llvm::Value* ValueEmitter::ToFloat8(llvm::Value* value, ElementType type) {
   llvm::Value* const normal =
       b_.CreateLShr(b_.CreateSub(magnitude, I((format.min_exponent() + 126) << 23)), I(23 - format.mantissa));
   llvm::Value* const is_small = b_.CreateICmpULT(magnitude, I((format.min_exponent() + 127) << 23));
-  // Numbers of the smallest one. Others are not converted: they may not fit an integer.
-  llvm::Value* const number = b_.CreateSelect(is_small, b_.CreateBitCast(magnitude, value->getType()), F(0));
-  llvm::Value* const steps = b_.CreateFPToSI(b_.CreateFMul(number, F(std::ldexp(1.0, -format.step_exponent()))), ints);
+  // Numbers of the smallest one: low bits of the sum with 2^23 of these.
+  llvm::Value* const positive = b_.CreateBitCast(magnitude, value->getType());
+  llvm::Value* const sum = b_.CreateFAdd(positive, F(std::ldexp(1.0, format.step_exponent() + 23)));
+  llvm::Value* const steps = b_.CreateAnd(b_.CreateBitCast(sum, ints), I(0x7fffff));
   llvm::Value* code = b_.CreateSelect(is_small, steps, normal);
   llvm::Value* const sign = b_.CreateAnd(b_.CreateLShr(bits, I(24)), I(0x80));
   llvm::Value* const is_nan = b_.CreateICmpUGT(magnitude, I(0x7f800000));

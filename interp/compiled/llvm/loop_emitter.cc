@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kCacheLine = 64;             // bytes
 constexpr int64_t kPrefetchedElements = 2048;  // how far ahead
+constexpr int kManyVectors = 4;  // at a time: so much work that processors do not look ahead to the next ones
 
 int LaneCount(const llvm::Value* vector) {
   return static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
@@ -305,7 +306,7 @@ LoopEmitter::Row LoopEmitter::RowAt(llvm::Value* number) {
   return row;
 }
 
-void LoopEmitter::PrefetchLaterRow(const Row& row, llvm::Value* at) {
+void LoopEmitter::PrefetchLater(const Row& row, llvm::Value* at) {
   for (size_t i = 0; i < in_.size(); ++i) {
     if (program_.inputs[i].row_value) continue;
     const ElementType type = program_.inputs[i].type;
@@ -355,6 +356,9 @@ void LoopEmitter::EmitPass(const RowPasses::Pass& pass, std::vector<Row>* group)
       }
       return folded;
     };
+    // Of rows not in the first pass, which waits for memory as it is.
+    const bool prefetches = program_.form == LoopForm::kRows ? passes_.passes.size() > 1 && &pass == &passes_.passes[1]
+                                                             : VectorsAtATime() >= kManyVectors;
     ForVectors(columns_, &carried, widen, fold, [&](llvm::Value* at, llvm::Value* mask, Values* sums) {
       std::vector<Values> values(rows, Values(program_.nodes.size(), nullptr));
       for (size_t q = 0; q < rows; ++q) {
@@ -372,8 +376,7 @@ void LoopEmitter::EmitPass(const RowPasses::Pass& pass, std::vector<Row>* group)
           const uint16_t node = program_.outputs[o];
           Store(program_.nodes[node].type, values[q][node], PointerAt(row.out[o], program_.nodes[node].type, at), mask);
         }
-        // Not in the first pass, which waits for memory as it is.
-        if (passes_.passes.size() > 1 && &pass == &passes_.passes[1] && mask == nullptr) PrefetchLaterRow(row, at);
+        if (mask == nullptr && prefetches) PrefetchLater(row, at);
         for (size_t k = 0; k < count; ++k) {
           const LoopNode& node = program_.nodes[reduces[k]];
           const LoopOp op = static_cast<LoopOp>(node.param);
@@ -419,6 +422,10 @@ bool LoopEmitter::Emit() {
                                      llvm::Function::ExternalLinkage, "kernel", module_);
   function_->addFnAttr("prefer-vector-width", "512");
   function_->addFnAttr(llvm::Attribute::NoUnwind);
+  // Vectors that do not fit in registers are not to cross lines of the cache on the stack.
+  const uint64_t vector_bytes = static_cast<uint64_t>(LanesOf(set_)) * sizeof(float);
+  function_->addFnAttr(llvm::Attribute::getWithStackAlignment(b_.getContext(), llvm::Align(vector_bytes)));
+  function_->addFnAttr("stackrealign");
   arguments_ = function_->getArg(0);
   b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", function_));
   llvm::Value* const in = Field(0, pointer);
@@ -454,6 +461,8 @@ bool LoopEmitter::Emit() {
     for (llvm::Value* stride : in_stride_) {
       in_prefetch_.push_back(b_.CreateSelect(is_short, b_.CreateMul(stride, later), ahead));
     }
+  } else {
+    in_prefetch_.assign(in_.size(), b_.getInt64(kPrefetchedElements / 2));
   }
   if (program_.calls > 0) {
     for (int k = 0; k < 4; ++k) {

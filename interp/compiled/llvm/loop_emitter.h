@@ -82,8 +82,9 @@ class LoopEmitter {
   llvm::Value* Compute(uint16_t i, const Values& values);
   llvm::Value* PointerAt(llvm::Value* base, ElementType type, llvm::Value* index);
   llvm::Value* SavedAt(uint16_t node, size_t row, llvm::Value* index);
-  // Asks for the elements that come some rows later at `at`: with so much work between them, processors do not.
-  void PrefetchLaterRow(const Row& row, llvm::Value* at);
+  // Asks for the elements that come later at `at`, in_prefetch_ of them: with so much work in between, processors do
+  // not.
+  void PrefetchLater(const Row& row, llvm::Value* at);
   ElementType AccumulatorOf(uint16_t reduce) const;
   // The accumulator type's neutral element.
   llvm::Constant* Neutral(LoopOp op, ElementType type) const;
@@ -107,7 +108,7 @@ class LoopEmitter {
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
   Values in_, out_, in_stride_, out_stride_;
-  Values in_prefetch_;  // kRows: elements to what is fetched next
+  Values in_prefetch_;  // elements to what is fetched ahead
   llvm::Value* columns_ = nullptr;
   llvm::Value* last_mask_ = nullptr;  // of the last vector of a row, as an integer
   llvm::Value* scratch_ = nullptr;

@@ -76,7 +76,7 @@ void LoopEmitter::EmitRegisterRows(llvm::Value* rows) {
           EmitElements(pass.elements, group[q], b_.getInt64(static_cast<uint64_t>(parts[k].begin)), parts[k].mask,
                        &values[q][k]);
           if (&pass == passes_.passes.data()) {
-            PrefetchLaterRow(group[q], b_.getInt64(static_cast<uint64_t>(parts[k].begin)));
+            PrefetchLater(group[q], b_.getInt64(static_cast<uint64_t>(parts[k].begin)));
           }
         }
       }

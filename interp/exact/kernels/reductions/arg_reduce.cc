@@ -35,22 +35,29 @@ struct ArgReducePlan : ThunkParams {
 // Returns the greatest or least of n > 0 values; of those that are NaN nothing is known but `has_nan`.
 template <typename T, bool kGreatest>
 T Extreme(const T* x, int64_t n, bool* has_nan) {
-  constexpr int64_t kLanes = 64 / static_cast<int64_t>(sizeof(T));
-  typedef T Vector __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+  // Vectors that every processor has, several of them to hide latency.
+  constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T)), kVectors = 4;
+  typedef T Vector __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));
   T best = x[0];
   bool nan = false;
   int64_t i = 0;
-  if (n >= kLanes) {
-    Vector lanes = *reinterpret_cast<const Vector*>(x);
-    auto unordered = lanes != lanes;
-    for (; i + kLanes <= n; i += kLanes) {
-      const Vector next = *reinterpret_cast<const Vector*>(x + i);
-      if constexpr (std::is_floating_point_v<T>) unordered |= next != next;
-      lanes = kGreatest ? (next > lanes ? next : lanes) : (next < lanes ? next : lanes);
+  if (n >= kVectors * kLanes) {
+    Vector extremes[kVectors];
+    for (int64_t v = 0; v < kVectors; ++v) extremes[v] = *reinterpret_cast<const Vector*>(x + v * kLanes);
+    auto unordered = extremes[0] != extremes[0];
+    for (; i + kVectors * kLanes <= n; i += kVectors * kLanes) {
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) {
+        const Vector next = *reinterpret_cast<const Vector*>(x + i + v * kLanes);
+        if constexpr (std::is_floating_point_v<T>) unordered |= next != next;
+        extremes[v] = kGreatest ? (next > extremes[v] ? next : extremes[v]) : (next < extremes[v] ? next : extremes[v]);
+      }
     }
-    for (int64_t k = 0; k < kLanes; ++k) {
-      nan |= unordered[k] != 0;
-      if (kGreatest ? lanes[k] > best : lanes[k] < best) best = lanes[k];
+    for (const Vector& extreme : extremes) {
+      for (int64_t k = 0; k < kLanes; ++k) {
+        nan |= unordered[k] != 0;
+        if (kGreatest ? extreme[k] > best : extreme[k] < best) best = extreme[k];
+      }
     }
   }
   for (; i < n; ++i) {
@@ -59,6 +66,24 @@ T Extreme(const T* x, int64_t n, bool* has_nan) {
   }
   *has_nan = nan;
   return best;
+}
+
+// Returns the first of the groups of 64 bytes from element i on that has an element that equals `value`, or the group
+// that ends after n.
+template <typename T>
+int64_t SkipOthers(const T* x, int64_t i, int64_t n, T value) {
+  constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T)), kVectors = 4;
+  typedef T Vector __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));
+  typedef uint64_t Words __attribute__((vector_size(16), may_alias));
+  const Vector wanted = Vector{} + value;
+  for (; i + kVectors * kLanes <= n; i += kVectors * kLanes) {
+    auto equal = *reinterpret_cast<const Vector*>(x + i) == wanted;
+#pragma GCC unroll 4
+    for (int64_t v = 1; v < kVectors; ++v) equal |= *reinterpret_cast<const Vector*>(x + i + v * kLanes) == wanted;
+    const Words words = reinterpret_cast<Words>(equal);
+    if ((words[0] | words[1]) != 0) break;
+  }
+  return i;
 }
 
 template <typename T, bool kGreatest>
@@ -113,20 +138,24 @@ class Fold {
     const T best = Extreme<T, kGreatest>(x, n, &has_nan);
     if (!has_nan && (kGreatest ? best < best_ : best > best_)) return;
     bool is_better = kGreatest ? best > best_ : best < best_;
-    for (int64_t i = 0; i < n; ++i) {
-      const bool is_nan = x[i] != x[i];
-      if (has_nan ? !is_nan : x[i] != best) continue;
-      value_at_ = values + i * stride * p_.value_bytes;
-      const std::byte* const index_at = indices + i * index_stride * p_.index_bytes;
-      const int64_t index = LoadIndex(p_.index_type, index_at);
-      if (has_nan || is_better || index < index_) {
-        index_ = index;
-        index_at_ = index_at;
+    constexpr int64_t kGroup = 64 / static_cast<int64_t>(sizeof(T));
+    for (int64_t group = 0; group < n; group += kGroup) {
+      if (!has_nan) group = SkipOthers(x, group, n, best);
+      for (int64_t i = group; i < std::min(group + kGroup, n); ++i) {
+        const bool is_nan = x[i] != x[i];
+        if (has_nan ? !is_nan : x[i] != best) continue;
+        value_at_ = values + i * stride * p_.value_bytes;
+        const std::byte* const index_at = indices + i * index_stride * p_.index_bytes;
+        const int64_t index = LoadIndex(p_.index_type, index_at);
+        if (has_nan || is_better || index < index_) {
+          index_ = index;
+          index_at_ = index_at;
+        }
+        is_better = false;
+        best_ = x[i];
+        is_nan_ = is_nan;
+        if (is_nan) return;
       }
-      is_better = false;
-      best_ = x[i];
-      is_nan_ = is_nan;
-      if (is_nan) return;
     }
   }
 

@@ -75,13 +75,14 @@ TEST_P(LoopMathTest, IsWithinTwoUlps) {
   double worst = 0;
   float at = 0;
   for (int64_t i = 0; i < kCount; ++i) {
-    const double ulps = UlpsBetween((*results)[0].values<float>()[i], GetParam().exact(samples[static_cast<size_t>(i)]));
+    const double ulps =
+        UlpsBetween((*results)[0].values<float>()[i], GetParam().exact(samples[static_cast<size_t>(i)]));
     if (ulps > worst) {
       worst = ulps;
       at = samples[static_cast<size_t>(i)];
     }
   }
-  RecordProperty("worst", StrCat(worst));
+  RecordProperty("worst", std::to_string(worst));
   EXPECT_LE(worst, 2) << GetParam().opcode << " of " << at;
   // A bound that nothing reaches would hide a mistake in this test.
   EXPECT_GE(worst, 0.5);

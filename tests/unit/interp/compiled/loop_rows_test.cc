@@ -22,9 +22,8 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-constexpr int64_t kSizes[] = {1,  2,  3,  5,   7,   8,   9,   15,  16,  17,  31,  32,  33,  47,   63,
-                              64, 65, 79, 100, 127, 128, 129, 160, 200, 255, 256, 257, 300, 1000, 1025};
-constexpr int64_t kRows[] = {1, 2, 3, 6};
+constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 79, 128, 129, 200, 256, 257, 300, 1025};
+constexpr int64_t kRows[] = {1, 5};
 
 std::string Text(int64_t rows, int64_t columns, const std::string& body) {
   std::string text = R"(HloModule m
@@ -165,10 +164,13 @@ TEST(LoopRowsTest, ValuesOfRowsAndElements) {
 TEST(LoopRowsTest, OneNanMakesItsRowNan) {
   if (Generator() == nullptr) GTEST_SKIP() << "this build has no LLVM";
   for (const int64_t columns : {5, 17, 128, 130, 300}) {
+    // Every second row has one, each at another place.
+    const int64_t rows = 2 * columns;
+    std::vector<float> x = Samples(rows * columns);
     for (int64_t at = 0; at < columns; ++at) {
-      std::vector<float> x = Samples(3 * columns);
-      x[static_cast<size_t>(columns + at)] = std::numeric_limits<float>::quiet_NaN();
-      const std::string text = Text(3, columns, R"(
+      x[static_cast<size_t>((2 * at + 1) * columns + at)] = std::numeric_limits<float>::quiet_NaN();
+    }
+    const std::string text = Text(rows, columns, R"(
   x = @ parameter(0)
   lowest = f32[] constant(-inf)
   max = # reduce(x, lowest), dimensions={1}, to_apply=larger
@@ -176,12 +178,13 @@ TEST(LoopRowsTest, OneNanMakesItsRowNan) {
   y = @ subtract(x, max.wide)
   ROOT both = (@, #) tuple(y, max)
 )");
-      const std::vector<Literal> results = RunLoop(text, x);
-      ASSERT_EQ(results.size(), 2u);
-      const auto max = results[1].values<float>();
-      EXPECT_EQ(max[0], *std::max_element(x.begin(), x.begin() + columns));
-      EXPECT_TRUE(std::isnan(max[1])) << columns << " at " << at;
-      EXPECT_EQ(max[2], *std::max_element(x.begin() + 2 * columns, x.end()));
+    const std::vector<Literal> results = RunLoop(text, x);
+    ASSERT_EQ(results.size(), 2u);
+    const auto max = results[1].values<float>();
+    for (int64_t at = 0; at < columns; ++at) {
+      const auto row = x.begin() + 2 * at * columns;
+      EXPECT_EQ(max[static_cast<size_t>(2 * at)], *std::max_element(row, row + columns));
+      EXPECT_TRUE(std::isnan(max[static_cast<size_t>(2 * at + 1)])) << columns << " at " << at;
     }
   }
 }

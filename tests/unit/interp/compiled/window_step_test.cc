@@ -158,5 +158,60 @@ TEST(WindowStepTest, AFactorWithOtherUsersStaysByItself) {
            1);
 }
 
+// A NaN in a line that is the only one of some windows and shared by others, at edges of two dimensions. `batch` and
+// `lines` set how many pieces there are.
+void RunPoolingWithNan(int lines, int columns, int features, int results, std::string_view reducer) {
+  std::string text = R"(HloModule m
+best {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] REDUCER(a, b)
+}
+ENTRY e {
+  d = s32[SHAPE] iota(), iota_dimension=0
+  h = s32[SHAPE] iota(), iota_dimension=1
+  z = s32[] constant(0)
+  zero = s32[SHAPE] broadcast(z), dimensions={}
+  h0 = pred[SHAPE] compare(h, zero), direction=EQ
+  d0 = pred[SHAPE] compare(d, zero), direction=EQ
+  both = pred[SHAPE] and(h0, d0)
+  nan = f32[] constant(nan)
+  one = f32[] constant(1)
+  nans = f32[SHAPE] broadcast(nan), dimensions={}
+  ones = f32[SHAPE] broadcast(one), dimensions={}
+  x = f32[SHAPE] select(both, nans, ones)
+  init = f32[] constant(-1)
+  ROOT w = f32[RESULT] reduce-window(x, init), window={size=2x2x2x1 stride=1x2x1x1 pad=1_0x0_PADx0_0x0_0}, to_apply=best
+})";
+  text = WithWord(text, "SHAPE", StrCat("2,", lines, ",", columns, ",", features));
+  text = WithWord(text, "RESULT", StrCat("2,", results, ",", columns - 1, ",", features));
+  text = WithWord(text, "PAD", StrCat(results * 2 - lines));
+  const FastRun run = RunBoth(WithWord(text, "REDUCER", reducer), 0);
+  const auto is_window = [](const KernelChoice& choice) { return choice.kind == KernelChoice::Kind::kWindow; };
+  EXPECT_TRUE(std::any_of(run.choices.begin(), run.choices.end(), is_window));
+}
+
+TEST(WindowStepTest, LinesThatAreAloneInAWindowKeepTheirNan) {
+  for (const std::string_view reducer : {"maximum", "minimum"}) {
+    RunPoolingWithNan(3, 8, 32, 2, reducer);
+    RunPoolingWithNan(3, 64, 1024, 8, reducer);  // several pieces
+  }
+}
+
+TEST(WindowStepTest, DilationsThatExceedTheOperandInManyDimensions) {
+  RunBoth(R"(HloModule m
+max {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b)
+}
+ENTRY e {
+  x = f32[1,1,1,1,1,1,1024,2,16] parameter(0)
+  init = f32[] constant(-inf)
+  ROOT w = f32[1,1,1,1,1,1,1,1,16] reduce-window(x, init), window={size=2x2x2x2x2x2x2x2x1 pad=1023_0x1023_0x1023_0x1023_0x1023_0x1023_0x0_0x0_0x0_0 rhs_dilate=1023x1023x1023x1023x1023x1023x1023x1x1}, to_apply=max
+})",
+          0);
+}
+
 }  // namespace
 }  // namespace hlokit::interp::compiled
