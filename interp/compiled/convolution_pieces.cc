@@ -335,7 +335,7 @@ ConvolutionKernel MakeFeaturePieces(const ConvolutionProblem& problem, int64_t p
 }
 
 // Measured with oneDNN 2.6 for the layers of ResNet and MobileNet. Pieces of features add nothing, and read src again;
-// with a stride the library is faster on blocks of features, even if they are copied for it.
+// with a stride, or large images, the library is faster on blocks of features, even if they are copied for it.
 ConvolutionKernel MakeWeightsGradient(const ConvolutionProblem& problem) {
   const LibrarySpec& spec = problem.spec;
   const bool grouped = spec.weights.rank > spec.src.rank;
@@ -347,9 +347,11 @@ ConvolutionKernel MakeWeightsGradient(const ConvolutionProblem& problem) {
   }
   ConvolutionKernel kernel;
   if (!grouped && in % kBlock == 0 && out % (4 * kBlock) == 0) {
-    if (strided && spec.src.type == LibraryType::kF32) {
+    const int64_t positions = ConvolutionProblem::Positions(spec.dst);
+    constexpr int64_t kLargeImage = 2000;
+    if ((strided || positions >= kLargeImage) && spec.src.type == LibraryType::kF32) {
       constexpr int64_t kManyPositions = 500;
-      if (ConvolutionProblem::Positions(spec.dst) < kManyPositions) {
+      if (positions < kManyPositions) {
         kernel = MakeFeaturePieces(problem, 4, /*feature_blocks=*/true);
       } else {
         kernel = TryImagePieces(problem, LibraryArray::Layout::kFeatureBlocks);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -29,9 +30,14 @@ std::unique_ptr<std::byte[], FreeElements> Literal::AllocateZeros(size_t bytes) 
   constexpr size_t kLarge = size_t{4} << 20;  // which has large pages
   constexpr size_t kKept = size_t{1} << 20;   // if freed memory is kept
   if (bytes < (ElementsAreReserved() ? kKept : kLarge)) {
-    auto* data = static_cast<std::byte*>(std::calloc(std::max<size_t>(bytes, 1), 1));
+    // Vectors should not lie across lines of the cache.
+    constexpr size_t kLine = 64, kMany = 1024;
+    const bool aligned = bytes >= kMany;
+    void* const data = aligned ? std::aligned_alloc(kLine, (bytes + kLine - 1) / kLine * kLine)
+                               : std::calloc(std::max<size_t>(bytes, 1), 1);
     if (data == nullptr) throw std::bad_alloc();  // as operator new does
-    return {data, FreeElements{}};
+    if (aligned) std::memset(data, 0, bytes);
+    return {static_cast<std::byte*>(data), FreeElements{}};
   }
   std::byte* const data = MapElements(bytes);
   if (data == nullptr) throw std::bad_alloc();

@@ -182,6 +182,7 @@ TEST_F(LibraryStepTest, GradientsOfWeightsAreDividedByFeaturesOrImages) {
   for (const Case& c : {Case{4, 14, 32, 128, 3, 1},
                         {4, 14, 32, 64, 3, 2},
                         {2, 60, 32, 64, 3, 2},
+                        {2, 48, 16, 64, 3, 1},
                         {5, 12, 8, 24, 3, 1},
                         {3, 14, 32, 96, 1, 1},
                         {3, 14, 96, 24, 1, 2},
@@ -197,6 +198,41 @@ TEST_F(LibraryStepTest, GradientsOfWeightsAreDividedByFeaturesOrImages) {
                    " rhs_dilate=", c.stride, "x", c.stride, "}, dim_labels=fb01_io01->fb01\n}\n"),
             2e-2);
     EXPECT_EQ(Count(choices, KernelChoice::Kind::kConvolution), 1);
+  }
+}
+
+TEST_F(LibraryStepTest, ConvolutionsWithoutAWindowAreProductsOfPositions) {
+  for (std::string_view type : {"f32", "bf16"}) {
+    for (std::string_view weights : {"[1,1,128,160]", "[160,128,1,1]"}) {
+      for (int images : {1, 3}) {
+        const std::string labels = weights[1] == '1' && weights[2] == ',' ? "b01f_01io->b01f" : "b01f_oi01->b01f";
+        const auto choices =
+            Run(StrCat("HloModule m\nENTRY e {\n  x = ", type, "[", images, ",14,14,128] parameter(0)\n  w = ", type,
+                       weights, " parameter(1)\n  ROOT y = ", type, "[", images,
+                       ",14,14,160] convolution(x, w), window={size=1x1}, dim_labels=", labels, "\n}\n"),
+                type == "f32" ? 1e-3 : 0.5);
+        EXPECT_EQ(Count(choices, KernelChoice::Kind::kConvolution), 1);
+      }
+    }
+  }
+}
+
+TEST_F(LibraryStepTest, FewPositionsAndSingleImagesAreDividedByFeatures) {
+  struct Case {
+    int images, size, in, out;
+  };
+  for (const Case& c : {Case{2, 7, 32, 256}, {3, 8, 32, 512}, {1, 42, 32, 64}}) {
+    for (bool gradient : {false, true}) {
+      const std::string images = StrCat(c.images, ",", c.size, ",", c.size, ",");
+      const std::string weights = gradient ? StrCat("f32[3,3,", c.out, ",", c.in, "]")  // of the forward convolution
+                                           : StrCat("f32[3,3,", c.in, ",", c.out, "]");
+      const auto choices = Run(
+          StrCat("HloModule m\nENTRY e {\n  x = f32[", images, c.in, "] parameter(0)\n  w = ", weights,
+                 " parameter(1)\n  ROOT y = f32[", images, c.out, "] convolution(x, w), window={size=3x3 pad=1_1x1_1",
+                 gradient ? " rhs_reversal=1x1" : "", "}, dim_labels=b01f_01", gradient ? "oi" : "io", "->b01f\n}\n"),
+          1e-3);
+      EXPECT_EQ(Count(choices, KernelChoice::Kind::kConvolution), 1);
+    }
   }
 }
 
