@@ -6,6 +6,8 @@
 // are stored as further results of the loop, so nothing is computed twice. Groups grow from operands to users, as long
 // as no path leads from a group through other instructions back to it.
 //
+// Members that move elements (IsPlacedInput) take these from outside of the group.
+//
 // A group may also be a loop over rows: with reductions of the minor dimensions, elementwise instructions on their
 // results, and broadcasts of these back to the rows, as in a softmax or a layer normalization. InstructionGroup::shape
 // is then that of the rows and columns, and row_rank the number of dimensions that count rows; it is -1 otherwise.
