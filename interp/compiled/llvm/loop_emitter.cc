@@ -199,6 +199,18 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
   return llvm::Constant::getNullValue(scalar);
 }
 
+llvm::Value* LoopEmitter::Accumulate(const LoopNode& node, ElementType accumulator, llvm::Value* sum,
+                                     const Values& values) {
+  const LoopOp op = static_cast<LoopOp>(node.param);
+  const LoopNode& element = program_.nodes[node.operands[0]];
+  if (op == LoopOp::kAdd && element.op == LoopOp::kMultiply && element.type == ElementType::kF64 &&
+      accumulator == ElementType::kF64 && values[element.operands[0]] != nullptr &&
+      values[element.operands[1]] != nullptr) {
+    return values_.Fma(values[element.operands[0]], values[element.operands[1]], sum);
+  }
+  return values_.Combine(op, accumulator, sum, values_.ConvertValue(values[node.operands[0]], node.type, accumulator));
+}
+
 llvm::Value* LoopEmitter::FoldLanes(LoopOp op, ElementType type, llvm::Value* vector) {
   unsigned lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
   for (; lanes > 1; lanes /= 2) {
@@ -305,10 +317,7 @@ void LoopEmitter::EmitRow(llvm::Value* row) {
         }
         for (size_t k = 0; k < reduces.size(); ++k) {
           const LoopNode& node = program_.nodes[reduces[k]];
-          const LoopOp op = static_cast<LoopOp>(node.param);
-          const ElementType type = accumulator(reduces[k]);
-          llvm::Value* const element = values_.ConvertValue(values[node.operands[0]], node.type, type);
-          llvm::Value* const combined = values_.Combine(op, type, (*sums)[k], element);
+          llvm::Value* const combined = Accumulate(node, accumulator(reduces[k]), (*sums)[k], values);
           (*sums)[k] = mask == nullptr ? combined : b_.CreateSelect(mask, combined, (*sums)[k]);
         }
       });

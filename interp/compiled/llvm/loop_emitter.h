@@ -58,6 +58,9 @@ class LoopEmitter {
   llvm::Value* SavedAt(uint16_t node, llvm::Value* index);
   // The accumulator type's neutral element.
   llvm::Constant* Neutral(LoopOp op, ElementType type) const;
+  // Returns the sum so far with the element of a reduction of `node`. A product of doubles is added without a rounding
+  // of its own.
+  llvm::Value* Accumulate(const LoopNode& node, ElementType accumulator, llvm::Value* sum, const Values& values);
   llvm::Value* FoldLanes(LoopOp op, ElementType type, llvm::Value* vector);
 
   const LoopProgram& program_;

@@ -37,6 +37,8 @@ class ValueEmitter {
   // Returns a combination of two values of the type, or of its accumulator.
   llvm::Value* Combine(LoopOp op, ElementType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* ConvertValue(llvm::Value* value, ElementType from, ElementType to);
+  // Returns a * b + c, with one rounding if the processor has an instruction for it.
+  llvm::Value* Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
 
  private:
   llvm::Value* Round(llvm::Value* value, ElementType type);
@@ -47,7 +49,6 @@ class ValueEmitter {
   // Functions of f32, in loop_math.cc.
   llvm::Value* F(double value) const;
   llvm::Value* I(int32_t value) const;
-  llvm::Value* Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients);
   llvm::Value* Exp(llvm::Value* x);
   llvm::Value* Log(llvm::Value* x);
