@@ -50,7 +50,7 @@ endfunction()
 function(hlokit_engine_build_id library)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/interp/compiled/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/*.def"
-    "${PROJECT_SOURCE_DIR}/interp/exact/instruction_set.h"
+    "${PROJECT_SOURCE_DIR}/interp/exact/processor/instruction_set.h"
     "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.cc"
     "${PROJECT_SOURCE_DIR}/ir/types/*.h" "${PROJECT_SOURCE_DIR}/ir/types/*.def"
     "${PROJECT_SOURCE_DIR}/ir/ops/*.h" "${PROJECT_SOURCE_DIR}/ir/ops/*.def")
@@ -80,6 +80,11 @@ function(hlokit_engine_module library name)
   target_include_directories(hlokit_${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/generated/tables")
   set_target_properties(hlokit_${name} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hlokit" CXX_VISIBILITY_PRESET hidden)
+  # A symbol that neither the module nor its libraries define would be found missing at run time only. (The run-time
+  # library of a sanitizer belongs to the program.)
+  if(NOT HLOKIT_SANITIZE)
+    target_link_options(hlokit_${name} PRIVATE -Wl,-z,defs)
+  endif()
   add_dependencies(${library} hlokit_${name})
   install(TARGETS hlokit_${name} DESTINATION lib/hlokit COMPONENT modules)
 endfunction()

@@ -106,6 +106,7 @@ void AddContractions(std::vector<Case>* cases) {
   AddProduct({1, 1024, 3072, 768}, Form::kTransposed, cases);
   AddProduct({1, 1, 4096, 4096}, Form::kTransposed, cases);
   AddProduct({1, 768, 3072, 1024}, Form::kGradient, cases);
+  AddProduct({1, 8, 768, 768}, Form::kTransposed, cases);
   AddProduct({96, 128, 128, 64}, Form::kTransposed, cases);
   AddProduct({96, 128, 64, 128}, Form::kPlain, cases);
   AddProduct({96, 128, 64, 128}, Form::kGradient, cases);
@@ -122,6 +123,27 @@ void AddContractions(std::vector<Case>* cases) {
   for (const Gradient gradient : {Gradient::kNone, Gradient::kData, Gradient::kWeights}) {
     AddConvolution(kSizes[1], gradient, false, cases);
   }
+}
+
+// What moves elements, with an elementwise instruction after it.
+void AddMoved(std::vector<Case>* cases) {
+  constexpr int64_t kRows = 16384, kColumns = 1024;
+  constexpr double kBytes = 4.0 * kRows * kColumns;
+  for (const auto& [how, name] :
+       {std::pair(Moved::kConcatenate, "concatenate"), std::pair(Moved::kPad, "pad"),
+        std::pair(Moved::kDynamicSlice, "dynamic slice"), std::pair(Moved::kGatherRows, "gather rows")}) {
+    cases->push_back(OfText(StrCat(name, ", doubled"), MovedText(how, kRows, kColumns), {CopyPeer(2 * kBytes, 0.85)}));
+  }
+  for (const char* const type : {"bf16", "f8e4m3fn", "f8e5m2"}) {
+    const double bytes = type[0] == 'b' ? 1.5 * kBytes : 1.25 * kBytes;
+    for (const bool back : {false, true}) {
+      cases->push_back(OfText(back ? StrCat(type, " to f32") : StrCat("f32 to ", type),
+                              NarrowText(type, kRows * kColumns, back), {CopyPeer(bytes, 0.85)}));
+    }
+  }
+  cases->push_back(OfText("arg max 16384x1024", ArgMaxText(kRows, kColumns), {CopyPeer(kBytes, 0.85)}));
+  constexpr int64_t kVocabulary = 262144;
+  cases->push_back(OfText("arg max 8x262144", ArgMaxText(8, kVocabulary), {CopyPeer(4.0 * 8 * kVocabulary, 0.85)}));
 }
 
 void AddMemoryBound(std::vector<Case>* cases) {
@@ -221,6 +243,7 @@ std::vector<Case> EngineCases() {
   std::vector<Case> cases;
   AddContractions(&cases);
   AddMemoryBound(&cases);
+  AddMoved(&cases);
   AddLoops(&cases);
   AddSteps(&cases);
   return cases;

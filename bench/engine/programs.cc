@@ -217,6 +217,81 @@ std::string AveragePoolText(int64_t channels, int64_t size, bool gradient, bool 
                 " reduce-window(spread, zero), window={size=", InSpace("2", channels_minor), "}, to_apply=plus\n}");
 }
 
+std::string MovedText(Moved how, int64_t rows, int64_t columns) {
+  const std::string all = StrFormat("f32[%d,%d]{1,0}", rows, columns);
+  std::string text = "HloModule moved\nENTRY main {\n  two = f32[] constant(2)\n";
+  const auto line = [&](std::string_view name, std::string_view shape, std::string_view instruction) {
+    StrAppend(&text, "  ", name, " = ", shape, " ", instruction, "\n");
+  };
+  if (how == Moved::kConcatenate) {
+    const std::string half = StrFormat("f32[%d,%d]{1,0}", rows, columns / 2);
+    line("left", half, "parameter(0)");
+    line("right", half, "parameter(1)");
+    line("x", all, "concatenate(left, right), dimensions={1}");
+  } else if (how == Moved::kPad) {
+    line("inner", StrFormat("f32[%d,%d]{1,0}", rows - 2, columns - 2), "parameter(0)");
+    line("x", all, "pad(inner, two), padding=1_1x1_1");
+  } else if (how == Moved::kDynamicSlice) {
+    line("whole", StrFormat("f32[2,%d,%d]{2,1,0}", rows, columns), "parameter(0)");
+    line("at", "s32[]", "parameter(1)");
+    line("zero", "s32[]", "constant(0)");
+    line("slice", StrFormat("f32[1,%d,%d]{2,1,0}", rows, columns),
+         StrFormat("dynamic-slice(whole, at, zero, zero), dynamic_slice_sizes={1,%d,%d}", rows, columns));
+    line("x", all, "reshape(slice)");
+  } else {
+    line("table", StrFormat("f32[%d,%d]{1,0}", 2 * rows, columns), "parameter(0)");
+    line("ids", StrFormat("s32[%d]{0}", rows), "parameter(1)");
+    line("x", all,
+         StrFormat("gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+                   "index_vector_dim=1, slice_sizes={1,%d}",
+                   columns));
+  }
+  line("factor", all, "broadcast(two), dimensions={}");
+  line("ROOT doubled", all, "multiply(x, factor)");
+  return text + "}";
+}
+
+std::string NarrowText(std::string_view type, int64_t elements, bool back) {
+  const std::string wide = StrFormat("f32[%d]{0}", elements), narrow = StrFormat("%s[%d]{0}", type, elements);
+  const std::string head = StrCat("HloModule narrow\nENTRY main {\n  half = f32[] constant(0.5)\n  factor = ", wide,
+                                  " broadcast(half), dimensions={}\n");
+  if (back) {
+    return StrCat(head, "  x = ", narrow, " parameter(0)\n  y = ", wide, " convert(x)\n  ROOT z = ", wide,
+                  " multiply(y, factor)\n}");
+  }
+  return StrCat(head, "  x = ", wide, " parameter(0)\n  y = ", wide, " multiply(x, factor)\n  ROOT z = ", narrow,
+                " convert(y)\n}");
+}
+
+std::string ArgMaxText(int64_t rows, int64_t columns) {
+  return StrFormat(R"(HloModule arg_max
+first_greatest {
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  x = f32[] parameter(2)
+  j = s32[] parameter(3)
+  greater = pred[] compare(a, x), direction=GT
+  nan = pred[] compare(a, a), direction=NE
+  keep = pred[] or(greater, nan)
+  value = f32[] select(keep, a, x)
+  equal = pred[] compare(a, x), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  first = pred[] and(equal, before)
+  keep_index = pred[] or(keep, first)
+  index = s32[] select(keep_index, i, j)
+  ROOT both = (f32[], s32[]) tuple(value, index)
+}
+ENTRY main {
+  x = f32[%d,%d]{1,0} parameter(0)
+  i = s32[%d,%d]{1,0} iota(), iota_dimension=1
+  lowest = f32[] constant(-inf)
+  zero = s32[] constant(0)
+  both = (f32[%d]{0}, s32[%d]{0}) reduce(x, i, lowest, zero), dimensions={1}, to_apply=first_greatest
+  ROOT at = s32[%d]{0} get-tuple-element(both), index=1
+})",
+                   rows, columns, rows, columns, rows, rows, rows);
+}
+
 std::string WithSmallResult(const std::string& text) {
   const size_t root = text.rfind("ROOT "), end = text.rfind('}');
   const std::string line = text.substr(root + 5, end - root - 5);
@@ -233,8 +308,9 @@ std::string WithSmallResult(const std::string& text) {
     StrAppend(&slices, i == 0 ? "" : ", ", "[0:1]");
   }
   return StrCat(text.substr(0, root), line, "  kept = ", shape, " opt-barrier(", name, ")\n",
-                tuple ? StrCat("  first = ", first, " get-tuple-element(kept), index=0\n") : "", "  ROOT some = f32[",
-                ones, "]", layout, " slice(", tuple ? "first" : "kept", "), slice={", slices, "}\n}");
+                tuple ? StrCat("  first = ", first, " get-tuple-element(kept), index=0\n") : "",
+                "  ROOT some = ", first.substr(0, first.find('[')), "[", ones, "]", layout, " slice(",
+                tuple ? "first" : "kept", "), slice={", slices, "}\n}");
 }
 
 std::string SmallStepsText(int64_t count) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "bench/engine/library.h"
 
@@ -25,6 +26,14 @@ std::string BatchNormText(int64_t channels, int64_t size, bool gradient, bool ch
 // 3 x 3 maxima, or 2 x 2 averages, with stride 2.
 std::string MaxPoolText(int64_t channels, int64_t size, bool gradient, bool channels_minor);
 std::string AveragePoolText(int64_t channels, int64_t size, bool gradient, bool channels_minor);
+
+// An array of f32, rows x columns, that instructions move together from elsewhere, doubled.
+enum class Moved { kConcatenate, kPad, kDynamicSlice, kGatherRows };
+std::string MovedText(Moved how, int64_t rows, int64_t columns);
+// Converts f32 to a narrower type, scaled, or back.
+std::string NarrowText(std::string_view type, int64_t elements, bool back);
+// The position of the greatest element of each row of f32, as JAX writes it.
+std::string ArgMaxText(int64_t rows, int64_t columns);
 
 // A loop that generates tokens with a model in the style of Llama and a cache of keys and values.
 struct DecodeSizes {

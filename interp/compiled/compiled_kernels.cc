@@ -41,8 +41,9 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
   std::vector<Instruction> apart;
-  const bool prepared = is_pool ? PreparePoolGroup(builder, group, &choice.reason)
-                                : PrepareLoop(builder, group, &code_, &programs, &apart, &choice.reason);
+  const bool prepared =
+      is_pool ? PreparePoolGroup(builder, group, &choice.reason)
+              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &apart, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});

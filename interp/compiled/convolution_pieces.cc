@@ -36,15 +36,15 @@ void SetImageStrides(LibraryArray* images) {
   images->strides[0] = stride;
 }
 
-namespace {
-
-constexpr int64_t kBlock = 16;  // features, of LibraryArray::Layout::kFeatureBlocks
-
 int64_t BytesOfArray(const LibraryArray& array) {
   int64_t bytes = BytesOf(array.type);
   for (int d = 0; d < array.rank; ++d) bytes *= array.dims[d];
   return bytes;
 }
+
+namespace {
+
+constexpr int64_t kBlock = 16;  // features, of LibraryArray::Layout::kFeatureBlocks
 
 // Copies features next to each other of positions that are `stride` bytes apart into dense positions.
 void CopyFeatures(const std::byte* from, int64_t positions, int64_t stride, int64_t bytes, std::byte* to) {
@@ -281,7 +281,10 @@ ConvolutionKernel TryImagePieces(const ConvolutionProblem& problem, LibraryArray
   if (spec.op == LibraryOp::kConvolutionBackwardWeights) {
     plan->weights_packed = packed;
   } else if (packed > 0) {
-    result.packed_weights = plan->primitives[plan->pieces == 1];
+    PackedWeights::Part part;
+    part.primitive = plan->primitives[plan->pieces == 1];
+    part.packed = packed;
+    result.packed.push_back(std::move(part));
   }
   result.thread_scratch = plan->scratch + plan->src_packed + plan->dst_packed;
   result.kernel = RunImagePieces;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "interp/compiled/library_interface.h"
 #include "interp/compiled/library_step.h"
@@ -33,22 +34,29 @@ int64_t BytesOf(LibraryType type);
 // Describes dense images [n, c, spatial..] with features as the minor dimension, as they are or in another layout.
 void SetImageStrides(LibraryArray* images);
 
-// A kernel with parameters for one convolution. Operands: those of the instruction, with packed weights where
-// `packed_weights` is not null; one result.
+// A kernel with parameters for one convolution. Operands: those of the instruction, with weights packed in these parts
+// if there are any; one result.
 struct ConvolutionKernel {
   Kernel kernel = nullptr;
   std::unique_ptr<ThunkParams> params;  // null: the library has no such primitive
-  std::shared_ptr<const LibraryPrimitive> packed_weights;
+  std::vector<PackedWeights::Part> packed;
   int64_t thread_scratch = 0;
 };
 
 // Divides a convolution or a gradient by images.
 ConvolutionKernel MakeImagePieces(const ConvolutionProblem& problem);
+// Divides a convolution or the gradient of its input by features of the result.
+ConvolutionKernel MakeResultFeaturePieces(const ConvolutionProblem& problem, int64_t pieces);
+// Chooses among both by the shapes.
+ConvolutionKernel MakeConvolution(const ConvolutionProblem& problem);
 // Divides the gradient of weights by features of the forward convolution's result. `feature_blocks`: the library has
 // the arrays in blocks of 16 features.
 ConvolutionKernel MakeFeaturePieces(const ConvolutionProblem& problem, int64_t pieces, bool feature_blocks);
-// Chooses among both by the shapes.
+// Chooses among pieces of images and of features by the shapes.
 ConvolutionKernel MakeWeightsGradient(const ConvolutionProblem& problem);
+
+// Bytes of an array without gaps.
+int64_t BytesOfArray(const LibraryArray& array);
 
 }  // namespace hlokit::interp::compiled
 

@@ -169,6 +169,43 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   return true;
 }
 
+// Returns true for a convolution, or its gradient of the input, without a window, strides and groups: positions of all
+// images are rows of a product with the weights.
+bool IsProductOfPositions(const ConvolutionProblem& problem) {
+  const LibrarySpec& spec = problem.spec;
+  if (spec.weights.rank != spec.src.rank) return false;
+  for (int d = 0; d < problem.spatial_rank(); ++d) {
+    if (spec.weights.dims[d + 2] != 1 || spec.strides[d] != 1 || spec.padding_low[d] != 0 ||
+        spec.padding_high[d] != 0) {
+      return false;
+    }
+  }
+  // Measured: with fewer features the library is faster as a convolution.
+  constexpr int64_t kMinFeatures = 128;
+  return std::min(spec.src.dims[1], spec.dst.dims[1]) >= kMinFeatures &&
+         (spec.weights.strides[0] == 1 || spec.weights.strides[1] == 1);
+}
+
+// That product, of images and weights with the strides of spec.weights.
+ProductKernel MakeProductOfPositions(const ConvolutionProblem& problem, bool weights_reused) {
+  const LibrarySpec& spec = problem.spec;
+  const bool to_src = spec.op == LibraryOp::kConvolutionBackwardData;
+  const LibraryArray& from = to_src ? spec.dst : spec.src;
+  const LibraryArray& to = to_src ? spec.src : spec.dst;
+  MatrixProduct product;
+  product.m = from.dims[0] * ConvolutionProblem::Positions(from);
+  product.n = to.dims[1];
+  product.k = from.dims[1];
+  product.lhs = {product.k, 1};
+  product.rhs = {spec.weights.strides[to_src ? 0 : 1], spec.weights.strides[to_src ? 1 : 0]};
+  product.lhs_type = from.type;
+  product.rhs_type = spec.weights.type;
+  product.result_type = to.type;
+  constexpr int64_t kManyRows = 128;  // outweigh packing the weights if the contraction is not contiguous
+  product.reused = weights_reused || (product.rhs.row != 1 && product.m >= kManyRows);
+  return MakeProduct(product, /*why=*/nullptr);
+}
+
 // Prepares the convolution with arrays of bf16 if the library has fast ones, or with f32.
 bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeights* packed, std::string* why) {
   const Instruction instruction = b.instruction();
@@ -306,19 +343,20 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
       return true;
     }
   }
-  ConvolutionKernel made = backward_weights ? MakeWeightsGradient(problem) : MakeImagePieces(problem);
+  ConvolutionKernel made;
+  if (backward_weights) {
+    made = MakeWeightsGradient(problem);
+  } else if (IsProductOfPositions(problem)) {
+    ProductKernel product =
+        MakeProductOfPositions(problem, b.IsUnchangedInLoop(kernel) || b.ConstantData(kernel) != nullptr);
+    made = {product.kernel, std::move(product.params), std::move(product.packed), product.thread_scratch};
+  }
+  if (made.params == nullptr && !backward_weights) made = MakeConvolution(problem);
   if (made.params == nullptr) {
     *why = "oneDNN has no such convolution";
     return false;
   }
-  std::vector<PackedWeights::Part> parts;
-  if (made.packed_weights != nullptr) {
-    PackedWeights::Part part;
-    part.packed = made.packed_weights->packed_bytes(LibraryRole::kWeights);
-    part.primitive = std::move(made.packed_weights);
-    parts.push_back(std::move(part));
-  }
-  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, parts)) {
+  if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {
     *why = "memory";
     return false;
   }
@@ -329,7 +367,7 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
                                    ? ImagesOf(emitted, kernel, kernel_order, type)
                                    : WeightsOf(emitted, turned_kernel, dims.kernel_spatial, type, spec.reversed);
   if (!second) return true;
-  if (!parts.empty()) second = packed->Pack(b, *second, std::move(parts));
+  if (!made.packed.empty()) second = packed->Pack(b, *second, std::move(made.packed));
   Dims result_dims;
   for (int64_t d : result_order) result_dims.push_back(shape.dim(d));
   const Shape result = backward_weights ? plain_result.shape : b.program_shapes().Array(result_type, result_dims);

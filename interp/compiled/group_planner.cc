@@ -117,6 +117,7 @@ class GroupPlanner {
         return std::nullopt;
       }
     } else if (IsPlacedInput(i)) {
+      if (i.opcode() == Opcode::kGather && i.shape().dims().back() < options_.min_run) return std::nullopt;
       group.placed = true;
     } else {
       return std::nullopt;

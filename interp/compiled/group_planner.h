@@ -31,6 +31,7 @@ struct GroupOptions {
   int max_members = 64;
   int max_arrays = 24;       // inputs and results
   int64_t min_columns = 16;  // of a loop over rows
+  int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsPlacedInput)
   int64_t max_columns = 32 * 1024;
 };
 

@@ -103,7 +103,7 @@ std::optional<ElementOp> FunctionOf(Instruction i) {
 }  // namespace
 
 bool IsLoopType(ElementType type) {
-  if (type == ElementType::kPred || type == ElementType::kBF16) return true;
+  if (type == ElementType::kPred || type == ElementType::kBF16 || IsFloat8(type)) return true;
   // Without an instruction, conversions of f16 are calls of a library.
   if (type == ElementType::kF16) return HostInstructionSet() != InstructionSet::kSse4;
   return (IsInteger(type) && BitsOf(type) >= 8) || type == ElementType::kF32 || type == ElementType::kF64;
@@ -140,7 +140,7 @@ std::optional<LoopOp> ReduceCombiner(Instruction i, std::vector<int64_t>* reduce
   const ElementType type = i.shape().element_type();
   if (!from.IsArray() || from.element_type() != type || !i.operand(1).shape().IsArray() ||
       i.operand(1).shape().rank() != 0 || i.operand(1).shape().element_type() != type || !IsLoopType(type) ||
-      type == ElementType::kF64) {
+      type == ElementType::kF64 || IsFloat8(type)) {
     return std::nullopt;
   }
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);

@@ -317,14 +317,9 @@ class ElementsLayout {
     for (const LoopPlan::Box& box : p_.boxes) {
       for (size_t i = 0; i < p_.plain; ++i) {
         p_.by_columns = p_.by_columns || (box.rows > 1 && p_.columns > 1 && p_.columns <= kMaxSharedColumns &&
-                                          p_.inner_stride[i] == 1 && RowStride(i) == 0);
+                                          p_.inner_stride[i] == 1 && p_.RowStride(i) == 0);
       }
     }
-  }
-
-  // Returns the stride from one row of a call to the next.
-  int64_t RowStride(size_t array) const {
-    return p_.strides.empty() ? 0 : p_.strides[p_.strides.size() - p_.arrays() + array];
   }
 
   LoopPlan::Box MakeBox(const Cuts& columns, std::vector<int64_t>* begin, std::vector<int64_t>* end) {
@@ -335,9 +330,7 @@ class ElementsLayout {
       box.sizes.push_back((*end)[n] - (*begin)[n]);
       box.lines *= box.sizes.back();
     }
-    const bool moves_by_row = std::any_of(p_.indices.begin(), p_.indices.end(),
-                                          [&](const LoopPlan::Index& index) { return RowStride(index.operand) != 0; });
-    if (!box.sizes.empty() && !moves_by_row) box.rows = box.sizes.back();
+    if (!box.sizes.empty() && !p_.MovesByRow()) box.rows = box.sizes.back();
     box.whole_rows = p_.columns <= kLongRow;
     for (size_t c = 0; c + 1 < columns.size(); ++c) {
       (*begin)[minor] = columns[c];
@@ -348,11 +341,11 @@ class ElementsLayout {
         piece.from.push_back(SourceOf(i, *begin, *end));
         is_filled = is_filled || piece.from.back() < 0;
       }
-      for (size_t i = 0; i < p_.plain; ++i) piece.row_strides.push_back(RowStride(i));
+      for (size_t i = 0; i < p_.plain; ++i) piece.row_strides.push_back(p_.RowStride(i));
       for (int64_t from : piece.from) {
-        piece.row_strides.push_back(from < 0 ? 0 : RowStride(static_cast<size_t>(from)));
+        piece.row_strides.push_back(from < 0 ? 0 : p_.RowStride(static_cast<size_t>(from)));
       }
-      for (size_t o = 0; o < p_.outputs; ++o) piece.row_strides.push_back(RowStride(p_.operands + o));
+      for (size_t o = 0; o < p_.outputs; ++o) piece.row_strides.push_back(p_.RowStride(p_.operands + o));
       box.has_fills = box.has_fills || is_filled;
       const int64_t chunk = is_filled ? kFillChunk : box.whole_rows ? kLongRow : kChunk;
       for (piece.begin = columns[c]; piece.begin < columns[c + 1]; piece.begin += chunk) {
@@ -394,25 +387,28 @@ class ElementsLayout {
 
 LoopBuilder::Repeats LoopPlan::RepeatsOf(size_t input) const {
   if (input >= plain) return {};
-  const int64_t row_stride = strides.empty() ? 0 : strides[strides.size() - arrays() + input];
-  return {inner_stride[input] == 0, by_columns && row_stride == 0};
+  return {inner_stride[input] == 0, by_columns && RowStride(input) == 0};
 }
 
-void LoopPlan::SetRows(const LoopNest& nest, int inner) {
+bool LoopPlan::MovesByRow() const {
+  return std::any_of(indices.begin(), indices.end(), [&](const Index& index) { return RowStride(index.operand) != 0; });
+}
+
+void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> placed) {
   Box box;
-  for (int d = 0; d + inner < nest.rank(); ++d) {
+  for (int d = 0; d < nest.rank(); ++d) {
     box.begin.push_back(0);
     box.sizes.push_back(nest.size(d));
     box.lines *= nest.size(d);
     for (size_t a = 0; a < arrays(); ++a) strides.push_back(nest.stride(d, static_cast<int>(a)));
   }
+  box.rows = MovesByRow() ? 1 : box.sizes.back();
   Piece piece;
   piece.columns = columns;
-  piece.row_strides.assign(arrays(), 0);
-  if (!box.sizes.empty()) {
-    box.rows = box.sizes.back();
-    std::copy(strides.end() - static_cast<int64_t>(arrays()), strides.end(), piece.row_strides.begin());
-  }
+  piece.from = std::move(placed);
+  for (size_t i = 0; i < plain; ++i) piece.row_strides.push_back(RowStride(i));
+  for (int64_t from : piece.from) piece.row_strides.push_back(RowStride(static_cast<size_t>(from)));
+  for (size_t o = 0; o < outputs; ++o) piece.row_strides.push_back(RowStride(operands + o));
   box.pieces.push_back(std::move(piece));
   boxes.push_back(std::move(box));
   origin.assign(arrays(), 0);

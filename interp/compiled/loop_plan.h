@@ -77,10 +77,14 @@ struct LoopPlan : ThunkParams {
   size_t arrays() const { return operands + outputs; }
   // Of all fill lines.
   int64_t fill_bytes() const { return static_cast<int64_t>(fills.size()) * fill_columns * kMaxElementBytes; }
+  // Returns the stride from one row of a call to the next, in elements.
+  int64_t RowStride(size_t array) const { return strides.empty() ? 0 : strides[strides.size() - arrays() + array]; }
+  // Returns true if neighboring rows have computed positions of their own.
+  bool MovesByRow() const;
   // How the values of an input of the function repeat.
   LoopBuilder::Repeats RepeatsOf(size_t input) const;
-  // Takes the rows of a nest of all arrays, except for `inner` dimensions.
-  void SetRows(const LoopNest& nest, int inner);
+  // Sets the only box of a loop over rows: those of a nest of all arrays. `placed`: operands of placed inputs.
+  void SetRows(const LoopNest& nest, std::vector<int64_t> placed);
 };
 
 // Lays a loop over elements out: `dims` in the order of memory, `views` of its plain inputs, of which those are

@@ -17,6 +17,7 @@ std::string_view NameOf(LoopOp op) { return kLoopOpNames[static_cast<size_t>(op)
 
 std::string CanonicalText(const LoopProgram& program) {
   std::string text = StrCat("form ", static_cast<int>(program.form), "\n");
+  if (program.columns > 0) StrAppend(&text, "columns ", program.columns, "\n");
   for (const LoopInput& input : program.inputs) {
     StrAppend(&text, "input ", ToString(input.type), input.row_value ? " row" : "",
               input.column_value ? " column\n" : "\n");
@@ -30,6 +31,15 @@ std::string CanonicalText(const LoopProgram& program) {
   }
   for (uint16_t output : program.outputs) StrAppend(&text, "output %", output, "\n");
   return text;
+}
+
+bool FitsInRegisters(const LoopProgram& program, int64_t columns, int lanes) {
+  constexpr int64_t kMaxVectors = 16, kMaxOperations = 256;
+  const int64_t vectors = (columns + lanes - 1) / lanes;
+  int64_t operations = 0;  // of a vector
+  for (const LoopNode& node : program.nodes) operations += node.row_value ? 0 : 1;
+  return program.form == LoopForm::kRows && program.calls == 0 && vectors <= kMaxVectors &&
+         vectors * operations <= kMaxOperations;
 }
 
 }  // namespace hlokit::interp::compiled

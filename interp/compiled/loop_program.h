@@ -8,7 +8,8 @@
 //   kColumns   every element by itself, column after column, and reductions of each column over the rows, whose
 //              accumulators are left in scratch memory
 //
-// Sizes and strides are arguments of the function, so one function serves arrays of all sizes.
+// Sizes and strides are arguments of the function, so one function serves arrays of all sizes. Only the size of short
+// rows is part of the program.
 #ifndef HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
 #define HLOKIT_INTERP_COMPILED_LOOP_PROGRAM_H_
 
@@ -79,6 +80,8 @@ struct LoopProgram {
   std::vector<LoopNode> nodes;    // operands before users
   std::vector<uint16_t> outputs;  // nodes whose values are stored
   uint16_t calls = 0;             // functions that nodes call
+  // kRows: elements of each row, which then are in registers; 0: an argument of the function.
+  int64_t columns = 0;
 
   friend bool operator==(const LoopProgram&, const LoopProgram&) = default;
 };
@@ -102,11 +105,20 @@ struct LoopArguments {
 };
 using LoopFunction = void (*)(const LoopArguments*);
 
+// Returns true for a float of eight bits with a sign.
+constexpr bool IsFloat8(ElementType type) {
+  return IsFloat(type) && BitsOf(type) == 8 && type != ElementType::kF8E8M0FNU;
+}
+
 // Returns the name of an operation, "Multiply".
 std::string_view NameOf(LoopOp op);
 
 // Returns a text that is the same for equal programs only.
 std::string CanonicalText(const LoopProgram& program);
+
+// Returns true if the elements of a row of a program without calls (LoopForm::kRows) should be in registers: few
+// vectors of them, and not too much code.
+bool FitsInRegisters(const LoopProgram& program, int64_t columns, int lanes);
 
 // Returns the type in which a reduction of this type accumulates.
 constexpr ElementType AccumulatorType(LoopOp combiner, ElementType type) {

@@ -17,6 +17,7 @@
 #include "interp/compiled/reduce_step.h"
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "interp/exact/program/loop_nest.h"
 
 namespace hlokit::interp::compiled {
@@ -179,15 +180,42 @@ void PrepareApart(CompiledComputationBuilder& b, Instruction member, absl::flat_
   apart->push_back(member);
 }
 
+// The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
+// none.
+int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
+  int64_t dense = 1;
+  bool is_dense = true, is_same = true;
+  for (size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] == 1) continue;
+    is_dense = is_dense && strides[d] == dense;
+    is_same = is_same && strides[d] == 0;
+    dense *= dims[d];
+  }
+  return is_dense ? 1 : is_same ? 0 : -1;
+}
+
+// Returns true if the rows of a loop with `rank` dimensions of rows lie one after the other in one array each.
+bool HasDenseRows(const PlacedInput& input, absl::Span<const int64_t> dims, size_t rank) {
+  if (input.parts.size() != 1 || input.fill || input.parts[0].one_value) return false;
+  const PlacedInput::Part& part = input.parts[0];
+  if (StrideInRow(dims.subspan(rank), absl::MakeConstSpan(part.strides).subspan(rank)) != 1) return false;
+  return std::all_of(input.indices.begin(), input.indices.end(), [&](const PlacedInput::Index& index) {
+    return std::all_of(index.strides.begin() + static_cast<int64_t>(rank), index.strides.end(),
+                       [](int64_t stride) { return stride == 0; });
+  });
+}
+
 // Decides for each member that moves elements whether the loop, in this order of memory, reads it in place.
 void PlaceInputs(CompiledComputationBuilder& b, const InstructionGroup& group, const MemoryOrder& order,
-                 absl::flat_hash_set<uint32_t>* members, GroupArrays* arrays, std::vector<Instruction>* apart) {
+                 int64_t min_run, absl::flat_hash_set<uint32_t>* members, GroupArrays* arrays,
+                 std::vector<Instruction>* apart) {
   std::vector<PlacedInput> inputs;
   std::vector<Instruction> others;
   for (Instruction member : group.members) {
     if (!members->contains(member.id().value) || !IsPlacedInput(member)) continue;
-    std::optional<PlacedInput> input = PlaceInput(b, member, order);
-    if (input) {
+    std::optional<PlacedInput> input = PlaceInput(b, member, order, min_run);
+    const bool has_rows = group.row_rank >= 0;
+    if (input && (!has_rows || HasDenseRows(*input, group.shape.dims(), static_cast<size_t>(group.row_rank)))) {
       inputs.push_back(*input);
       if (HasFewBoxes(Permuted(arrays->loop_shape.dims(), order), inputs)) {
         arrays->placed.emplace_back(member, *std::move(input));
@@ -265,24 +293,12 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
   }
 }
 
-// The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
-// none.
-int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides) {
-  int64_t dense = 1;
-  bool is_dense = true, is_same = true;
-  for (size_t d = dims.size(); d-- > 0;) {
-    if (dims[d] == 1) continue;
-    is_dense = is_dense && strides[d] == dense;
-    is_same = is_same && strides[d] == 0;
-    dense *= dims[d];
-  }
-  return is_dense ? 1 : is_same ? 0 : -1;
-}
-
-// Plans a loop over rows, with reductions of them.
-void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, const std::vector<Instruction>& stored,
-                std::vector<View>* views, LoopPlan* plan) {
-  plan->plain = plan->inputs = plan->operands = views->size();
+// Plans a loop over rows, with reductions of them. Returns the operands of the step.
+std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group,
+                             const std::vector<PlacedInput>& placed, const std::vector<Instruction>& stored,
+                             std::vector<View>* views, LoopPlan* plan) {
+  plan->plain = views->size();
+  plan->inputs = plan->plain + placed.size();
   plan->outputs = stored.size();
   const size_t rank = static_cast<size_t>(group.row_rank);
   const absl::Span<const int64_t> rows = group.shape.dims().subspan(0, rank);
@@ -309,14 +325,32 @@ void LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group, co
     }
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
+  std::vector<View> operands = *views;
+  std::vector<int64_t> parts;
+  const auto add = [&](const View& view, const Dims& strides, int64_t inner) {
+    operands.push_back(view);
+    plan->inner_stride.push_back(inner);
+    row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
+    return operands.size() - 1;
+  };
+  for (size_t i = 0; i < placed.size(); ++i) {
+    parts.push_back(static_cast<int64_t>(add(placed[i].parts[0].view, placed[i].parts[0].strides, 1)));
+    for (const PlacedInput::Index& index : placed[i].indices) {
+      const size_t operand = add(index.view, index.strides, 0);
+      plan->indices.push_back(
+          {plan->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(placed[i].type)});
+    }
+  }
+  plan->operands = operands.size();
+  for (const View& view : operands) plan->bytes.push_back(BytesOf(view.type()));
   for (Instruction output : stored) {
     const Dims strides = DenseStrides(output.shape().dims());
     plan->inner_stride.push_back(output.shape().rank() == static_cast<int64_t>(rank) ? 0 : 1);
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
   }
   plan->columns = ElementCount(row);
-  plan->SetRows(LoopNest(rows, row_strides), 0);
-  for (const View& view : *views) plan->bytes.push_back(BytesOf(view.type()));
+  plan->SetRows(LoopNest(rows, row_strides), std::move(parts));
+  return operands;
 }
 
 // Returns the order of memory of a group's loop.
@@ -403,7 +437,7 @@ bool IsStoredLast(const LoopProgram& program, uint16_t node) {
 
 }  // namespace
 
-bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, ProgramCode* code,
+bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, int64_t min_run, ProgramCode* code,
                  std::vector<LoopProgram>* compiled, std::vector<Instruction>* apart, std::string* why) {
   const InstructionGroup group = HasRowsAcrossMemory(b, given) ? WithoutRows(given) : given;
   GroupArrays arrays;
@@ -413,9 +447,8 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
   absl::flat_hash_set<uint32_t> members;
   for (Instruction member : group.members) members.insert(member.id().value);
   for (Instruction member : group.members) {
-    // Loops over elements alone read them in place.
     if (!IsPlacedInput(member)) continue;
-    const bool may_be_placed = !has_rows && group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
+    const bool may_be_placed = group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
     if (!may_be_placed) PrepareApart(b, member, &members, apart);
   }
   if (!FindArrays(b, group, members, code, &arrays, why)) return false;
@@ -429,18 +462,17 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
     return true;
   }
   const MemoryOrder order = OrderOf(b, group, arrays);
-  if (!has_rows) PlaceInputs(b, group, order, &members, &arrays, apart);
+  PlaceInputs(b, group, order, min_run, &members, &arrays, apart);
   const Dims dims = Permuted(arrays.loop_shape.dims(), order);
   auto plan = std::make_unique<LoopPlan>();
   std::vector<View>& views = arrays.views;
   std::vector<View> operands;
+  std::vector<PlacedInput> placed;
+  for (const auto& [member, input] : arrays.placed) placed.push_back(input);
   if (has_rows) {
-    LayOutRows(b, group, arrays.stored, &views, plan.get());
-    operands = views;
+    operands = LayOutRows(b, group, placed, arrays.stored, &views, plan.get());
   } else {
     for (View& view : views) view = InMemoryOrder(b, view, order);
-    std::vector<PlacedInput> placed;
-    for (const auto& [member, input] : arrays.placed) placed.push_back(input);
     operands = LayOutElements(b, dims, placed, arrays.stored.size(), &views, plan.get());
   }
   LoopBuilder builder;
@@ -451,6 +483,7 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, P
   }
   LoopProgram& program = builder.program();
   program.form = has_rows ? LoopForm::kRows : plan->by_columns ? LoopForm::kColumns : LoopForm::kLoop;
+  if (FitsInRegisters(program, plan->columns, LanesOf(HostInstructionSet()))) program.columns = plan->columns;
   const int64_t max_scratch = MaxThreadScratch(b);
   const auto receive = [plan = plan.get(), max_scratch](std::shared_ptr<const LoadedCode> loaded, std::string* error) {
     plan->scratch = loaded->saved_values() * plan->columns * kMaxElementBytes;

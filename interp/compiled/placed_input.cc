@@ -12,7 +12,6 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-constexpr int64_t kMinRun = 16;  // elements that are neighbors in an array
 constexpr int64_t kMaxParts = 16;
 
 bool IsArrayOf(Instruction i, ElementType type) { return i.shape().IsArray() && i.shape().element_type() == type; }
@@ -116,7 +115,7 @@ bool IsRowGather(Instruction i) {
   const std::optional<Windows> windows = WindowsOf(i);
   if (!windows || windows->dims.empty()) return false;
   const auto [array_dim, result_dim] = windows->dims.back();
-  if (result_dim != shape.rank() - 1 || array_dim != array.rank() - 1 || shape.dim(result_dim) < kMinRun) return false;
+  if (result_dim != shape.rank() - 1 || array_dim != array.rank() - 1) return false;
   const int64_t count = dims.index_vector_dim == indices.rank() ? 1 : indices.dim(dims.index_vector_dim);
   if (count != static_cast<int64_t>(dims.start_index_map.size())) return false;
   for (int64_t d : dims.start_index_map) {
@@ -173,14 +172,14 @@ void AddPart(CompiledComputationBuilder& b, const View& operand, const MemoryOrd
 }
 
 bool PlaceConcatenation(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                        absl::Span<const int64_t> loop_dims, PlacedInput* input) {
+                        absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
   const size_t along = static_cast<size_t>(
       std::find(order.begin(), order.end(), static_cast<size_t>(i.list_attr(Attr::kDimensions)[0])) - order.begin());
   const int64_t inner = RunFrom(loop_dims, along + 1);
-  if (inner < kMinRun) {
+  if (inner < min_run) {
     for (Instruction operand : i.operands()) {
       const int64_t run = operand.shape().dim(i.list_attr(Attr::kDimensions)[0]) * inner;
-      if (run != 0 && run < kMinRun) return false;
+      if (run != 0 && run < min_run) return false;
     }
   }
   int64_t at = 0;
@@ -195,13 +194,13 @@ bool PlaceConcatenation(CompiledComputationBuilder& b, Instruction i, const Memo
 }
 
 bool PlacePadding(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                  absl::Span<const int64_t> loop_dims, PlacedInput* input) {
+                  absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
   const PaddingView padding = PaddingView::Of(i);
   const Dims sizes = Permuted(i.operand(0).shape().dims(), order);
   // The last padded dimension divides rows.
   for (size_t d = loop_dims.size(); d-- > 0;) {
     if (sizes[d] == loop_dims[d]) continue;
-    if (RunFrom(sizes, d) < kMinRun) return false;
+    if (RunFrom(sizes, d) < min_run) return false;
     break;
   }
   Dims begin;
@@ -212,23 +211,24 @@ bool PlacePadding(CompiledComputationBuilder& b, Instruction i, const MemoryOrde
 }
 
 // Returns true if the rows of the only part are runs of neighbors, along which no index changes.
-bool HasLongRuns(absl::Span<const int64_t> loop_dims, const PlacedInput& input) {
+bool HasLongRuns(absl::Span<const int64_t> loop_dims, const PlacedInput& input, int64_t min_run) {
   const int64_t minor = MinorDimension(loop_dims);
   if (minor < 0) return true;
   const size_t d = static_cast<size_t>(minor);
   for (const PlacedInput::Index& index : input.indices) {
     if (index.strides[d] != 0) return false;
     const bool changes = absl::c_any_of(index.strides, [](int64_t stride) { return stride != 0; });
-    if (changes && loop_dims[d] < kMinRun) return false;
+    if (changes && loop_dims[d] < min_run) return false;
   }
+  if (input.parts[0].strides[d] != 1) return false;
   // Dimensions before the minor one may continue its run.
   int64_t run = 1;
   for (size_t k = d + 1; k-- > 0 && (loop_dims[k] == 1 || input.parts[0].strides[k] == run);) run *= loop_dims[k];
-  return run >= kMinRun;
+  return run >= min_run;
 }
 
 bool PlaceDynamicSlice(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                       absl::Span<const int64_t> loop_dims, PlacedInput* input) {
+                       absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
   const View array = b.leaves(i.operand(0))[0];
   const Dims strides = StridesOf(array);
   PlacedInput::Part part = {array, Dims(loop_dims.size(), 0), Dims(loop_dims.begin(), loop_dims.end()),
@@ -241,11 +241,11 @@ bool PlaceDynamicSlice(CompiledComputationBuilder& b, Instruction i, const Memor
     index.stride = strides[static_cast<size_t>(d)];
     if (index.limit > 0) input->indices.push_back(std::move(index));
   }
-  return HasLongRuns(loop_dims, *input);
+  return HasLongRuns(loop_dims, *input, min_run);
 }
 
 bool PlaceRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                    absl::Span<const int64_t> loop_dims, PlacedInput* input) {
+                    absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
   const GatherDims dims = GatherDims::Of(i);
   const View array = b.leaves(i.operand(0))[0], indices = b.leaves(i.operand(1))[0];
   const Windows windows = *WindowsOf(i);
@@ -279,7 +279,7 @@ bool PlaceRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOr
     index.stride = array_strides[d];
     if (index.limit > 0) input->indices.push_back(std::move(index));
   }
-  return HasLongRuns(loop_dims, *input);
+  return HasLongRuns(loop_dims, *input, min_run);
 }
 
 }  // namespace
@@ -295,20 +295,21 @@ bool IsPlacedInput(Instruction i) {
   return i.opcode() == Opcode::kGather && IsRowGather(i);
 }
 
-std::optional<PlacedInput> PlaceInput(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order) {
+std::optional<PlacedInput> PlaceInput(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                                      int64_t min_run) {
   const Dims loop_dims = Permuted(i.shape().dims(), order);
   PlacedInput input;
   input.type = i.shape().element_type();
   b.set_instruction(i);
   bool placed = false;
   if (i.opcode() == Opcode::kConcatenate) {
-    placed = PlaceConcatenation(b, i, order, loop_dims, &input);
+    placed = PlaceConcatenation(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kPad) {
-    placed = PlacePadding(b, i, order, loop_dims, &input);
+    placed = PlacePadding(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kDynamicSlice) {
-    placed = PlaceDynamicSlice(b, i, order, loop_dims, &input);
+    placed = PlaceDynamicSlice(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kGather) {
-    placed = PlaceRowGather(b, i, order, loop_dims, &input);
+    placed = PlaceRowGather(b, i, order, loop_dims, min_run, &input);
   }
   if (!placed) return std::nullopt;
   return input;

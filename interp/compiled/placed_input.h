@@ -42,10 +42,10 @@ struct PlacedInput {
   std::optional<View> fill;    // the value outside of the parts
 };
 
-// Returns nullopt for an instruction that is not worth it in this order of memory, such as one with short runs of
-// neighbors. May emit copies of operands whose elements are not neighbors in memory.
+// Returns nullopt for an instruction that is not worth it in this order of memory, such as one with runs of fewer than
+// `min_run` neighbors. May emit copies of operands whose elements are not neighbors in memory.
 std::optional<PlacedInput> PlaceInput(CompiledComputationBuilder& builder, Instruction instruction,
-                                      const MemoryOrder& order);
+                                      const MemoryOrder& order, int64_t min_run);
 
 }  // namespace hlokit::interp::compiled
 

@@ -15,7 +15,7 @@
 #include "interp/compiled/convolution_pieces.h"
 #include "interp/compiled/engine_modules.h"
 #include "interp/compiled/library_step.h"
-#include "interp/compiled/skinny_product.h"
+#include "interp/compiled/product_pieces.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
 #include "interp/exact/machine/run_context.h"
@@ -23,55 +23,6 @@
 
 namespace hlokit::interp::compiled {
 namespace {
-
-struct Pieces {
-  int64_t size = 1;  // of each but the last
-  int64_t count = 1;
-  int64_t last = 1;
-
-  Pieces() = default;
-  Pieces(int64_t total, int64_t piece) : size(piece), count((total + piece - 1) / piece) {
-    last = total - (count - 1) * size;
-  }
-  int64_t SizeOf(int64_t i) const { return i + 1 == count ? last : size; }
-};
-
-// Pieces of the products of a batch. Strides are in bytes.
-struct PiecesPlan : ThunkParams {
-  Pieces rows;
-  Pieces columns;
-  LoopNest batch;  // operands: left, right, result; in elements
-  int64_t batches = 1;
-  int64_t bytes[3] = {};  // of elements
-  int64_t lhs_row = 0;
-  int64_t rhs_column = 0;
-  int64_t result_row = 0;
-  int64_t result_column = 0;
-  double cost = 1;  // of a piece, in ns
-
-  int64_t count() const { return batches * rows.count * columns.count; }
-  // Calls run(row, column, offsets of left, right and result) for pieces [begin, end). Pieces that read the same
-  // columns of the right operand follow each other.
-  template <typename Run>
-  void ForEach(int64_t begin, int64_t end, RunContext& context, Run run) const {
-    const int64_t each = rows.count * columns.count;
-    for (int64_t item = begin; item < end; ++item) {
-      if (context.ShouldStop()) return;
-      const int64_t column = item % each / rows.count;
-      const int64_t row = item % rows.count;
-      int64_t offsets[3] = {};
-      int64_t rest = item / each;
-      for (int d = batch.rank(); d-- > 0;) {
-        for (int a = 0; a < 3; ++a) offsets[a] += rest % batch.size(d) * batch.stride(d, a) * bytes[a];
-        rest /= batch.size(d);
-      }
-      offsets[0] += row * rows.size * lhs_row;
-      offsets[1] += column * columns.size * rhs_column;
-      offsets[2] += row * rows.size * result_row + column * columns.size * result_column;
-      run(row, column, offsets);
-    }
-  }
-};
 
 struct ProductPlan : PiecesPlan {
   // By whether the piece is the last one of rows, and of columns. Null where there is none of that size.
@@ -83,8 +34,6 @@ struct ProductPlan : PiecesPlan {
     return primitives[row + 1 == rows.count][column + 1 == columns.count];
   }
 };
-
-void FailProduct(RunContext& context) { context.Fail("oneDNN cannot compute a product"); }
 
 void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ProductPlan*>(plan);
@@ -101,101 +50,6 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
     });
   });
   if (!ok) FailProduct(context);
-}
-
-struct SkinnyPlan : ThunkParams {
-  SkinnyProduct product;
-  SkinnyProductFunction function = nullptr;
-  LoopNest batch;  // operands: left, right, result; in elements
-  int64_t batches = 1;
-  Pieces terms;
-  Pieces columns;
-  int64_t bytes[3] = {};  // of elements
-  // Rows of the left operand are copied unless they are contiguous f32.
-  bool lhs_copied = false;
-  int64_t lhs_row = 0, lhs_column = 0;  // bytes
-  double cost = 1;                      // of a piece, in ns
-
-  int64_t scratch_bytes() const {
-    return lhs_copied ? AlignedBytes(product.m * product.k * int64_t{sizeof(float)}) : 0;
-  }
-  int64_t parts_size() const { return product.parts() * product.part_size(); }
-};
-
-void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
-  for (int64_t i = 0; i < p.product.m; ++i) {
-    const std::byte* at = from + i * p.lhs_row;
-    for (int64_t c = 0; c < p.product.k; ++c, at += p.lhs_column) {
-      if (p.bytes[0] == 2) {
-        uint16_t half;
-        std::memcpy(&half, at, sizeof(half));
-        *to++ = std::bit_cast<float>(uint32_t{half} << 16);
-      } else {
-        std::memcpy(to++, at, sizeof(float));
-      }
-    }
-  }
-}
-
-void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SkinnyPlan*>(plan);
-  std::atomic<bool> ok = true;
-  std::optional<Scratch> memory;
-  float* parts = nullptr;
-  if (p.parts_size() > 0) {
-    memory.emplace(context, p.batches * p.parts_size() * int64_t{sizeof(float)});
-    parts = memory->as<float>();
-    if (parts == nullptr) return;
-  }
-  const auto offsets_of = [&](int64_t item, int64_t* offsets) {
-    for (int d = p.batch.rank(); d-- > 0;) {
-      for (int a = 0; a < 3; ++a) offsets[a] += item % p.batch.size(d) * p.batch.stride(d, a) * p.bytes[a];
-      item /= p.batch.size(d);
-    }
-  };
-  const int64_t each = p.terms.count * p.columns.count;
-  context.ParallelFor(p.batches * each, p.cost, [&](int64_t begin, int64_t end) {
-    std::byte* const scratch = ThreadScratch(p.scratch_bytes());
-    if (scratch == nullptr) {
-      ok = false;
-      return;
-    }
-    int64_t copied = -1;
-    for (int64_t piece = begin; piece < end; ++piece) {
-      if (context.ShouldStop()) return;
-      int64_t offsets[3] = {};
-      offsets_of(piece / each, offsets);
-      const float* lhs = reinterpret_cast<const float*>(in[0] + offsets[0]);
-      if (p.lhs_copied) {
-        if (copied != offsets[0]) CopyLeft(p, in[0] + offsets[0], reinterpret_cast<float*>(scratch));
-        copied = offsets[0];
-        lhs = reinterpret_cast<const float*>(scratch);
-      }
-      const int64_t column = piece % each / p.terms.count, term = piece % p.terms.count;
-      SkinnyRange range;
-      range.columns_begin = column * p.columns.size;
-      range.columns_end = range.columns_begin + p.columns.SizeOf(column);
-      range.terms_begin = term * p.terms.size;
-      range.terms_end = range.terms_begin + p.terms.SizeOf(term);
-      p.function(p.product, lhs, in[1] + offsets[1], reinterpret_cast<float*>(out[0] + offsets[2]),
-                 parts == nullptr ? nullptr : parts + piece / each * p.parts_size(), range);
-    }
-  });
-  if (!ok) return FailProduct(context);
-  if (parts == nullptr) return;
-  constexpr int64_t kColumns = 1024;
-  const Pieces columns(p.product.n, kColumns);
-  const double cost = 0.2 * static_cast<double>(p.product.parts() * p.product.m * std::min(p.product.n, kColumns));
-  context.ParallelFor(p.batches * columns.count, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t piece = begin; piece < end; ++piece) {
-      int64_t offsets[3] = {};
-      offsets_of(piece / columns.count, offsets);
-      const int64_t column = piece % columns.count;
-      AddSkinnyParts(p.product, parts + piece / columns.count * p.parts_size(),
-                     reinterpret_cast<float*>(out[0] + offsets[2]), column * kColumns,
-                     column * kColumns + columns.SizeOf(column));
-    }
-  });
 }
 
 // Products next to each other in the batch that one primitive computes, and the nest of their starts.
@@ -252,92 +106,17 @@ std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, co
   return std::shared_ptr<const LibraryPrimitive>(ProductLibrary()->Create(spec, like));
 }
 
-void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
-  plan->batch = p.batch;
-  plan->batches = p.batches;
-  plan->bytes[0] = BytesOf(p.lhs_type);
-  plan->bytes[1] = BytesOf(p.rhs_type);
-  plan->bytes[2] = BytesOf(p.result_type);
-  plan->lhs_row = p.lhs.row * plan->bytes[0];
-  plan->rhs_column = p.rhs.column * plan->bytes[1];
-  plan->result_row = p.n * plan->bytes[2];
-  plan->result_column = plan->bytes[2];
-}
-
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-// Few rows: the right operand is read as it is. The left one, which each piece copies, must be small. If the
-// contraction is contiguous, the library is faster from five rows on.
-bool IsSkinny(const MatrixProduct& p) {
-  const auto is_float = [](LibraryType type) { return type == LibraryType::kF32 || type == LibraryType::kBF16; };
-  constexpr int64_t kMaxLeft = int64_t{1} << 18;
-  constexpr int64_t kMaxRowsOfContiguousSums = 4;
-  return p.m <= (p.rhs.column == 1 ? kMaxSkinnyRows : kMaxRowsOfContiguousSums) && 4 * p.m <= p.n &&
-         p.m * p.k <= kMaxLeft && is_float(p.lhs_type) && is_float(p.rhs_type) && p.result_type == LibraryType::kF32;
-}
-
-ProductKernel MakeSkinny(const MatrixProduct& p) {
-  auto plan = std::make_unique<SkinnyPlan>();
-  plan->batch = p.batch;
-  plan->batches = p.batches;
-  plan->bytes[0] = BytesOf(p.lhs_type);
-  plan->bytes[1] = BytesOf(p.rhs_type);
-  plan->bytes[2] = BytesOf(p.result_type);
-  plan->lhs_row = p.lhs.row * plan->bytes[0];
-  plan->lhs_column = p.lhs.column * plan->bytes[0];
-  plan->lhs_copied = p.lhs.column != 1 || p.lhs_type != LibraryType::kF32;
-  SkinnyProduct& product = plan->product;
-  product.m = p.m;
-  product.n = p.n;
-  product.k = p.k;
-  product.bf16 = p.rhs_type == LibraryType::kBF16;
-  product.rows_contiguous = p.rhs.column == 1;
-  product.lhs_row = plan->lhs_copied ? p.k : p.lhs.row;
-  product.rhs_stride = p.rhs.column == 1 ? p.rhs.row : p.rhs.column;
-  product.result_row = p.n;
-  plan->function = SkinnyProductOf();
-  // A piece reads 256 KB at least, of whole rows if there are several parts.
-  constexpr int64_t kBytes = int64_t{256} << 10;
-  constexpr int64_t kPieces = 8;
-  const auto size_of = [&](int64_t total, int64_t bytes, int64_t pieces, int64_t multiple) {
-    const int64_t wanted = std::max(kBytes / std::max<int64_t>(bytes, 1) + 1, (total + pieces - 1) / pieces);
-    return std::min(total, RoundUp(wanted, multiple));
-  };
-  const int64_t depth = product.parts() == 0 ? p.k : size_of(p.k, p.n * plan->bytes[1], 2 * kPieces, kSkinnyDepth);
-  plan->terms = Pieces(p.k, depth);
-  const int64_t pieces = std::max<int64_t>(kPieces / plan->terms.count, 1);
-  plan->columns = Pieces(p.n, size_of(p.n, depth * plan->bytes[1], pieces, 64));
-  plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(depth * plan->bytes[1]);
-  ProductKernel result;
-  result.thread_scratch = plan->scratch_bytes();
-  result.kernel = RunSkinny;
-  result.params = std::move(plan);
-  return result;
-}
-
 }  // namespace
 
 ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
-  if (IsSkinny(p)) return MakeSkinny(p);
-  ProductKernel result;
+  ProductKernel result = MakeTileProduct(p);
+  if (result.params != nullptr) return result;
+  if (IsSkinny(p)) return MakeSkinnyProduct(p);
   if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
   SetPieces(p, plan.get());
-  constexpr int64_t kRows = 256;
-  constexpr int64_t kColumns = 256;
-  constexpr int64_t kManyColumns = 512;
-  constexpr double kWork = 4e7;
-  const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  plan->rows = Pieces(p.m, std::min(p.m, kRows));
-  int64_t columns = p.n;
-  if (p.batches == 1 && p.m <= kRows) {
-    if (p.n >= kManyColumns && p.m * p.k >= 4096) {
-      columns = std::max(kColumns, RoundUp(p.n / 16, 64));
-    } else if (p.n >= 128 && work >= kWork) {
-      columns = RoundUp((p.n + 1) / 2, 64);
-    }
-  }
-  plan->columns = Pieces(p.n, columns);
+  plan->rows = Pieces(p.m, RowsOfPiece(p));
+  plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   BatchPieces batch;
   if (plan->rows.count == 1 && plan->columns.count == 1) {
     batch = DivideBatch(p);
@@ -351,7 +130,7 @@ ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
   constexpr int64_t kLarge = int64_t{1} << 20;
   constexpr int64_t kFew = 16;
   const bool integers = p.result_type == LibraryType::kS32;  // which the library packs slowly
-  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRows && p.n * p.k >= kLarge;
+  const bool pays = !integers && p.rhs.row != 1 && p.lhs.column == 1 && p.m >= 2 * kRowsOfPiece && p.n * p.k >= kLarge;
   const bool pack = p.batches == 1 && (p.reused ? p.n >= kFew && p.k >= kFew : pays);
   for (int last_column : {0, 1}) {
     const LibraryPrimitive* like = nullptr;

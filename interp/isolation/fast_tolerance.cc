@@ -54,6 +54,7 @@ compiled::GroupOptions AllLoops(int max_members) {
   groups.min_elements = 1;
   groups.min_saved = 0;
   groups.min_single = 1;
+  groups.min_run = 1;
   groups.max_members = max_members;
   return groups;
 }

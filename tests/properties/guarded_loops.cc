@@ -345,7 +345,16 @@ class GuardedLoopsTest {
       evaluator->Run(guarded, &sink);
     }
     std::mt19937_64 sizes(seed);
-    for (const CompiledLoop& loop : kernels->loops()) CheckLoop(loop.program, seed, &sizes);
+    for (const CompiledLoop& loop : kernels->loops()) {
+      CheckLoop(loop.program, seed, &sizes);
+      // Rows in registers, and the same in memory.
+      LoopProgram other = loop.program;
+      const int64_t columns = static_cast<int64_t>(1 + sizes() % 140);
+      other.columns = loop.program.columns > 0 ? 0 : columns;
+      if (other.columns == 0 || FitsInRegisters(other, columns, interp::LanesOf(InstructionSet::kAvx512))) {
+        CheckLoop(other, seed, &sizes);
+      }
+    }
   }
 
   void CheckLoop(const LoopProgram& program, uint64_t seed, std::mt19937_64* random) {
@@ -369,7 +378,8 @@ class GuardedLoopsTest {
     for (const Edge edge : {Edge::kBegin, Edge::kEnd}) {
       Sizes sizes;
       sizes.rows = static_cast<int64_t>(1 + (*random)() % 4);
-      sizes.columns = static_cast<int64_t>(1 + (*random)() % 75);
+      sizes.columns = static_cast<int64_t>(1 + (*random)() % ((*random)() % 4 == 0 ? 300 : 75));
+      if (program.columns > 0) sizes.columns = program.columns;
       // Rows lie apart, one after the other or, of inputs, at one place.
       const auto stride = [&](bool row_value, bool repeats) {
         const int64_t width = row_value ? 1 : sizes.columns;

@@ -8,6 +8,20 @@
 
 namespace hlokit::random_test {
 
+std::string ModuleGenerator::ExtremeWithIndex(ElementType value, ElementType index) {
+  const std::string name = NewName("extreme");
+  const std::string v = StrCat(ToString(value), "[]"), i = StrCat(ToString(index), "[]");
+  StrAppend(&computations_, name, " {\n  a = ", v, " parameter(0)\n  i = ", i, " parameter(1)\n  x = ", v,
+            " parameter(2)\n  j = ", i,
+            " parameter(3)\n  better = pred[] compare(a, x), direction=", random_.OneIn(2) ? "GT" : "LT",
+            "\n  nan = pred[] compare(a, a), direction=NE\n  keep = pred[] or(better, nan)\n"
+            "  equal = pred[] compare(a, x), direction=EQ\n  before = pred[] compare(i, j), direction=LT\n"
+            "  first = pred[] and(equal, before)\n  keep.index = pred[] or(keep, first)\n  value = ",
+            v, " select(keep, a, x)\n  index = ", i, " select(keep.index, i, j)\n  ROOT r = (", v, ", ", i,
+            ") tuple(value, index)\n}\n\n");
+  return name;
+}
+
 bool ModuleGenerator::EmitCombination(Opcode opcode) {
   const std::string_view text = ToString(opcode);
   const ElementType type = random_.Of(kNumbers);
@@ -21,6 +35,14 @@ bool ModuleGenerator::EmitCombination(Opcode opcode) {
         } else {
           to.push_back(from[i]);
         }
+      }
+      if (opcode == Opcode::kReduce && random_.OneIn(4)) {
+        const ElementType index = random_.Of(kIndices);
+        const std::string values = Need({type, from}), indices = Need({index, from});
+        const std::string value = Scalar(type), first = Scalar(index);
+        AddTuple({{type, to}, {index, to}}, text, {values, indices, value, first},
+                 StrCat("dimensions={", List(reduced), "}, to_apply=", ExtremeWithIndex(type, index)));
+        return true;
       }
       Add({type, to}, text, {Need({type, from}), Scalar(type)},
           StrCat("dimensions={", List(reduced), "}, to_apply=", Function(type)));
@@ -112,10 +134,37 @@ bool ModuleGenerator::EmitCombination(Opcode opcode) {
       return true;
     }
     case ShapeRule::kGather: {
-      const int64_t rows = random_.In(1, 4), columns = random_.In(1, 4), n = random_.In(0, 4);
-      Add({type, {n, columns}}, text, {Need({type, {rows, columns}}), Need({random_.Of(kIndices), {n, 1}})},
-          StrCat("offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,",
-                 columns, "}"));
+      // Slices of whole or partial dimensions, one index for some of them, and one or two dimensions of indices.
+      const Dims from = FullDims(1, 3);
+      Dims sizes, collapsed, map, offset, window, batch;
+      for (size_t d = 0; d < from.size(); ++d) {
+        const bool indexed = random_.OneIn(2);
+        if (indexed) map.push_back(static_cast<int64_t>(d));
+        sizes.push_back(indexed ? random_.In(1, from[d]) : from[d]);
+        if (sizes.back() == 1 && random_.OneIn(2)) {
+          collapsed.push_back(static_cast<int64_t>(d));
+        } else {
+          window.push_back(sizes.back());
+        }
+      }
+      for (int64_t n = random_.In(1, 2); n > 0; --n) batch.push_back(random_.In(0, 4));
+      // The result's dimensions are those of the indices, with those of slices among them.
+      Dims to;
+      size_t next_window = 0, next_batch = 0;
+      while (next_window < window.size() || next_batch < batch.size()) {
+        if (next_window < window.size() && (next_batch == batch.size() || random_.OneIn(3))) {
+          offset.push_back(static_cast<int64_t>(to.size()));
+          to.push_back(window[next_window++]);
+        } else {
+          to.push_back(batch[next_batch++]);
+        }
+      }
+      Dims indices = batch;
+      indices.push_back(static_cast<int64_t>(map.size()));
+      UseMoved(Add(
+          {type, to}, text, {Need({type, from}), Need({random_.Of(kIndices), indices})},
+          StrCat("offset_dims={", List(offset), "}, collapsed_slice_dims={", List(collapsed), "}, start_index_map={",
+                 List(map), "}, index_vector_dim=", batch.size(), ", slice_sizes={", List(sizes), "}")));
       return true;
     }
     case ShapeRule::kScatter: {

@@ -66,12 +66,16 @@ class ModuleGenerator {
   // Adds a computation (type, type) -> type.
   std::string Function(ElementType type);
   std::string Comparison(const std::vector<ElementType>& types);
+  // Adds a computation that keeps the greater or less of two values with its index, as JAX writes argmax and argmin.
+  std::string ExtremeWithIndex(ElementType value, ElementType index);
   // Adds a computation with parameters of these arrays and a root of `result`, with random instructions in between.
   std::string Body(const std::vector<Array>& parameters, const Array& result);
 
   // ---- instructions: each function handles the shape rules of one family, and returns false for others ----
 
   void Emit(Opcode opcode);
+  // Adds elementwise instructions on an array that instructions moved, which a loop may read where it was.
+  void UseMoved(const Value& moved);
   bool EmitElementwise(Opcode opcode);    // elementwise.cc
   bool EmitMovement(Opcode opcode);       // movement.cc
   bool EmitCombination(Opcode opcode);    // combination.cc

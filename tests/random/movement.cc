@@ -11,6 +11,17 @@
 
 namespace hlokit::random_test {
 
+void ModuleGenerator::UseMoved(const Value& moved) {
+  if (IsComplex(moved.array.type) || !random_.OneIn(2)) return;
+  Value value = moved;
+  static const std::vector<std::string_view> kOfNumbers = {"add", "subtract", "multiply", "maximum"};
+  static const std::vector<std::string_view> kOfPred = {"and", "or", "xor"};
+  for (int64_t n = random_.In(1, 3); n > 0; --n) {
+    const std::string other = Need(value.array);
+    value = Add(value.array, random_.Of(value.array.type == kPred ? kOfPred : kOfNumbers), {value.name, other});
+  }
+}
+
 bool ModuleGenerator::EmitMovement(Opcode opcode) {
   const std::string_view text = ToString(opcode);
   const ElementType type = random_.Of(kTypes);
@@ -82,7 +93,7 @@ bool ModuleGenerator::EmitMovement(Opcode opcode) {
       if (updates) {
         Add({type, from}, text, operands);
       } else {
-        Add({type, part}, text, operands, StrCat("dynamic_slice_sizes={", List(part), "}"));
+        UseMoved(Add({type, part}, text, operands, StrCat("dynamic_slice_sizes={", List(part), "}")));
       }
       return true;
     }
@@ -97,7 +108,7 @@ bool ModuleGenerator::EmitMovement(Opcode opcode) {
         operands.push_back(Need({type, dims}));
       }
       dims[static_cast<size_t>(along)] = total;
-      Add({type, dims}, text, operands, StrCat("dimensions={", along, "}"));
+      UseMoved(Add({type, dims}, text, operands, StrCat("dimensions={", along, "}")));
       return true;
     }
     case ShapeRule::kPad: {
@@ -105,7 +116,7 @@ bool ModuleGenerator::EmitMovement(Opcode opcode) {
       Dims to;
       std::string padding;
       for (size_t i = 0; i < from.size(); ++i) {
-        const int64_t interior = random_.In(0, 2);
+        const int64_t interior = random_.OneIn(2) ? 0 : random_.In(1, 2);
         const int64_t inner = from[i] == 0 ? 0 : from[i] + (from[i] - 1) * interior;
         const int64_t low = random_.In(-std::min<int64_t>(inner, 1), 2);
         const int64_t high = random_.In(std::max<int64_t>(-1, -inner - low), 2);
@@ -113,7 +124,7 @@ bool ModuleGenerator::EmitMovement(Opcode opcode) {
         StrAppend(&padding, i == 0 ? "" : "x", low, "_", high, "_", interior);
       }
       if (std::any_of(to.begin(), to.end(), [](int64_t d) { return d < 0; })) return true;
-      Add({type, to}, text, {Need({type, from}), Scalar(type)}, StrCat("padding=", padding));
+      UseMoved(Add({type, to}, text, {Need({type, from}), Scalar(type)}, StrCat("padding=", padding)));
       return true;
     }
     case ShapeRule::kFirstOperand: {

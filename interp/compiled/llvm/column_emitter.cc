@@ -46,28 +46,28 @@ void LoopEmitter::EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::
     }
   }
   // Before the rows: what is the same in all of them.
-  BeginRow(b_.getInt64(0));
-  for (uint16_t i : constants) EmitRowValue(i, {});
-  const Values constant = row_values_;
+  Row first = RowAt(b_.getInt64(0));
+  for (uint16_t i : constants) EmitRowValue(i, nullptr, &first);
   values_.set_lanes(lanes);
   std::vector<Values> of_columns(static_cast<size_t>(vectors));
   for (int v = 0; v < vectors; ++v) {
-    EmitElementsWith(by_column, column(v), mask, Values(program_.nodes.size(), nullptr),
-                     &of_columns[static_cast<size_t>(v)]);
+    of_columns[static_cast<size_t>(v)].assign(program_.nodes.size(), nullptr);
+    EmitElements(by_column, first, column(v), mask, &of_columns[static_cast<size_t>(v)]);
   }
-  Loop(b_.getInt64(0), rows, 1, &carried, [&](llvm::Value* row, Values* sums) {
-    BeginRow(row);
-    row_values_ = constant;
-    for (uint16_t i : by_row) EmitRowValue(i, {});
+  Loop(b_.getInt64(0), rows, 1, &carried, [&](llvm::Value* number, Values* sums) {
+    Row row = RowAt(number);
+    row.one = first.one;
+    row.all = first.all;
+    for (uint16_t i : by_row) EmitRowValue(i, nullptr, &row);
     values_.set_lanes(lanes);
     for (int v = 0; v < vectors; ++v) {
-      Values values;
+      Values values = of_columns[static_cast<size_t>(v)];
       llvm::Value* const here = column(v);
-      EmitElementsWith(elements, here, mask, of_columns[static_cast<size_t>(v)], &values);
+      EmitElements(elements, row, here, mask, &values);
       for (size_t o = 0; o < program_.outputs.size(); ++o) {
         const uint16_t node = program_.outputs[o];
         const ElementType type = program_.nodes[node].type;
-        Store(type, values[node], PointerAt(out_row_[o], type, here), mask);
+        Store(type, values[node], PointerAt(row.out[o], type, here), mask);
       }
       for (size_t k = 0; k < reductions.size(); ++k) {
         const LoopNode& node = program_.nodes[reductions[k]];

@@ -5,6 +5,19 @@
 #include <cstddef>
 
 namespace hlokit::interp::compiled {
+namespace {
+
+constexpr int64_t kCacheLine = 64;             // bytes
+constexpr int64_t kPrefetchedElements = 2048;  // how far ahead
+
+int LaneCount(const llvm::Value* vector) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements());
+}
+
+// Operations of many instructions.
+bool IsFunction(LoopOp op) { return AccuracyOf(op) == LoopAccuracy::kApproximate; }
+
+}  // namespace
 
 LoopEmitter::LoopEmitter(const LoopProgram& program, InstructionSet set, llvm::Module* module)
     : program_(program),
@@ -85,30 +98,47 @@ llvm::Value* LoopEmitter::MaskAt(llvm::Value* at) {
   return b_.CreateBitCast(bits, llvm::FixedVectorType::get(b_.getInt1Ty(), lanes));
 }
 
-void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
-                             const std::function<Values(const Values&)>& fold,
+int LoopEmitter::VectorsAtATime() const {
+  if (program_.calls > 0) return 1;
+  // The most functions of which each needs the result of the one before.
+  std::vector<int> depth(program_.nodes.size(), 0);
+  for (size_t i = 0; i < program_.nodes.size(); ++i) {
+    const LoopNode& node = program_.nodes[i];
+    if (node.row_value) continue;
+    for (int k = 0; k < node.operand_count; ++k) depth[i] = std::max(depth[i], depth[node.operands[k]]);
+    depth[i] += IsFunction(node.op) ? 1 : 0;
+  }
+  const int deepest = depth.empty() ? 0 : *std::max_element(depth.begin(), depth.end());
+  if (deepest == 0 || set_ != InstructionSet::kAvx512) return 2;
+  return deepest < 3 ? 4 : 8;
+}
+
+void LoopEmitter::ForVectors(llvm::Value* columns, Values* carried, const std::function<Values()>& widen,
+                             const std::function<Values(const Values&, int)>& fold,
                              const std::function<void(llvm::Value*, llvm::Value*, Values*)>& body) {
   const int lanes = LanesOf(set_);
+  const int vectors = VectorsAtATime();
+  values_.set_lanes(vectors * lanes);
+  Values wide = widen();
+  const auto whole = [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); };
+  llvm::Value* done = Loop(b_.getInt64(0), columns, vectors * lanes, &wide, whole);
   values_.set_lanes(lanes);
-  Values wide = widen(*carried);
+  if (vectors > 1) wide = fold(wide, lanes);
   if (set_ == InstructionSet::kAvx512) {
-    // Only the last vector has a mask: loads and stores with one take half as long again on some processors, and three
-    // times as long of narrow elements (Zen 5).
+    // Only the last vectors have a mask: loads and stores with one take half as long again on some processors, and
+    // three times as long of narrow elements (Zen 5).
     llvm::Value* const rounded = b_.CreateAdd(columns, b_.getInt64(static_cast<uint64_t>(lanes - 1)));
-    llvm::Value* const first =
-        Loop(b_.getInt64(0), columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
-    Loop(first, rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
+    Loop(done, rounded, lanes, &wide, [&](llvm::Value* at, Values* inner) {
       llvm::Value* const mask = MaskAt(at);
       body(at, mask, inner);
     });
-    *carried = fold(wide);
+    *carried = fold(wide, 1);
     return;
   }
-  llvm::Value* const done =
-      Loop(b_.getInt64(0), columns, lanes, &wide, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
-  *carried = fold(wide);
+  if (vectors > 1) done = Loop(done, columns, lanes, &wide, whole);
+  *carried = fold(wide, 1);
   values_.set_lanes(1);
-  Loop(done, columns, 1, carried, [&](llvm::Value* at, Values* inner) { body(at, nullptr, inner); });
+  Loop(done, columns, 1, carried, whole);
   values_.set_lanes(lanes);
 }
 
@@ -147,27 +177,37 @@ llvm::Value* LoopEmitter::Compute(uint16_t i, const Values& values) {
   return llvm::Constant::getNullValue(values_.VectorType(values_.ScalarType(node.type)));
 }
 
-llvm::Value* LoopEmitter::SavedAt(uint16_t node, llvm::Value* index) {
-  llvm::Value* const offset = b_.CreateMul(pitch_, b_.getInt64(static_cast<uint64_t>(passes_.saved_index[node])));
+llvm::Value* LoopEmitter::SavedAt(uint16_t node, size_t row, llvm::Value* index) {
+  const size_t number = row * static_cast<size_t>(passes_.saved_count) + static_cast<size_t>(passes_.saved_index[node]);
+  llvm::Value* const offset = b_.CreateMul(pitch_, b_.getInt64(number));
   return PointerAt(b_.CreateGEP(b_.getInt8Ty(), scratch_, offset), program_.nodes[node].type, index);
 }
 
-void LoopEmitter::EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Value* at, llvm::Value* mask,
-                                   const Values& loaded, Values* values) {
-  *values = loaded;
-  for (size_t i = 0; i < row_values_.size(); ++i) {
-    if (row_values_[i] == nullptr) continue;
-    (*values)[i] = row_values_[i];
-    if (values_.lanes() != LanesOf(set_)) {
-      llvm::Value* const one = b_.CreateExtractElement(row_values_[i], uint64_t{0});
-      (*values)[i] = b_.CreateVectorSplat(static_cast<unsigned>(values_.lanes()), one);
+void LoopEmitter::EmitElements(const std::vector<uint16_t>& nodes, const Row& row, llvm::Value* at, llvm::Value* mask,
+                               Values* values) {
+  const int lanes = values_.lanes(), vector = LanesOf(set_);
+  for (size_t i = 0; i < row.all.size(); ++i) {
+    if (row.all[i] == nullptr) continue;
+    if (lanes < vector) {
+      (*values)[i] = b_.CreateShuffleVector(row.one[i], std::vector<int>(static_cast<size_t>(lanes), 0));
+    } else if (lanes == vector) {
+      (*values)[i] = row.all[i];
+    } else {
+      std::vector<int> repeated;
+      for (int k = 0; k < lanes; ++k) repeated.push_back(k % vector);
+      (*values)[i] = b_.CreateShuffleVector(row.all[i], repeated);
     }
   }
   for (uint16_t i : nodes) {
+    if ((*values)[i] != nullptr) continue;
     const LoopNode& node = program_.nodes[i];
-    (*values)[i] = node.op == LoopOp::kInput ? Load(node.type, PointerAt(in_row_[node.param], node.type, at), mask)
+    (*values)[i] = node.op == LoopOp::kInput ? Load(node.type, PointerAt(row.in[node.param], node.type, at), mask)
                                              : Compute(i, *values);
   }
+}
+
+ElementType LoopEmitter::AccumulatorOf(uint16_t reduce) const {
+  return AccumulatorType(static_cast<LoopOp>(program_.nodes[reduce].param), program_.nodes[reduce].type);
 }
 
 llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
@@ -211,130 +251,176 @@ llvm::Value* LoopEmitter::Accumulate(const LoopNode& node, ElementType accumulat
   return values_.Combine(op, accumulator, sum, values_.ConvertValue(values[node.operands[0]], node.type, accumulator));
 }
 
-llvm::Value* LoopEmitter::FoldLanes(LoopOp op, ElementType type, llvm::Value* vector) {
-  unsigned lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  for (; lanes > 1; lanes /= 2) {
+llvm::Value* LoopEmitter::Fold(llvm::Value* vector, int to, const CombineFunction& combine) {
+  for (int lanes = LaneCount(vector); lanes > to; lanes /= 2) {
     std::vector<int> low, high;
-    for (unsigned i = 0; i < lanes / 2; ++i) {
-      low.push_back(static_cast<int>(i));
-      high.push_back(static_cast<int>(i + lanes / 2));
+    for (int i = 0; i < lanes / 2; ++i) {
+      low.push_back(i);
+      high.push_back(i + lanes / 2);
     }
-    vector = values_.Combine(op, type, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+    vector = combine(b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
   }
   return vector;
 }
 
-void LoopEmitter::EmitRowValue(uint16_t i, const Values& reduced) {
-  const LoopNode& node = program_.nodes[i];
-  values_.set_lanes(LanesOf(set_));
-  if (node.op == LoopOp::kInput) {
-    values_.set_lanes(1);
-    llvm::Value* const one = Load(node.type, in_row_[node.param], nullptr);
-    values_.set_lanes(LanesOf(set_));
-    row_values_[i] =
-        b_.CreateVectorSplat(static_cast<unsigned>(LanesOf(set_)), b_.CreateExtractElement(one, uint64_t{0}));
-    return;
-  }
-  if (node.op != LoopOp::kReduce) {
-    row_values_[i] = Compute(i, row_values_);
-    return;
-  }
-  const LoopOp op = static_cast<LoopOp>(node.param);
-  const ElementType accumulator = AccumulatorType(op, node.type);
-  llvm::Value* const splat =
-      b_.CreateVectorSplat(static_cast<unsigned>(LanesOf(set_)), b_.CreateExtractElement(reduced[i], uint64_t{0}));
-  llvm::Value* value = splat;
-  if (node.operand_count > 1) {
-    llvm::Value* const init = values_.ConvertValue(row_values_[node.operands[1]], node.type, accumulator);
-    value = values_.Combine(op, accumulator, init, splat);
-  }
-  if (accumulator == ElementType::kF64 && BitsOf(node.type) < 64) {
-    value = values_.ConvertValue(value, ElementType::kF64, ElementType::kF32);
-  }
-  if (BitsOf(node.type) < 32 && IsFloat(node.type)) {
-    value = values_.ConvertValue(value, ElementType::kF32, node.type);
-  }
-  row_values_[i] = value;
+llvm::Value* LoopEmitter::FoldLanes(LoopOp op, ElementType type, llvm::Value* vector, int to) {
+  if (IsOrderOfFloats(op, type) && to == 1) return FoldOrdered(op, vector, b_.CreateFCmpUNO(vector, vector));
+  return Fold(vector, to, [&](llvm::Value* a, llvm::Value* b) { return values_.Combine(op, type, a, b); });
 }
 
-void LoopEmitter::BeginRow(llvm::Value* row) {
+llvm::Value* LoopEmitter::FoldOrdered(LoopOp op, llvm::Value* vector, llvm::Value* nan) {
+  llvm::Value* const number =
+      Fold(vector, 1, [&](llvm::Value* a, llvm::Value* b) { return values_.CombineNumbers(op, a, b); });
+  return b_.CreateSelect(b_.CreateOrReduce(nan), llvm::ConstantFP::getNaN(number->getType()), number);
+}
+
+void LoopEmitter::EmitRowValue(uint16_t i, llvm::Value* reduced, Row* row) {
+  const LoopNode& node = program_.nodes[i];
+  values_.set_lanes(1);
+  llvm::Value* value = nullptr;
+  if (node.op == LoopOp::kInput) {
+    value = Load(node.type, row->in[node.param], nullptr);
+  } else if (node.op != LoopOp::kReduce) {
+    value = Compute(i, row->one);
+  } else {
+    const LoopOp op = static_cast<LoopOp>(node.param);
+    const ElementType accumulator = AccumulatorType(op, node.type);
+    value = reduced;
+    if (node.operand_count > 1) {
+      llvm::Value* const init = values_.ConvertValue(row->one[node.operands[1]], node.type, accumulator);
+      value = values_.Combine(op, accumulator, init, value);
+    }
+    if (accumulator == ElementType::kF64 && BitsOf(node.type) < 64) {
+      value = values_.ConvertValue(value, ElementType::kF64, ElementType::kF32);
+    }
+    if (BitsOf(node.type) < 32 && IsFloat(node.type)) {
+      value = values_.ConvertValue(value, ElementType::kF32, node.type);
+    }
+  }
+  row->one[i] = value;
+  const int lanes = LanesOf(set_);
+  row->all[i] = b_.CreateVectorSplat(static_cast<unsigned>(lanes), b_.CreateExtractElement(value, uint64_t{0}));
+  values_.set_lanes(lanes);
+}
+
+LoopEmitter::Row LoopEmitter::RowAt(llvm::Value* number) {
+  Row row;
   for (size_t i = 0; i < in_.size(); ++i) {
-    in_row_[i] = PointerAt(in_[i], program_.inputs[i].type, b_.CreateMul(row, in_stride_[i]));
+    row.in.push_back(PointerAt(in_[i], program_.inputs[i].type, b_.CreateMul(number, in_stride_[i])));
   }
   for (size_t o = 0; o < out_.size(); ++o) {
-    out_row_[o] = PointerAt(out_[o], program_.nodes[program_.outputs[o]].type, b_.CreateMul(row, out_stride_[o]));
+    row.out.push_back(
+        PointerAt(out_[o], program_.nodes[program_.outputs[o]].type, b_.CreateMul(number, out_stride_[o])));
   }
-  row_values_.assign(program_.nodes.size(), nullptr);
+  row.one.assign(program_.nodes.size(), nullptr);
+  row.all.assign(program_.nodes.size(), nullptr);
+  return row;
 }
 
-void LoopEmitter::EmitRow(llvm::Value* row) {
-  BeginRow(row);
-  for (uint16_t i : passes_.first_row_values) EmitRowValue(i, {});
-  for (const RowPasses::Pass& pass : passes_.passes) {
-    std::vector<uint16_t> reduces;
-    for (uint16_t i : pass.row_values) {
-      if (program_.nodes[i].op == LoopOp::kReduce) reduces.push_back(i);
+void LoopEmitter::PrefetchLaterRow(const Row& row, llvm::Value* at) {
+  for (size_t i = 0; i < in_.size(); ++i) {
+    if (program_.inputs[i].row_value) continue;
+    const ElementType type = program_.inputs[i].type;
+    llvm::Value* const next = PointerAt(row.in[i], type, b_.CreateAdd(at, in_prefetch_[i]));
+    for (int64_t byte = 0; byte < values_.lanes() * BytesOf(type); byte += kCacheLine) {
+      llvm::Value* const line = b_.CreateConstGEP1_64(b_.getInt8Ty(), next, static_cast<uint64_t>(byte));
+      // For reading, into all levels, of data.
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                         {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
     }
-    const auto accumulator = [&](uint16_t i) {
-      return AccumulatorType(static_cast<LoopOp>(program_.nodes[i].param), program_.nodes[i].type);
+  }
+}
+
+std::vector<LoopEmitter::Row> LoopEmitter::RowsFrom(llvm::Value* first, llvm::Value* rows) {
+  std::vector<Row> group;
+  llvm::Value* const last = b_.CreateSub(rows, b_.getInt64(1));
+  for (int q = 0; q < rows_together_; ++q) {
+    llvm::Value* const number = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(q)));
+    group.push_back(RowAt(q == 0 ? first : b_.CreateSelect(b_.CreateICmpSLT(number, last), number, last)));
+    for (uint16_t i : passes_.first_row_values) EmitRowValue(i, nullptr, &group.back());
+  }
+  return group;
+}
+
+void LoopEmitter::EmitPass(const RowPasses::Pass& pass, std::vector<Row>* group) {
+  std::vector<uint16_t> reduces;
+  for (uint16_t i : pass.row_values) {
+    if (program_.nodes[i].op == LoopOp::kReduce) reduces.push_back(i);
+  }
+  const size_t count = reduces.size(), rows = group->size();
+  Values carried(count * rows, nullptr);  // by row
+  if (!reduces.empty() || !pass.stores.empty() || !pass.saves.empty()) {
+    const auto widen = [&] {
+      Values wide;
+      for (size_t k = 0; k < count * rows; ++k) {
+        const uint16_t i = reduces[k % count];
+        llvm::Constant* const neutral = Neutral(static_cast<LoopOp>(program_.nodes[i].param), AccumulatorOf(i));
+        wide.push_back(b_.CreateVectorSplat(static_cast<unsigned>(values_.lanes()), neutral));
+      }
+      return wide;
     };
-    Values carried(reduces.size(), nullptr);
-    if (!reduces.empty() || !pass.stores.empty() || !pass.saves.empty()) {
-      const auto widen = [&](const Values&) {
-        Values wide;
-        for (uint16_t i : reduces) {
-          llvm::Constant* const neutral = Neutral(static_cast<LoopOp>(program_.nodes[i].param), accumulator(i));
-          wide.push_back(b_.CreateVectorSplat(static_cast<unsigned>(values_.lanes()), neutral));
-        }
-        return wide;
-      };
-      const auto fold = [&](const Values& wide) {
-        Values one;
-        for (size_t k = 0; k < wide.size(); ++k) {
-          one.push_back(
-              FoldLanes(static_cast<LoopOp>(program_.nodes[reduces[k]].param), accumulator(reduces[k]), wide[k]));
-        }
-        return one;
-      };
-      ForVectors(columns_, &carried, widen, fold, [&](llvm::Value* at, llvm::Value* mask, Values* sums) {
-        Values values;
-        std::vector<uint16_t> computed;
-        Values loaded(program_.nodes.size(), nullptr);
+    const auto fold = [&](const Values& wide, int lanes) {
+      Values folded;
+      for (size_t k = 0; k < wide.size(); ++k) {
+        const uint16_t i = reduces[k % count];
+        folded.push_back(FoldLanes(static_cast<LoopOp>(program_.nodes[i].param), AccumulatorOf(i), wide[k], lanes));
+      }
+      return folded;
+    };
+    ForVectors(columns_, &carried, widen, fold, [&](llvm::Value* at, llvm::Value* mask, Values* sums) {
+      std::vector<Values> values(rows, Values(program_.nodes.size(), nullptr));
+      for (size_t q = 0; q < rows; ++q) {
         for (uint16_t i : pass.elements) {
           const bool saved_before =
               passes_.saved_index[i] >= 0 && std::find(pass.saves.begin(), pass.saves.end(), i) == pass.saves.end();
-          if (saved_before) {
-            loaded[i] = Load(program_.nodes[i].type, SavedAt(i, at), mask);
-          } else {
-            computed.push_back(i);
-          }
+          if (saved_before) values[q][i] = Load(program_.nodes[i].type, SavedAt(i, q, at), mask);
         }
-        EmitElementsWith(computed, at, mask, loaded, &values);
-        for (uint16_t i : pass.saves) Store(program_.nodes[i].type, values[i], SavedAt(i, at), mask);
+        EmitElements(pass.elements, (*group)[q], at, mask, &values[q]);
+      }
+      for (size_t q = 0; q < rows; ++q) {
+        const Row& row = (*group)[q];
+        for (uint16_t i : pass.saves) Store(program_.nodes[i].type, values[q][i], SavedAt(i, q, at), mask);
         for (uint16_t o : pass.stores) {
           const uint16_t node = program_.outputs[o];
-          Store(program_.nodes[node].type, values[node], PointerAt(out_row_[o], program_.nodes[node].type, at), mask);
+          Store(program_.nodes[node].type, values[q][node], PointerAt(row.out[o], program_.nodes[node].type, at), mask);
         }
-        for (size_t k = 0; k < reduces.size(); ++k) {
+        // Not in the first pass, which waits for memory as it is.
+        if (passes_.passes.size() > 1 && &pass == &passes_.passes[1] && mask == nullptr) PrefetchLaterRow(row, at);
+        for (size_t k = 0; k < count; ++k) {
           const LoopNode& node = program_.nodes[reduces[k]];
-          llvm::Value* const combined = Accumulate(node, accumulator(reduces[k]), (*sums)[k], values);
-          (*sums)[k] = mask == nullptr ? combined : b_.CreateSelect(mask, combined, (*sums)[k]);
+          const ElementType type = AccumulatorOf(reduces[k]);
+          llvm::Value*& sum = (*sums)[q * count + k];
+          llvm::Value* const combined = Accumulate(node, type, sum, values[q]);
+          sum = mask == nullptr ? combined : b_.CreateSelect(mask, combined, sum);
         }
-      });
-    }
-    Values reduced(program_.nodes.size(), nullptr);
-    for (size_t k = 0; k < reduces.size(); ++k) reduced[reduces[k]] = carried[k];
-    for (uint16_t i : pass.row_values) EmitRowValue(i, reduced);
+      }
+    });
   }
-  // Results with one element in each row.
+  for (size_t q = 0; q < rows; ++q) {
+    size_t next = q * count;
+    for (uint16_t i : pass.row_values) {
+      EmitRowValue(i, program_.nodes[i].op == LoopOp::kReduce ? carried[next++] : nullptr, &(*group)[q]);
+    }
+  }
+}
+
+void LoopEmitter::EmitRows(llvm::Value* rows) {
+  Values none;
+  llvm::Value* const end = b_.CreateAdd(rows, b_.getInt64(static_cast<uint64_t>(rows_together_ - 1)));
+  Loop(b_.getInt64(0), end, rows_together_, &none, [&](llvm::Value* first, Values*) {
+    std::vector<Row> group = RowsFrom(first, rows);
+    for (const RowPasses::Pass& pass : passes_.passes) EmitPass(pass, &group);
+    for (const Row& row : group) EmitRowResults(row);
+  });
+}
+
+void LoopEmitter::EmitRowResults(const Row& row) {
+  values_.set_lanes(1);
   for (size_t o = 0; o < program_.outputs.size(); ++o) {
     const uint16_t node = program_.outputs[o];
-    if (!program_.nodes[node].row_value) continue;
-    llvm::Value* const one = b_.CreateExtractElement(row_values_[node], uint64_t{0});
-    values_.set_lanes(1);
-    Store(program_.nodes[node].type, b_.CreateVectorSplat(1, one), out_row_[o], nullptr);
-    values_.set_lanes(LanesOf(set_));
+    if (program_.nodes[node].row_value) Store(program_.nodes[node].type, row.one[node], row.out[o], nullptr);
   }
+  values_.set_lanes(LanesOf(set_));
 }
 
 bool LoopEmitter::Emit() {
@@ -369,8 +455,16 @@ bool LoopEmitter::Emit() {
     out_.push_back(Element(out, pointer, o));
     out_stride_.push_back(Element(out_strides, b_.getInt64Ty(), o));
   }
-  in_row_.resize(in_.size());
-  out_row_.resize(out_.size());
+  if (program_.form == LoopForm::kRows) {
+    // Of short rows some later one, else later elements of the row.
+    llvm::Value* const ahead = b_.getInt64(kPrefetchedElements);
+    llvm::Value* const divisor = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, columns_, b_.getInt64(1));
+    llvm::Value* const later = b_.CreateUDiv(ahead, divisor);
+    llvm::Value* const is_short = b_.CreateICmpSLE(columns_, ahead);
+    for (llvm::Value* stride : in_stride_) {
+      in_prefetch_.push_back(b_.CreateSelect(is_short, b_.CreateMul(stride, later), ahead));
+    }
+  }
   if (program_.calls > 0) {
     for (int k = 0; k < 4; ++k) {
       llvm::AllocaInst* const memory =
@@ -379,12 +473,13 @@ bool LoopEmitter::Emit() {
       call_memory_.push_back(memory);
     }
   }
-  Values none;
   values_.set_lanes(LanesOf(set_));
   if (program_.form == LoopForm::kColumns) {
     EmitColumns(rows, Field(10, b_.getInt64Ty()));
+  } else if (program_.columns > 0) {
+    EmitRegisterRows(rows);
   } else {
-    Loop(b_.getInt64(0), rows, 1, &none, [&](llvm::Value* row, Values*) { EmitRow(row); });
+    EmitRows(rows);
   }
   b_.CreateRetVoid();
   return error_.empty();

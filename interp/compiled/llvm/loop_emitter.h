@@ -23,10 +23,23 @@ class LoopEmitter {
   // Adds the function "kernel". Returns false if the program has an operation that is not defined; see error().
   bool Emit();
   const std::string& error() const { return error_; }
-  int saved_values() const { return passes_.saved_count; }
+  // Arrays of scratch memory for values between passes.
+  int saved_values() const { return program_.columns > 0 ? 0 : passes_.saved_count * rows_together_; }
 
  private:
   using Values = std::vector<llvm::Value*>;
+
+  struct Row {
+    Values in, out;  // pointers to its elements
+    // By node: values of the row, in one lane and in all lanes of a vector.
+    Values one, all;
+  };
+  // A vector of a row whose size is known.
+  struct Part {
+    int64_t begin = 0;
+    int lanes = 0;
+    llvm::Value* mask = nullptr;
+  };
 
   llvm::Value* Field(unsigned index, llvm::Type* type);
   llvm::Value* Element(llvm::Value* array, llvm::Type* type, size_t index);
@@ -34,34 +47,58 @@ class LoopEmitter {
   // that the body replaces.
   llvm::Value* Loop(llvm::Value* begin, llvm::Value* end, int64_t step, Values* carried,
                     const std::function<void(llvm::Value*, Values*)>& body);
-  // Calls body(i, mask, values) for the vectors of a row, with a mask where one may be partial, or with a last loop
-  // over single elements. Reductions carried in vectors are folded to `carried`, of one lane, by the caller's `fold`.
-  void ForVectors(llvm::Value* columns, Values* carried, const std::function<Values(const Values&)>& widen,
-                  const std::function<Values(const Values&)>& fold,
+  // How many vectors the loop over a row takes at a time. Their operations alternate, which hides their latencies.
+  int VectorsAtATime() const;
+  // Calls body(i, mask, values) for the vectors of a row: several at a time, then single ones, with a mask where one
+  // may be partial, or with a last loop over single elements. Reductions carried in vectors begin as the caller's
+  // `widen` returns, and are folded to the number of lanes that `fold` is given: in the end to `carried`, of one.
+  void ForVectors(llvm::Value* columns, Values* carried, const std::function<Values()>& widen,
+                  const std::function<Values(const Values&, int)>& fold,
                   const std::function<void(llvm::Value*, llvm::Value*, Values*)>& body);
-  void BeginRow(llvm::Value* row);
-  void EmitRow(llvm::Value* row);
+  Row RowAt(llvm::Value* row);
+  // Returns the next rows. Where fewer are left, the last one comes again: it gets the same values, and all that is
+  // read at a place is read before something is written there.
+  std::vector<Row> RowsFrom(llvm::Value* first, llvm::Value* rows);
+  void EmitRows(llvm::Value* rows);
+  void EmitPass(const RowPasses::Pass& pass, std::vector<Row>* group);
+  void EmitRowResults(const Row& row);
+  // Rows of LoopProgram::columns elements, several at a time; in row_emitter.cc.
+  void EmitRegisterRows(llvm::Value* rows);
+  std::vector<Part> PartsOfRow();
+  llvm::Value* ReduceParts(LoopOp op, ElementType type, const std::vector<Part>& parts, const Values& elements);
   // kColumns; in column_emitter.cc.
   void EmitColumns(llvm::Value* rows, llvm::Value* resume);
   void EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::Value* at, int vectors, llvm::Value* mask);
   // Returns the mask of the elements from `at` on that are columns.
   llvm::Value* MaskAt(llvm::Value* at);
-  void EmitRowValue(uint16_t i, const Values& reduced);
-  // Computes the nodes for the vector of elements at `at`. `loaded`: values that are there already, or null.
-  void EmitElementsWith(const std::vector<uint16_t>& nodes, llvm::Value* at, llvm::Value* mask, const Values& loaded,
-                        Values* values);
+  // Computes a value of the row; `reduced`: of a reduction, what its elements came to.
+  void EmitRowValue(uint16_t i, llvm::Value* reduced, Row* row);
+  // Computes the nodes for the vector of elements at `at`, where `values` does not have them.
+  void EmitElements(const std::vector<uint16_t>& nodes, const Row& row, llvm::Value* at, llvm::Value* mask,
+                    Values* values);
   llvm::Value* Load(ElementType type, llvm::Value* pointer, llvm::Value* mask);
   void Store(ElementType type, llvm::Value* value, llvm::Value* pointer, llvm::Value* mask);
   llvm::Value* Call(const LoopNode& node, const Values& values);
   llvm::Value* Compute(uint16_t i, const Values& values);
   llvm::Value* PointerAt(llvm::Value* base, ElementType type, llvm::Value* index);
-  llvm::Value* SavedAt(uint16_t node, llvm::Value* index);
+  llvm::Value* SavedAt(uint16_t node, size_t row, llvm::Value* index);
+  // Asks for the elements that come some rows later at `at`: with so much work between them, processors do not.
+  void PrefetchLaterRow(const Row& row, llvm::Value* at);
+  ElementType AccumulatorOf(uint16_t reduce) const;
   // The accumulator type's neutral element.
   llvm::Constant* Neutral(LoopOp op, ElementType type) const;
   // Returns the sum so far with the element of a reduction of `node`. A product of doubles is added without a rounding
   // of its own.
   llvm::Value* Accumulate(const LoopNode& node, ElementType accumulator, llvm::Value* sum, const Values& values);
-  llvm::Value* FoldLanes(LoopOp op, ElementType type, llvm::Value* vector);
+  using CombineFunction = std::function<llvm::Value*(llvm::Value*, llvm::Value*)>;
+  llvm::Value* Fold(llvm::Value* vector, int lanes, const CombineFunction& combine);
+  // Combines the lanes of a vector to this number of them.
+  llvm::Value* FoldLanes(LoopOp op, ElementType type, llvm::Value* vector, int lanes);
+  // Returns the maximum or minimum of floats, or NaN if a lane of `nan` is set.
+  llvm::Value* FoldOrdered(LoopOp op, llvm::Value* vector, llvm::Value* nan);
+  static bool IsOrderOfFloats(LoopOp op, ElementType type) {
+    return IsFloat(type) && (op == LoopOp::kMaximum || op == LoopOp::kMinimum);
+  }
 
   const LoopProgram& program_;
   const InstructionSet set_;
@@ -69,11 +106,11 @@ class LoopEmitter {
   llvm::IRBuilder<> b_;
   ValueEmitter values_;
   RowPasses passes_;
+  int rows_together_ = 1;
   llvm::Function* function_ = nullptr;
   llvm::Value* arguments_ = nullptr;
   Values in_, out_, in_stride_, out_stride_;
-  Values in_row_, out_row_;  // pointers to the current row
-  Values row_values_;        // by node: vectors of all lanes
+  Values in_prefetch_;  // kRows: elements to what is fetched next
   llvm::Value* columns_ = nullptr;
   llvm::Value* last_mask_ = nullptr;  // of the last vector of a row, as an integer
   llvm::Value* scratch_ = nullptr;

@@ -4,6 +4,7 @@
 // library. docs/engine.md has the greatest errors that the tests find.
 //
 // With a fused multiply-add where the processor has one, and multiplication and addition elsewhere.
+#include <functional>
 #include <initializer_list>
 
 #include "interp/compiled/llvm/value_emitter.h"
@@ -29,21 +30,43 @@ llvm::Value* ValueEmitter::Polynomial(llvm::Value* x, std::initializer_list<doub
 }
 
 llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
-  // Beyond these the result is infinity or zero; NaN is kept.
-  x = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
-  x = b_.CreateSelect(b_.CreateFCmpOLT(x, F(-104.5)), F(-104.5), x);
+  const bool scales = set_ == InstructionSet::kAvx512 && lanes_ % 16 == 0;
+  if (!scales) {
+    // Beyond these the result is infinity or zero; NaN is kept.
+    x = b_.CreateSelect(b_.CreateFCmpOGT(x, F(89.0)), F(89.0), x);
+    x = b_.CreateSelect(b_.CreateFCmpOLT(x, F(-104.5)), F(-104.5), x);
+  }
   // x = n log 2 + r with an integer n, in the low bits of the sum.
   constexpr double kShift = 0x1.8p23;
   llvm::Value* const shifted = Fma(x, F(0x1.715476p+0), F(kShift));
   llvm::Value* const n = b_.CreateFSub(shifted, F(kShift));
   llvm::Value* r = Fma(n, F(-0x1.62e400p-1), x);
   r = Fma(n, F(-0x1.7f7d1cp-20), r);
-  llvm::Value* const p =
-      Polynomial(r, {0x1.694000p-10, 0x1.125edcp-7, 0x1.555b5ap-5, 0x1.555450p-3, 0x1.fffff6p-2, 1, 1});
-  if (set_ == InstructionSet::kAvx512 && lanes_ == 16) {
+  if (scales) {
+    // The nearer to zero of r and 0.5, and 0.5 in place of NaN. It matters beyond the limits above, where any r near
+    // zero gives infinity or zero, and for NaN, which n keeps.
+    r = InVectors(r, r, [&](llvm::Value* part, llvm::Value*) {
+      constexpr int kNearerToZero = 2, kCurrentRounding = 4;
+      return b_.CreateIntrinsic(
+          llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+          {part, llvm::ConstantFP::get(part->getType(), 0.5), b_.getInt32(kNearerToZero),
+           llvm::Constant::getNullValue(part->getType()), b_.getInt16(0xffff), b_.getInt32(kCurrentRounding)});
+    });
+  }
+  // Short chains of operations.
+  llvm::Value* const s = b_.CreateFMul(r, r);
+  llvm::Value* p = Polynomial(r, {0x1.125edcp-7, 0x1.555b5ap-5});
+  p = Fma(F(0x1.694000p-10), s, p);
+  p = Fma(p, s, Polynomial(r, {0x1.555450p-3, 0x1.fffff6p-2}));
+  p = b_.CreateFAdd(Fma(p, s, r), F(1));
+  if (scales) {
     // p * 2^n, rounded once: the bits of the products below.
-    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                              {p, n, llvm::Constant::getNullValue(p->getType()), b_.getInt16(0xffff), b_.getInt32(4)});
+    return InVectors(p, n, [&](llvm::Value* part, llvm::Value* power) {
+      constexpr int kCurrentRounding = 4;
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                {part, power, llvm::Constant::getNullValue(part->getType()), b_.getInt16(0xffff),
+                                 b_.getInt32(kCurrentRounding)});
+    });
   }
   // 2^n in two factors, so that results may be denormal.
   llvm::Type* const ints = VectorType(b_.getInt32Ty());
@@ -53,6 +76,20 @@ llvm::Value* ValueEmitter::Exp(llvm::Value* x) {
     return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(e, I(127)), I(23)), p->getType());
   };
   return b_.CreateFMul(b_.CreateFMul(p, power(half)), power(b_.CreateSub(exponent, half)));
+}
+
+llvm::Value* ValueEmitter::InVectors(llvm::Value* a, llvm::Value* b,
+                                     const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit) {
+  constexpr int kLanes = 16;
+  if (lanes_ == kLanes) return emit(a, b);
+  llvm::Type* const vector = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes);
+  llvm::Value* all = llvm::PoisonValue::get(a->getType());
+  for (int lane = 0; lane < lanes_; lane += kLanes) {
+    llvm::Value* const at = b_.getInt64(static_cast<uint64_t>(lane));
+    llvm::Value* const part = emit(b_.CreateExtractVector(vector, a, at), b_.CreateExtractVector(vector, b, at));
+    all = b_.CreateInsertVector(a->getType(), all, part, at);
+  }
+  return all;
 }
 
 llvm::Value* ValueEmitter::Log(llvm::Value* x) {
@@ -112,8 +149,7 @@ llvm::Value* ValueEmitter::Erf(llvm::Value* x) {
   llvm::Value* const u = Fma(F(-0x1.fd1438p-9), t, F(0x1.8d6342p-6));
   r = Fma(r, s, u);
   r = Fma(r, t, F(-0x1.b55cb8p-4));
-  r = Fma(r, t, F(-0x1.450aa0p-1));
-  r = Fma(r, t, F(-0x1.079d0cp-3));
+  r = Fma(r, s, Polynomial(t, {-0x1.450aa0p-1, -0x1.079d0cp-3}));
   r = Fma(r, t, b_.CreateFNeg(t));
   // The polynomial overflows to NaN at infinity; e^r is zero from 5 on.
   r = b_.CreateSelect(b_.CreateFCmpOGT(t, F(5)), F(-30), r);

@@ -5,6 +5,20 @@
 #include <cstddef>
 
 namespace hlokit::interp::compiled {
+namespace {
+
+// Returns true for a value that costs less to compute again than to keep: one operation on what is read.
+bool IsCheap(const LoopProgram& program, const LoopNode& node) {
+  const bool one = node.op == LoopOp::kAdd || node.op == LoopOp::kSubtract || node.op == LoopOp::kMultiply;
+  if (!one || (node.type != ElementType::kF32 && !IsInteger(node.type))) return false;
+  for (int k = 0; k < node.operand_count; ++k) {
+    const LoopNode& operand = program.nodes[node.operands[k]];
+    if (operand.op != LoopOp::kInput && !operand.row_value) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 RowPasses PlanPasses(const LoopProgram& program) {
   RowPasses plan;
@@ -59,7 +73,8 @@ RowPasses PlanPasses(const LoopProgram& program) {
     std::vector<bool> save(count, false);
     // A value that is at hand, and that a node of a later pass reads which is not.
     const auto at_hand = [&](uint16_t i) {
-      return now[i] && !program.nodes[i].row_value && program.nodes[i].op != LoopOp::kInput && !saved[i];
+      return now[i] && !program.nodes[i].row_value && program.nodes[i].op != LoopOp::kInput && !saved[i] &&
+             !IsCheap(program, program.nodes[i]);
     };
     for (size_t i = 0; i < count; ++i) {
       if (!later[i] || now[i] || program.nodes[i].row_value) continue;

@@ -20,6 +20,7 @@ llvm::Type* ValueEmitter::StorageType(ElementType type) const {
   if (type == ElementType::kPred) return b_.getInt8Ty();
   if (type == ElementType::kBF16) return b_.getInt16Ty();
   if (type == ElementType::kF16) return b_.getHalfTy();
+  if (IsFloat8(type)) return b_.getInt8Ty();
   return ScalarType(type);
 }
 
@@ -42,6 +43,7 @@ llvm::Value* ValueEmitter::FromStorage(llvm::Value* stored, ElementType type) {
     return b_.CreateBitCast(b_.CreateShl(wide, I(16)), VectorType(b_.getFloatTy()));
   }
   if (type == ElementType::kF16) return b_.CreateFPExt(stored, VectorType(b_.getFloatTy()));
+  if (IsFloat8(type)) return FromFloat8(stored, type);
   return stored;
 }
 
@@ -52,6 +54,7 @@ llvm::Value* ValueEmitter::ToStorage(llvm::Value* value, ElementType type) {
     return b_.CreateTrunc(b_.CreateLShr(bits, I(16)), VectorType(b_.getInt16Ty()));
   }
   if (type == ElementType::kF16) return b_.CreateFPTrunc(value, VectorType(b_.getHalfTy()));
+  if (IsFloat8(type)) return ToFloat8(value, type);
   return value;
 }
 
@@ -67,6 +70,7 @@ llvm::Value* ValueEmitter::RoundToBf16(llvm::Value* value) {
 
 llvm::Value* ValueEmitter::Round(llvm::Value* value, ElementType type) {
   if (type == ElementType::kBF16) return RoundToBf16(value);
+  if (IsFloat8(type)) return RoundToFloat8(value, type);
   if (type == ElementType::kF16) {
     return b_.CreateFPExt(b_.CreateFPTrunc(value, VectorType(b_.getHalfTy())), value->getType());
   }
@@ -99,10 +103,14 @@ llvm::Value* ValueEmitter::Combine(LoopOp op, ElementType type, llvm::Value* a, 
     const ComparisonDirection first = is_maximum ? ComparisonDirection::kGe : ComparisonDirection::kLe;
     return b_.CreateSelect(Compare(static_cast<uint32_t>(first), type, a, b), a, b);
   }
-  // One instruction, which gives `a` if it equals b or one is NaN; a NaN in b is put in.
-  const ComparisonDirection second = is_maximum ? ComparisonDirection::kGt : ComparisonDirection::kLt;
-  llvm::Value* const of_numbers = b_.CreateSelect(Compare(static_cast<uint32_t>(second), type, b, a), b, a);
-  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, of_numbers);
+  // A NaN in b is put in.
+  return b_.CreateSelect(b_.CreateFCmpUNO(b, b), b, CombineNumbers(op, a, b));
+}
+
+llvm::Value* ValueEmitter::CombineNumbers(LoopOp op, llvm::Value* a, llvm::Value* b) {
+  // One instruction, which gives `a` if it equals b or one is NaN.
+  llvm::Value* const second = op == LoopOp::kMaximum ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
+  return b_.CreateSelect(second, b, a);
 }
 
 // Shifts by the width or more give 0, or copies of the sign.
@@ -171,7 +179,7 @@ llvm::Value* ValueEmitter::Emit(const LoopNode& node, llvm::Value* const* x, con
     case LoopOp::kNot:
       return b_.CreateNot(x[0]);
     case LoopOp::kNegate:
-      return floats ? b_.CreateFNeg(x[0]) : b_.CreateNeg(x[0]);
+      return floats ? WithoutMinusZero(b_.CreateFNeg(x[0]), type) : b_.CreateNeg(x[0]);
     case LoopOp::kAbs:
       return floats ? Unary(llvm::Intrinsic::fabs, x[0]) : nullptr;
     case LoopOp::kSign: {
@@ -193,11 +201,11 @@ llvm::Value* ValueEmitter::Emit(const LoopNode& node, llvm::Value* const* x, con
       break;
     }
     case LoopOp::kFloor:
-      return floats ? Unary(llvm::Intrinsic::floor, x[0]) : nullptr;
+      return floats ? WithoutMinusZero(Unary(llvm::Intrinsic::floor, x[0]), type) : nullptr;
     case LoopOp::kCeil:
-      return floats ? Unary(llvm::Intrinsic::ceil, x[0]) : nullptr;
+      return floats ? WithoutMinusZero(Unary(llvm::Intrinsic::ceil, x[0]), type) : nullptr;
     case LoopOp::kRoundNearestEven:
-      return floats ? Unary(llvm::Intrinsic::nearbyint, x[0]) : nullptr;
+      return floats ? WithoutMinusZero(Unary(llvm::Intrinsic::nearbyint, x[0]), type) : nullptr;
     case LoopOp::kIsFinite:
       return b_.CreateFCmpOLT(Unary(llvm::Intrinsic::fabs, x[0]), llvm::ConstantFP::getInfinity(x[0]->getType()));
     case LoopOp::kSelect:

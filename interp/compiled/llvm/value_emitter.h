@@ -6,6 +6,7 @@
 #ifndef HLOKIT_INTERP_COMPILED_LLVM_VALUE_EMITTER_H_
 #define HLOKIT_INTERP_COMPILED_LLVM_VALUE_EMITTER_H_
 
+#include <functional>
 #include <string>
 
 #include "interp/compiled/loop_program.h"
@@ -36,6 +37,8 @@ class ValueEmitter {
   llvm::Value* Emit(const LoopNode& node, llvm::Value* const* operands, const ElementType* types);
   // Returns a combination of two values of the type, or of its accumulator.
   llvm::Value* Combine(LoopOp op, ElementType type, llvm::Value* a, llvm::Value* b);
+  // The same for the maximum or minimum of floats, where NaN in the result does not matter.
+  llvm::Value* CombineNumbers(LoopOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* ConvertValue(llvm::Value* value, ElementType from, ElementType to);
   // Returns a * b + c, with one rounding if the processor has an instruction for it.
   llvm::Value* Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
@@ -43,6 +46,12 @@ class ValueEmitter {
  private:
   llvm::Value* Round(llvm::Value* value, ElementType type);
   llvm::Value* RoundToBf16(llvm::Value* value);
+  // IsFloat8; in float8.cc.
+  llvm::Value* FromFloat8(llvm::Value* stored, ElementType type);
+  llvm::Value* ToFloat8(llvm::Value* value, ElementType type);
+  llvm::Value* RoundToFloat8(llvm::Value* value, ElementType type);
+  // Returns the value with 0 in place of -0, if the type lacks the latter.
+  llvm::Value* WithoutMinusZero(llvm::Value* value, ElementType type);
   llvm::Value* Compare(uint32_t direction, ElementType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* Shift(LoopOp op, llvm::Value* a, llvm::Value* by);
 
@@ -50,6 +59,9 @@ class ValueEmitter {
   llvm::Value* F(double value) const;
   llvm::Value* I(int32_t value) const;
   llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients);
+  // Calls emit(part of a, part of b) for each 16 lanes: instructions of AVX-512 have no more.
+  llvm::Value* InVectors(llvm::Value* a, llvm::Value* b,
+                         const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit);
   llvm::Value* Exp(llvm::Value* x);
   llvm::Value* Log(llvm::Value* x);
   llvm::Value* Tanh(llvm::Value* x);

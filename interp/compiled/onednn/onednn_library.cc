@@ -326,12 +326,13 @@ class OnednnPrimitive : public LibraryPrimitive {
   }
 
  private:
-  // Measured: the library converts weights with a window faster, but not gradients back.
+  // Measured: the library converts weights with a window faster, but not gradients back, nor in reverse order.
   static bool PacksFaster(const LibrarySpec& spec, const WeightsPacking& packing) {
     constexpr int64_t kManyColumns = 64;
     if (packing.columns() != 0 && packing.columns() < kManyColumns) return false;
     if (spec.op == LibraryOp::kProduct || spec.op == LibraryOp::kConvolutionBackwardWeights) return true;
     const int rank = spec.weights.rank;
+    if (std::any_of(spec.reversed, spec.reversed + spec.src.rank - 2, [](bool r) { return r; })) return true;
     return std::all_of(spec.weights.dims + rank - (spec.src.rank - 2), spec.weights.dims + rank,
                        [](int64_t size) { return size == 1; });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduce, with any number of operands and any function.
 //
+// The greatest or least value with its index has a kernel of its own (arg_reduce.h).
 // Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and
 // products are accumulated in double and rounded once at the end. One thread computes a result. With few results of
 // many elements, the elements are divided into chunks that depend on the shapes alone, and the results of the chunks
@@ -17,6 +18,7 @@
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/builder/scalar_function.h"
+#include "interp/exact/kernels/reductions/arg_reduce.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/program/element_op.h"
@@ -383,11 +385,13 @@ void PrepareReduce(CompiledComputationBuilder& b) {
     b.Emit(RunFastReduce, std::move(plan), views);
     return;
   }
+  const LoopNest kept(kept_dims, kept_strides), reduced(reduced_dims, reduced_strides);
+  if (count == 2 && EmitArgReduce(b, views, kept, reduced)) return;
   auto plan = std::make_unique<GeneralReducePlan>();
   plan->function = function;
   plan->count = count;
-  plan->kept = LoopNest(kept_dims, kept_strides);
-  plan->reduced = LoopNest(reduced_dims, reduced_strides);
+  plan->kept = kept;
+  plan->reduced = reduced;
   for (size_t k = 0; k < count; ++k) plan->bytes.push_back(BytesOf(views[k].type()));
   b.Emit(RunGeneralReduce, std::move(plan), views);
 }
