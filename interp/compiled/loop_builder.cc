@@ -194,16 +194,18 @@ bool IsLoopNorm(Instruction i) {
   if (i.operand_count() != (training ? 3 : 5)) return false;
   const Shape whole = i.operand(0).shape();
   const int64_t feature = i.int_attr(Attr::kFeatureIndex);
-  if (!whole.IsArray() || whole.element_type() != ElementType::kF32 || feature < 0 || feature >= whole.rank()) {
-    return false;
-  }
+  if (!whole.IsArray() || feature < 0 || feature >= whole.rank()) return false;
+  const auto has_type = [](ElementType type) {
+    const bool narrow = type == ElementType::kBF16 || type == ElementType::kF16;
+    return type == ElementType::kF32 || (narrow && IsLoopType(type));
+  };
   const auto fits = [&](Shape shape, bool is_whole) {
-    if (!shape.IsArray() || shape.element_type() != ElementType::kF32) return false;
-    if (is_whole) return shape.dims() == whole.dims();
+    if (!shape.IsArray() || !has_type(shape.element_type())) return false;
+    if (is_whole) return shape.dims() == whole.dims() && shape.element_type() == whole.element_type();
     return shape.rank() == 1 && shape.dim(0) == whole.dim(feature);
   };
-  for (int64_t k = 1; k < i.operand_count(); ++k) {
-    if (!fits(i.operand(k).shape(), gradient && k == 4)) return false;
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    if (!fits(i.operand(k).shape(), k == 0 || (gradient && k == 4))) return false;
   }
   if (opcode == Opcode::kBatchNormInference) return fits(i.shape(), true);
   if (!i.shape().IsTuple() || i.shape().tuple_size() != 3) return false;

@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
+#include "interp/compiled/piece_size.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/machine/run_context.h"
 
@@ -123,7 +124,10 @@ void RunBox(const LoopPlan& p, const LoopPlan::Box& box, const std::byte* const*
   // Items: rows, or the pieces of each row.
   const int64_t items = box.whole_rows ? box.lines : box.lines * pieces;
   const double columns = static_cast<double>(box.whole_rows ? p.columns : std::min(p.columns, kChunk));
-  context.ParallelFor(items, columns * p.cost, [&](int64_t begin, int64_t end) {
+  double bytes = 0;
+  for (int64_t of_element : p.bytes) bytes += columns * static_cast<double>(of_element);
+  const double cost = CostInPieces(columns * p.cost, static_cast<int64_t>(bytes));
+  context.ParallelFor(items, cost, [&](int64_t begin, int64_t end) {
     const int64_t fill_bytes = box.has_fills ? p.fill_bytes() : 0;
     std::byte* const memory = p.scratch + fill_bytes > 0 ? ThreadScratch(p.scratch + fill_bytes) : nullptr;
     if (p.scratch + fill_bytes > 0 && memory == nullptr) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace hlokit::interp::compiled {
 
@@ -20,6 +21,12 @@ constexpr int64_t ItemsOfPiece(int64_t bytes, int64_t count) {
 
 // Returns the number of pieces of `items` items, the last of which may have less.
 constexpr int64_t PieceCount(int64_t count, int64_t items) { return (count + items - 1) / items; }
+
+// Returns the cost of an item for RunContext::ParallelFor, in ns: no more than lets it take whole pieces at a time.
+constexpr double CostInPieces(double cost, int64_t bytes) {
+  constexpr double kLeastTime = 3e4;  // for which RunContext::ParallelFor gives a thread work
+  return std::min(cost, kLeastTime / static_cast<double>(ItemsOfPiece(bytes, std::numeric_limits<int64_t>::max())));
+}
 
 }  // namespace hlokit::interp::compiled
 

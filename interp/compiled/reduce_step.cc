@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/library_step.h"
 #include "interp/compiled/loop_layout.h"
 #include "interp/compiled/loop_plan.h"
+#include "interp/compiled/piece_size.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/machine/run_context.h"
@@ -137,6 +139,7 @@ struct ReduceStep::Plan : ThunkParams {
   double cost = 1;
 
   size_t arrays() const { return inputs + element_results; }
+  int64_t ElementBytes() const { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
   static int64_t Count(const std::vector<Dimension>& dimensions) {
     int64_t n = 1;
     for (const Dimension& d : dimensions) n *= d.size;
@@ -210,9 +213,9 @@ ReduceStep::ReduceStep(CompiledComputationBuilder& builder, const Dims& dims, co
 ReduceStep::~ReduceStep() = default;
 
 LoopBuilder::Repeats ReduceStep::RepeatsOf(size_t input) const {
-  if (plan_->inner_stride[input] == 0) return {true, false};
   // A call goes along the last of the reduced dimensions.
-  return {false, !plan_->along_rows && (plan_->reduced.empty() || plan_->reduced.back().strides[input] == 0)};
+  const bool column_value = !plan_->along_rows && (plan_->reduced.empty() || plan_->reduced.back().strides[input] == 0);
+  return {plan_->inner_stride[input] == 0, column_value};
 }
 bool ReduceStep::along_rows() const { return plan_->along_rows; }
 
@@ -293,7 +296,8 @@ void ReduceStep::Plan::RunColumns(const std::byte* const* in, std::byte* const* 
     finish->Run(totals.data(), first, std::min(chunk, inner - block % chunks * chunk), in + inputs,
                 out + element_results);
   };
-  const double piece_cost = static_cast<double>(count / pieces * chunk) * cost;
+  const int64_t piece_elements = count / pieces * chunk;
+  const double piece_cost = CostInPieces(static_cast<double>(piece_elements) * cost, piece_elements * ElementBytes());
   context.ParallelFor(blocks * pieces, piece_cost, [&](int64_t begin, int64_t end) {
     absl::InlinedVector<const std::byte*, 16> from(inputs);
     absl::InlinedVector<std::byte*, 8> to(element_results);
@@ -373,7 +377,8 @@ void ReduceStep::Plan::RunRows(const std::byte* const* in, std::byte* const* out
   const int64_t kept_calls = kept_rows ? Count(kept) / row.size : Count(kept);
   const int64_t line_calls = kept_rows ? lines : lines / row.size;
   context.ParallelFor(
-      kept_calls * line_calls * row_calls * chunks, static_cast<double>(rows * chunk) * cost,
+      kept_calls * line_calls * row_calls * chunks,
+      CostInPieces(static_cast<double>(rows * chunk) * cost, rows * chunk * ElementBytes()),
       [&](int64_t begin, int64_t end) {
         absl::InlinedVector<const std::byte*, 16> from(inputs);
         absl::InlinedVector<std::byte*, 8> to(element_results + types.size());

@@ -28,6 +28,7 @@ constexpr int kLanes = 4;
 #define HLOKIT_NUMBERS __m128
 #define HLOKIT_ALL_NUMBERS _mm_castsi128_ps(_mm_set1_epi32(-1))
 #define HLOKIT_ADD_NUMBERS(k, a, b) k = _mm_and_ps(k, _mm_cmpord_ps(a, b))
+#define HLOKIT_BOTH_NUMBERS(a, b) _mm_and_ps(a, b)
 #define HLOKIT_ARE_NUMBERS(k) (_mm_movemask_ps(k) == 0xf)
 #define HLOKIT_MAX(a, b) _mm_max_ps(a, b)
 #define HLOKIT_MIN(a, b) _mm_min_ps(a, b)
@@ -52,6 +53,7 @@ constexpr int kLanes = 4;
 #define HLOKIT_NUMBERS Ints
 #define HLOKIT_ALL_NUMBERS (Ints{} - 1)
 #define HLOKIT_ADD_NUMBERS(k, a, b) k &= (a == a) & (b == b)
+#define HLOKIT_BOTH_NUMBERS(a, b) ((a) & (b))
 #define HLOKIT_ARE_NUMBERS(k) ((k[0] & k[1] & k[2] & k[3]) != 0)
 #define HLOKIT_MAX(a, b) (a > b ? a : b)
 #define HLOKIT_MIN(a, b) (a < b ? a : b)
@@ -74,6 +76,7 @@ constexpr int kLanes = 8;
 #undef HLOKIT_ALL_NUMBERS
 #undef HLOKIT_ADD_NUMBERS
 #undef HLOKIT_ARE_NUMBERS
+#undef HLOKIT_BOTH_NUMBERS
 #undef HLOKIT_MAX
 #undef HLOKIT_MIN
 #undef HLOKIT_FROM_F16
@@ -93,6 +96,7 @@ constexpr int kLanes = 8;
 #define HLOKIT_NUMBERS __m256
 #define HLOKIT_ALL_NUMBERS _mm256_castsi256_ps(_mm256_set1_epi32(-1))
 #define HLOKIT_ADD_NUMBERS(k, a, b) k = _mm256_and_ps(k, _mm256_cmp_ps(a, b, _CMP_ORD_Q))
+#define HLOKIT_BOTH_NUMBERS(a, b) _mm256_and_ps(a, b)
 #define HLOKIT_ARE_NUMBERS(k) (_mm256_movemask_ps(k) == 0xff)
 #define HLOKIT_MAX(a, b) _mm256_max_ps(a, b)
 #define HLOKIT_MIN(a, b) _mm256_min_ps(a, b)
@@ -128,6 +132,7 @@ constexpr int kLanes = 16;
 #undef HLOKIT_ALL_NUMBERS
 #undef HLOKIT_ADD_NUMBERS
 #undef HLOKIT_ARE_NUMBERS
+#undef HLOKIT_BOTH_NUMBERS
 #undef HLOKIT_MAX
 #undef HLOKIT_MIN
 #undef HLOKIT_FROM_F16
@@ -147,6 +152,7 @@ constexpr int kLanes = 16;
 #define HLOKIT_NUMBERS __mmask16
 #define HLOKIT_ALL_NUMBERS 0xffff
 #define HLOKIT_ADD_NUMBERS(k, a, b) k = _mm512_mask_cmp_ps_mask(k, a, b, _CMP_ORD_Q)
+#define HLOKIT_BOTH_NUMBERS(a, b) static_cast<__mmask16>((a) & (b))
 #define HLOKIT_ARE_NUMBERS(k) (k == 0xffff)
 #define HLOKIT_MAX(a, b) _mm512_maskz_max_ps(0xffff, a, b)
 #define HLOKIT_MIN(a, b) _mm512_maskz_min_ps(0xffff, a, b)

@@ -72,6 +72,8 @@ HLOKIT_INLINE void BestOfBlock(const float* row, const WindowColumn* columns, in
   Vector best[kVectors];
 #pragma GCC unroll 4
   for (int k = 0; k < kVectors; ++k) best[k] = initial - Vector{};
+  // Those of the block, so that no block waits for the one before it.
+  HLOKIT_NUMBERS first = HLOKIT_ALL_NUMBERS, second = HLOKIT_ALL_NUMBERS;
   const int64_t n = kCount == 0 ? count : kCount;
 #pragma GCC unroll 3
   for (int64_t c = 0; c < n; ++c) {
@@ -82,15 +84,12 @@ HLOKIT_INLINE void BestOfBlock(const float* row, const WindowColumn* columns, in
       x[k] = *reinterpret_cast<const Vector*>(from + k * kLanes);
       best[k] = kMaximum ? HLOKIT_MAX(x[k], best[k]) : HLOKIT_MIN(x[k], best[k]);
     }
-    if constexpr (kVectors == 1) {
-      HLOKIT_ADD_NUMBERS(*numbers, x[0], x[0]);
-    } else {
-#pragma GCC unroll 2
-      for (int k = 0; k < kVectors; k += 2) HLOKIT_ADD_NUMBERS(*numbers, x[k], x[k + 1]);
-    }
+    HLOKIT_ADD_NUMBERS(first, x[0], x[kVectors > 1 ? 1 : 0]);
+    if constexpr (kVectors == 4) HLOKIT_ADD_NUMBERS(second, x[2], x[3]);
   }
 #pragma GCC unroll 4
   for (int k = 0; k < kVectors; ++k) *reinterpret_cast<Vector*>(out + f + k * kLanes) = best[k];
+  *numbers = HLOKIT_BOTH_NUMBERS(*numbers, HLOKIT_BOTH_NUMBERS(first, second));
 }
 
 template <bool kMaximum>

@@ -20,6 +20,8 @@
 namespace hlokit::interp::compiled {
 namespace {
 
+constexpr int64_t kMaxScratch = int64_t{64} << 20;  // of a thread, in bytes
+
 std::optional<WindowType> WindowTypeOf(ElementType type) {
   if (type == ElementType::kF32) return WindowType::kF32;
   if (type == ElementType::kBF16) return WindowType::kBF16;
@@ -181,7 +183,7 @@ bool Prepare(CompiledComputationBuilder& b, const Pool& pool, std::string* why) 
   std::optional<WindowLayout> layout = LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, why);
   if (!layout) return false;
   plan->layout = *std::move(layout);
-  if (!HasThreadScratch(b, plan->PoolScratch())) {
+  if (plan->PoolScratch() > kMaxScratch || !HasThreadScratch(b, plan->PoolScratch())) {
     *why = "memory";
     return false;
   }
@@ -344,7 +346,7 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, std::string* why
   std::optional<WindowLayout> layout = LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, why);
   if (!layout) return false;
   plan->layout = *std::move(layout);
-  if (!HasThreadScratch(b, plan->GradientScratch())) {
+  if (plan->GradientScratch() > kMaxScratch || !HasThreadScratch(b, plan->GradientScratch())) {
     *why = "memory";
     return false;
   }

@@ -72,7 +72,7 @@ void LoopEmitter::EmitColumnBlock(llvm::Value* rows, llvm::Value* resume, llvm::
       for (size_t k = 0; k < reductions.size(); ++k) {
         const LoopNode& node = program_.nodes[reductions[k]];
         llvm::Value*& sum = (*sums)[static_cast<size_t>(v) * reductions.size() + k];
-        sum = values_.Combine(static_cast<LoopOp>(node.param), node.type, sum, values[node.operands[0]]);
+        sum = Accumulate(node, node.type, sum, values);
       }
     }
   });

@@ -240,6 +240,18 @@ llvm::Constant* LoopEmitter::Neutral(LoopOp op, ElementType type) const {
   return llvm::Constant::getNullValue(scalar);
 }
 
+llvm::Value* LoopEmitter::Accumulate(const LoopNode& node, ElementType accumulator, llvm::Value* sum,
+                                     const Values& values) {
+  const LoopOp op = static_cast<LoopOp>(node.param);
+  const LoopNode& element = program_.nodes[node.operands[0]];
+  if (op == LoopOp::kAdd && element.op == LoopOp::kMultiply && element.type == ElementType::kF64 &&
+      accumulator == ElementType::kF64 && values[element.operands[0]] != nullptr &&
+      values[element.operands[1]] != nullptr) {
+    return values_.Fma(values[element.operands[0]], values[element.operands[1]], sum);
+  }
+  return values_.Combine(op, accumulator, sum, values_.ConvertValue(values[node.operands[0]], node.type, accumulator));
+}
+
 llvm::Value* LoopEmitter::Fold(llvm::Value* vector, int to, const CombineFunction& combine) {
   for (int lanes = LaneCount(vector); lanes > to; lanes /= 2) {
     std::vector<int> low, high;
@@ -379,11 +391,9 @@ void LoopEmitter::EmitPass(const RowPasses::Pass& pass, std::vector<Row>* group)
         if (mask == nullptr && prefetches) PrefetchLater(row, at);
         for (size_t k = 0; k < count; ++k) {
           const LoopNode& node = program_.nodes[reduces[k]];
-          const LoopOp op = static_cast<LoopOp>(node.param);
           const ElementType type = AccumulatorOf(reduces[k]);
-          llvm::Value* const element = values_.ConvertValue(values[q][node.operands[0]], node.type, type);
           llvm::Value*& sum = (*sums)[q * count + k];
-          llvm::Value* const combined = values_.Combine(op, type, sum, element);
+          llvm::Value* const combined = Accumulate(node, type, sum, values[q]);
           sum = mask == nullptr ? combined : b_.CreateSelect(mask, combined, sum);
         }
       }

@@ -88,6 +88,9 @@ class LoopEmitter {
   ElementType AccumulatorOf(uint16_t reduce) const;
   // The accumulator type's neutral element.
   llvm::Constant* Neutral(LoopOp op, ElementType type) const;
+  // Returns the sum so far with the element of a reduction of `node`. A product of doubles is added without a rounding
+  // of its own.
+  llvm::Value* Accumulate(const LoopNode& node, ElementType accumulator, llvm::Value* sum, const Values& values);
   using CombineFunction = std::function<llvm::Value*(llvm::Value*, llvm::Value*)>;
   llvm::Value* Fold(llvm::Value* vector, int lanes, const CombineFunction& combine);
   // Combines the lanes of a vector to this number of them.

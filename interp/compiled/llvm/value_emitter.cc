@@ -173,6 +173,9 @@ llvm::Value* ValueEmitter::Emit(const LoopNode& node, llvm::Value* const* x, con
     case LoopOp::kXor:
       v = Combine(node.op, type, x[0], x[1]);
       break;
+    case LoopOp::kMultiplyAdd:
+      v = Fma(x[0], x[1], x[2]);
+      break;
     case LoopOp::kNot:
       return b_.CreateNot(x[0]);
     case LoopOp::kNegate:

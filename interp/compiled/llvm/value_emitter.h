@@ -40,6 +40,8 @@ class ValueEmitter {
   // The same for the maximum or minimum of floats, where NaN in the result does not matter.
   llvm::Value* CombineNumbers(LoopOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* ConvertValue(llvm::Value* value, ElementType from, ElementType to);
+  // Returns a * b + c, with one rounding if the processor has an instruction for it.
+  llvm::Value* Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
 
  private:
   llvm::Value* Round(llvm::Value* value, ElementType type);
@@ -56,7 +58,6 @@ class ValueEmitter {
   // Functions of f32, in loop_math.cc.
   llvm::Value* F(double value) const;
   llvm::Value* I(int32_t value) const;
-  llvm::Value* Fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* Polynomial(llvm::Value* x, std::initializer_list<double> coefficients);
   // Calls emit(part of a, part of b) for each 16 lanes: instructions of AVX-512 have no more.
   llvm::Value* InVectors(llvm::Value* a, llvm::Value* b,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "interp/compiled/engine_modules.h"
+#include "interp/exact/processor/instruction_set.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/interp/compiled/both_engines.h"
 
@@ -131,6 +132,27 @@ TEST_F(MemoryOrderTest, GradientAndInferenceOfBatchNormalization) {
       EXPECT_TRUE(choice.kind == KernelChoice::Kind::kLoop || choice.reason.empty()) << choice.reason;
     }
     EXPECT_GE(run.loops.size(), 2u);
+  }
+}
+
+TEST_F(MemoryOrderTest, BatchNormalizationOfNarrowTypes) {
+  for (const std::string_view type : {"bf16", "f16"}) {
+    if (type == "f16" && HostInstructionSet() == InstructionSet::kSse4) continue;
+    for (const std::string_view dims : {"[3,35,9,11]", "[3,9,11,35]"}) {
+      const int feature = dims == "[3,35,9,11]" ? 1 : 3;
+      const std::string image = StrCat(type, dims), each = StrCat(type, "[35]"),
+                        three = StrCat("(", image, ", ", each, ", ", each, ")");
+      const FastRun run = RunBoth(
+          StrCat("HloModule m\nENTRY e {\n  x = ", image, " parameter(0)\n  g = ", image,
+                 " parameter(1)\n  scale = ", each, " parameter(2)\n  mean = ", each, " parameter(3)\n  root = ", each,
+                 " parameter(4)\n  variance = ", each, " multiply(root, root)\n  n = ", three,
+                 " batch-norm-training(x, scale, mean), epsilon=1e-5, feature_index=", feature, "\n  d = ", three,
+                 " batch-norm-grad(x, scale, mean, variance, g), epsilon=1e-3, feature_index=", feature, "\n  i = ",
+                 image, " batch-norm-inference(x, scale, mean, mean, variance), epsilon=1e-3, feature_index=", feature,
+                 "\n  ROOT r = (", three, ", ", three, ", ", image, ") tuple(n, d, i)\n}"),
+          {Ulps(1)});
+      EXPECT_GE(run.loops.size(), 4u) << type;
+    }
   }
 }
 
