@@ -42,7 +42,7 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   std::vector<LoopProgram> programs;
   std::vector<Instruction> apart;
   const bool prepared =
-      is_pool ? PreparePoolGroup(builder, group, &choice.reason)
+      is_pool ? PreparePoolGroup(builder, group, group_options_.min_window_elements, &choice.reason)
               : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &apart, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
@@ -72,8 +72,9 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
     prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
   } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    prepared = opcode == Opcode::kReduceWindow ? PreparePool(builder, &choice.reason)
-                                               : PrepareSelectAndScatterStep(builder, &choice.reason);
+    prepared = opcode == Opcode::kReduceWindow
+                   ? PreparePool(builder, group_options_.min_window_elements, &choice.reason)
+                   : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kWindow;
   }
   choices_.push_back(std::move(choice));
