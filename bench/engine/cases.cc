@@ -38,11 +38,12 @@ absl::StatusOr<TrainingProgram> FromFile(const std::string& file) {
   DiagnosticSink sink;
   VerifyModule(*program->module, VerifierOptions(), &sink);
   if (sink.has_errors()) return absl::InvalidArgumentError(sink.diagnostics()[0].message);
-  const std::string passes = interp::PassesForFastEngine(*program->module);
+  const interp::EvaluatorOptions options;
+  const std::string passes = interp::PassesForFastEngine(*program->module, options.mixed_precision);
   if (passes.empty()) return program;
   // As hlo-run does, which keeps the module if a pass fails.
   absl::StatusOr<std::unique_ptr<Module>> after =
-      interp::AfterPasses(*program->module, passes, interp::EvaluatorOptions(), /*warnings=*/nullptr);
+      interp::AfterPasses(*program->module, passes, options, /*warnings=*/nullptr);
   if (after.ok()) program->module = *std::move(after);
   return program;
 }
