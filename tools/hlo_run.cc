@@ -99,7 +99,7 @@ std::string PassesOf(const Flags& flags, const Module& module) {
 }
 
 // Returns the module after passes; null if there are none, or after an error. Where the default ones fail, the module
-// runs as it is.
+// runs as it is, unless the work was interrupted or is out of time.
 std::unique_ptr<Module> ApplyPasses(const Flags& flags, const Input& input, const Module& module,
                                     const interp::EvaluatorOptions& options, cli::DiagnosticReporter* diagnostics) {
   const std::string passes = PassesOf(flags, module);
@@ -110,7 +110,9 @@ std::unique_ptr<Module> ApplyPasses(const Flags& flags, const Input& input, cons
   diagnostics->Show(warnings, *input.part.source);
   if (after.ok()) return *std::move(after);
   const std::string message(after.status().message());
-  if (flags.passes) {
+  if (interp::IsStopped(after.status())) {
+    diagnostics->ShowError(input.part.label(), message, cli::kRejected);
+  } else if (flags.passes) {
     diagnostics->ShowError(input.part.label(), StrCat("--passes: ", message), cli::kRejected);
   } else {
     warnings.Warning(DiagnosticKind::kEvaluation, {},

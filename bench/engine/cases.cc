@@ -10,7 +10,10 @@
 #include "bench/engine/programs.h"
 #include "bench/measure.h"
 #include "interp/arguments/argument_generator.h"
+#include "interp/equivalence/program_passes.h"
+#include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 #include "parser/files/read_file.h"
 
@@ -29,7 +32,20 @@ absl::StatusOr<TrainingProgram> FromText(const std::string& text) {
 absl::StatusOr<TrainingProgram> FromFile(const std::string& file) {
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = ReadFile(file);
   if (!source.ok()) return source.status();
-  return FromText(std::string((*source)->text()));
+  absl::StatusOr<TrainingProgram> program = FromText(std::string((*source)->text()));
+  if (!program.ok()) return program.status();
+  // Passes rely on verified properties.
+  DiagnosticSink sink;
+  VerifyModule(*program->module, VerifierOptions(), &sink);
+  if (sink.has_errors()) return absl::InvalidArgumentError(sink.diagnostics()[0].message);
+  const interp::EvaluatorOptions options;
+  const std::string passes = interp::PassesForFastEngine(*program->module, options.mixed_precision);
+  if (passes.empty()) return program;
+  // As hlo-run does, which keeps the module if a pass fails.
+  absl::StatusOr<std::unique_ptr<Module>> after =
+      interp::AfterPasses(*program->module, passes, options, /*warnings=*/nullptr);
+  if (after.ok()) program->module = *std::move(after);
+  return program;
 }
 
 Peer CopyPeer(double bytes, double goal, double times = 1) {

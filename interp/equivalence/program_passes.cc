@@ -2,6 +2,8 @@
 #include "interp/equivalence/program_passes.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -38,13 +40,38 @@ std::string PassesForFastEngine(const Module& module, MixedPrecisionMode mode) {
   return "cpu";
 }
 
-absl::Status RunPasses(const std::string& passes, DiagnosticSink* warnings, Module* module) {
+absl::Status RunPasses(const std::string& passes, DiagnosticSink* warnings, Module* module,
+                       absl::Span<PassInstrumentation* const> instruments) {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes);
   if (!pipeline.ok()) return pipeline.status();
   PipelineOptions options = {.context = EvaluatingContext()};
   options.context.diagnostics = warnings;
-  return pipeline->Run(*module, options).status();
+  return pipeline->Run(*module, options, instruments).status();
 }
+
+namespace {
+
+// Stops between two passes if the work was canceled or is out of time.
+class StopCheck : public PassInstrumentation {
+ public:
+  explicit StopCheck(const EvaluatorOptions& options) : options_(options) {}
+
+  absl::Status RunBeforePass(const PassRun&, const Module&) override {
+    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("interrupted");
+    }
+    if (!options_.limits.IsOutOfTime(start_)) return absl::OkStatus();
+    return absl::DeadlineExceededError(options_.limits.OutOfTimeMessage("the run"));
+  }
+
+ private:
+  const EvaluatorOptions& options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+bool IsStopped(const absl::Status& status) { return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status); }
 
 absl::StatusOr<std::unique_ptr<Module>> AfterPasses(const Module& module, const std::string& passes,
                                                     const EvaluatorOptions& options, DiagnosticSink* warnings) {
@@ -56,7 +83,9 @@ absl::StatusOr<std::unique_ptr<Module>> AfterPasses(const Module& module, const 
     const absl::Status filled = FillElidedConstants(*options.fill_elided, options.limits.max_bytes, &seed, &*after);
     if (!filled.ok()) return filled;
   }
-  if (absl::Status status = RunPasses(passes, warnings, &*after); !status.ok()) return status;
+  StopCheck check(options);
+  PassInstrumentation* const stop = &check;
+  if (absl::Status status = RunPasses(passes, warnings, &*after, {&stop, 1}); !status.ok()) return status;
   after->header().num_partitions = partitions;
   after->header().replica_count = replicas;
   return after;

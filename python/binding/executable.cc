@@ -284,7 +284,7 @@ void Executable::RunPasses(const interp::EvaluatorOptions& options, DiagnosticSi
       interp::AfterPasses(module, passes, options, options_.passes ? sink : nullptr);
   if (after.ok()) {
     program_ = std::make_shared<ModuleState>(*std::move(after), whole_->source(), whole_->use());
-  } else if (options_.passes) {
+  } else if (options_.passes || interp::IsStopped(after.status())) {
     sink->Error(DiagnosticKind::kEvaluation, {}, StrCat("passes: ", std::string(after.status().message())));
   } else {
     sink->Warning(
