@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "interp/compiled/engine_modules.h"
-#include "interp/compiled/library_step.h"
-#include "interp/compiled/loop_step.h"
-#include "interp/compiled/window_step.h"
+#include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/convolutions/convolution_step.h"
+#include "interp/compiled/loops/loop_step.h"
+#include "interp/compiled/products/product_step.h"
+#include "interp/compiled/windows/window_step.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/program_builder.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
-#include "interp/compiled/engine_modules.h"
-#include "interp/compiled/placed_input.h"
+#include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/loops/placed_input.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/compiled/loop_builder.h"
+#include "interp/compiled/loops/loop_builder.h"
 #include "interp/values/engine_ulps.h"
 #include "ir/types/float_types.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interp/arguments/argument_generator.h"
-#include "interp/compiled/engine_modules.h"
+#include "interp/compiled/code/engine_modules.h"
 #include "interp/exact/evaluator.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/compiled/products/tile_product.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hlokit::interp::compiled {
+namespace {
+
+enum class Form { kPlain, kTransposedLeft, kTransposedRight };
+
+// Elements are between -offset and 1 - offset: with 0, all terms are positive, and the errors of a sum of f32 grow with
+// it. `units`: the bound in units of 2^-24 of the sum of the terms' magnitudes. The arrays have no element more than
+// the matrices, and rows of the result are further apart.
+void ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, float offset, double units) {
+  const TileProductFunction function = TileProductOf();
+  if (function == nullptr) GTEST_SKIP() << "no vectors";
+  TileProduct product;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.lhs_row = form == Form::kTransposedLeft ? 1 : k;
+  product.lhs_column = form == Form::kTransposedLeft ? m : 1;
+  product.rhs_row = form == Form::kTransposedRight ? 1 : n;
+  product.rhs_column = form == Form::kTransposedRight ? k : 1;
+  product.result_row = n + 3;
+  uint32_t state = 1;
+  const auto next = [&state, offset] {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<float>(state >> 8) * 0x1p-24f - offset;
+  };
+  std::vector<float> lhs(static_cast<size_t>(m * k)), rhs(static_cast<size_t>(k * n));
+  std::generate(lhs.begin(), lhs.end(), next);
+  std::generate(rhs.begin(), rhs.end(), next);
+  constexpr float kUntouched = 7;
+  std::vector<float> result(static_cast<size_t>(m * (n + 3)), kUntouched);
+  struct alignas(64) Line {
+    float lanes[16];
+  };
+  std::vector<Line> scratch(static_cast<size_t>(product.scratch_size() / 16 + 1));
+  function(product, lhs.data(), rhs.data(), result.data(), scratch[0].lanes);
+  double worst = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double exact = 0, magnitude = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        const double term = double{lhs[static_cast<size_t>(i * product.lhs_row + p * product.lhs_column)]} *
+                            double{rhs[static_cast<size_t>(p * product.rhs_row + j * product.rhs_column)]};
+        exact += term;
+        magnitude += std::abs(term);
+      }
+      const double error = double{result[static_cast<size_t>(i * (n + 3) + j)]} - exact;
+      worst = std::max(worst, std::abs(error) / magnitude);
+    }
+    for (int64_t j = n; j < n + 3; ++j) EXPECT_EQ(result[static_cast<size_t>(i * (n + 3) + j)], kUntouched);
+  }
+  EXPECT_LE(worst, units * 0x1p-24) << m << " x " << n << " x " << k << " form " << static_cast<int>(form);
+}
+
+void ExpectProducts(float offset, double units) {
+  for (Form form : {Form::kPlain, Form::kTransposedLeft, Form::kTransposedRight}) {
+    for (int64_t m : {1, 2, 3, 5, 7, 8, 13, 64}) {
+      for (int64_t n : {1, 7, 16, 17, 33, 48, 64, 80, 197}) {
+        for (int64_t k : {1, 5, 16, 64, 197}) ExpectProduct(m, n, k, form, offset, units);
+      }
+    }
+    ExpectProduct(20, 40, 1500, form, offset, units);
+  }
+}
+
+TEST(TileProductTest, ProductsAreWithinTheDocumentedBound) { ExpectProducts(0.5f, 4); }
+
+TEST(TileProductTest, ProductsOfPositiveTermsAreWithinTheDocumentedBound) { ExpectProducts(0, 10); }
+
+}  // namespace
+}  // namespace hlokit::interp::compiled
