@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction set that kernels, generated loops and libraries use.
-#ifndef HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
-#define HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
+#ifndef HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_
+#define HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_
 
 #include <cstdint>
 #include <string>
@@ -28,4 +28,4 @@ std::string InstructionSetError();
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
+#endif  // HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_
