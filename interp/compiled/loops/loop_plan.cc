@@ -7,7 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "interp/compiled/products/library_step.h"
-#include "interp/compiled/programs/piece_size.h"
+#include "interp/compiled/programs/pieces.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/machine/run_context.h"
 

@@ -10,7 +10,7 @@
 #include "interp/compiled/loops/loop_plan.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/programs/loop_layout.h"
-#include "interp/compiled/programs/piece_size.h"
+#include "interp/compiled/programs/pieces.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/reductions/reduction_kernels.h"
 #include "interp/exact/machine/run_context.h"

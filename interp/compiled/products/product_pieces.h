@@ -6,36 +6,40 @@
 #include <cstdint>
 
 #include "interp/compiled/products/product_step.h"
+#include "interp/compiled/programs/pieces.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/program/loop_nest.h"
 #include "interp/exact/program/program.h"
 
 namespace hlokit::interp::compiled {
 
-struct Pieces {
-  int64_t size = 1;  // of each but the last
-  int64_t count = 1;
-  int64_t last = 1;
-
-  Pieces() = default;
-  Pieces(int64_t total, int64_t piece) : size(piece), count((total + piece - 1) / piece) {
-    last = total - (count - 1) * size;
-  }
-  int64_t SizeOf(int64_t i) const { return i + 1 == count ? last : size; }
-};
-
-// Pieces of the products of a batch. Strides are in bytes.
-struct PiecesPlan : ThunkParams {
-  Pieces rows;
-  Pieces columns;
+// The arrays of the products of a batch. Strides are in bytes.
+struct BatchPlan : ThunkParams {
   LoopNest batch;  // operands: left, right, result; in elements
   int64_t batches = 1;
   int64_t bytes[3] = {};  // of elements
   int64_t lhs_row = 0;
+  int64_t lhs_column = 0;
   int64_t rhs_column = 0;
   int64_t result_row = 0;
   int64_t result_column = 0;
   double cost = 1;  // of a piece, in ns
+
+  // Sets all but the cost.
+  void SetArrays(const MatrixProduct& product);
+  // Adds the starts of a product's arrays, in bytes.
+  void AddOffsets(int64_t index, int64_t* offsets) const {
+    for (int d = batch.rank(); d-- > 0;) {
+      for (int a = 0; a < 3; ++a) offsets[a] += index % batch.size(d) * batch.stride(d, a) * bytes[a];
+      index /= batch.size(d);
+    }
+  }
+};
+
+// Pieces of the products of a batch.
+struct PiecesPlan : BatchPlan {
+  Pieces rows;
+  Pieces columns;
 
   int64_t count() const { return batches * rows.count * columns.count; }
   // Calls run(row, column, offsets of left, right and result) for pieces [begin, end). Pieces that read the same
@@ -48,11 +52,7 @@ struct PiecesPlan : ThunkParams {
       const int64_t column = item % each / rows.count;
       const int64_t row = item % rows.count;
       int64_t offsets[3] = {};
-      int64_t rest = item / each;
-      for (int d = batch.rank(); d-- > 0;) {
-        for (int a = 0; a < 3; ++a) offsets[a] += rest % batch.size(d) * batch.stride(d, a) * bytes[a];
-        rest /= batch.size(d);
-      }
+      AddOffsets(item / each, offsets);
       offsets[0] += row * rows.size * lhs_row;
       offsets[1] += column * columns.size * rhs_column;
       offsets[2] += row * rows.size * result_row + column * columns.size * result_column;
@@ -66,9 +66,6 @@ inline constexpr int64_t kRowsOfPiece = 256;
 int64_t RowsOfPiece(const MatrixProduct& product);
 // Returns the columns of a piece but the last.
 int64_t ColumnsOfPiece(const MatrixProduct& product);
-// Sets what does not depend on the division.
-void SetPieces(const MatrixProduct& product, PiecesPlan* plan);
-
 inline int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Returns true for products with few rows on the left.

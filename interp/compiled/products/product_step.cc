@@ -113,7 +113,7 @@ ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
   if (IsSkinny(p)) return MakeSkinnyProduct(p);
   if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
-  SetPieces(p, plan.get());
+  plan->SetArrays(p);
   plan->rows = Pieces(p.m, RowsOfPiece(p));
   plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   BatchPieces batch;

@@ -334,16 +334,10 @@ void AddSkinnyParts(const SkinnyProduct& s, const float* parts, float* result, i
 
 SkinnyProductFunction SkinnyProductOf() {
 #if defined(__x86_64__)
-  switch (HostInstructionSet()) {
-    case InstructionSet::kAvx512:
-      return Avx512Product;
-    case InstructionSet::kAvx2:
-      return Avx2Product;
-    case InstructionSet::kSse4:
-      break;
-  }
-#endif
+  return ForHost<SkinnyProductFunction>(BaselineProduct, Avx2Product, Avx512Product);
+#else
   return BaselineProduct;
+#endif
 }
 
 }  // namespace hlokit::interp::compiled

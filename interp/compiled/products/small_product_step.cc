@@ -18,16 +18,17 @@ namespace hlokit::interp::compiled {
 
 void FailProduct(RunContext& context) { context.Fail("oneDNN cannot compute a product"); }
 
-void SetPieces(const MatrixProduct& p, PiecesPlan* plan) {
-  plan->batch = p.batch;
-  plan->batches = p.batches;
-  plan->bytes[0] = BytesOf(p.lhs_type);
-  plan->bytes[1] = BytesOf(p.rhs_type);
-  plan->bytes[2] = BytesOf(p.result_type);
-  plan->lhs_row = p.lhs.row * plan->bytes[0];
-  plan->rhs_column = p.rhs.column * plan->bytes[1];
-  plan->result_row = p.n * plan->bytes[2];
-  plan->result_column = plan->bytes[2];
+void BatchPlan::SetArrays(const MatrixProduct& p) {
+  batch = p.batch;
+  batches = p.batches;
+  bytes[0] = BytesOf(p.lhs_type);
+  bytes[1] = BytesOf(p.rhs_type);
+  bytes[2] = BytesOf(p.result_type);
+  lhs_row = p.lhs.row * bytes[0];
+  lhs_column = p.lhs.column * bytes[0];
+  rhs_column = p.rhs.column * bytes[1];
+  result_row = p.n * bytes[2];
+  result_column = bytes[2];
 }
 
 int64_t RowsOfPiece(const MatrixProduct& p) {
@@ -54,18 +55,13 @@ int64_t ColumnsOfPiece(const MatrixProduct& p) {
 
 namespace {
 
-struct SkinnyPlan : ThunkParams {
+struct SkinnyPlan : BatchPlan {
   SkinnyProduct product;
   SkinnyProductFunction function = nullptr;
-  LoopNest batch;  // operands: left, right, result; in elements
-  int64_t batches = 1;
   Pieces terms;
   Pieces columns;
-  int64_t bytes[3] = {};  // of elements
   // Rows of the left operand are copied unless they are contiguous f32.
   bool lhs_copied = false;
-  int64_t lhs_row = 0, lhs_column = 0;  // bytes
-  double cost = 1;                      // of a piece, in ns
 
   int64_t scratch_bytes() const {
     return lhs_copied ? AlignedBytes(product.m * product.k * int64_t{sizeof(float)}) : 0;
@@ -98,12 +94,6 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
     parts = memory->as<float>();
     if (parts == nullptr) return;
   }
-  const auto offsets_of = [&](int64_t item, int64_t* offsets) {
-    for (int d = p.batch.rank(); d-- > 0;) {
-      for (int a = 0; a < 3; ++a) offsets[a] += item % p.batch.size(d) * p.batch.stride(d, a) * p.bytes[a];
-      item /= p.batch.size(d);
-    }
-  };
   const int64_t each = p.terms.count * p.columns.count;
   context.ParallelFor(p.batches * each, p.cost, [&](int64_t begin, int64_t end) {
     std::byte* const scratch = ThreadScratch(p.scratch_bytes());
@@ -115,7 +105,7 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
     for (int64_t piece = begin; piece < end; ++piece) {
       if (context.ShouldStop()) return;
       int64_t offsets[3] = {};
-      offsets_of(piece / each, offsets);
+      p.AddOffsets(piece / each, offsets);
       const float* lhs = reinterpret_cast<const float*>(in[0] + offsets[0]);
       if (p.lhs_copied) {
         if (copied != offsets[0]) CopyLeft(p, in[0] + offsets[0], reinterpret_cast<float*>(scratch));
@@ -140,7 +130,7 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
   context.ParallelFor(p.batches * columns.count, cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       int64_t offsets[3] = {};
-      offsets_of(piece / columns.count, offsets);
+      p.AddOffsets(piece / columns.count, offsets);
       const int64_t column = piece % columns.count;
       AddSkinnyParts(p.product, parts + piece / columns.count * p.parts_size(),
                      reinterpret_cast<float*>(out[0] + offsets[2]), column * kColumns,
@@ -190,13 +180,7 @@ bool IsSkinny(const MatrixProduct& p) {
 
 ProductKernel MakeSkinnyProduct(const MatrixProduct& p) {
   auto plan = std::make_unique<SkinnyPlan>();
-  plan->batch = p.batch;
-  plan->batches = p.batches;
-  plan->bytes[0] = BytesOf(p.lhs_type);
-  plan->bytes[1] = BytesOf(p.rhs_type);
-  plan->bytes[2] = BytesOf(p.result_type);
-  plan->lhs_row = p.lhs.row * plan->bytes[0];
-  plan->lhs_column = p.lhs.column * plan->bytes[0];
+  plan->SetArrays(p);
   plan->lhs_copied = p.lhs.column != 1 || p.lhs_type != LibraryType::kF32;
   SkinnyProduct& product = plan->product;
   product.m = p.m;
@@ -246,7 +230,7 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   auto plan = std::make_unique<TilePlan>();
   plan->function = TileProductOf();
   if (plan->function == nullptr) return result;
-  SetPieces(p, plan.get());
+  plan->SetArrays(p);
   plan->rows = Pieces(p.m, RowsOfPiece(p));
   plan->columns = Pieces(p.n, ColumnsOfPiece(p));
   TileProduct& product = plan->product;

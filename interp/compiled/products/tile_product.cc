@@ -203,16 +203,10 @@ int64_t TileProduct::scratch_size() const { return IsPacked(*this) ? k * PackedR
 
 TileProductFunction TileProductOf() {
 #if defined(__x86_64__)
-  switch (HostInstructionSet()) {
-    case InstructionSet::kAvx512:
-      return Avx512Product;
-    case InstructionSet::kAvx2:
-      return Avx2Product;
-    case InstructionSet::kSse4:
-      break;
-  }
-#endif
+  return ForHost<TileProductFunction>(nullptr, Avx2Product, Avx512Product);
+#else
   return nullptr;
+#endif
 }
 
 }  // namespace hlokit::interp::compiled

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+// window_kernels_isa.h undefines what is defined for it.
 // HLOKIT_NUMBERS: which lanes had no NaN so far. HLOKIT_MAX(a, b), HLOKIT_MIN(a, b): b if one is NaN or both are equal.
 namespace hlokit::interp::compiled {
 namespace {
@@ -67,27 +68,6 @@ constexpr int kLanes = 4;
 #if defined(__x86_64__)
 namespace avx2 {
 constexpr int kLanes = 8;
-#undef HLOKIT_TARGET
-#undef HLOKIT_EVEN
-#undef HLOKIT_ODD
-#undef HLOKIT_LOW
-#undef HLOKIT_HIGH
-#undef HLOKIT_NUMBERS
-#undef HLOKIT_ALL_NUMBERS
-#undef HLOKIT_ADD_NUMBERS
-#undef HLOKIT_ARE_NUMBERS
-#undef HLOKIT_BOTH_NUMBERS
-#undef HLOKIT_MAX
-#undef HLOKIT_MIN
-#undef HLOKIT_FROM_F16
-#undef HLOKIT_TO_F16
-#undef HLOKIT_DOUBLES
-#undef HLOKIT_STORE_FLOATS
-#undef HLOKIT_INTS
-#undef HLOKIT_WIDEN
-#undef HLOKIT_NARROW
-#undef HLOKIT_STORE_BYTES
-#undef HLOKIT_WHERE
 #define HLOKIT_TARGET __attribute__((target("avx2,f16c")))
 #define HLOKIT_EVEN (Ints{0, 2, 4, 6, 8, 10, 12, 14})
 #define HLOKIT_ODD (Ints{1, 3, 5, 7, 9, 11, 13, 15})
@@ -123,27 +103,6 @@ constexpr int kLanes = 8;
 
 namespace avx512 {
 constexpr int kLanes = 16;
-#undef HLOKIT_TARGET
-#undef HLOKIT_EVEN
-#undef HLOKIT_ODD
-#undef HLOKIT_LOW
-#undef HLOKIT_HIGH
-#undef HLOKIT_NUMBERS
-#undef HLOKIT_ALL_NUMBERS
-#undef HLOKIT_ADD_NUMBERS
-#undef HLOKIT_ARE_NUMBERS
-#undef HLOKIT_BOTH_NUMBERS
-#undef HLOKIT_MAX
-#undef HLOKIT_MIN
-#undef HLOKIT_FROM_F16
-#undef HLOKIT_TO_F16
-#undef HLOKIT_DOUBLES
-#undef HLOKIT_STORE_FLOATS
-#undef HLOKIT_INTS
-#undef HLOKIT_WIDEN
-#undef HLOKIT_NARROW
-#undef HLOKIT_STORE_BYTES
-#undef HLOKIT_WHERE
 #define HLOKIT_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,f16c,prefer-vector-width=512")))
 #define HLOKIT_EVEN (Ints{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30})
 #define HLOKIT_ODD (Ints{1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31})

@@ -65,6 +65,17 @@ class Fetch {
   int64_t part_;
 };
 
+// Calls body(columns, count, first) for each position of the line: the columns of its window, and the number of its
+// first feature.
+template <typename Body>
+HLOKIT_INLINE void ForEachPosition(const WindowLine& line, WindowAhead ahead, const Body& body) {
+  Fetch fetch(ahead, line.positions);
+  for (int64_t p = 0; p < line.positions; ++p) {
+    fetch.Next();
+    body(line.columns + line.begin[p], line.begin[p + 1] - line.begin[p], p * line.features);
+  }
+}
+
 // The best element of one row in each window; sets `numbers` to those lanes that had no NaN. kCount: columns, 0: any.
 template <bool kMaximum, int kCount, int kVectors>
 HLOKIT_INLINE void BestOfBlock(const float* row, const WindowColumn* columns, int64_t count, float initial, int64_t f,
@@ -96,12 +107,8 @@ template <bool kMaximum>
 HLOKIT_TARGET bool BestLine(const float* row, const WindowLine& line, float initial, WindowAhead ahead, float* out) {
   HLOKIT_NUMBERS numbers = HLOKIT_ALL_NUMBERS;
   bool all = true;
-  Fetch fetch(ahead, line.positions);
-  for (int64_t p = 0; p < line.positions; ++p) {
-    const WindowColumn* const columns = line.columns + line.begin[p];
-    const int64_t count = line.begin[p + 1] - line.begin[p];
-    float* const to = out + p * line.features;
-    fetch.Next();
+  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+    float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if (count == 3) {
         BestOfBlock<kMaximum, 3, vectors()>(row, columns, count, initial, first, to, &numbers);
@@ -120,7 +127,7 @@ HLOKIT_TARGET bool BestLine(const float* row, const WindowLine& line, float init
       }
       to[f] = best;
     }
-  }
+  });
   return all && HLOKIT_ARE_NUMBERS(numbers);
 }
 
@@ -276,12 +283,8 @@ HLOKIT_TARGET void PoolLine(const PoolRow* rows, int64_t row_count, const Window
   if (kOp == PoolOp::kSum && kType == WindowType::kF32 && row_count == 1 && line.one_each && line.features >= kLanes) {
     return PoolOneEach(rows[0].data, line, initial, scale, out);
   }
-  Fetch fetch(ahead, line.positions);
-  for (int64_t p = 0; p < line.positions; ++p) {
-    const WindowColumn* const columns = line.columns + line.begin[p];
-    const int64_t count = line.begin[p + 1] - line.begin[p];
-    float* const to = out + p * line.features;
-    fetch.Next();
+  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+    float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if constexpr (kOp != PoolOp::kSum) {
         BestWithNaN<kOp == PoolOp::kMaximum, vectors()>(rows, row_count, columns, count, initial, first, to);
@@ -296,7 +299,7 @@ HLOKIT_TARGET void PoolLine(const PoolRow* rows, int64_t row_count, const Window
       }
     });
     for (; f < line.features; ++f) PoolOne<kOp, kType>(rows, row_count, columns, count, initial, scale, f, to);
-  }
+  });
 }
 
 // kSize: rows and columns, 0: any.
@@ -335,15 +338,11 @@ HLOKIT_INLINE void ChooseBlock(const PoolRow* rows, int64_t row_count, const Win
 template <bool kGreater, bool kEqual>
 HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, WindowAhead ahead,
                               uint8_t* chosen) {
-  Fetch fetch(ahead, line.positions);
-  for (int64_t p = 0; p < line.positions; ++p) {
-    const WindowColumn* const columns = line.columns + line.begin[p];
-    const int64_t count = line.begin[p + 1] - line.begin[p];
-    uint8_t* const to = chosen + p * line.features;
-    fetch.Next();
+  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+    uint8_t* const to = chosen + start;
     if (count == 0 || row_count == 0) {
       std::memset(to, kNoneChosen, static_cast<size_t>(line.features));
-      continue;
+      return;
     }
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if (row_count == 3 && count == 3) {
@@ -367,7 +366,7 @@ HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const Wind
       }
       to[f] = static_cast<uint8_t>(at);
     }
-  }
+  });
 }
 
 // kRows, kColumns: their numbers, 0: any.
@@ -400,12 +399,8 @@ HLOKIT_INLINE void ScatterBlock(const ScatterRow* rows, int64_t row_count, const
 template <WindowType kType>
 HLOKIT_TARGET void ScatterLine(const ScatterRow* rows, int64_t row_count, const WindowLine& line, float initial,
                                WindowAhead ahead, float* out) {
-  Fetch fetch(ahead, line.positions);
-  for (int64_t p = 0; p < line.positions; ++p) {
-    const WindowColumn* const columns = line.columns + line.begin[p];
-    const int64_t count = line.begin[p + 1] - line.begin[p];
-    fetch.Next();
-    float* const to = out + p * line.features;
+  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+    float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if (row_count == 1 && count == 1) {
         ScatterBlock<kType, vectors(), 1, 1>(rows, row_count, columns, count, initial, first, to);
@@ -430,7 +425,7 @@ HLOKIT_TARGET void ScatterLine(const ScatterRow* rows, int64_t row_count, const 
       }
       to[f] = sum;
     }
-  }
+  });
 }
 
 template <WindowType kType>
@@ -560,3 +555,24 @@ HLOKIT_TARGET void Scatter(WindowType type, const ScatterRow* rows, int64_t row_
 
 constexpr WindowKernels kKernels = {Best, Combine, Pool, Choose, Scatter, Load, StoreLine, Deal, Interleave};
 #undef HLOKIT_INLINE
+#undef HLOKIT_TARGET
+#undef HLOKIT_EVEN
+#undef HLOKIT_ODD
+#undef HLOKIT_LOW
+#undef HLOKIT_HIGH
+#undef HLOKIT_NUMBERS
+#undef HLOKIT_ALL_NUMBERS
+#undef HLOKIT_ADD_NUMBERS
+#undef HLOKIT_ARE_NUMBERS
+#undef HLOKIT_BOTH_NUMBERS
+#undef HLOKIT_MAX
+#undef HLOKIT_MIN
+#undef HLOKIT_FROM_F16
+#undef HLOKIT_TO_F16
+#undef HLOKIT_DOUBLES
+#undef HLOKIT_STORE_FLOATS
+#undef HLOKIT_INTS
+#undef HLOKIT_WIDEN
+#undef HLOKIT_NARROW
+#undef HLOKIT_STORE_BYTES
+#undef HLOKIT_WHERE

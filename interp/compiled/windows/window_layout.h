@@ -63,16 +63,18 @@ struct LineTable {
   }
 };
 
+// A line of the operand, or of windows.
+struct OuterLine {
+  int64_t line = 0;
+  int64_t slot = 0;
+  int32_t number = 0;  // of the first element of the window's line within the window
+};
+
 // Lines of the operand that the windows at each position of the outer dimensions read, or lines of windows that cover
 // each line of the operand, where only the last outer dimension has a window.
 struct OuterTable {
-  struct Line {
-    int64_t line = 0;
-    int64_t slot = 0;
-    int32_t number = 0;  // of the first element of the window's line within the window
-  };
   std::vector<int64_t> begin = {0};
-  std::vector<Line> lines;
+  std::vector<OuterLine> lines;
 };
 
 // Arrays to which the elements of a line are dealt out, if the line is the minor dimension: element e is element

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "interp/compiled/products/library_step.h"
-#include "interp/compiled/programs/piece_size.h"
+#include "interp/compiled/programs/pieces.h"
 #include "interp/exact/machine/run_context.h"
 
 namespace hlokit::interp::compiled {
@@ -34,13 +34,6 @@ class Memory {
 // Elements of a position: of a line with fewer elements than a vector has, those of a vector.
 int64_t Features(const WindowLayout& g) { return g.features_minor ? g.features : std::max<int64_t>(g.positions(), 16); }
 
-// A line of the operand, or of windows.
-struct OuterLine {
-  int64_t line = 0;
-  int64_t slot = 0;
-  int32_t number = 0;  // of the first element of the window's line within the window
-};
-
 // Finds the lines of the operand that a line of windows reads, or the lines of windows that cover one of the operand.
 class OuterLines {
  public:
@@ -56,7 +49,7 @@ class OuterLines {
     const int64_t end = table_->begin[static_cast<size_t>(index) + 1];
     found_.resize(static_cast<size_t>(end - begin));
     for (int64_t i = begin; i < end; ++i) {
-      const OuterTable::Line& at = table_->lines[static_cast<size_t>(i)];
+      const OuterLine& at = table_->lines[static_cast<size_t>(i)];
       found_[static_cast<size_t>(i - begin)] = {first + at.line, at.slot, at.number};
     }
     return found_;
@@ -418,7 +411,7 @@ float FloatOf(const WindowPlan& plan, const std::byte* in) {
 void InPieces(RunContext& context, int64_t lines, int64_t bytes, double cost, bool shares,
               absl::FunctionRef<void(int64_t, int64_t)> body) {
   const int64_t items = std::min(lines, std::max(ItemsOfPiece(bytes, lines), shares ? kMinSharedLines : 1));
-  context.ParallelFor(PieceCount(lines, items), cost * static_cast<double>(items),
+  context.ParallelFor(Pieces(lines, items).count, cost * static_cast<double>(items),
                       [&](int64_t begin, int64_t end) { body(begin * items, std::min(end * items, lines)); });
 }
 

@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of the pieces in which threads claim work. It depends on shapes alone, so that results do not depend on the
+// The pieces in which threads claim work. Their size depends on shapes alone, so that results do not depend on the
 // number of threads.
-#ifndef HLOKIT_INTERP_COMPILED_PROGRAMS_PIECE_SIZE_H_
-#define HLOKIT_INTERP_COMPILED_PROGRAMS_PIECE_SIZE_H_
+#ifndef HLOKIT_INTERP_COMPILED_PROGRAMS_PIECES_H_
+#define HLOKIT_INTERP_COMPILED_PROGRAMS_PIECES_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
 namespace hlokit::interp::compiled {
+
+// Pieces of the same size, but for the last one.
+struct Pieces {
+  int64_t size = 1;
+  int64_t count = 1;
+  int64_t last = 1;  // size of the last one
+
+  constexpr Pieces() = default;
+  constexpr Pieces(int64_t total, int64_t piece)
+      : size(piece), count((total + piece - 1) / piece), last(total - (count - 1) * piece) {}
+  constexpr int64_t SizeOf(int64_t i) const { return i + 1 == count ? last : size; }
+};
 
 // Bytes that a piece reads and writes, at least: claiming it costs less than a twentieth of its time.
 constexpr int64_t kPieceBytes = 32 * 1024;
@@ -19,9 +31,6 @@ constexpr int64_t ItemsOfPiece(int64_t bytes, int64_t count) {
   return std::clamp<int64_t>(items, 1, std::max<int64_t>(count, 1));
 }
 
-// Returns the number of pieces of `items` items, the last of which may have less.
-constexpr int64_t PieceCount(int64_t count, int64_t items) { return (count + items - 1) / items; }
-
 // Returns the cost of an item for RunContext::ParallelFor, in ns: no more than lets it take whole pieces at a time.
 constexpr double CostInPieces(double cost, int64_t bytes) {
   constexpr double kLeastTime = 3e4;  // for which RunContext::ParallelFor gives a thread work
@@ -30,4 +39,4 @@ constexpr double CostInPieces(double cost, int64_t bytes) {
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_PROGRAMS_PIECE_SIZE_H_
+#endif  // HLOKIT_INTERP_COMPILED_PROGRAMS_PIECES_H_
