@@ -209,14 +209,14 @@ int64_t ImagesOfPiece(const ConvolutionProblem& problem, LibraryArray::Layout la
   const int64_t positions = ConvolutionProblem::Positions(problem.spec.dst);
   constexpr double kWork = 1.5e7;
   int64_t images = static_cast<int64_t>(kWork / (problem.work / static_cast<double>(count))) + 1;
-  int64_t least = 100;
+  int64_t min_positions = 100;
   if (problem.spec.op == LibraryOp::kConvolutionBackwardWeights) {
     // The gradients of the pieces are added, which costs as much as some positions.
-    least = layout == LibraryArray::Layout::kFeatureBlocks ? 3000 : 1500;
+    min_positions = layout == LibraryArray::Layout::kFeatureBlocks ? 3000 : 1500;
     constexpr int64_t kMaxPieces = 8;
     images = std::max(images, (count + kMaxPieces - 1) / kMaxPieces);
   }
-  images = std::max(images, (least + positions - 1) / positions);
+  images = std::max(images, (min_positions + positions - 1) / positions);
   return std::clamp<int64_t>(images, 1, (count + 1) / 2);
 }
 

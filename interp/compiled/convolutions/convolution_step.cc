@@ -106,10 +106,11 @@ std::optional<View> WeightsOf(const OperandCopies& copies, const View& view, abs
 // has no such padding.
 bool SetPadding(LibrarySpec* spec, int d, int64_t input, int64_t kernel, int64_t result, int64_t low) {
   const int64_t span = (kernel - 1) * spec->dilations[d] + 1;
-  const int64_t least = (result - 1) * spec->strides[d] + span - input - low;
+  const int64_t min_padding = (result - 1) * spec->strides[d] + span - input - low;
   spec->padding_low[d] = low;
-  spec->padding_high[d] = std::max<int64_t>(least, 0);
-  return low >= 0 && spec->padding_high[d] < least + spec->strides[d] && low < span && spec->padding_high[d] < span;
+  spec->padding_high[d] = std::max<int64_t>(min_padding, 0);
+  return low >= 0 && spec->padding_high[d] < min_padding + spec->strides[d] && low < span &&
+         spec->padding_high[d] < span;
 }
 
 // Returns true for the gradient of weights without a window and groups: a product of matrices.

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
-#include "interp/compiled/loops/placed_input.h"
 #include "interp/compiled/loops/reduce_step.h"
 #include "ir/graph/traversal.h"
 
@@ -38,7 +38,7 @@ class GroupPlanner {
       groups_.push_back(*std::move(made));
       group_of_[at] = own;
       // What it moves comes from outside of its loop.
-      if (IsPlacedInput(order_[at])) continue;
+      if (IsInplaceInput(order_[at])) continue;
       for (Instruction operand : order_[at].operands()) {
         const int source = PositionOf(operand);
         if (group_of_[source] >= 0 && group_of_[source] != own) Merge(group_of_[source], own);
@@ -81,7 +81,7 @@ class GroupPlanner {
     bool reshapes = false;         // members have other dimensions
     std::vector<int64_t> reduced;  // dimensions that members reduce whose results leave the loop
     bool norms = false;            // has batch normalizations
-    bool placed = false;           // has members that move elements
+    bool inplace = false;          // has members that move elements
   };
 
   static bool IsView(Instruction i) {
@@ -116,9 +116,9 @@ class GroupPlanner {
           groups_[source].shape.dims() != i.shape().dims()) {
         return std::nullopt;
       }
-    } else if (IsPlacedInput(i)) {
+    } else if (IsInplaceInput(i)) {
       if (i.opcode() == Opcode::kGather && i.shape().dims().back() < options_.min_run) return std::nullopt;
-      group.placed = true;
+      group.inplace = true;
     } else {
       return std::nullopt;
     }
@@ -147,7 +147,7 @@ class GroupPlanner {
     merged->elements = rows.elements;
     merged->row_rank = rows.row_rank;
     merged->norms = a.norms || b.norms;
-    merged->placed = a.placed || b.placed;
+    merged->inplace = a.inplace || b.inplace;
     merged->reduced = a.reduced.empty() ? b.reduced : a.reduced;
     if (merged->norms || !merged->reduced.empty()) {
       return rows.row_rank < 0 && !merged->reshapes &&
@@ -166,8 +166,8 @@ class GroupPlanner {
     // A norm by itself saves the passes of its exact kernel.
     const int64_t saved = static_cast<int64_t>(group.members.size()) - 1 + (group.norms ? 2 : 0);
     // What only moves elements has exact kernels that copy.
-    const bool computes = !group.placed || std::any_of(group.members.begin(), group.members.end(), [&](int at) {
-      return !IsPlacedInput(order_[at]) && !IsView(order_[at]);
+    const bool computes = !group.inplace || std::any_of(group.members.begin(), group.members.end(), [&](int at) {
+      return !IsInplaceInput(order_[at]) && !IsView(order_[at]);
     });
     return computes && group.elements >= options_.min_elements &&
            (saved * group.elements >= options_.min_saved || group.elements >= options_.min_single);
@@ -249,10 +249,10 @@ class GroupPlanner {
   // operand of a norm, or of what it moves.
   bool HasBarrier(int a, int b, const Group& merged) const {
     const bool has_rows = merged.row_rank >= 0;
-    if (!merged.norms && !merged.placed && merged.reduced.empty()) return false;
+    if (!merged.norms && !merged.inplace && merged.reduced.empty()) return false;
     for (int g : {a, b}) {
       for (int member : groups_[g].members) {
-        const bool takes_all = IsLoopNorm(order_[member]) || IsPlacedInput(order_[member]);
+        const bool takes_all = IsLoopNorm(order_[member]) || IsInplaceInput(order_[member]);
         for (Instruction operand : order_[member].operands()) {
           const int at = PositionOf(operand);
           if (group_of_[at] != a && group_of_[at] != b) continue;

@@ -6,7 +6,7 @@
 // are stored as further results of the loop, so nothing is computed twice. Groups grow from operands to users, as long
 // as no path leads from a group through other instructions back to it.
 //
-// Members that move elements (IsPlacedInput) take these from outside of the group.
+// Members that move elements (IsInplaceInput) take these from outside of the group.
 //
 // A group may also be a loop over rows: with reductions of the minor dimensions, elementwise instructions on their
 // results, and broadcasts of these back to the rows, as in a softmax or a layer normalization. InstructionGroup::shape
@@ -33,7 +33,7 @@ struct GroupOptions {
   int max_members = 64;
   int max_arrays = 24;       // inputs and results
   int64_t min_columns = 16;  // of a loop over rows
-  int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsPlacedInput)
+  int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsInplaceInput)
   int64_t max_columns = 32 * 1024;
 };
 

@@ -162,13 +162,13 @@ using Cuts = std::vector<int64_t>;
 // Returns the elements of all dimensions after `d`.
 int64_t ElementsAfter(absl::Span<const int64_t> dims, size_t d) { return ElementCount(dims.subspan(d + 1)); }
 
-// The dimensions in which placed inputs consist of several parts.
-std::vector<size_t> CutDimensions(absl::Span<const int64_t> dims, absl::Span<const PlacedInput> placed) {
+// The dimensions in which in-place inputs consist of several parts.
+std::vector<size_t> CutDimensions(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace) {
   std::vector<size_t> cut;
   for (size_t d = 0; d < dims.size(); ++d) {
-    for (const PlacedInput& input : placed) {
+    for (const InplaceInput& input : inplace) {
       const bool divided = std::any_of(input.parts.begin(), input.parts.end(),
-                                       [&](const PlacedInput::Part& part) { return part.sizes[d] != dims[d]; });
+                                       [&](const InplaceInput::Part& part) { return part.sizes[d] != dims[d]; });
       if (!divided) continue;
       cut.push_back(d);
       break;
@@ -177,8 +177,8 @@ std::vector<size_t> CutDimensions(absl::Span<const int64_t> dims, absl::Span<con
   return cut;
 }
 
-// Places of the parts of placed inputs in the dimensions of the nest.
-struct PlacedPart {
+// Positions of the parts of in-place inputs in the dimensions of the nest.
+struct InplacePart {
   int64_t operand = 0;  // or -1 - number of a fill line
   std::vector<int64_t> begin, end;
 };
@@ -186,13 +186,13 @@ struct PlacedPart {
 class ElementsLayout {
  public:
   ElementsLayout(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
-                 absl::Span<const PlacedInput> placed, size_t results, std::vector<View>* views, LoopPlan* plan)
-      : b_(builder), dims_(dims), placed_(placed), results_(results), views_(*views), p_(*plan) {}
+                 absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views, LoopPlan* plan)
+      : b_(builder), dims_(dims), inplace_(inplace), results_(results), views_(*views), p_(*plan) {}
 
   std::vector<View> Run() {
-    cut_ = CutDimensions(dims_, placed_);
+    cut_ = CutDimensions(dims_, inplace_);
     p_.plain = views_.size();
-    p_.inputs = p_.plain + placed_.size();
+    p_.inputs = p_.plain + inplace_.size();
     p_.outputs = results_;
     AddOperands();
     LoopNest nest = Nest();
@@ -214,7 +214,7 @@ class ElementsLayout {
     p_.columns = nest.inner_size();
     p_.origin.assign(p_.arrays(), 0);
     SetStrides(nest);
-    PlaceParts(nest);
+    LocateParts(nest);
     MakeBoxes(nest);
     std::vector<View> operands = views_;
     operands.insert(operands.end(), more_.begin(), more_.end());
@@ -222,7 +222,7 @@ class ElementsLayout {
   }
 
  private:
-  // Numbers the arrays of placed inputs.
+  // Numbers the arrays of in-place inputs.
   void AddOperands() {
     const auto add = [&](const View& view, const Dims& strides) {
       more_.push_back(view);
@@ -234,13 +234,13 @@ class ElementsLayout {
       p_.fills.push_back({static_cast<size_t>(operand), BytesOf(view.type())});
       return -static_cast<int64_t>(p_.fills.size());
     };
-    for (size_t i = 0; i < placed_.size(); ++i) {
-      const PlacedInput& input = placed_[i];
+    for (size_t i = 0; i < inplace_.size(); ++i) {
+      const InplaceInput& input = inplace_[i];
       parts_.emplace_back();
-      for (const PlacedInput::Part& part : input.parts) {
+      for (const InplaceInput::Part& part : input.parts) {
         parts_.back().push_back({part.one_value ? add_fill(part.view) : add(part.view, part.strides), {}, {}});
       }
-      for (const PlacedInput::Index& index : input.indices) {
+      for (const InplaceInput::Index& index : input.indices) {
         LoopPlan::Index at;
         at.input = p_.plain + i;
         at.operand = static_cast<size_t>(add(index.view, index.strides));
@@ -275,11 +275,11 @@ class ElementsLayout {
     }
   }
 
-  void PlaceParts(const LoopNest& nest) {
+  void LocateParts(const LoopNest& nest) {
     const size_t rank = static_cast<size_t>(nest.rank());
-    for (size_t i = 0; i < placed_.size(); ++i) {
+    for (size_t i = 0; i < inplace_.size(); ++i) {
       for (size_t k = 0; k < parts_[i].size(); ++k) {
-        PlacedPart& part = parts_[i][k];
+        InplacePart& part = parts_[i][k];
         part.begin.assign(rank, 0);
         for (size_t n = 0; n < rank; ++n) part.end.push_back(nest.size(static_cast<int>(n)));
         for (size_t c = 0; c < cut_.size(); ++c) {
@@ -288,7 +288,7 @@ class ElementsLayout {
           while (n + 1 < rank && nest.stride(static_cast<int>(n), number) == 0) ++n;
           // Elements of the nest's dimension for one of the loop's.
           const int64_t scale = ElementsAfter(dims_, cut_[c]) / nest.stride(static_cast<int>(n), number);
-          const PlacedInput::Part& given = placed_[i].parts[k];
+          const InplaceInput::Part& given = inplace_[i].parts[k];
           part.begin[n] = given.begin[cut_[c]] * scale;
           part.end[n] = part.begin[n] + given.sizes[cut_[c]] * scale;
         }
@@ -307,7 +307,7 @@ class ElementsLayout {
     for (size_t n = 0; n < rank; ++n) {
       cuts[n] = {0, nest.size(static_cast<int>(n))};
       for (const auto& input : parts_) {
-        for (const PlacedPart& part : input) {
+        for (const InplacePart& part : input) {
           cuts[n].push_back(part.begin[n]);
           cuts[n].push_back(part.end[n]);
         }
@@ -352,7 +352,7 @@ class ElementsLayout {
       (*end)[minor] = columns[c + 1];
       LoopPlan::Piece piece;
       bool is_filled = false;
-      for (size_t i = 0; i < placed_.size(); ++i) {
+      for (size_t i = 0; i < inplace_.size(); ++i) {
         piece.from.push_back(SourceOf(i, *begin, *end));
         is_filled = is_filled || piece.from.back() < 0;
       }
@@ -372,9 +372,9 @@ class ElementsLayout {
     return box;
   }
 
-  // Returns where a placed input lies in a box: an operand, or -1 - number of a fill line.
+  // Returns where an in-place input lies in a box: an operand, or -1 - number of a fill line.
   int64_t SourceOf(size_t input, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) const {
-    for (const PlacedPart& part : parts_[input]) {
+    for (const InplacePart& part : parts_[input]) {
       bool inside = true;
       for (size_t n = 0; n < begin.size(); ++n) {
         inside = inside && part.begin[n] <= begin[n] && end[n] <= part.end[n];
@@ -387,15 +387,15 @@ class ElementsLayout {
 
   CompiledComputationBuilder& b_;
   const absl::Span<const int64_t> dims_;
-  const absl::Span<const PlacedInput> placed_;
+  const absl::Span<const InplaceInput> inplace_;
   const size_t results_;
   std::vector<View>& views_;
   LoopPlan& p_;
   std::vector<size_t> cut_;
-  std::vector<View> more_;  // operands of placed inputs
+  std::vector<View> more_;  // operands of in-place inputs
   std::vector<Dims> more_strides_;
-  std::vector<std::vector<PlacedPart>> parts_;   // by placed input
-  std::vector<std::optional<int64_t>> fill_of_;  // by placed input
+  std::vector<std::vector<InplacePart>> parts_;  // by in-place input
+  std::vector<std::optional<int64_t>> fill_of_;  // by in-place input
 };
 
 }  // namespace
@@ -409,7 +409,7 @@ bool LoopPlan::MovesByRow() const {
   return std::any_of(indices.begin(), indices.end(), [&](const Index& index) { return RowStride(index.operand) != 0; });
 }
 
-void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> placed) {
+void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> inplace) {
   Box box;
   for (int d = 0; d < nest.rank(); ++d) {
     box.begin.push_back(0);
@@ -420,7 +420,7 @@ void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> placed) {
   box.rows = MovesByRow() ? 1 : box.sizes.back();
   Piece piece;
   piece.columns = columns;
-  piece.from = std::move(placed);
+  piece.from = std::move(inplace);
   for (size_t i = 0; i < plain; ++i) piece.row_strides.push_back(RowStride(i));
   for (int64_t from : piece.from) piece.row_strides.push_back(RowStride(static_cast<size_t>(from)));
   for (size_t o = 0; o < outputs; ++o) piece.row_strides.push_back(RowStride(operands + o));
@@ -430,17 +430,17 @@ void LoopPlan::SetRows(const LoopNest& nest, std::vector<int64_t> placed) {
 }
 
 std::vector<View> LayOutElements(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
-                                 absl::Span<const PlacedInput> placed, size_t results, std::vector<View>* views,
+                                 absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views,
                                  LoopPlan* plan) {
-  return ElementsLayout(builder, dims, placed, results, views, plan).Run();
+  return ElementsLayout(builder, dims, inplace, results, views, plan).Run();
 }
 
-bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const PlacedInput> placed) {
+bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace) {
   int64_t boxes = 1;
-  for (size_t d : CutDimensions(dims, placed)) {
+  for (size_t d : CutDimensions(dims, inplace)) {
     Cuts cuts = {0, dims[d]};
-    for (const PlacedInput& input : placed) {
-      for (const PlacedInput::Part& part : input.parts) {
+    for (const InplaceInput& input : inplace) {
+      for (const InplaceInput::Part& part : input.parts) {
         cuts.push_back(part.begin[d]);
         cuts.push_back(part.begin[d] + part.sizes[d]);
       }

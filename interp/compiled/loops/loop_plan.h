@@ -11,8 +11,8 @@
 
 #include "absl/types/span.h"
 #include "interp/compiled/code/code_cache.h"
+#include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
-#include "interp/compiled/loops/placed_input.h"
 #include "interp/exact/program/element_op.h"
 #include "interp/exact/program/loop_nest.h"
 #include "interp/exact/program/program.h"
@@ -22,11 +22,11 @@ namespace hlokit::interp::compiled {
 constexpr int64_t kMaxElementBytes = 8;
 
 struct LoopPlan : ThunkParams {
-  // Columns that a call computes, in one of the arrays that each placed input has.
+  // Columns that a call computes, in one of the arrays that each in-place input has.
   struct Piece {
     int64_t begin = 0;
     int64_t columns = 1;
-    // Of placed inputs: the operand, or number -1 - f of a fill line.
+    // Of in-place inputs: the operand, or number -1 - f of a fill line.
     std::vector<int64_t> from;
     std::vector<int64_t> row_strides;  // of the function's inputs, then outputs, in elements
   };
@@ -39,7 +39,7 @@ struct LoopPlan : ThunkParams {
     bool whole_rows = true;  // a thread takes all pieces of a row
     bool has_fills = false;
   };
-  // A computed position in the only array of a placed input.
+  // A computed position in the only array of an in-place input.
   struct Index {
     size_t input = 0;    // of the function
     size_t operand = 0;  // has the index
@@ -56,9 +56,9 @@ struct LoopPlan : ThunkParams {
   std::shared_ptr<const LoadedCode> code;
   std::vector<ElementOp> functions;
   std::vector<const void*> function_pointers;
-  // Operands of the step: arrays of plain inputs, then those of placed inputs. Arrays: operands, then outputs.
+  // Operands of the step: arrays of plain inputs, then those of in-place inputs. Arrays: operands, then outputs.
   size_t plain = 0;
-  size_t inputs = 0;  // of the function: plain ones, then placed ones
+  size_t inputs = 0;  // of the function: plain ones, then those in place
   size_t operands = 0;
   size_t outputs = 0;
   std::vector<int64_t> bytes;         // of an element of each array
@@ -83,17 +83,17 @@ struct LoopPlan : ThunkParams {
   bool MovesByRow() const;
   // How the values of an input of the function repeat.
   LoopBuilder::Repeats RepeatsOf(size_t input) const;
-  // Sets the only box of a loop over rows: those of a nest of all arrays. `placed`: operands of placed inputs.
-  void SetRows(const LoopNest& nest, std::vector<int64_t> placed);
+  // Sets the only box of a loop over rows: those of a nest of all arrays. `inplace`: operands of in-place inputs.
+  void SetRows(const LoopNest& nest, std::vector<int64_t> inplace);
 };
 
 // Lays a loop over elements out: `dims` in the order of memory, `views` of its plain inputs, of which those are
 // replaced by copies that the function cannot read. Returns the operands of the step.
 std::vector<View> LayOutElements(CompiledComputationBuilder& builder, absl::Span<const int64_t> dims,
-                                 absl::Span<const PlacedInput> placed, size_t results, std::vector<View>* views,
+                                 absl::Span<const InplaceInput> inplace, size_t results, std::vector<View>* views,
                                  LoopPlan* plan);
 // Returns true if a loop of these dimensions is not divided into too many boxes.
-bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const PlacedInput> placed);
+bool HasFewBoxes(absl::Span<const int64_t> dims, absl::Span<const InplaceInput> inplace);
 
 void RunLoop(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
 // Runs an ElementOp on vectors in memory; LoopArguments::call.

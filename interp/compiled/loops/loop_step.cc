@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "interp/compiled/loops/inplace_input.h"
 #include "interp/compiled/loops/loop_builder.h"
 #include "interp/compiled/loops/loop_plan.h"
 #include "interp/compiled/loops/norm_step.h"
-#include "interp/compiled/loops/placed_input.h"
 #include "interp/compiled/loops/reduce_step.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/programs/loop_layout.h"
@@ -33,7 +33,7 @@ struct GroupArrays {
   std::vector<View> views;            // of operands, then coefficients of norms, in the dimensions of the loop
   std::vector<std::pair<Instruction, NormStep>> norms;
   // Members that the loop reads where their elements come from.
-  std::vector<std::pair<Instruction, PlacedInput>> placed;
+  std::vector<std::pair<Instruction, InplaceInput>> inplace;
   std::vector<Instruction> reduces;  // members that reduce InstructionGroup::reduced
   std::vector<Instruction> stored;   // members that the loop writes for each element
   // Members that others use, and the number of the stored value that they are views of.
@@ -141,7 +141,7 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
   const Shape loop_shape = arrays->loop_shape;
   absl::flat_hash_set<uint32_t> seen;
   for (Instruction member : group.members) {
-    if (!members.contains(member.id().value) || IsPlacedInput(member)) continue;
+    if (!members.contains(member.id().value) || IsInplaceInput(member)) continue;
     const bool is_norm = IsLoopNorm(member);
     const bool is_reduce = member.opcode() == Opcode::kReduce && !has_rows;
     if (is_norm) {
@@ -171,13 +171,13 @@ bool FindArrays(CompiledComputationBuilder& b, const InstructionGroup& group,
 }
 
 // Prepares a member that the loop cannot read in place with its exact kernel: it becomes an operand from outside.
-void PrepareApart(CompiledComputationBuilder& b, Instruction member, absl::flat_hash_set<uint32_t>* members,
-                  std::vector<Instruction>* apart) {
+void Materialize(CompiledComputationBuilder& b, Instruction member, absl::flat_hash_set<uint32_t>* members,
+                 std::vector<Instruction>* materialized) {
   b.set_instruction(member);
   b.program().CountLeaves(member.shape());
   PrepareFnOf(member.opcode())(b);
   members->erase(member.id().value);
-  apart->push_back(member);
+  materialized->push_back(member);
 }
 
 // The arrays of a loop over rows have one stride in all dimensions of a row: 1, or 0. Returns it, or -1 if there is
@@ -195,30 +195,30 @@ int64_t StrideInRow(absl::Span<const int64_t> dims, absl::Span<const int64_t> st
 }
 
 // Returns true if the rows of a loop with `rank` dimensions of rows lie one after the other in one array each.
-bool HasDenseRows(const PlacedInput& input, absl::Span<const int64_t> dims, size_t rank) {
+bool HasDenseRows(const InplaceInput& input, absl::Span<const int64_t> dims, size_t rank) {
   if (input.parts.size() != 1 || input.fill || input.parts[0].one_value) return false;
-  const PlacedInput::Part& part = input.parts[0];
+  const InplaceInput::Part& part = input.parts[0];
   if (StrideInRow(dims.subspan(rank), absl::MakeConstSpan(part.strides).subspan(rank)) != 1) return false;
-  return std::all_of(input.indices.begin(), input.indices.end(), [&](const PlacedInput::Index& index) {
+  return std::all_of(input.indices.begin(), input.indices.end(), [&](const InplaceInput::Index& index) {
     return std::all_of(index.strides.begin() + static_cast<int64_t>(rank), index.strides.end(),
                        [](int64_t stride) { return stride == 0; });
   });
 }
 
 // Decides for each member that moves elements whether the loop, in this order of memory, reads it in place.
-void PlaceInputs(CompiledComputationBuilder& b, const InstructionGroup& group, const MemoryOrder& order,
-                 int64_t min_run, absl::flat_hash_set<uint32_t>* members, GroupArrays* arrays,
-                 std::vector<Instruction>* apart) {
-  std::vector<PlacedInput> inputs;
+void FindInplaceInputs(CompiledComputationBuilder& b, const InstructionGroup& group, const MemoryOrder& order,
+                       int64_t min_run, absl::flat_hash_set<uint32_t>* members, GroupArrays* arrays,
+                       std::vector<Instruction>* materialized) {
+  std::vector<InplaceInput> inputs;
   std::vector<Instruction> others;
   for (Instruction member : group.members) {
-    if (!members->contains(member.id().value) || !IsPlacedInput(member)) continue;
-    std::optional<PlacedInput> input = PlaceInput(b, member, order, min_run);
+    if (!members->contains(member.id().value) || !IsInplaceInput(member)) continue;
+    std::optional<InplaceInput> input = MakeInplaceInput(b, member, order, min_run);
     const bool has_rows = group.row_rank >= 0;
     if (input && (!has_rows || HasDenseRows(*input, group.shape.dims(), static_cast<size_t>(group.row_rank)))) {
       inputs.push_back(*input);
       if (HasFewBoxes(Permuted(arrays->loop_shape.dims(), order), inputs)) {
-        arrays->placed.emplace_back(member, *std::move(input));
+        arrays->inplace.emplace_back(member, *std::move(input));
         continue;
       }
       inputs.pop_back();
@@ -226,7 +226,7 @@ void PlaceInputs(CompiledComputationBuilder& b, const InstructionGroup& group, c
     others.push_back(member);
   }
   for (Instruction member : others) {
-    PrepareApart(b, member, members, apart);
+    Materialize(b, member, members, materialized);
     // Before the coefficients of norms.
     const View view = InDims(b, b.leaves(member)[0], arrays->loop_shape);
     arrays->views.insert(arrays->views.begin() + static_cast<int64_t>(arrays->operands.size()), view);
@@ -252,7 +252,7 @@ void WriteMembers(const InstructionGroup& group, const absl::flat_hash_set<uint3
       ++view;
     }
   }
-  for (const auto& [member, input] : arrays.placed) loop->SetNode(member, loop->AddInput(input.type, {}));
+  for (const auto& [member, input] : arrays.inplace) loop->SetNode(member, loop->AddInput(input.type, {}));
   for (Instruction member : group.members) {
     if (!members.contains(member.id().value) || loop->is_member(member)) continue;
     const auto norm =
@@ -295,10 +295,10 @@ void SetGroupResults(CompiledComputationBuilder& b, const GroupArrays& arrays, c
 
 // Plans a loop over rows, with reductions of them. Returns the operands of the step.
 std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGroup& group,
-                             const std::vector<PlacedInput>& placed, const std::vector<Instruction>& stored,
+                             const std::vector<InplaceInput>& inplace, const std::vector<Instruction>& stored,
                              std::vector<View>* views, LoopPlan* plan) {
   plan->plain = views->size();
-  plan->inputs = plan->plain + placed.size();
+  plan->inputs = plan->plain + inplace.size();
   plan->outputs = stored.size();
   const size_t rank = static_cast<size_t>(group.row_rank);
   const absl::Span<const int64_t> rows = group.shape.dims().subspan(0, rank);
@@ -333,12 +333,12 @@ std::vector<View> LayOutRows(CompiledComputationBuilder& b, const InstructionGro
     row_strides.emplace_back(strides.begin(), strides.begin() + static_cast<int64_t>(rank));
     return operands.size() - 1;
   };
-  for (size_t i = 0; i < placed.size(); ++i) {
-    parts.push_back(static_cast<int64_t>(add(placed[i].parts[0].view, placed[i].parts[0].strides, 1)));
-    for (const PlacedInput::Index& index : placed[i].indices) {
+  for (size_t i = 0; i < inplace.size(); ++i) {
+    parts.push_back(static_cast<int64_t>(add(inplace[i].parts[0].view, inplace[i].parts[0].strides, 1)));
+    for (const InplaceInput::Index& index : inplace[i].indices) {
       const size_t operand = add(index.view, index.strides, 0);
       plan->indices.push_back(
-          {plan->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(placed[i].type)});
+          {plan->plain + i, operand, index.view.type(), index.limit, index.stride * BytesOf(inplace[i].type)});
     }
   }
   plan->operands = operands.size();
@@ -364,7 +364,7 @@ MemoryOrder OrderOf(CompiledComputationBuilder& b, const InstructionGroup& group
   std::vector<View> views = arrays.views;
   for (Instruction member : group.members) {
     // Operands of concatenations and padding lie in the loop as they are.
-    if ((member.opcode() != Opcode::kConcatenate && member.opcode() != Opcode::kPad) || !IsPlacedInput(member) ||
+    if ((member.opcode() != Opcode::kConcatenate && member.opcode() != Opcode::kPad) || !IsInplaceInput(member) ||
         member.shape().dims() != arrays.loop_shape.dims()) {
       continue;
     }
@@ -438,7 +438,7 @@ bool IsStoredLast(const LoopProgram& program, uint16_t node) {
 }  // namespace
 
 bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, int64_t min_run, ProgramCode* code,
-                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* apart, std::string* why) {
+                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* materialized, std::string* why) {
   const InstructionGroup group = HasRowsAcrossMemory(b, given) ? WithoutRows(given) : given;
   GroupArrays arrays;
   arrays.loop_shape = ShapeOfLoop(group);
@@ -447,9 +447,9 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
   absl::flat_hash_set<uint32_t> members;
   for (Instruction member : group.members) members.insert(member.id().value);
   for (Instruction member : group.members) {
-    if (!IsPlacedInput(member)) continue;
-    const bool may_be_placed = group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
-    if (!may_be_placed) PrepareApart(b, member, &members, apart);
+    if (!IsInplaceInput(member)) continue;
+    const bool may_be_inplace = group.reduced.empty() && member.shape().dims() == arrays.loop_shape.dims();
+    if (!may_be_inplace) Materialize(b, member, &members, materialized);
   }
   if (!FindArrays(b, group, members, code, &arrays, why)) return false;
   for (const auto& [norm, step] : arrays.norms) {
@@ -462,18 +462,18 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
     return true;
   }
   const MemoryOrder order = OrderOf(b, group, arrays);
-  PlaceInputs(b, group, order, min_run, &members, &arrays, apart);
+  FindInplaceInputs(b, group, order, min_run, &members, &arrays, materialized);
   const Dims dims = Permuted(arrays.loop_shape.dims(), order);
   auto plan = std::make_unique<LoopPlan>();
   std::vector<View>& views = arrays.views;
   std::vector<View> operands;
-  std::vector<PlacedInput> placed;
-  for (const auto& [member, input] : arrays.placed) placed.push_back(input);
+  std::vector<InplaceInput> inplace;
+  for (const auto& [member, input] : arrays.inplace) inplace.push_back(input);
   if (has_rows) {
-    operands = LayOutRows(b, group, placed, arrays.stored, &views, plan.get());
+    operands = LayOutRows(b, group, inplace, arrays.stored, &views, plan.get());
   } else {
     for (View& view : views) view = InMemoryOrder(b, view, order);
-    operands = LayOutElements(b, dims, placed, arrays.stored.size(), &views, plan.get());
+    operands = LayOutElements(b, dims, inplace, arrays.stored.size(), &views, plan.get());
   }
   LoopBuilder builder;
   WriteMembers(
@@ -512,10 +512,10 @@ bool PrepareLoop(CompiledComputationBuilder& b, const InstructionGroup& given, i
     if (has_rows && !IsStoredLast(program, program.outputs[o])) continue;
     for (size_t i = 0; i < plan->plain; ++i) {
       if (has_rows && plan->inner_stride[i] == 0) continue;
-      // Placed inputs are read elsewhere than where the loop writes.
-      const bool is_placed_too = std::any_of(operands.begin() + static_cast<int64_t>(plan->plain), operands.end(),
-                                             [&](const View& other) { return other.slot == operands[i].slot; });
-      if (is_placed_too) continue;
+      // In-place inputs are read elsewhere than where the loop writes.
+      const bool is_read_in_place = std::any_of(operands.begin() + static_cast<int64_t>(plan->plain), operands.end(),
+                                                [&](const View& other) { return other.slot == operands[i].slot; });
+      if (is_read_in_place) continue;
       reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(o)});
     }
   }

@@ -13,10 +13,11 @@
 namespace hlokit::interp::compiled {
 
 // Prepares a group as one step, and one before for each batch normalization, whose programs are `compiled` and whose
-// code is requested from `code`. `min_run`: of GroupOptions; `apart`: members that have exact kernels nevertheless.
-// Returns false, with the reason in `why`, if it cannot be had; steps whose results nothing reads may then be left.
+// code is requested from `code`. `min_run`: of GroupOptions; `materialized`: members that have exact kernels
+// nevertheless. Returns false, with the reason in `why`, if it cannot be had; steps whose results nothing reads may
+// then be left.
 bool PrepareLoop(CompiledComputationBuilder& builder, const InstructionGroup& group, int64_t min_run, ProgramCode* code,
-                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* apart, std::string* why);
+                 std::vector<LoopProgram>* compiled, std::vector<Instruction>* materialized, std::string* why);
 
 }  // namespace hlokit::interp::compiled
 

@@ -3,9 +3,9 @@
 //
 // A line is a row of positions along one dimension; the others have one position each. A position has `features`
 // neighboring elements, which are computed together, each from the elements at the offsets
-// rows[r].data + columns[c].offset. Where the line itself is the minor dimension in memory, its elements are dealt out
-// to one array for each remainder by the stride of the window, so that neighboring positions have neighboring elements:
-// they are then the features of a single position.
+// rows[r].data + columns[c].offset. Where the line itself is the minor dimension in memory, its elements are
+// deinterleaved into one array for each remainder by the stride of the window, so that neighboring positions have
+// neighboring elements: they are then the features of a single position.
 //
 // Values are f32 here; those of narrower types are converted before and after.
 #ifndef HLOKIT_INTERP_COMPILED_WINDOWS_WINDOW_KERNELS_H_
@@ -57,7 +57,7 @@ struct ScatterRow {
 };
 
 // Memory that is read soon.
-struct WindowAhead {
+struct WindowPrefetch {
   const std::byte* data = nullptr;
   int64_t bytes = 0;
 };
@@ -66,23 +66,23 @@ constexpr uint8_t kNoneChosen = 255;
 
 struct WindowKernels {
   // Maximum or minimum of one row. Returns false if it has a NaN; the results are then of no use.
-  bool (*best)(PoolOp op, const float* row, const WindowLine& line, float initial, WindowAhead ahead, float* out);
+  bool (*best)(PoolOp op, const float* row, const WindowLine& line, float initial, WindowPrefetch prefetch, float* out);
   // Of several rows of numbers, element by element.
   void (*combine)(PoolOp op, const float* const* rows, int64_t count, int64_t n, float* out);
   // `scale`: of sums.
   void (*pool)(PoolOp op, WindowType type, const PoolRow* rows, int64_t row_count, const WindowLine& line,
-               float initial, WindowScale scale, WindowAhead ahead, float* out);
+               float initial, WindowScale scale, WindowPrefetch prefetch, float* out);
   // Writes the number of the element that is chosen in each window, or kNoneChosen: the first one, unless a later one
   // is `greater` (or less). `equal`: an element that equals the chosen one does not replace it.
   void (*choose)(bool greater, bool equal, const PoolRow* rows, int64_t row_count, const WindowLine& line,
-                 WindowAhead ahead, uint8_t* chosen);
+                 WindowPrefetch prefetch, uint8_t* chosen);
   // Adds the gradients of the windows that chose an element to `initial`, in the order of rows and columns.
   void (*scatter)(WindowType type, const ScatterRow* rows, int64_t row_count, const WindowLine& line, float initial,
-                  WindowAhead ahead, float* out);
+                  WindowPrefetch prefetch, float* out);
   void (*load)(WindowType type, const std::byte* in, int64_t n, WindowScale scale, float* out);
   void (*store)(WindowType type, const float* in, int64_t n, WindowScale scale, std::byte* out);
   // even[i] = in[2 * i], odd[i] = in[2 * i + 1]; and back.
-  void (*deal)(const float* in, int64_t n, float* even, float* odd);
+  void (*deinterleave)(const float* in, int64_t n, float* even, float* odd);
   void (*interleave)(const float* even, const float* odd, int64_t n, float* out);
 };
 const WindowKernels& WindowKernelsOf(InstructionSet set);

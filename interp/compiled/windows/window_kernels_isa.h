@@ -46,11 +46,12 @@ HLOKIT_INLINE int64_t ForEachBlock(int64_t n, const Body& body) {
   return n >= kLanes ? n : 0;
 }
 
-// Fetches memory that is read soon, a part for each position.
-class Fetch {
+// Prefetches memory that is read soon, a part for each position.
+class Prefetcher {
  public:
-  HLOKIT_INLINE Fetch(WindowAhead ahead, int64_t positions) : next_(ahead.data), end_(ahead.data + ahead.bytes) {
-    const int64_t lines = (ahead.bytes + kLine - 1) / kLine;
+  HLOKIT_INLINE Prefetcher(WindowPrefetch prefetch, int64_t positions)
+      : next_(prefetch.data), end_(prefetch.data + prefetch.bytes) {
+    const int64_t lines = (prefetch.bytes + kLine - 1) / kLine;
     part_ = lines == 0 ? 0 : (lines + positions - 1) / positions * kLine;
   }
   HLOKIT_INLINE void Next() {
@@ -68,10 +69,10 @@ class Fetch {
 // Calls body(columns, count, first) for each position of the line: the columns of its window, and the number of its
 // first feature.
 template <typename Body>
-HLOKIT_INLINE void ForEachPosition(const WindowLine& line, WindowAhead ahead, const Body& body) {
-  Fetch fetch(ahead, line.positions);
+HLOKIT_INLINE void ForEachPosition(const WindowLine& line, WindowPrefetch prefetch, const Body& body) {
+  Prefetcher prefetcher(prefetch, line.positions);
   for (int64_t p = 0; p < line.positions; ++p) {
-    fetch.Next();
+    prefetcher.Next();
     body(line.columns + line.begin[p], line.begin[p + 1] - line.begin[p], p * line.features);
   }
 }
@@ -104,10 +105,11 @@ HLOKIT_INLINE void BestOfBlock(const float* row, const WindowColumn* columns, in
 }
 
 template <bool kMaximum>
-HLOKIT_TARGET bool BestLine(const float* row, const WindowLine& line, float initial, WindowAhead ahead, float* out) {
+HLOKIT_TARGET bool BestLine(const float* row, const WindowLine& line, float initial, WindowPrefetch prefetch,
+                            float* out) {
   HLOKIT_NUMBERS numbers = HLOKIT_ALL_NUMBERS;
   bool all = true;
-  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+  ForEachPosition(line, prefetch, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
     float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if (count == 3) {
@@ -279,11 +281,11 @@ HLOKIT_TARGET void PoolOneEach(const float* row, const WindowLine& line, float i
 
 template <PoolOp kOp, WindowType kType>
 HLOKIT_TARGET void PoolLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, float initial,
-                            WindowScale scale, WindowAhead ahead, float* out) {
+                            WindowScale scale, WindowPrefetch prefetch, float* out) {
   if (kOp == PoolOp::kSum && kType == WindowType::kF32 && row_count == 1 && line.one_each && line.features >= kLanes) {
     return PoolOneEach(rows[0].data, line, initial, scale, out);
   }
-  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+  ForEachPosition(line, prefetch, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
     float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if constexpr (kOp != PoolOp::kSum) {
@@ -336,9 +338,9 @@ HLOKIT_INLINE void ChooseBlock(const PoolRow* rows, int64_t row_count, const Win
 }
 
 template <bool kGreater, bool kEqual>
-HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, WindowAhead ahead,
+HLOKIT_TARGET void ChooseLine(const PoolRow* rows, int64_t row_count, const WindowLine& line, WindowPrefetch prefetch,
                               uint8_t* chosen) {
-  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+  ForEachPosition(line, prefetch, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
     uint8_t* const to = chosen + start;
     if (count == 0 || row_count == 0) {
       std::memset(to, kNoneChosen, static_cast<size_t>(line.features));
@@ -398,8 +400,8 @@ HLOKIT_INLINE void ScatterBlock(const ScatterRow* rows, int64_t row_count, const
 
 template <WindowType kType>
 HLOKIT_TARGET void ScatterLine(const ScatterRow* rows, int64_t row_count, const WindowLine& line, float initial,
-                               WindowAhead ahead, float* out) {
-  ForEachPosition(line, ahead, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
+                               WindowPrefetch prefetch, float* out) {
+  ForEachPosition(line, prefetch, [&](const WindowColumn* columns, int64_t count, int64_t start) HLOKIT_TARGET {
     float* const to = out + start;
     int64_t f = ForEachBlock<4>(line.features, [&](int64_t first, auto vectors) HLOKIT_TARGET {
       if (row_count == 1 && count == 1) {
@@ -485,7 +487,7 @@ HLOKIT_TARGET void StoreLine(WindowType type, const float* in, int64_t n, Window
   Convert<WindowType::kF32, WindowType::kF16>(from, n, scale, out);
 }
 
-HLOKIT_TARGET void Deal(const float* in, int64_t n, float* even, float* odd) {
+HLOKIT_TARGET void Deinterleave(const float* in, int64_t n, float* even, float* odd) {
   int64_t i = 0;
   for (; 2 * (i + kLanes) <= n; i += kLanes) {
     const Vector a = *reinterpret_cast<const Vector*>(in + 2 * i);
@@ -512,10 +514,10 @@ HLOKIT_TARGET void Interleave(const float* even, const float* odd, int64_t n, fl
   }
 }
 
-HLOKIT_TARGET bool Best(PoolOp op, const float* row, const WindowLine& line, float initial, WindowAhead ahead,
+HLOKIT_TARGET bool Best(PoolOp op, const float* row, const WindowLine& line, float initial, WindowPrefetch prefetch,
                         float* out) {
-  return op == PoolOp::kMaximum ? BestLine<true>(row, line, initial, ahead, out)
-                                : BestLine<false>(row, line, initial, ahead, out);
+  return op == PoolOp::kMaximum ? BestLine<true>(row, line, initial, prefetch, out)
+                                : BestLine<false>(row, line, initial, prefetch, out);
 }
 
 HLOKIT_TARGET void Combine(PoolOp op, const float* const* rows, int64_t count, int64_t n, float* out) {
@@ -523,37 +525,37 @@ HLOKIT_TARGET void Combine(PoolOp op, const float* const* rows, int64_t count, i
 }
 
 HLOKIT_TARGET void Pool(PoolOp op, WindowType type, const PoolRow* rows, int64_t row_count, const WindowLine& line,
-                        float initial, WindowScale scale, WindowAhead ahead, float* out) {
+                        float initial, WindowScale scale, WindowPrefetch prefetch, float* out) {
   constexpr WindowType kF32 = WindowType::kF32;
   if (op == PoolOp::kMaximum)
-    return PoolLine<PoolOp::kMaximum, kF32>(rows, row_count, line, initial, scale, ahead, out);
+    return PoolLine<PoolOp::kMaximum, kF32>(rows, row_count, line, initial, scale, prefetch, out);
   if (op == PoolOp::kMinimum)
-    return PoolLine<PoolOp::kMinimum, kF32>(rows, row_count, line, initial, scale, ahead, out);
-  if (type == kF32) return PoolLine<PoolOp::kSum, kF32>(rows, row_count, line, initial, scale, ahead, out);
+    return PoolLine<PoolOp::kMinimum, kF32>(rows, row_count, line, initial, scale, prefetch, out);
+  if (type == kF32) return PoolLine<PoolOp::kSum, kF32>(rows, row_count, line, initial, scale, prefetch, out);
   if (type == WindowType::kBF16) {
-    return PoolLine<PoolOp::kSum, WindowType::kBF16>(rows, row_count, line, initial, scale, ahead, out);
+    return PoolLine<PoolOp::kSum, WindowType::kBF16>(rows, row_count, line, initial, scale, prefetch, out);
   }
-  PoolLine<PoolOp::kSum, WindowType::kF16>(rows, row_count, line, initial, scale, ahead, out);
+  PoolLine<PoolOp::kSum, WindowType::kF16>(rows, row_count, line, initial, scale, prefetch, out);
 }
 
 HLOKIT_TARGET void Choose(bool greater, bool equal, const PoolRow* rows, int64_t row_count, const WindowLine& line,
-                          WindowAhead ahead, uint8_t* chosen) {
+                          WindowPrefetch prefetch, uint8_t* chosen) {
   if (greater) {
-    return equal ? ChooseLine<true, true>(rows, row_count, line, ahead, chosen)
-                 : ChooseLine<true, false>(rows, row_count, line, ahead, chosen);
+    return equal ? ChooseLine<true, true>(rows, row_count, line, prefetch, chosen)
+                 : ChooseLine<true, false>(rows, row_count, line, prefetch, chosen);
   }
-  return equal ? ChooseLine<false, true>(rows, row_count, line, ahead, chosen)
-               : ChooseLine<false, false>(rows, row_count, line, ahead, chosen);
+  return equal ? ChooseLine<false, true>(rows, row_count, line, prefetch, chosen)
+               : ChooseLine<false, false>(rows, row_count, line, prefetch, chosen);
 }
 
 HLOKIT_TARGET void Scatter(WindowType type, const ScatterRow* rows, int64_t row_count, const WindowLine& line,
-                           float initial, WindowAhead ahead, float* out) {
-  if (type == WindowType::kF32) return ScatterLine<WindowType::kF32>(rows, row_count, line, initial, ahead, out);
-  if (type == WindowType::kBF16) return ScatterLine<WindowType::kBF16>(rows, row_count, line, initial, ahead, out);
-  ScatterLine<WindowType::kF16>(rows, row_count, line, initial, ahead, out);
+                           float initial, WindowPrefetch prefetch, float* out) {
+  if (type == WindowType::kF32) return ScatterLine<WindowType::kF32>(rows, row_count, line, initial, prefetch, out);
+  if (type == WindowType::kBF16) return ScatterLine<WindowType::kBF16>(rows, row_count, line, initial, prefetch, out);
+  ScatterLine<WindowType::kF16>(rows, row_count, line, initial, prefetch, out);
 }
 
-constexpr WindowKernels kKernels = {Best, Combine, Pool, Choose, Scatter, Load, StoreLine, Deal, Interleave};
+constexpr WindowKernels kKernels = {Best, Combine, Pool, Choose, Scatter, Load, StoreLine, Deinterleave, Interleave};
 #undef HLOKIT_INLINE
 #undef HLOKIT_TARGET
 #undef HLOKIT_EVEN

@@ -36,39 +36,40 @@ WindowAxis AxisOf(const WindowDimension& window, int64_t stride) {
   return axis;
 }
 
-// An element of an array of results, and the distance to the element of the dealt line that it is computed from, by
-// offset of the window.
+// An element of an array of results, and the distance to the element of the deinterleaved line that it is computed
+// from, by offset of the window.
 struct Shift {
   int64_t by;
   int32_t number;
 };
 
-// Makes the tables of `arrays` arrays of results and the dealt line that they read, with `count` elements. `shifts`: of
-// each array, in the order of computation.
-void DealResults(const std::vector<std::vector<Shift>>& shifts, int64_t results, int64_t count, DealtLine* from,
-                 DealtResults* dealt) {
+// Makes the tables of `arrays` arrays of results and the deinterleaved line that they read, with `count` elements.
+// `shifts`: of each array, in the order of computation.
+void DeinterleaveResults(const std::vector<std::vector<Shift>>& shifts, int64_t results, int64_t count,
+                         DeinterleavedLine* from, DeinterleavedResults* deinterleaved) {
   const int64_t arrays = static_cast<int64_t>(shifts.size());
-  dealt->features = WholeVectors((results + arrays - 1) / arrays);
-  int64_t least = 0, most = 0;
+  deinterleaved->features = WholeVectors((results + arrays - 1) / arrays);
+  int64_t min_shift = 0, max_shift = 0;
   for (const std::vector<Shift>& of_array : shifts) {
     for (const Shift& shift : of_array) {
-      least = std::min(least, shift.by);
-      most = std::max(most, shift.by);
+      min_shift = std::min(min_shift, shift.by);
+      max_shift = std::max(max_shift, shift.by);
     }
   }
   from->arrays = 1;
-  from->left = -least;
-  from->pitch = WholeVectors(from->left + std::max(dealt->features + most, WholeVectors(count))) + kMaxLanes;
+  from->left = -min_shift;
+  from->pitch =
+      WholeVectors(from->left + std::max(deinterleaved->features + max_shift, WholeVectors(count))) + kMaxLanes;
   for (const std::vector<Shift>& of_array : shifts) {
     LineTable table;
     for (const Shift& shift : of_array) table.columns.push_back({from->left + shift.by, shift.number});
     table.EndPosition();
-    dealt->tables.push_back(std::move(table));
+    deinterleaved->tables.push_back(std::move(table));
   }
 }
 
 // Where the line is minor.
-void DealLine(bool gradient, WindowLayout* g) {
+void DeinterleaveLine(bool gradient, WindowLayout* g) {
   const WindowDim& w = g->line.window.window;
   const int64_t positions = g->positions();
   if (w.base_dilation != 1) {
@@ -80,7 +81,7 @@ void DealLine(bool gradient, WindowLayout* g) {
         shifts[static_cast<size_t>(a)].push_back({at / w.base_dilation, static_cast<int32_t>(k)});
       }
     }
-    DealResults(shifts, positions, g->line.window.input, &g->operand, &g->results);
+    DeinterleaveResults(shifts, positions, g->line.window.input, &g->operand, &g->results);
     return;
   }
   const int64_t reach = (w.size - 1) * w.window_dilation;
@@ -105,7 +106,7 @@ void DealLine(bool gradient, WindowLayout* g) {
       shifts[static_cast<size_t>(a)].push_back({at / w.stride, static_cast<int32_t>(k)});
     }
   }
-  DealResults(shifts, g->line.window.input, positions, &g->choices, &g->gradients);
+  DeinterleaveResults(shifts, g->line.window.input, positions, &g->choices, &g->gradients);
 }
 
 // Sets the tables of the last outer dimension.
@@ -190,7 +191,7 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
   if (g.features_minor ? columns > kMaxTable : columns > int64_t{kMaxTable} * 64) return fails("a large window");
   if (!g.features_minor) {
     if (w.base_dilation != 1 && w.stride != 1) return fails("a dilated operand");
-    DealLine(gradient, &g);
+    DeinterleaveLine(gradient, &g);
     return g;
   }
   for (int64_t p = 0; p < g.positions(); ++p) {

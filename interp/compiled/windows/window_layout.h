@@ -77,16 +77,16 @@ struct OuterTable {
   std::vector<OuterLine> lines;
 };
 
-// Arrays to which the elements of a line are dealt out, if the line is the minor dimension: element e is element
-// (e + left) / arrays of array (e + left) % arrays.
-struct DealtLine {
+// Arrays to which the elements of a line are deinterleaved, if the line is the minor dimension: element e is
+// element (e + left) / arrays of array (e + left) % arrays.
+struct DeinterleavedLine {
   int64_t arrays = 1;
   int64_t pitch = 0;  // elements of an array, whole vectors with room for one more
   int64_t left = 0;
 };
 
 // The same for results, each array of which has columns of its own: result r is element r / arrays of array r % arrays.
-struct DealtResults {
+struct DeinterleavedResults {
   std::vector<LineTable> tables;
   int64_t features = 0;  // of a table: whole vectors
 };
@@ -108,13 +108,13 @@ struct WindowLayout {
   std::optional<OuterTable> operand_table;
   std::optional<OuterTable> window_table;
 
-  DealtLine operand;           // line minor
-  LineTable columns;           // of elements: of each position if features are minor, else of all
-  DealtResults results;        // line minor, with a dilated operand
-  DealtLine choices;           // of windows, for the gradient
-  LineTable window_columns;    // of windows, for the gradient, features minor
-  DealtResults gradients;      // line minor
-  std::vector<int64_t> edges;  // positions whose window is not all in the line, line minor
+  DeinterleavedLine operand;       // line minor
+  LineTable columns;               // of elements: of each position if features are minor, else of all
+  DeinterleavedResults results;    // line minor, with a dilated operand
+  DeinterleavedLine choices;       // of windows, for the gradient
+  LineTable window_columns;        // of windows, for the gradient, features minor
+  DeinterleavedResults gradients;  // line minor
+  std::vector<int64_t> edges;      // positions whose window is not all in the line, line minor
 
   int64_t positions() const { return line.window.output; }
   int64_t result_line() const { return positions() * features; }

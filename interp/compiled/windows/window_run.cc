@@ -94,7 +94,7 @@ class OuterLines {
   std::vector<int64_t> index_;
 };
 
-// Lines of the operand as rows of f32: in the operand itself, or converted, scaled and dealt out in scratch memory.
+// Lines of the operand as rows of f32: in the operand itself, or converted, scaled and deinterleaved in scratch memory.
 class OperandRows {
  public:
   OperandRows(const WindowPlan& plan, const std::byte* in, WindowScale scale, float padding, Memory& memory)
@@ -130,11 +130,11 @@ class OperandRows {
   // Returns the lines of the last call.
   const std::vector<OuterLine>& found() const { return *found_; }
   // Returns the lines of the operand after the last one of the last call, by which the window advances.
-  WindowAhead Ahead() const {
+  WindowPrefetch NextLines() const {
     if (!keys_.empty() || found_->empty() || g_.outer.empty()) return {};
     return After(found_->back(), g_.outer.back().window.window.stride);
   }
-  WindowAhead After(const OuterLine& f, int64_t lines) const {
+  WindowPrefetch After(const OuterLine& f, int64_t lines) const {
     if (!keys_.empty()) return {};
     const int64_t bytes = g_.operand_line() * plan_.element_bytes();
     return {in_ + (f.line + 1) * bytes, std::min(lines, g_.operand_lines - f.line - 1) * bytes};
@@ -151,13 +151,13 @@ class OperandRows {
     if (g_.features_minor) {
       plan_.kernels->load(plan_.type, from, g_.operand_line(), scale_, slot);
     } else {
-      Deal(from, slot);
+      Deinterleave(from, slot);
     }
     return slot;
   }
 
-  void Deal(const std::byte* from, float* slot) {
-    const DealtLine& to = g_.operand;
+  void Deinterleave(const std::byte* from, float* slot) {
+    const DeinterleavedLine& to = g_.operand;
     const int64_t skipped = std::max<int64_t>(-to.left, 0), left = std::max<int64_t>(to.left, 0);
     const int64_t n = std::min(g_.operand_line() - skipped, to.arrays * to.pitch - left);
     if (n <= 0) return;
@@ -172,7 +172,7 @@ class OperandRows {
     if (to.arrays == 2) {
       float* const first = slot + left % 2 * to.pitch + left / 2;
       float* const second = slot + (left + 1) % 2 * to.pitch + (left + 1) / 2;
-      return plan_.kernels->deal(line, n, first, second);
+      return plan_.kernels->deinterleave(line, n, first, second);
     }
     for (int64_t a = 0; a < to.arrays; ++a) {
       // The first element of array a.
@@ -250,28 +250,32 @@ class BestRows {
 // A line of results, which kernels compute in arrays of f32.
 class ResultLine {
  public:
-  // `n`: elements; `dealt`: arrays, or null for one with `features` elements.
-  ResultLine(const WindowPlan& plan, const DealtResults* dealt, int64_t n, int64_t features, Memory& memory)
-      : plan_(plan), dealt_(dealt), n_(n) {
-    arrays_ = dealt_ == nullptr ? 1 : static_cast<int64_t>(dealt_->tables.size());
-    pitch_ = dealt_ == nullptr ? features : dealt_->features;
-    direct_ = plan.type == WindowType::kF32 && dealt_ == nullptr && (plan.layout.features_minor || features == n);
+  // `n`: elements; `deinterleaved`: arrays, or null for one with `features` elements.
+  ResultLine(const WindowPlan& plan, const DeinterleavedResults* deinterleaved, int64_t n, int64_t features,
+             Memory& memory)
+      : plan_(plan), deinterleaved_(deinterleaved), n_(n) {
+    arrays_ = deinterleaved_ == nullptr ? 1 : static_cast<int64_t>(deinterleaved_->tables.size());
+    pitch_ = deinterleaved_ == nullptr ? features : deinterleaved_->features;
+    direct_ =
+        plan.type == WindowType::kF32 && deinterleaved_ == nullptr && (plan.layout.features_minor || features == n);
     if (direct_) return;
     memory_ = memory.Take<float>(arrays_ * pitch_);
     line_ = memory.Take<float>(n);
   }
-  static int64_t Bytes(const DealtResults* dealt, int64_t n, int64_t features) {
-    const int64_t arrays = dealt == nullptr ? 1 : static_cast<int64_t>(dealt->tables.size());
-    return AlignedBytes(arrays * (dealt == nullptr ? features : dealt->features) * 4) + AlignedBytes(n * 4);
+  static int64_t Bytes(const DeinterleavedResults* deinterleaved, int64_t n, int64_t features) {
+    const int64_t arrays = deinterleaved == nullptr ? 1 : static_cast<int64_t>(deinterleaved->tables.size());
+    return AlignedBytes(arrays * (deinterleaved == nullptr ? features : deinterleaved->features) * 4) +
+           AlignedBytes(n * 4);
   }
 
-  // Calls compute(line, result) for each array, and writes the results to `to`. `columns`: of all, if not dealt.
+  // Calls compute(line, result) for each array, and writes the results to `to`. `columns`: of all, if not
+  // deinterleaved.
   template <typename Compute>
   void Write(const LineTable& columns, int64_t features, std::byte* to, const Compute& compute) {
     if (direct_) return compute(columns.Line(features), reinterpret_cast<float*>(to));
     for (int64_t a = 0; a < arrays_; ++a) {
-      const LineTable& table = dealt_ == nullptr ? columns : dealt_->tables[static_cast<size_t>(a)];
-      compute(table.Line(dealt_ == nullptr ? features : dealt_->features), memory_ + a * pitch_);
+      const LineTable& table = deinterleaved_ == nullptr ? columns : deinterleaved_->tables[static_cast<size_t>(a)];
+      compute(table.Line(deinterleaved_ == nullptr ? features : deinterleaved_->features), memory_ + a * pitch_);
     }
     const float* from = memory_;
     const bool converts = plan_.type != WindowType::kF32;
@@ -290,7 +294,7 @@ class ResultLine {
 
  private:
   const WindowPlan& plan_;
-  const DealtResults* const dealt_;
+  const DeinterleavedResults* const deinterleaved_;
   const int64_t n_;
   int64_t arrays_, pitch_;
   bool direct_;
@@ -323,7 +327,7 @@ class ChosenRows {
   }
 
   // Returns the gradients after those of the last call.
-  WindowAhead Ahead() const {
+  WindowPrefetch NextLines() const {
     if (!IsDirect(plan_) || last_ + 1 >= g_.result_lines) return {};
     return {reinterpret_cast<const std::byte*>(Gradients(last_ + 1)), 4 * g_.result_line()};
   }
@@ -357,7 +361,7 @@ class ChosenRows {
     float* const gradients = gradients_ + f.slot * SlotElements(plan_);
     if (g_.features_minor) {
       plan_.kernels->choose(plan_.greater, plan_.equal, rows.data(), count, g_.columns.Line(g_.features),
-                            operand_.Ahead(), chosen);
+                            operand_.NextLines(), chosen);
       if (!IsDirect(plan_)) plan_.kernels->load(plan_.type, source, g_.result_line(), {}, gradients);
       return;
     }
@@ -398,7 +402,7 @@ class ChosenRows {
   std::vector<ScatterRow> rows_;
 };
 
-const DealtResults* DealtOf(const WindowPlan& plan) {
+const DeinterleavedResults* DeinterleavedResultsOf(const WindowPlan& plan) {
   return !plan.layout.features_minor && plan.layout.dilated() ? &plan.layout.results : nullptr;
 }
 float FloatOf(const WindowPlan& plan, const std::byte* in) {
@@ -420,12 +424,12 @@ void InPieces(RunContext& context, int64_t lines, int64_t bytes, double cost, bo
 int64_t WindowPlan::PoolScratch() const {
   const int64_t features = layout.features_minor ? layout.result_line() : Features(layout);
   return OperandRows::Bytes(*this) + BestRows::Bytes(*this) +
-         ResultLine::Bytes(DealtOf(*this), layout.result_line(), features);
+         ResultLine::Bytes(DeinterleavedResultsOf(*this), layout.result_line(), features);
 }
 
 int64_t WindowPlan::GradientScratch() const {
-  const DealtResults* const dealt = layout.features_minor ? nullptr : &layout.gradients;
-  return ChosenRows::Bytes(*this) + ResultLine::Bytes(dealt, layout.operand_line(), layout.operand_line());
+  const DeinterleavedResults* const deinterleaved = layout.features_minor ? nullptr : &layout.gradients;
+  return ChosenRows::Bytes(*this) + ResultLine::Bytes(deinterleaved, layout.operand_line(), layout.operand_line());
 }
 
 void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -447,7 +451,8 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       return context.Fail("out of memory: no scratch memory for a window", DiagnosticKind::kTooLarge);
     Memory memory(scratch);
     OperandRows operands(p, in[0], before, padding, memory);
-    ResultLine result(p, DealtOf(p), g.result_line(), g.features_minor ? g.result_line() : Features(g), memory);
+    ResultLine result(p, DeinterleavedResultsOf(p), g.result_line(), g.features_minor ? g.result_line() : Features(g),
+                      memory);
     BestRows best(p, initial, memory);
     for (int64_t line = begin; line < end; ++line) {
       if ((line - begin) % kBetweenChecks == 0 && context.ShouldStop()) return;
@@ -456,7 +461,7 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
       std::byte* const to = out[0] + line * g.result_line() * p.element_bytes();
       result.Write(g.columns, Features(g), to, [&](const WindowLine& columns, float* values) {
         if (p.op != PoolOp::kSum && !g.dilated() && best.Run(operands, rows, columns, values)) return;
-        p.kernels->pool(p.op, p.type, rows.data(), row_count, columns, initial, after, operands.Ahead(), values);
+        p.kernels->pool(p.op, p.type, rows.data(), row_count, columns, initial, after, operands.NextLines(), values);
       });
     }
   };
@@ -482,7 +487,7 @@ void RunPoolGradient(const ThunkParams* plan, const std::byte* const* in, std::b
       const int64_t row_count = static_cast<int64_t>(rows.size());
       std::byte* const to = out[0] + line * g.operand_line() * p.element_bytes();
       result.Write(g.window_columns, g.features, to, [&](const WindowLine& columns, float* values) {
-        p.kernels->scatter(p.type, rows.data(), row_count, columns, initial, chosen.Ahead(), values);
+        p.kernels->scatter(p.type, rows.data(), row_count, columns, initial, chosen.NextLines(), values);
       });
     }
   };

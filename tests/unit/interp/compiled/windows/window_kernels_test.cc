@@ -197,7 +197,7 @@ TEST(WindowKernelsTest, LinesAreDealtOutAndMergedAndConverted) {
     for (const Edge edge : {Edge::kBegin, Edge::kEnd}) {
       for (const int64_t n : {1, 2, 7, 16, 31, 32, 33, 64, 101}) {
         const Floats in(n, edge), even((n + 1) / 2, edge), odd(std::max<int64_t>(n / 2, 1), edge), out(n, edge);
-        kernels.deal(in.values, n, even.values, odd.values);
+        kernels.deinterleave(in.values, n, even.values, odd.values);
         for (int64_t i = 0; i < n; ++i) EXPECT_EQ((i % 2 == 0 ? even : odd).values[i / 2], in.values[i]);
         kernels.interleave(even.values, odd.values, n, out.values);
         ExpectSame(out.values, std::vector<float>(in.values, in.values + n), "merged");

@@ -5,8 +5,8 @@
 // To the generated code each is one input. Between calls the step changes where it is read: the loop is divided into
 // boxes in which it lies in one array (or is one value), and computed positions are added to the address, clamped so
 // that all of a row is in bounds.
-#ifndef HLOKIT_INTERP_COMPILED_LOOPS_PLACED_INPUT_H_
-#define HLOKIT_INTERP_COMPILED_LOOPS_PLACED_INPUT_H_
+#ifndef HLOKIT_INTERP_COMPILED_LOOPS_INPLACE_INPUT_H_
+#define HLOKIT_INTERP_COMPILED_LOOPS_INPLACE_INPUT_H_
 
 #include <optional>
 #include <vector>
@@ -19,10 +19,10 @@
 namespace hlokit::interp::compiled {
 
 // Returns true for such an instruction, of types that loops have.
-bool IsPlacedInput(Instruction instruction);
+bool IsInplaceInput(Instruction instruction);
 
 // Its elements. Dimensions are those of the instruction in the order of memory.
-struct PlacedInput {
+struct InplaceInput {
   // A box of them that lies in one array, with a stride of 1 in the minor dimension.
   struct Part {
     View view;  // the first element
@@ -44,9 +44,9 @@ struct PlacedInput {
 
 // Returns nullopt for an instruction that is not worth it in this order of memory, such as one with runs of fewer than
 // `min_run` neighbors. May emit copies of operands whose elements are not neighbors in memory.
-std::optional<PlacedInput> PlaceInput(CompiledComputationBuilder& builder, Instruction instruction,
-                                      const MemoryOrder& order, int64_t min_run);
+std::optional<InplaceInput> MakeInplaceInput(CompiledComputationBuilder& builder, Instruction instruction,
+                                             const MemoryOrder& order, int64_t min_run);
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_LOOPS_PLACED_INPUT_H_
+#endif  // HLOKIT_INTERP_COMPILED_LOOPS_INPLACE_INPUT_H_

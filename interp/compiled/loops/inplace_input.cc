@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/loops/placed_input.h"
+#include "interp/compiled/loops/inplace_input.h"
 
 #include <algorithm>
 #include <utility>
@@ -138,7 +138,7 @@ bool IsRowGather(Instruction i) {
 }
 
 // Makes the stride of dimensions of one element such that they join their neighbors.
-void JoinSingles(absl::Span<const int64_t> loop_dims, PlacedInput::Part* part) {
+void JoinSingles(absl::Span<const int64_t> loop_dims, InplaceInput::Part* part) {
   int64_t next = 1;
   for (size_t d = loop_dims.size(); d-- > 0;) {
     if (part->sizes[d] == 1) part->strides[d] = next;
@@ -158,7 +158,7 @@ int64_t RunFrom(absl::Span<const int64_t> sizes, size_t d) { return ElementCount
 
 // Adds a box with the elements of an operand.
 void AddPart(CompiledComputationBuilder& b, const View& operand, const MemoryOrder& order, Dims begin,
-             absl::Span<const int64_t> loop_dims, PlacedInput* input) {
+             absl::Span<const int64_t> loop_dims, InplaceInput* input) {
   View view = InMemoryOrder(b, operand, order);
   const int64_t minor = MinorDimension(loop_dims);
   const bool one_value = absl::c_all_of(StridesOf(view), [](int64_t stride) { return stride == 0; });
@@ -171,8 +171,8 @@ void AddPart(CompiledComputationBuilder& b, const View& operand, const MemoryOrd
   if (!one_value) JoinSingles(loop_dims, &input->parts.back());
 }
 
-bool PlaceConcatenation(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                        absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
+bool AddConcatenation(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                      absl::Span<const int64_t> loop_dims, int64_t min_run, InplaceInput* input) {
   const size_t along = static_cast<size_t>(
       std::find(order.begin(), order.end(), static_cast<size_t>(i.list_attr(Attr::kDimensions)[0])) - order.begin());
   const int64_t inner = RunFrom(loop_dims, along + 1);
@@ -193,8 +193,8 @@ bool PlaceConcatenation(CompiledComputationBuilder& b, Instruction i, const Memo
   return true;
 }
 
-bool PlacePadding(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                  absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
+bool AddPadding(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                absl::Span<const int64_t> loop_dims, int64_t min_run, InplaceInput* input) {
   const PaddingView padding = PaddingView::Of(i);
   const Dims sizes = Permuted(i.operand(0).shape().dims(), order);
   // The last padded dimension divides rows.
@@ -211,11 +211,11 @@ bool PlacePadding(CompiledComputationBuilder& b, Instruction i, const MemoryOrde
 }
 
 // Returns true if the rows of the only part are runs of neighbors, along which no index changes.
-bool HasLongRuns(absl::Span<const int64_t> loop_dims, const PlacedInput& input, int64_t min_run) {
+bool HasLongRuns(absl::Span<const int64_t> loop_dims, const InplaceInput& input, int64_t min_run) {
   const int64_t minor = MinorDimension(loop_dims);
   if (minor < 0) return true;
   const size_t d = static_cast<size_t>(minor);
-  for (const PlacedInput::Index& index : input.indices) {
+  for (const InplaceInput::Index& index : input.indices) {
     if (index.strides[d] != 0) return false;
     const bool changes = absl::c_any_of(index.strides, [](int64_t stride) { return stride != 0; });
     if (changes && loop_dims[d] < min_run) return false;
@@ -227,16 +227,16 @@ bool HasLongRuns(absl::Span<const int64_t> loop_dims, const PlacedInput& input, 
   return run >= min_run;
 }
 
-bool PlaceDynamicSlice(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                       absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
+bool AddDynamicSlice(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                     absl::Span<const int64_t> loop_dims, int64_t min_run, InplaceInput* input) {
   const View array = b.leaves(i.operand(0))[0];
   const Dims strides = StridesOf(array);
-  PlacedInput::Part part = {array, Dims(loop_dims.size(), 0), Dims(loop_dims.begin(), loop_dims.end()),
-                            Permuted(strides, order)};
+  InplaceInput::Part part = {array, Dims(loop_dims.size(), 0), Dims(loop_dims.begin(), loop_dims.end()),
+                             Permuted(strides, order)};
   JoinSingles(loop_dims, &part);
   input->parts.push_back(std::move(part));
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
-    PlacedInput::Index index = {b.leaves(i.operand(1 + d))[0], Dims(loop_dims.size(), 0)};
+    InplaceInput::Index index = {b.leaves(i.operand(1 + d))[0], Dims(loop_dims.size(), 0)};
     index.limit = array.dims()[static_cast<size_t>(d)] - i.shape().dim(d);
     index.stride = strides[static_cast<size_t>(d)];
     if (index.limit > 0) input->indices.push_back(std::move(index));
@@ -244,8 +244,8 @@ bool PlaceDynamicSlice(CompiledComputationBuilder& b, Instruction i, const Memor
   return HasLongRuns(loop_dims, *input, min_run);
 }
 
-bool PlaceRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                    absl::Span<const int64_t> loop_dims, int64_t min_run, PlacedInput* input) {
+bool AddRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                  absl::Span<const int64_t> loop_dims, int64_t min_run, InplaceInput* input) {
   const GatherDims dims = GatherDims::Of(i);
   const View array = b.leaves(i.operand(0))[0], indices = b.leaves(i.operand(1))[0];
   const Windows windows = *WindowsOf(i);
@@ -270,7 +270,7 @@ bool PlaceRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOr
   input->parts.push_back({array, Dims(rank, 0), Dims(loop_dims.begin(), loop_dims.end()), Permuted(from, order)});
   for (size_t k = 0; k < dims.start_index_map.size(); ++k) {
     const size_t d = static_cast<size_t>(dims.start_index_map[k]);
-    PlacedInput::Index index = {indices, Permuted(of_index, order)};
+    InplaceInput::Index index = {indices, Permuted(of_index, order)};
     if (dims.index_vector_dim < indices.shape.rank()) {
       index.view.offset +=
           static_cast<int64_t>(k) * index_strides[static_cast<size_t>(dims.index_vector_dim)] * BytesOf(indices.type());
@@ -284,7 +284,7 @@ bool PlaceRowGather(CompiledComputationBuilder& b, Instruction i, const MemoryOr
 
 }  // namespace
 
-bool IsPlacedInput(Instruction i) {
+bool IsInplaceInput(Instruction i) {
   if (!i.shape().IsArray() || !IsLoopType(i.shape().element_type()) || i.shape().element_count() == 0 ||
       i.shape().rank() == 0) {
     return false;
@@ -295,23 +295,23 @@ bool IsPlacedInput(Instruction i) {
   return i.opcode() == Opcode::kGather && IsRowGather(i);
 }
 
-std::optional<PlacedInput> PlaceInput(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
-                                      int64_t min_run) {
+std::optional<InplaceInput> MakeInplaceInput(CompiledComputationBuilder& b, Instruction i, const MemoryOrder& order,
+                                             int64_t min_run) {
   const Dims loop_dims = Permuted(i.shape().dims(), order);
-  PlacedInput input;
+  InplaceInput input;
   input.type = i.shape().element_type();
   b.set_instruction(i);
-  bool placed = false;
+  bool inplace = false;
   if (i.opcode() == Opcode::kConcatenate) {
-    placed = PlaceConcatenation(b, i, order, loop_dims, min_run, &input);
+    inplace = AddConcatenation(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kPad) {
-    placed = PlacePadding(b, i, order, loop_dims, min_run, &input);
+    inplace = AddPadding(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kDynamicSlice) {
-    placed = PlaceDynamicSlice(b, i, order, loop_dims, min_run, &input);
+    inplace = AddDynamicSlice(b, i, order, loop_dims, min_run, &input);
   } else if (i.opcode() == Opcode::kGather) {
-    placed = PlaceRowGather(b, i, order, loop_dims, min_run, &input);
+    inplace = AddRowGather(b, i, order, loop_dims, min_run, &input);
   }
-  if (!placed) return std::nullopt;
+  if (!inplace) return std::nullopt;
   return input;
 }
 
