@@ -95,7 +95,7 @@ std::string PassesOf(const Flags& flags, const Module& module) {
   const bool shows_instructions =
       !flags.trace.empty() || !flags.dump_values.empty() || flags.stop_at_nan || flags.isolate || !flags.replay.empty();
   if (flags.engine != EngineKind::kFast || shows_instructions || !flags.verify) return "";
-  return interp::PassesForFastEngine(module);
+  return interp::PassesForFastEngine(module, flags.options.mixed_precision);
 }
 
 // Returns the module after passes; null if there are none, or after an error. Where the default ones fail, the module

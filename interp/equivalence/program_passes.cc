@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/equivalence/program_passes.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "interp/exact/instruction_evaluator.h"
 #include "ir/graph/literal_fill.h"
+#include "ir/inference/shape_inference.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit::interp {
 
-std::string PassesForFastEngine(const Module& module) {
+namespace {
+
+// Returns true if the instruction reads the bytes of operands as elements of another type (mixed_precision.h), which
+// passes do not know of.
+bool IsReinterpreting(Instruction i) {
+  if (i.opcode() == Opcode::kBitcast && i.shape().IsArray() && i.operand(0).shape().IsArray()) {
+    const int from = BitsOf(i.operand(0).shape().element_type()), to = BitsOf(i.shape().element_type());
+    return from != to && std::min(from, to) < 8;
+  }
+  if (!HasTrait(i.opcode(), kElementwise) && !HasTrait(i.opcode(), kUniformTypes)) return false;
+  std::vector<Shape> operands;
+  return !CheckShape(RequestFor(i, &operands), /*mixed_precision=*/false).ok();
+}
+
+}  // namespace
+
+std::string PassesForFastEngine(const Module& module, MixedPrecisionMode mode) {
   for (Computation computation : module.computations()) {
     for (Instruction i : computation.instructions()) {
       if (i.opcode() == Opcode::kRng || i.opcode() == Opcode::kRngGetAndUpdateState) return "";
+      if (mode == MixedPrecisionMode::kReinterpret && IsReinterpreting(i)) return "";
     }
   }
   return "cpu";

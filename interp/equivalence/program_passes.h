@@ -15,8 +15,8 @@
 namespace hlokit::interp {
 
 // Returns the passes for the fast engine: `cpu`, or none if the program draws random numbers in the order of its
-// instructions, which passes change.
-std::string PassesForFastEngine(const Module& module);
+// instructions, which passes change, or reads bytes of one type as another one.
+std::string PassesForFastEngine(const Module& module, MixedPrecisionMode mode);
 
 // Runs passes over a program, in the syntax of hlo-opt --passes, with values of constants from the interpreter.
 // `warnings`: gets those of the passes, if not null.

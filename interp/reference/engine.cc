@@ -29,8 +29,9 @@ std::unique_ptr<Engine> Engine::Prepare(EngineKind kind, const Module& module, c
       }
       if (!compiled::HasEngineModules()) {
         sink->Warning(DiagnosticKind::kUnsupported, {},
-                      "the fast engine has neither libhlokit_onednn.so nor libhlokit_llvm.so: it is as slow as the "
-                      "exact engine (tools/install-deps engine, before the build)");
+                      "neither libhlokit_onednn.so nor libhlokit_llvm.so is in ../lib/hlokit beside the program: the "
+                      "fast engine runs products, and loops that are not on disk, as slowly as the exact engine "
+                      "(install both modules with the program; to build them: tools/install-deps engine)");
       }
       EvaluatorOptions fast = options;
       engine->compiled_ = std::make_shared<compiled::CompiledKernels>(options.observation);

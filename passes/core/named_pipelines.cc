@@ -6,6 +6,13 @@ namespace hlokit {
 
 namespace {
 
+// `simplify`; ALGSIMP: the algebraic simplification.
+#define HLOKIT_SIMPLIFY(ALGSIMP)                                                                               \
+  "clean(inline{max-added=20}," ALGSIMP                                                                        \
+  ",sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,while-loop-invariant-code-motion," \
+  "tuple-simplifier,while-loop-constant-sinking,while-loop-simplifier,conditional-simplifier,reshape-mover,"   \
+  "constant-folding,cse,dce,dead-parameter-removal,computation-deduplicator)*"
+
 // Registers the pipelines that follow `simplify`, which `default` uses.
 void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "fuse",
@@ -15,21 +22,16 @@ void RegisterFusingPipelines(PassRegistry* registry) {
                          .summary = "simplify, fuse and propagate metadata",
                          .text = "inline,simplify,fuse,propagate-annotations"});
   registry->AddPipeline({.name = "cpu",
-                         .summary = "prepare a program for the fast engine, which fuses by itself",
-                         .text = "inline,simplify,propagate-annotations"});
+                         .summary = "prepare a program for the fast engine, which fuses by itself, bit for bit",
+                         .text = "inline," HLOKIT_SIMPLIFY("algsimp{signed-zeros}") ",propagate-annotations"});
 }
 
 }  // namespace
 
 void RegisterNamedPipelines(PassRegistry* registry) {
-  registry->AddPipeline(
-      {.name = "simplify",
-       .summary = "simplify without changing results",
-       .text = "clean("
-               "inline{max-added=20},algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
-               "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
-               "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
-               "dead-parameter-removal,computation-deduplicator)*"});
+  registry->AddPipeline({.name = "simplify",
+                         .summary = "simplify without changing results but for the signs of zeros",
+                         .text = HLOKIT_SIMPLIFY("algsimp")});
   registry->AddPipeline(
       {.name = "tpu-simplify",
        .summary = "prepare an uncompiled program for the simulated TPU",

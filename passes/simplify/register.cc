@@ -379,6 +379,8 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
               "zero and one, comparisons and selections with a known result, chains of conversions, reshapes, "
               "broadcasts, transposes, slices, concatenations and padding, empty reductions, transposes into dots and "
               "convolutions, elements of tuples. No float is reassociated.",
+       .options = {{"signed-zeros", OptionInfo::Type::kBool, "false",
+                    "keep the signs of zeros: x + 0, which makes -0 to 0, is not x"}},
        .create = MakePass<AlgebraicSimplifier>});
   Add(registry, {.name = "reshape-mover",
                  .category = "simplify",

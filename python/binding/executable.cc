@@ -277,7 +277,8 @@ void Executable::RunPasses(const interp::EvaluatorOptions& options, DiagnosticSi
   const Module& module = *program_->work_module();
   const bool observes = options_.debug_nans || options_.print_values || !options_.on_value.is_none();
   const bool has_default = options_.engine == "fast" && !observes;
-  const std::string passes = options_.passes.value_or(has_default ? interp::PassesForFastEngine(module) : "");
+  const std::string passes =
+      options_.passes.value_or(has_default ? interp::PassesForFastEngine(module, options.mixed_precision) : "");
   if (passes.empty()) return;
   absl::StatusOr<std::unique_ptr<Module>> after =
       interp::AfterPasses(module, passes, options, options_.passes ? sink : nullptr);

@@ -352,7 +352,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     }
   }
   if (!passes.empty() && (flags->isolate || !flags->replay.empty() || !flags->bisect_passes.empty())) {
-    return cli::UsageError("hlo-run", "--passes excludes --isolate, --replay and --bisect-passes");
+    return cli::UsageError(
+        "hlo-run",
+        "--passes excludes --isolate, --replay and --bisect-passes; --isolate-passes runs passes before --isolate");
   }
   if (!passes.empty() && !flags->verify) return cli::UsageError("hlo-run", "--passes excludes --no-verify");
   if (!flags->isolate_passes.empty() && !flags->compare.empty()) {

@@ -13,14 +13,18 @@ namespace {
 bool AddZero(PatternRewriter& rewriter, Instruction add) {
   for (int k = 0; k < 2; ++k) {
     const auto splat = SplatOf(add.operand(k));
-    if (splat && splat->IsZero() && rewriter.Replace(add, add.operand(1 - k).id())) return true;
+    if (splat && IsNeutralForAdd(rewriter, *splat) && rewriter.Replace(add, add.operand(1 - k).id())) return true;
   }
   return false;
 }
 
 bool SubtractZero(PatternRewriter& rewriter, Instruction subtract) {
   const auto splat = SplatOf(subtract.operand(1));
-  return splat && splat->IsZero() && rewriter.Replace(subtract, subtract.operand(0).id());
+  if (!splat || !splat->IsZero()) return false;
+  // -0 - (-0) is 0.
+  const bool is_exact = IsFloat(splat->type) ? !splat->IsNegativeZero() : !IsComplex(splat->type);
+  if (rewriter.options().Bool("signed-zeros") && !is_exact) return false;
+  return rewriter.Replace(subtract, subtract.operand(0).id());
 }
 
 bool ReplaceWithInteger(PatternRewriter& rewriter, Instruction i, int64_t value) {
@@ -188,6 +192,12 @@ bool IsSplatNonNegative(Instruction i) {
 }
 
 }  // namespace
+
+bool IsNeutralForAdd(const PatternRewriter& rewriter, const Splat& splat) {
+  const bool has_minus_zero = IsFloat(splat.type) || IsComplex(splat.type);
+  if (!rewriter.options().Bool("signed-zeros") || !has_minus_zero) return splat.IsZero();
+  return splat.IsNegativeZero();
+}
 
 bool IsNonNegative(Instruction i) {
   for (int depth = 0; depth < 8 && i.shape().IsArray(); ++depth) {

@@ -23,9 +23,9 @@ std::optional<Opcode> OnlyOperation(Computation c) {
 }
 
 // Returns true if `splat` is the identity element of `opcode`.
-bool IsNeutral(Opcode opcode, const Splat& splat) {
+bool IsNeutral(const PatternRewriter& rewriter, Opcode opcode, const Splat& splat) {
   const bool logical = splat.type == ElementType::kPred;
-  if (opcode == Opcode::kAdd) return splat.IsZero();
+  if (opcode == Opcode::kAdd) return IsNeutralForAdd(rewriter, splat);
   if (opcode == Opcode::kMultiply) return splat.IsOne();
   if (opcode == Opcode::kMaximum) return splat.IsLowest() || (logical && splat.IsZero());
   if (opcode == Opcode::kMinimum) return splat.IsHighest() || (logical && splat.IsOne());
@@ -35,12 +35,13 @@ bool IsNeutral(Opcode opcode, const Splat& splat) {
 }
 
 // Returns the operation of a reduce of one array whose init value is the identity element.
-std::optional<Opcode> PlainReduction(Instruction reduce) {
+std::optional<Opcode> PlainReduction(const PatternRewriter& rewriter, Instruction reduce) {
   if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return std::nullopt;
   const auto opcode = OnlyOperation(reduce.computation_attr(Attr::kToApply));
   const auto init = SplatOf(reduce.operand(1));
-  return opcode && init && init->type == reduce.shape().element_type() && IsNeutral(*opcode, *init) ? opcode
-                                                                                                    : std::nullopt;
+  return opcode && init && init->type == reduce.shape().element_type() && IsNeutral(rewriter, *opcode, *init)
+             ? opcode
+             : std::nullopt;
 }
 
 // Returns true if the operation is associative and commutative for this type.
@@ -56,7 +57,8 @@ bool ReduceOfNothing(PatternRewriter& rewriter, Instruction reduce) {
     return init.shape().element_type() == reduce.shape().element_type() && rewriter.IsReplaceable(reduce) &&
            rewriter.Replace(reduce, rewriter.MakeSplat(reduce.shape(), init.id()));
   }
-  if (operand.shape().element_count() != reduce.shape().element_count() || !PlainReduction(reduce)) return false;
+  if (operand.shape().element_count() != reduce.shape().element_count() || !PlainReduction(rewriter, reduce))
+    return false;
   if (operand.shape() == reduce.shape()) return rewriter.Replace(reduce, operand.id());
   return operand.shape().element_type() == reduce.shape().element_type() &&
          rewriter.ReplaceWithNew(reduce, Opcode::kReshape, {operand.id()});
@@ -139,7 +141,7 @@ bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
     }
   }
   if (k != result.size()) return false;
-  if (all.empty() && !PlainReduction(reduce)) return false;
+  if (all.empty() && !PlainReduction(rewriter, reduce)) return false;
   return ReplaceReduce(rewriter, reduce, source.id(), all, {reshape});
 }
 
@@ -147,8 +149,9 @@ bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
 bool ReduceOfReduce(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction inner = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!inner.valid() || inner.opcode() != Opcode::kReduce || !HasOneUser(inner)) return false;
-  const auto opcode = PlainReduction(reduce);
-  if (!opcode || PlainReduction(inner) != opcode || !IsOrderFree(*opcode, reduce.shape().element_type())) return false;
+  const auto opcode = PlainReduction(rewriter, reduce);
+  if (!opcode || PlainReduction(rewriter, inner) != opcode || !IsOrderFree(*opcode, reduce.shape().element_type()))
+    return false;
   const std::vector<int64_t> kept = Kept(inner);
   const absl::Span<const int64_t> inner_dims = inner.list_attr(Attr::kDimensions);
   std::vector<int64_t> dims(inner_dims.begin(), inner_dims.end());
@@ -159,7 +162,7 @@ bool ReduceOfReduce(PatternRewriter& rewriter, Instruction reduce) {
 
 // Reducing unit dimensions along with a larger reduction is free; no dimension may appear twice.
 bool WindowOfOne(PatternRewriter& rewriter, Instruction reduce_window) {
-  if (reduce_window.operand_count() != 2 || !PlainReduction(reduce_window)) return false;
+  if (reduce_window.operand_count() != 2 || !PlainReduction(rewriter, reduce_window)) return false;
   const WindowView window = WindowView::Of(reduce_window);
   for (int64_t d = 0; d < window.rank(); ++d) {
     const WindowDim w = window[d];

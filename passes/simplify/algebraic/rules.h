@@ -2,7 +2,8 @@
 // The rewrites of algebraic simplification, one file per family. A function for each family adds its rules to a set;
 // rules of one opcode are tried in the order of the calls.
 //
-// All rules preserve values: bit for bit for integers, and for floats up to the sign of zero. None reassociates floats.
+// All rules preserve values: bit for bit for integers, and for floats up to the sign of zero, which the option
+// signed-zeros preserves too. None reassociates floats.
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULES_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULES_H_
 
@@ -11,6 +12,7 @@
 
 #include "ir/graph/module_fwd.h"
 #include "passes/rewrite/pattern_rewriter.h"
+#include "passes/rewrite/splat.h"
 
 namespace hlokit {
 
@@ -29,6 +31,9 @@ void AddIndexedRules(RewritePatternSet* rules);
 void AddTupleRules(RewritePatternSet* rules);
 void AddBroadcastMovers(RewritePatternSet* rules);
 void AddReshapeMovers(RewritePatternSet* rules);
+
+// Returns true if adding `splat` changes no value: with the option signed-zeros, only -0 changes no float.
+bool IsNeutralForAdd(const PatternRewriter& rewriter, const Splat& splat);
 
 // Returns true if no element can be negative, as far as nearby instructions show.
 bool IsNonNegative(Instruction instruction);
