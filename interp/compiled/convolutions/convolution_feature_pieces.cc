@@ -33,11 +33,12 @@ void RunResultFeatures(const ThunkParams* plan, const std::byte* const* in, std:
   context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       if (context.ShouldStop()) return;
-      std::byte* const memory = ThreadScratch(p.scratch + p.positions * p.piece_bytes);
+      std::byte* const memory = ThreadScratch(context, p.scratch + p.positions * p.piece_bytes, "a convolution");
+      if (memory == nullptr) return;
       auto* const from = const_cast<std::byte*>(in[0]);
       auto* const weights = const_cast<std::byte*>(in[1]) + piece * p.weights_piece;
       std::byte* const made = memory + p.scratch;
-      if (memory == nullptr || !p.primitive->Run(p.to_src ? made : from, weights, p.to_src ? from : made, memory)) {
+      if (!p.primitive->Run(p.to_src ? made : from, weights, p.to_src ? from : made, memory)) {
         ok = false;
         continue;
       }

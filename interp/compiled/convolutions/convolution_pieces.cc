@@ -79,11 +79,10 @@ struct ImagePlan : ThunkParams {
 
 std::byte* At(const std::byte* data, int64_t bytes) { return const_cast<std::byte*>(data) + bytes; }
 
-// Runs one piece, with src and dst in the layout of the program.
-bool RunImages(const ImagePlan& p, int64_t piece, const std::byte* src, std::byte* weights, const std::byte* dst) {
+// Runs one piece, with src and dst in the layout of the program. `memory`: scratch memory.
+bool RunImages(const ImagePlan& p, int64_t piece, const std::byte* src, std::byte* weights, const std::byte* dst,
+               std::byte* memory) {
   const LibraryPrimitive& primitive = p.At(piece);
-  std::byte* const memory = ThreadScratch(p.scratch + p.src_packed + p.dst_packed);
-  if (memory == nullptr) return false;
   std::byte* const own_src = At(src, piece * p.images * p.src_image);
   std::byte* const own_dst = At(dst, piece * p.images * p.dst_image);
   std::byte* const in_src = p.src_packed > 0 ? memory + p.scratch : own_src;
@@ -125,8 +124,10 @@ void RunImagePieces(const ThunkParams* plan, const std::byte* const* in, std::by
   context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       if (context.ShouldStop()) return;
+      std::byte* const scratch = ThreadScratch(context, p.scratch + p.src_packed + p.dst_packed, "a convolution");
+      if (scratch == nullptr) return;
       std::byte* const own = to_weights ? weights + piece * AlignedBytes(p.weights_bytes) : weights;
-      if (!RunImages(p, piece, src, own, dst)) ok = false;
+      if (!RunImages(p, piece, src, own, dst, scratch)) ok = false;
     }
   });
   if (memory && !context.failed()) {
@@ -139,8 +140,9 @@ void RunImagePieces(const ThunkParams* plan, const std::byte* const* in, std::by
           }
         });
     if (p.weights_packed > 0) {
-      std::byte* const scratch = ThreadScratch(p.scratch);
-      ok = ok && scratch != nullptr && p.At(0).Unpack(LibraryRole::kWeights, weights, out[0], scratch);
+      std::byte* const scratch = ThreadScratch(context, p.scratch, "a convolution");
+      if (scratch == nullptr) return;
+      ok = ok && p.At(0).Unpack(LibraryRole::kWeights, weights, out[0], scratch);
     } else {
       std::copy_n(weights, p.weights_bytes, out[0]);
     }
@@ -163,9 +165,9 @@ struct FeaturePlan : ThunkParams {
   double cost = 1;
 };
 
-bool RunFeatures(const FeaturePlan& p, int64_t piece, const std::byte* src, const std::byte* dst, std::byte* result) {
-  std::byte* const memory = ThreadScratch(p.scratch + p.dst_bytes + p.weights_bytes);
-  if (memory == nullptr) return false;
+// `memory`: scratch memory.
+bool RunFeatures(const FeaturePlan& p, int64_t piece, const std::byte* src, const std::byte* dst, std::byte* result,
+                 std::byte* memory) {
   std::byte* const own_dst = memory + p.scratch;
   const std::byte* const from = dst + piece * p.dst_piece;
   if (p.blocks) {
@@ -196,7 +198,9 @@ void RunFeaturePieces(const ThunkParams* plan, const std::byte* const* in, std::
   context.ParallelFor(p.pieces, p.cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       if (context.ShouldStop()) return;
-      if (!RunFeatures(p, piece, src, in[1], out[0])) ok = false;
+      std::byte* const scratch = ThreadScratch(context, p.scratch + p.dst_bytes + p.weights_bytes, "a convolution");
+      if (scratch == nullptr) return;
+      if (!RunFeatures(p, piece, src, in[1], out[0], scratch)) ok = false;
     }
   });
   if (!ok) FailConvolution(context);

@@ -20,6 +20,7 @@
 #include "interp/compiled/convolutions/convolution_pieces.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/products/product_step.h"
+#include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "ir/graph/attribute_views.h"
@@ -152,6 +153,7 @@ bool PreparePointwiseGradient(const OperandCopies& copies, const ConvolutionProb
   product.lhs = {1, product.m};
   product.rhs = {product.n, 1};
   product.lhs_type = product.rhs_type = spec.src.type;
+  product.max_shared_scratch = MaxSharedScratch(copies.builder());
   ProductKernel made = MakeProduct(product, /*why=*/nullptr);
   if (made.params == nullptr || !HasThreadScratch(b, made.thread_scratch)) return false;
   const ElementType type = spec.src.type == LibraryType::kBF16 ? ElementType::kBF16 : ElementType::kF32;
@@ -190,12 +192,14 @@ bool IsProductOfPositions(const ConvolutionProblem& problem) {
 }
 
 // That product, of images and weights with the strides of spec.weights.
-ProductKernel MakeProductOfPositions(const ConvolutionProblem& problem, bool weights_reused) {
+ProductKernel MakeProductOfPositions(const ConvolutionProblem& problem, bool weights_reused,
+                                     int64_t max_shared_scratch) {
   const LibrarySpec& spec = problem.spec;
   const bool to_src = spec.op == LibraryOp::kConvolutionBackwardData;
   const LibraryArray& from = to_src ? spec.dst : spec.src;
   const LibraryArray& to = to_src ? spec.src : spec.dst;
   MatrixProduct product;
+  product.max_shared_scratch = max_shared_scratch;
   product.m = from.dims[0] * ConvolutionProblem::Positions(from);
   product.n = to.dims[1];
   product.k = from.dims[1];
@@ -350,8 +354,8 @@ bool PrepareConvolutionIn(bool allow_bf16, CompiledComputationBuilder& b, Packed
   if (backward_weights) {
     made = MakeWeightsGradient(problem);
   } else if (IsProductOfPositions(problem)) {
-    ProductKernel product =
-        MakeProductOfPositions(problem, b.IsUnchangedInLoop(kernel) || b.ConstantData(kernel) != nullptr);
+    ProductKernel product = MakeProductOfPositions(
+        problem, b.IsUnchangedInLoop(kernel) || b.ConstantData(kernel) != nullptr, MaxSharedScratch(b));
     made = {product.kernel, std::move(product.params), std::move(product.packed), product.thread_scratch};
   }
   if (made.params == nullptr && !backward_weights) made = MakeConvolution(problem);

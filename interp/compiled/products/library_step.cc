@@ -13,6 +13,7 @@
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/processor/instruction_set.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::interp::compiled {
 namespace {
@@ -34,11 +35,10 @@ struct PackPlan : ThunkParams {
   int64_t scratch = 0;
 };
 
-bool PackItem(const PackPlan& p, int64_t item, const std::byte* from, std::byte* to) {
+bool PackItem(const PackPlan& p, int64_t item, const std::byte* from, std::byte* to, std::byte* scratch) {
   const auto [part, number] = p.items[static_cast<size_t>(item)];
   const PackedWeights::Part& at = p.parts[part];
-  std::byte* const scratch = ThreadScratch(p.scratch);
-  return scratch != nullptr && at.primitive->PackWeights(number, from + at.from, to + at.to, scratch);
+  return at.primitive->PackWeights(number, from + at.from, to + at.to, scratch);
 }
 
 void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -47,8 +47,10 @@ void RunPack(const ThunkParams* plan, const std::byte* const* in, std::byte* con
   const int64_t count = static_cast<int64_t>(p.items.size());
   const double bytes = static_cast<double>(p.parts.back().to + p.parts.back().packed);
   context.ParallelFor(count, 0.1 * bytes / static_cast<double>(count), [&](int64_t begin, int64_t end) {
+    std::byte* const scratch = ThreadScratch(context, p.scratch, "weights");
+    if (scratch == nullptr) return;
     for (int64_t i = begin; i < end; ++i) {
-      if (!PackItem(p, i, in[0], out[0])) ok = false;
+      if (!PackItem(p, i, in[0], out[0], scratch)) ok = false;
     }
   });
   if (!ok) context.Fail("oneDNN cannot convert weights");
@@ -83,9 +85,10 @@ View PackedWeights::Pack(CompiledComputationBuilder& b, const View& weights, std
   const std::byte* const constant = b.ConstantData(weights);
   const bool in_program = constant != nullptr && bytes <= b.program().options().limits.max_bytes - constant_bytes_;
   AlignedMemory memory = in_program ? AllocateAligned(bytes) : nullptr;
-  bool packed = memory != nullptr;
+  std::byte* const scratch = in_program ? ThreadScratch(plan->scratch) : nullptr;
+  bool packed = memory != nullptr && scratch != nullptr;
   for (size_t i = 0; packed && i < plan->items.size(); ++i) {
-    packed = PackItem(*plan, static_cast<int64_t>(i), constant, memory.get());
+    packed = PackItem(*plan, static_cast<int64_t>(i), constant, memory.get(), scratch);
   }
   if (packed) {
     result = b.Constant(shape, memory.get());
@@ -145,16 +148,6 @@ View OperandCopies::MakeDense(const View& view) const {
   return planned_ ? View{view.shape, kNoSlot, nullptr, 0} : builder_.MakeDense(view);
 }
 
-View Permuted(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
-  return InMemoryOrder(b, view, MemoryOrder(order.begin(), order.end()));
-}
-
-View PermutedBack(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
-  Dims back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return Permuted(b, view, back);
-}
-
 void SetConvertedResult(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
   std::optional<View> result = OperandCopies(b, /*planned=*/false).To(b.shape().element_type(), view);
   if (!result) return;
@@ -170,6 +163,11 @@ int64_t MaxThreadScratch(CompiledComputationBuilder& b) {
 
 bool HasThreadScratch(CompiledComputationBuilder& b, int64_t bytes) { return bytes <= MaxThreadScratch(b); }
 
+int64_t MaxSharedScratch(CompiledComputationBuilder& b) {
+  constexpr int64_t kShare = 16;
+  return b.program().options().limits.max_bytes / kShare;
+}
+
 std::byte* ThreadScratch(int64_t bytes) {
   thread_local AlignedMemory memory;
   thread_local int64_t size = 0;
@@ -178,6 +176,14 @@ std::byte* ThreadScratch(int64_t bytes) {
     size = memory == nullptr ? 0 : AlignedBytes(bytes);
   }
   return memory.get();
+}
+
+std::byte* ThreadScratch(RunContext& context, int64_t bytes, std::string_view user) {
+  std::byte* const memory = ThreadScratch(bytes);
+  if (memory == nullptr) {
+    context.Fail(StrCat("out of memory: no scratch memory for ", user), DiagnosticKind::kTooLarge);
+  }
+  return memory;
 }
 
 }  // namespace hlokit::interp::compiled

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "absl/types/span.h"
 #include "interp/compiled/code/library_interface.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
+#include "interp/exact/machine/run_context.h"
 #include "interp/exact/program/view.h"
 
 namespace hlokit::interp::compiled {
@@ -68,11 +70,6 @@ class OperandCopies {
   const bool planned_;
 };
 
-// Returns the view with its dimensions in another order.
-View Permuted(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
-// Returns the view whose dimensions in this order are those of `view`, which is dense.
-View PermutedBack(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
-
 // Sets the result of the instruction to an array converted to its type. `order`, if not empty: dimensions of the result
 // by dimension of the view.
 void SetConvertedResult(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order = {});
@@ -80,10 +77,14 @@ void SetConvertedResult(CompiledComputationBuilder& builder, const View& view, a
 // Returns at least `bytes` bytes of memory of the calling thread, aligned to 64, which the next call overwrites.
 // Requires that HasThreadScratch was true.
 std::byte* ThreadScratch(int64_t bytes);
+// As ThreadScratch. If the system has no memory, fails the run, for `user`, "a product", and returns null.
+std::byte* ThreadScratch(RunContext& context, int64_t bytes, std::string_view user);
 // Returns the most scratch memory that each thread may have.
 int64_t MaxThreadScratch(CompiledComputationBuilder& builder);
 // Returns true if scratch memory of this size for each thread is within the limit of memory (Limits::max_bytes).
 bool HasThreadScratch(CompiledComputationBuilder& builder, int64_t bytes);
+// Returns the most scratch memory that the threads of a run may share in one step, a small part of the limit of memory.
+int64_t MaxSharedScratch(CompiledComputationBuilder& builder);
 
 constexpr int64_t AlignedBytes(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -70,12 +70,10 @@ inline int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multip
 
 // Returns true for products with few rows on the left.
 bool IsSkinny(const MatrixProduct& product);
-// Requires IsSkinny.
+// Requires IsSkinny. No parameters if sums in parts take too much memory.
 ProductKernel MakeSkinnyProduct(const MatrixProduct& product);
 // For matrices that stay in the cache; no parameters for others.
 ProductKernel MakeTileProduct(const MatrixProduct& product);
-
-void FailProduct(RunContext& context);
 
 }  // namespace hlokit::interp::compiled
 

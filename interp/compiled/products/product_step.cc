@@ -15,6 +15,7 @@
 #include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/products/product_pieces.h"
+#include "interp/compiled/programs/loop_layout.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/kernels/contractions/strided_source.h"
 #include "interp/exact/machine/run_context.h"
@@ -40,15 +41,16 @@ void RunProduct(const ThunkParams* plan, const std::byte* const* in, std::byte* 
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
     p.ForEach(begin, end, context, [&](int64_t row, int64_t column, const int64_t* offsets) {
       const int64_t rhs = p.packed_offset.empty() ? offsets[1] : p.packed_offset[static_cast<size_t>(column)];
-      std::byte* const scratch = ThreadScratch(p.scratch);
-      if (scratch == nullptr || !p.At(row, column)
-                                     ->Run(const_cast<std::byte*>(in[0] + offsets[0]),
-                                           const_cast<std::byte*>(in[1] + rhs), out[0] + offsets[2], scratch)) {
+      std::byte* const scratch = ThreadScratch(context, p.scratch, "a product");
+      if (scratch == nullptr) return;
+      if (!p.At(row, column)
+               ->Run(const_cast<std::byte*>(in[0] + offsets[0]), const_cast<std::byte*>(in[1] + rhs),
+                     out[0] + offsets[2], scratch)) {
         ok = false;
       }
     });
   });
-  if (!ok) FailProduct(context);
+  if (!ok) context.Fail("oneDNN cannot compute a product");
 }
 
 // Products next to each other in the batch that one primitive computes, and the nest of their starts.
@@ -110,7 +112,8 @@ std::shared_ptr<const LibraryPrimitive> CreateProduct(const MatrixProduct& p, co
 ProductKernel MakeProduct(const MatrixProduct& p, std::string* why) {
   ProductKernel result = MakeTileProduct(p);
   if (result.params != nullptr) return result;
-  if (IsSkinny(p)) return MakeSkinnyProduct(p);
+  if (IsSkinny(p)) result = MakeSkinnyProduct(p);
+  if (result.params != nullptr) return result;
   if (why != nullptr) *why = "oneDNN has no such product";
   auto plan = std::make_unique<ProductPlan>();
   plan->SetArrays(p);
@@ -374,6 +377,7 @@ bool PrepareProductIn(bool allow_bf16, CompiledComputationBuilder& b, PackedWeig
   Dims result_batch = DenseStrides(batch_sizes);
   for (int64_t& stride : result_batch) stride *= product.m * product.n;
   product.batch = LoopNest(batch_sizes, {{lhs.batch, rhs.batch, result_batch}});
+  product.max_shared_scratch = MaxSharedScratch(b);
   ProductKernel made = MakeProduct(product, why);
   if (made.params == nullptr) return false;
   if (!HasThreadScratch(b, made.thread_scratch) || !PackedWeights::Fits(b, made.packed)) {

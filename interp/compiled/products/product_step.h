@@ -4,6 +4,7 @@
 #define HLOKIT_INTERP_COMPILED_PRODUCTS_PRODUCT_STEP_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct MatrixProduct {
   int64_t batches = 1;
   // Packing the right operand costs nothing: it is done once for many runs.
   bool reused = false;
+  // The most scratch memory that the threads may share, in bytes.
+  int64_t max_shared_scratch = std::numeric_limits<int64_t>::max();
 };
 
 // A kernel with parameters for one product. Operands: left and right, the latter packed in these parts if there are
@@ -45,6 +48,7 @@ struct ProductKernel {
   std::unique_ptr<ThunkParams> params;  // null: the library has no such product
   std::vector<PackedWeights::Part> packed;
   int64_t thread_scratch = 0;
+  int64_t shared_scratch = 0;  // taken in the run, at most max_shared_scratch
 };
 
 // Prepares a dot. Returns false, with the reason in `why`, if it is left to the exact engine.

@@ -2,11 +2,9 @@
 // Products that are faster without the library: with few rows, which are bound by reading the right operand, and of
 // matrices that stay in the cache.
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "interp/compiled/products/library_step.h"
@@ -15,8 +13,6 @@
 #include "interp/compiled/products/tile_product.h"
 
 namespace hlokit::interp::compiled {
-
-void FailProduct(RunContext& context) { context.Fail("oneDNN cannot compute a product"); }
 
 void BatchPlan::SetArrays(const MatrixProduct& p) {
   batch = p.batch;
@@ -58,6 +54,7 @@ namespace {
 struct SkinnyPlan : BatchPlan {
   SkinnyProduct product;
   SkinnyProductFunction function = nullptr;
+  int64_t batches_at_once = 1;  // whose partial sums are in memory
   Pieces terms;
   Pieces columns;
   // Rows of the left operand are copied unless they are contiguous f32.
@@ -67,6 +64,7 @@ struct SkinnyPlan : BatchPlan {
     return lhs_copied ? AlignedBytes(product.m * product.k * int64_t{sizeof(float)}) : 0;
   }
   int64_t parts_size() const { return product.parts() * product.part_size(); }
+  int64_t parts_bytes() const { return parts_size() * int64_t{sizeof(float)}; }
 };
 
 void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
@@ -84,28 +82,18 @@ void CopyLeft(const SkinnyPlan& p, const std::byte* from, float* to) {
   }
 }
 
-void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const SkinnyPlan*>(plan);
-  std::atomic<bool> ok = true;
-  std::optional<Scratch> memory;
-  float* parts = nullptr;
-  if (p.parts_size() > 0) {
-    memory.emplace(context, p.batches * p.parts_size() * int64_t{sizeof(float)});
-    parts = memory->as<float>();
-    if (parts == nullptr) return;
-  }
+// Computes products [first, first + count) of the batch. `parts`: memory for their partial sums, if there are any.
+void RunSkinnyBatches(const SkinnyPlan& p, int64_t first, int64_t count, float* parts, const std::byte* const* in,
+                      std::byte* const* out, RunContext& context) {
   const int64_t each = p.terms.count * p.columns.count;
-  context.ParallelFor(p.batches * each, p.cost, [&](int64_t begin, int64_t end) {
-    std::byte* const scratch = ThreadScratch(p.scratch_bytes());
-    if (scratch == nullptr) {
-      ok = false;
-      return;
-    }
+  context.ParallelFor(count * each, p.cost, [&](int64_t begin, int64_t end) {
+    std::byte* const scratch = ThreadScratch(context, p.scratch_bytes(), "a product");
+    if (scratch == nullptr) return;
     int64_t copied = -1;
     for (int64_t piece = begin; piece < end; ++piece) {
       if (context.ShouldStop()) return;
       int64_t offsets[3] = {};
-      p.AddOffsets(piece / each, offsets);
+      p.AddOffsets(first + piece / each, offsets);
       const float* lhs = reinterpret_cast<const float*>(in[0] + offsets[0]);
       if (p.lhs_copied) {
         if (copied != offsets[0]) CopyLeft(p, in[0] + offsets[0], reinterpret_cast<float*>(scratch));
@@ -122,21 +110,31 @@ void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* c
                  parts == nullptr ? nullptr : parts + piece / each * p.parts_size(), range);
     }
   });
-  if (!ok) return FailProduct(context);
-  if (parts == nullptr) return;
+  if (parts == nullptr || context.failed()) return;
   constexpr int64_t kColumns = 1024;
   const Pieces columns(p.product.n, kColumns);
   const double cost = 0.2 * static_cast<double>(p.product.parts() * p.product.m * std::min(p.product.n, kColumns));
-  context.ParallelFor(p.batches * columns.count, cost, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(count * columns.count, cost, [&](int64_t begin, int64_t end) {
     for (int64_t piece = begin; piece < end; ++piece) {
       int64_t offsets[3] = {};
-      p.AddOffsets(piece / columns.count, offsets);
+      p.AddOffsets(first + piece / columns.count, offsets);
       const int64_t column = piece % columns.count;
       AddSkinnyParts(p.product, parts + piece / columns.count * p.parts_size(),
                      reinterpret_cast<float*>(out[0] + offsets[2]), column * kColumns,
                      column * kColumns + columns.SizeOf(column));
     }
   });
+}
+
+void RunSkinny(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const SkinnyPlan*>(plan);
+  if (p.parts_size() == 0) return RunSkinnyBatches(p, 0, p.batches, nullptr, in, out, context);
+  Scratch memory(context, p.batches_at_once * p.parts_bytes());
+  if (memory.data() == nullptr) return;
+  for (int64_t first = 0; first < p.batches && !context.failed(); first += p.batches_at_once) {
+    const int64_t count = std::min(p.batches_at_once, p.batches - first);
+    RunSkinnyBatches(p, first, count, memory.as<float>(), in, out, context);
+  }
 }
 
 struct TilePlan : PiecesPlan {
@@ -147,13 +145,9 @@ struct TilePlan : PiecesPlan {
 
 void RunTiles(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const TilePlan*>(plan);
-  std::atomic<bool> ok = true;
   context.ParallelFor(p.count(), p.cost, [&](int64_t begin, int64_t end) {
-    std::byte* const scratch = ThreadScratch(p.scratch);
-    if (scratch == nullptr) {
-      ok = false;
-      return;
-    }
+    std::byte* const scratch = ThreadScratch(context, p.scratch, "a product");
+    if (scratch == nullptr) return;
     p.ForEach(begin, end, context, [&](int64_t row, int64_t column, const int64_t* offsets) {
       TileProduct piece = p.product;
       piece.m = p.rows.SizeOf(row);
@@ -163,7 +157,6 @@ void RunTiles(const ThunkParams* plan, const std::byte* const* in, std::byte* co
                  reinterpret_cast<float*>(scratch));
     });
   });
-  if (!ok) FailProduct(context);
 }
 
 }  // namespace
@@ -206,6 +199,14 @@ ProductKernel MakeSkinnyProduct(const MatrixProduct& p) {
   plan->cost = 0.03 * static_cast<double>(plan->columns.size) * static_cast<double>(depth * plan->bytes[1]);
   ProductKernel result;
   result.thread_scratch = plan->scratch_bytes();
+  if (plan->parts_size() > 0) {
+    // So many products keep all threads at work.
+    constexpr int64_t kMaxSharedScratch = int64_t{64} << 20;
+    if (plan->parts_bytes() > p.max_shared_scratch) return result;
+    const int64_t at_once = std::min(kMaxSharedScratch, p.max_shared_scratch) / plan->parts_bytes();
+    plan->batches_at_once = std::clamp<int64_t>(at_once, 1, p.batches);
+    result.shared_scratch = plan->batches_at_once * plan->parts_bytes();
+  }
   result.kernel = RunSkinny;
   result.params = std::move(plan);
   return result;

@@ -58,6 +58,16 @@ View InMemoryOrder(CompiledComputationBuilder& b, const View& view, const Memory
   return permuted;
 }
 
+View Permuted(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
+  return InMemoryOrder(b, view, MemoryOrder(order.begin(), order.end()));
+}
+
+View PermutedBack(CompiledComputationBuilder& b, const View& view, absl::Span<const int64_t> order) {
+  Dims back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return Permuted(b, view, back);
+}
+
 View InDeclaredOrder(CompiledComputationBuilder& b, const View& view, const MemoryOrder& order, Shape shape) {
   const Dims dense = DenseStrides(Permuted(shape.dims(), order));
   Dims strides(order.size(), 0);

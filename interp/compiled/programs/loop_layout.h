@@ -24,6 +24,10 @@ MemoryOrder ChooseOrder(absl::Span<const int64_t> dims, absl::Span<const View> v
 Dims Permuted(absl::Span<const int64_t> values, const MemoryOrder& order);
 // Returns the same elements with dimensions in the order of memory.
 View InMemoryOrder(CompiledComputationBuilder& builder, const View& view, const MemoryOrder& order);
+// Returns the view with its dimensions in another order.
+View Permuted(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
+// Returns the view whose dimensions in this order are those of `view`.
+View PermutedBack(CompiledComputationBuilder& builder, const View& view, absl::Span<const int64_t> order);
 // Returns the view of shape `shape` of an array that is dense in the order of memory.
 View InDeclaredOrder(CompiledComputationBuilder& builder, const View& view, const MemoryOrder& order, Shape shape);
 // Returns the order of the dimensions that are left without some.

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "interp/compiled/products/library_step.h"
 #include "interp/compiled/programs/pieces.h"
 #include "interp/exact/machine/run_context.h"
@@ -31,6 +31,10 @@ class Memory {
   std::byte* next_;
 };
 
+// The lines of a window, or the windows of a line: a few, without memory of the heap.
+template <typename T>
+using LinesOf = absl::InlinedVector<T, 16>;
+
 // Elements of a position: of a line with fewer elements than a vector has, those of a vector.
 int64_t Features(const WindowLayout& g) { return g.features_minor ? g.features : std::max<int64_t>(g.positions(), 16); }
 
@@ -40,7 +44,7 @@ class OuterLines {
   OuterLines(const WindowLayout& g, bool of_windows)
       : g_(g), of_windows_(of_windows), table_(of_windows ? g.window_table : g.operand_table) {}
 
-  const std::vector<OuterLine>& At(int64_t line) {
+  const LinesOf<OuterLine>& At(int64_t line) {
     if (!table_) return AtAny(line);
     const int64_t size = static_cast<int64_t>(table_->begin.size()) - 1;
     const WindowDimension& last = g_.outer.back().window;
@@ -56,7 +60,7 @@ class OuterLines {
   }
 
  private:
-  const std::vector<OuterLine>& AtAny(int64_t line) {
+  const LinesOf<OuterLine>& AtAny(int64_t line) {
     index_.resize(g_.outer.size());
     for (size_t d = g_.outer.size(); d-- > 0;) {
       const WindowDimension& axis = g_.outer[d].window;
@@ -90,8 +94,8 @@ class OuterLines {
   const WindowLayout& g_;
   const bool of_windows_;
   const std::optional<OuterTable>& table_;
-  std::vector<OuterLine> found_, next_;
-  std::vector<int64_t> index_;
+  LinesOf<OuterLine> found_, next_;
+  LinesOf<int64_t> index_;
 };
 
 // Lines of the operand as rows of f32: in the operand itself, or converted, scaled and deinterleaved in scratch memory.
@@ -100,7 +104,8 @@ class OperandRows {
   OperandRows(const WindowPlan& plan, const std::byte* in, WindowScale scale, float padding, Memory& memory)
       : plan_(plan), g_(plan.layout), in_(in), scale_(scale), lines_(g_, false) {
     if (IsDirect(plan)) return;
-    keys_.assign(static_cast<size_t>(g_.operand_slots), -1);
+    keys_ = memory.Take<int64_t>(g_.operand_slots);
+    std::fill_n(keys_, g_.operand_slots, -1);
     slots_ = memory.Take<float>(g_.operand_slots * SlotElements(plan));
     line_ = memory.Take<float>(g_.operand_line());
     if (!g_.features_minor) std::fill_n(slots_, g_.operand_slots * SlotElements(plan), padding);
@@ -116,26 +121,27 @@ class OperandRows {
   }
   static int64_t Bytes(const WindowPlan& plan) {
     if (IsDirect(plan)) return 0;
-    return AlignedBytes(plan.layout.operand_slots * SlotElements(plan) * 4) +
+    return AlignedBytes(plan.layout.operand_slots * 8) +
+           AlignedBytes(plan.layout.operand_slots * SlotElements(plan) * 4) +
            AlignedBytes(plan.layout.operand_line() * 4);
   }
 
   // Returns the lines in the windows of a line, in the order of the window. They are valid until the next call.
-  const std::vector<PoolRow>& At(int64_t line) {
+  const LinesOf<PoolRow>& At(int64_t line) {
     found_ = &lines_.At(line);
     rows_.resize(found_->size());
     for (size_t i = 0; i < rows_.size(); ++i) rows_[i] = {Row((*found_)[i]), (*found_)[i].number};
     return rows_;
   }
   // Returns the lines of the last call.
-  const std::vector<OuterLine>& found() const { return *found_; }
+  const LinesOf<OuterLine>& found() const { return *found_; }
   // Returns the lines of the operand after the last one of the last call, by which the window advances.
   WindowPrefetch NextLines() const {
-    if (!keys_.empty() || found_->empty() || g_.outer.empty()) return {};
+    if (keys_ != nullptr || found_->empty() || g_.outer.empty()) return {};
     return After(found_->back(), g_.outer.back().window.window.stride);
   }
   WindowPrefetch After(const OuterLine& f, int64_t lines) const {
-    if (!keys_.empty()) return {};
+    if (keys_ != nullptr) return {};
     const int64_t bytes = g_.operand_line() * plan_.element_bytes();
     return {in_ + (f.line + 1) * bytes, std::min(lines, g_.operand_lines - f.line - 1) * bytes};
   }
@@ -143,9 +149,9 @@ class OperandRows {
  private:
   const float* Row(const OuterLine& f) {
     const std::byte* const from = in_ + f.line * g_.operand_line() * plan_.element_bytes();
-    if (keys_.empty()) return reinterpret_cast<const float*>(from);
+    if (keys_ == nullptr) return reinterpret_cast<const float*>(from);
     float* const slot = slots_ + f.slot * SlotElements(plan_);
-    int64_t& key = keys_[static_cast<size_t>(f.slot)];
+    int64_t& key = keys_[f.slot];
     if (key == f.line) return slot;
     key = f.line;
     if (g_.features_minor) {
@@ -188,45 +194,51 @@ class OperandRows {
   const WindowScale scale_;
   float* slots_ = nullptr;
   float* line_ = nullptr;
-  std::vector<int64_t> keys_;  // line in each slot
+  int64_t* keys_ = nullptr;  // line in each slot; null if lines are read where they are
   OuterLines lines_;
-  const std::vector<OuterLine>* found_ = nullptr;
-  std::vector<PoolRow> rows_;
+  const LinesOf<OuterLine>* found_ = nullptr;
+  LinesOf<PoolRow> rows_;
 };
 
 // Maxima or minima of windows of one line, which several windows share.
 class BestRows {
  public:
-  BestRows(const WindowPlan& plan, float initial, Memory& memory)
-      : plan_(plan), g_(plan.layout), initial_(initial), keys_(static_cast<size_t>(g_.operand_slots), -1) {
-    all_numbers_.resize(keys_.size());
-    slots_ = memory.Take<float>(g_.operand_slots * SlotElements(plan));
+  BestRows(const WindowPlan& plan, float initial, Memory& memory) : plan_(plan), initial_(initial) {
+    if (!IsUsed(plan)) return;
+    const int64_t count = plan.layout.operand_slots;
+    keys_ = memory.Take<int64_t>(count);
+    std::fill_n(keys_, count, -1);
+    all_numbers_ = memory.Take<uint8_t>(count);
+    std::fill_n(all_numbers_, count, uint8_t{0});
+    slots_ = memory.Take<float>(count * SlotElements(plan));
   }
+  static bool IsUsed(const WindowPlan& plan) { return plan.op != PoolOp::kSum && !plan.layout.dilated(); }
   static int64_t SlotElements(const WindowPlan& plan) {
     return AlignedBytes((plan.layout.features_minor ? plan.layout.result_line() : Features(plan.layout)) * 4) / 4;
   }
   static int64_t Bytes(const WindowPlan& plan) {
-    return AlignedBytes(plan.layout.operand_slots * SlotElements(plan) * 4);
+    if (!IsUsed(plan)) return 0;
+    const int64_t count = plan.layout.operand_slots;
+    return AlignedBytes(count * 8) + AlignedBytes(count) + AlignedBytes(count * SlotElements(plan) * 4);
   }
 
   // Computes the result of a line. Returns false if the window has a NaN.
-  bool Run(const OperandRows& operands, const std::vector<PoolRow>& rows, const WindowLine& columns, float* out) {
+  bool Run(const OperandRows& operands, const LinesOf<PoolRow>& rows, const WindowLine& columns, float* out) {
     best_.clear();
     bool all_numbers = true;
     for (size_t r = 0; r < rows.size(); ++r) {
       const OuterLine& f = operands.found()[r];
-      const size_t slot = static_cast<size_t>(f.slot);
       // What several windows share is kept in a slot. The result of a window of one line is not, nor what is known of
       // it.
       const bool is_kept = rows.size() > 1;
       float* const row = is_kept ? slots_ + f.slot * SlotElements(plan_) : out;
-      bool row_numbers = is_kept && all_numbers_[slot];
-      if (!is_kept || keys_[slot] != f.line) {
+      bool row_numbers = is_kept && all_numbers_[f.slot] != 0;
+      if (!is_kept || keys_[f.slot] != f.line) {
         row_numbers = plan_.kernels->best(plan_.op, rows[r].data, columns, initial_, operands.After(f, 1), row);
       }
       if (is_kept) {
-        keys_[slot] = f.line;
-        all_numbers_[slot] = row_numbers;
+        keys_[f.slot] = f.line;
+        all_numbers_[f.slot] = row_numbers;
       }
       all_numbers = all_numbers && row_numbers;
       best_.push_back(row);
@@ -239,12 +251,11 @@ class BestRows {
 
  private:
   const WindowPlan& plan_;
-  const WindowLayout& g_;
   const float initial_;
-  float* slots_;
-  std::vector<int64_t> keys_;  // line in each slot
-  std::vector<uint8_t> all_numbers_;
-  std::vector<const float*> best_;
+  float* slots_ = nullptr;
+  int64_t* keys_ = nullptr;  // line in each slot
+  uint8_t* all_numbers_ = nullptr;
+  LinesOf<const float*> best_;
 };
 
 // A line of results, which kernels compute in arrays of f32.
@@ -308,7 +319,8 @@ class ChosenRows {
   ChosenRows(const WindowPlan& plan, const std::byte* in, const std::byte* source, Memory& memory)
       : plan_(plan), g_(plan.layout), source_(source), operand_(plan, in, {}, 0, memory), lines_(g_, true) {
     const int64_t n = g_.window_slots * SlotElements(plan);
-    keys_.assign(static_cast<size_t>(g_.window_slots), -1);
+    keys_ = memory.Take<int64_t>(g_.window_slots);
+    std::fill_n(keys_, g_.window_slots, -1);
     chosen_ = memory.Take<uint8_t>(n);
     std::fill_n(chosen_, n, kNoneChosen);
     if (IsDirect(plan)) return;
@@ -323,7 +335,8 @@ class ChosenRows {
   }
   static int64_t Bytes(const WindowPlan& plan) {
     const int64_t n = plan.layout.window_slots * SlotElements(plan);
-    return OperandRows::Bytes(plan) + AlignedBytes(n) + (IsDirect(plan) ? 0 : AlignedBytes(4 * n));
+    return OperandRows::Bytes(plan) + AlignedBytes(plan.layout.window_slots * 8) + AlignedBytes(n) +
+           (IsDirect(plan) ? 0 : AlignedBytes(4 * n));
   }
 
   // Returns the gradients after those of the last call.
@@ -332,12 +345,12 @@ class ChosenRows {
     return {reinterpret_cast<const std::byte*>(Gradients(last_ + 1)), 4 * g_.result_line()};
   }
   // Returns the lines of windows that cover a line of the operand, in their order.
-  const std::vector<ScatterRow>& At(int64_t line) {
-    const std::vector<OuterLine>& found = lines_.At(line);
+  const LinesOf<ScatterRow>& At(int64_t line) {
+    const LinesOf<OuterLine>& found = lines_.At(line);
     rows_.resize(found.size());
     for (size_t i = 0; i < rows_.size(); ++i) {
       const OuterLine& f = found[i];
-      int64_t& key = keys_[static_cast<size_t>(f.slot)];
+      int64_t& key = keys_[f.slot];
       if (key != f.line) {
         key = last_ = f.line;
         Choose(f);
@@ -354,7 +367,7 @@ class ChosenRows {
   }
 
   void Choose(const OuterLine& f) {
-    const std::vector<PoolRow>& rows = operand_.At(f.line);
+    const LinesOf<PoolRow>& rows = operand_.At(f.line);
     const int64_t count = static_cast<int64_t>(rows.size()), positions = g_.positions();
     uint8_t* const chosen = chosen_ + f.slot * SlotElements(plan_);
     const std::byte* const source = source_ + f.line * g_.result_line() * plan_.element_bytes();
@@ -374,7 +387,7 @@ class ChosenRows {
   }
 
   // The window at position p is not all in the line.
-  uint8_t ChooseAtEdge(const std::vector<PoolRow>& rows, int64_t p) const {
+  uint8_t ChooseAtEdge(const LinesOf<PoolRow>& rows, int64_t p) const {
     float best = 0;
     uint8_t chosen = kNoneChosen;
     for (const PoolRow& row : rows) {
@@ -396,10 +409,10 @@ class ChosenRows {
   OperandRows operand_;
   uint8_t* chosen_ = nullptr;
   float* gradients_ = nullptr;
-  std::vector<int64_t> keys_;  // line in each slot
+  int64_t* keys_ = nullptr;  // line in each slot
   int64_t last_ = 0;
   OuterLines lines_;
-  std::vector<ScatterRow> rows_;
+  LinesOf<ScatterRow> rows_;
 };
 
 const DeinterleavedResults* DeinterleavedResultsOf(const WindowPlan& plan) {
@@ -456,11 +469,11 @@ void RunPool(const ThunkParams* plan, const std::byte* const* in, std::byte* con
     BestRows best(p, initial, memory);
     for (int64_t line = begin; line < end; ++line) {
       if ((line - begin) % kBetweenChecks == 0 && context.ShouldStop()) return;
-      const std::vector<PoolRow>& rows = operands.At(line);
+      const LinesOf<PoolRow>& rows = operands.At(line);
       const int64_t row_count = static_cast<int64_t>(rows.size());
       std::byte* const to = out[0] + line * g.result_line() * p.element_bytes();
       result.Write(g.columns, Features(g), to, [&](const WindowLine& columns, float* values) {
-        if (p.op != PoolOp::kSum && !g.dilated() && best.Run(operands, rows, columns, values)) return;
+        if (BestRows::IsUsed(p) && best.Run(operands, rows, columns, values)) return;
         p.kernels->pool(p.op, p.type, rows.data(), row_count, columns, initial, after, operands.NextLines(), values);
       });
     }
@@ -483,7 +496,7 @@ void RunPoolGradient(const ThunkParams* plan, const std::byte* const* in, std::b
     ResultLine result(p, g.features_minor ? nullptr : &g.gradients, g.operand_line(), g.operand_line(), memory);
     for (int64_t line = begin; line < end; ++line) {
       if ((line - begin) % kBetweenChecks == 0 && context.ShouldStop()) return;
-      const std::vector<ScatterRow>& rows = chosen.At(line);
+      const LinesOf<ScatterRow>& rows = chosen.At(line);
       const int64_t row_count = static_cast<int64_t>(rows.size());
       std::byte* const to = out[0] + line * g.operand_line() * p.element_bytes();
       result.Write(g.window_columns, g.features, to, [&](const WindowLine& columns, float* values) {

@@ -6,10 +6,14 @@
 #include <numeric>
 #include <utility>
 
+#include "interp/exact/program/view.h"
 #include "ir/core/saturating.h"
 
 namespace hlokit::interp {
 namespace {
+
+// Larger values, which no system has memory for, count as such ones, so that sums stay below 2^63.
+constexpr int64_t kMostBytes = int64_t{1} << 40;
 
 // Returns the first step where most is alive, and how much.
 std::pair<uint32_t, int64_t> MostAlive(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside,
@@ -85,7 +89,9 @@ int64_t MostHeld(const std::vector<PlacedValue>& values, const std::vector<Outsi
 
 }  // namespace
 
-Placement PlaceValues(std::vector<PlacedValue>* values, const std::vector<OutsideValue>& outside, uint32_t steps) {
+Placement PlaceValues(std::vector<PlacedValue>* values, std::vector<OutsideValue> outside, uint32_t steps) {
+  for (PlacedValue& value : *values) value.bytes = std::min(value.bytes, kMostBytes);
+  for (OutsideValue& value : outside) value.bytes = std::min(value.bytes, kMostBytes);
   // What gives memory back takes some time, as does taking it again in the next run.
   constexpr double kMaxKept = 1.05;
   constexpr size_t kMaxForAllOrders = 1024;
@@ -102,7 +108,7 @@ Placement PlaceValues(std::vector<PlacedValue>* values, const std::vector<Outsid
       [&](uint32_t i) { return Key(v[i].end - v[i].begin, v[i].bytes); },
       [&](uint32_t i) { return Key(v[i].end, v[i].bytes); },
       [&](uint32_t i) { return Key(v[i].end / std::max(steps / 4, 1u), v[i].bytes); },
-      [&](uint32_t i) { return Key((v[i].end - v[i].begin + 1) * v[i].bytes, 0); },
+      [&](uint32_t i) { return Key(SaturatingMultiply(int64_t{v[i].end} - v[i].begin + 1, v[i].bytes), 0); },
       [&, at = peak](uint32_t i) { return Key(v[i].begin <= at && v[i].end >= at ? steps + 1 : v[i].end, v[i].bytes); },
   };
   Placement best;
@@ -146,11 +152,14 @@ class SlotValues {
 
  private:
   static constexpr uint32_t kNone = 0xffffffffu;
+  static constexpr uint32_t kArgument = 0xfffffffeu;  // memory of an argument, which is counted apart
+  static bool IsValue(uint32_t value) { return value < kArgument; }
   struct Value {
     PlacedValue life;               // bytes as the slot has them
     uint32_t slot = 0;              // the first
     bool is_result = false;         // of the program, outside of the arena
     bool escapes = false;           // what is called may hold it
+    bool in_argument = false;       // in the memory of an argument, if that is donated
     std::vector<uint32_t> reusing;  // slots that take over its memory
   };
 
@@ -164,22 +173,34 @@ class SlotValues {
 };
 
 void SlotValues::Find() {
+  for (uint32_t slot : r_.parameters) {
+    if (slot != kNoSlot) value_of_[slot] = kArgument;
+  }
+  std::vector<bool> in_argument(r_.slots.size());
   for (uint32_t t = 0; t < steps_; ++t) {
     const Thunk& thunk = r_.thunks[t];
     const bool is_kernel = thunk.kind == ThunkKind::kKernel;
     if (!is_kernel) {
       for (uint32_t i = 0; i < thunk.operand_count; ++i) {
         const uint32_t value = value_of_[r_.operands[thunk.operand_begin + i].slot];
-        if (value != kNone) values_[value].escapes = true;
+        if (IsValue(value)) values_[value].escapes = true;
       }
     }
     for (uint32_t i = 0; is_kernel && i < thunk.reuse_count; ++i) {
       const InPlaceReuse& reuse = r_.reuses[thunk.reuse_begin + i];
       uint32_t& from = value_of_[r_.operands[thunk.operand_begin + reuse.operand].slot];
       const uint32_t slot = thunk.result_begin + reuse.result;
+      if (from == kArgument) {
+        // The run takes the first operand that is not held elsewhere, which is not known here.
+        in_argument[slot] = true;
+        if (value_of_[slot] != kNone) values_[value_of_[slot]].in_argument = true;
+        continue;
+      }
       if (from == kNone || value_of_[slot] != kNone || r_.slots[slot].result != kNoResult) continue;
       value_of_[slot] = std::exchange(from, kNone);
-      values_[value_of_[slot]].reusing.push_back(slot);
+      Value& value = values_[value_of_[slot]];
+      value.reusing.push_back(slot);
+      value.in_argument = value.in_argument || in_argument[slot];
     }
     for (uint32_t i = 0; i < thunk.result_count; ++i) {
       const uint32_t slot = thunk.result_begin + i;
@@ -188,11 +209,12 @@ void SlotValues::Find() {
       value_of_[slot] = static_cast<uint32_t>(values_.size());
       // What is called counts its results while it runs.
       const uint32_t begin = is_kernel || thunk.kind == ThunkKind::kCollective ? t : t + 1;
-      values_.push_back({{info.bytes, begin, steps_, 0}, slot, is_kernel && info.result != kNoResult, !is_kernel, {}});
+      const bool is_result = is_kernel && info.result != kNoResult;
+      values_.push_back({{info.bytes, begin, steps_, 0}, slot, is_result, !is_kernel, in_argument[slot], {}});
     }
     for (uint32_t i = 0; i < thunk.release_count; ++i) {
       uint32_t& value = value_of_[r_.releases[thunk.release_begin + i]];
-      if (value != kNone) values_[value].life.end = t;
+      if (IsValue(value)) values_[value].life.end = t;
       value = kNone;
     }
   }
@@ -225,12 +247,12 @@ void SlotValues::Place() {
       outside.push_back({value.life.bytes, value.life.begin});
     } else if (!value.escapes && BufferPool::IsPlaced(value.life.bytes)) {
       placed.push_back(value.life);
-      placed.back().bytes = BufferPool::PlacedBytes(value.life.bytes);
+      placed.back().bytes = BufferPool::PlacedBytes(std::min(value.life.bytes, kMostBytes));
       numbers.push_back(i);
     }
   }
   if (placed.size() > kMaxValues) return;
-  const Placement placement = PlaceValues(&placed, outside, steps_);
+  const Placement placement = PlaceValues(&placed, std::move(outside), steps_);
   for (size_t i = 0; i < placed.size(); ++i) {
     const Value& value = values_[numbers[i]];
     r_.slots[value.slot].offset = placed[i].offset;
@@ -259,17 +281,16 @@ void SlotValues::Plan(bool is_placed) {
       changes[at].unplaced += sign * change.unplaced;
     }
   };
-  // Sums stay below 2^63.
-  constexpr int64_t kMost = int64_t{1} << 40;
   for (const Value& value : values_) {
-    const int64_t bytes = std::min(value.life.bytes, kMost);
+    const int64_t bytes = std::min(value.life.bytes, kMostBytes);
     const bool has_place = value.is_result || (!value.escapes && BufferPool::IsPlaced(bytes));
-    add(value.life.begin, value.life.end, {bytes, value.is_result || value.escapes ? 0 : bytes, has_place ? 0 : bytes});
+    const bool may_take_none = value.is_result || value.escapes || value.in_argument;
+    add(value.life.begin, value.life.end, {bytes, may_take_none ? 0 : bytes, has_place ? 0 : bytes});
   }
   for (uint32_t t = 0; t < steps_; ++t) {
     const MemoryPlan* const callee = MostOfCallees(r_.thunks[t]);
     if (callee == nullptr) continue;
-    const int64_t bytes = std::min(callee->live_bytes, kMost);
+    const int64_t bytes = std::min(callee->live_bytes, kMostBytes);
     add(t, t, {bytes, 0, bytes});
   }
   MemoryPlan& plan = r_.memory;

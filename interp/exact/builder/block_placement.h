@@ -33,8 +33,8 @@ struct Placement {
 };
 
 // Places values whose lives overlap side by side, in the order, of several, that takes the least memory: each in the
-// smallest gap between those of its time that it fits in. `steps`: of the program.
-Placement PlaceValues(std::vector<PlacedValue>* values, const std::vector<OutsideValue>& outside, uint32_t steps);
+// smallest gap between those of its time that it fits in. `steps`: of the program. Bytes beyond 2^40 are set to that.
+Placement PlaceValues(std::vector<PlacedValue>* values, std::vector<OutsideValue> outside, uint32_t steps);
 
 // Sets the memory of a computation and, if it runs once and is to be placed, the offsets of its slots. Values that
 // calls, loops and collectives hold have none: they may live longer than their last use. Requires: the memory of the

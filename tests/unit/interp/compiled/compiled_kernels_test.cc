@@ -12,7 +12,10 @@
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/products/library_step.h"
 #include "interp/exact/evaluator.h"
+#include "interp/exact/machine/run_context.h"
+#include "interp/exact/processor/thread_pool.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
@@ -191,6 +194,46 @@ ENTRY e {
   EXPECT_EQ(loops(2), 1u);
   EXPECT_EQ(loops(256), 0u);
 }
+
+// The values take 17.1 MB, partial sums of the product with few rows 2 MB more.
+TEST_F(CompiledKernelsTest, ProductsWithFewRowsFitInWhatValuesLeave) {
+  DiagnosticSink sink;
+  const std::unique_ptr<Module> module = ParseModule(std::make_shared<const SourceBuffer>("m.hlo", R"(HloModule m
+ENTRY e {
+  x = f32[16,4096] parameter(0)
+  w = f32[4096,1024] parameter(1)
+  ROOT d = f32[16,1024] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})"),
+                                                     ParseOptions(), &sink);
+  ASSERT_NE(module, nullptr);
+  std::vector<Literal> expected;
+  for (const int64_t max_bytes : {int64_t{1} << 30, int64_t{18000000}}) {
+    EvaluatorOptions options;
+    options.limits.max_bytes = max_bytes;
+    options.kernels = std::make_shared<CompiledKernels>(ObservationRequest());
+    const auto evaluator = Evaluator::Prepare(*module, options, &sink);
+    ASSERT_NE(evaluator, nullptr);
+    const auto results = evaluator->Run(MakeFakeArguments(evaluator->argument_shapes(), 1), &sink);
+    ASSERT_TRUE(results) << max_bytes << ": " << sink.diagnostics()[0].message;
+    if (expected.empty()) expected = *results;
+    ErrorSpec error;
+    error.absolute = error.relative = 1e-4;
+    const auto difference = CompareValues(*results, expected, error);
+    EXPECT_TRUE(difference.ok() && difference->equal()) << max_bytes;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // whose allocator ends the program instead
+TEST_F(CompiledKernelsTest, MissingScratchMemoryIsNoErrorOfTheLibrary) {
+  ThreadPool threads(1);
+  RunContext context(Limits(), 0, &threads, nullptr);
+  EXPECT_NE(ThreadScratch(context, 4096, "a product"), nullptr);
+  EXPECT_FALSE(context.failed());
+  EXPECT_EQ(ThreadScratch(context, int64_t{1} << 60, "a product"), nullptr);
+  EXPECT_EQ(context.error(), "out of memory: no scratch memory for a product");
+  EXPECT_EQ(context.error_kind(), DiagnosticKind::kTooLarge);
+}
+#endif
 
 }  // namespace
 }  // namespace hlokit::interp::compiled

@@ -121,6 +121,20 @@ TEST(BlockPlacementTest, TheArenaGivesBackWhatResultsTake) {
   for (const PlacedValue& value : values) EXPECT_LE(value.offset + value.bytes, placement.needed[value.end]);
 }
 
+// Sizes and lives that no system has memory for.
+TEST(BlockPlacementTest, SumsOfLargeValuesDoNotOverflow) {
+  std::vector<PlacedValue> values;
+  std::vector<OutsideValue> results;
+  for (uint32_t i = 0; i < 100; ++i) {
+    values.push_back({INT64_MAX - i, i, 2000000 - i, 0});
+    results.push_back({INT64_MAX, 1000000 + i});
+  }
+  const Placement placement = PlaceValues(&values, results, 2000000);
+  EXPECT_EQ(placement.live_bytes, int64_t{200} << 40);
+  EXPECT_GE(placement.planned_bytes, placement.live_bytes);
+  for (const PlacedValue& value : values) EXPECT_GE(value.offset, 0);
+}
+
 TEST(MemoryArenaTest, ABlockLiesWhereItShouldIfThatIsFree) {
   const auto arena = MemoryArena::Create(1 << 20);
   ASSERT_NE(arena, nullptr);
@@ -195,6 +209,36 @@ TEST(ProgramMemoryTest, LaterRunsTakeNothingFromTheSystem) {
     EXPECT_LE(statistics.peak_held_bytes, statistics.peak_live_bytes * 5 / 4);
 #endif
   }
+}
+
+// What is computed in the memory of a donated argument takes no memory beside it.
+TEST(ProgramMemoryTest, ResultsInDonatedArgumentsFitBesideThem) {
+  constexpr int64_t kBytes = int64_t{4} << 20;
+  DiagnosticSink sink;
+  const std::string text = R"(HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+ENTRY e {
+  x = f32[1048576] parameter(0)
+  y = f32[1048576] add(x, x)
+  z = f32[1048576] negate(y)
+  zero = f32[] constant(0)
+  ROOT r = f32[] reduce(z, zero), dimensions={0}, to_apply=add
+}
+)";
+  const auto module = ParseModule(std::make_shared<const SourceBuffer>("m.hlo", text), ParseOptions(), &sink);
+  ASSERT_FALSE(sink.has_errors()) << sink.diagnostics()[0].message;
+  EvaluatorOptions options;
+  options.limits.max_bytes = kBytes * 3 / 2;
+  const auto evaluator = Evaluator::Prepare(*module, options, &sink);
+  ASSERT_NE(evaluator, nullptr) << sink.diagnostics()[0].message;
+  std::vector<Literal> arguments = MakeFakeArguments(evaluator->argument_shapes(), 1);
+  const Literal* const pointers[] = {&arguments[0]};
+  DiagnosticSink failed;
+  EXPECT_FALSE(evaluator->RunPointers(pointers, &failed));  // y has memory of its own
+  DonatedArguments donation;
+  donation.donated = {&arguments[0]};
+  const auto results = evaluator->RunPointers(pointers, &sink, &donation);
+  EXPECT_TRUE(results) << sink.diagnostics()[0].message;
 }
 
 }  // namespace
