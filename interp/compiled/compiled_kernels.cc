@@ -41,10 +41,10 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.kind = is_pool ? KernelChoice::Kind::kWindow : KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
-  std::vector<Instruction> apart;
+  std::vector<Instruction> materialized;
   const bool prepared =
-      is_pool ? PreparePoolGroup(builder, group, &choice.reason)
-              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &apart, &choice.reason);
+      is_pool ? PreparePoolGroup(builder, group, group_options_.min_window_elements, &choice.reason)
+              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &materialized, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
@@ -54,7 +54,7 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   for (Instruction member : group.members) {
     choice.instruction = member.id();
     choices_.push_back(choice);
-    if (!prepared || std::find(apart.begin(), apart.end(), member) == apart.end()) continue;
+    if (!prepared || std::find(materialized.begin(), materialized.end(), member) == materialized.end()) continue;
     choices_.back().kind = KernelChoice::Kind::kExact;
     choices_.back().reason = "not read in place by the loop of its users";
   }
@@ -73,8 +73,9 @@ bool CompiledKernels::Prepare(CompiledComputationBuilder& builder) {
     prepared = PrepareConvolutionStep(builder, &packed_weights_, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kConvolution;
   } else if (opcode == Opcode::kReduceWindow || opcode == Opcode::kSelectAndScatter) {
-    prepared = opcode == Opcode::kReduceWindow ? PreparePool(builder, &choice.reason)
-                                               : PrepareSelectAndScatterStep(builder, &choice.reason);
+    prepared = opcode == Opcode::kReduceWindow
+                   ? PreparePool(builder, group_options_.min_window_elements, &choice.reason)
+                   : PrepareSelectAndScatterStep(builder, group_options_.min_window_elements, &choice.reason);
     if (prepared) choice.kind = KernelChoice::Kind::kWindow;
   }
   choices_.push_back(std::move(choice));

@@ -9,7 +9,9 @@
 
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/compiled/loops/loop_builder.h"
+#include "interp/compiled/products/product_error.h"
 #include "interp/values/engine_ulps.h"
+#include "ir/graph/attribute_views.h"
 #include "ir/types/float_types.h"
 
 namespace hlokit::interp {
@@ -55,6 +57,7 @@ compiled::GroupOptions AllLoops(int max_members) {
   groups.min_saved = 0;
   groups.min_single = 1;
   groups.min_run = 1;
+  groups.min_window_elements = 1;
   groups.max_members = max_members;
   return groups;
 }
@@ -75,11 +78,32 @@ ErrorSpec FastTolerance::Of(Instruction instruction, absl::Span<const Literal> o
   if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) return tolerance;
   const absl::StatusOr<std::vector<Literal>> terms = OnMagnitudes(instruction, operands);
   if (!terms.ok() || terms->empty()) return tolerance;
-  // Four units in each engine, of the largest sum of magnitudes; narrower types are rounded once more.
+  // Of the largest sum of magnitudes; narrower types are rounded once more.
   const double largest = Largest((*terms)[0]);
-  tolerance.absolute = std::isfinite(largest) ? std::ldexp(8 * largest, -24) : std::numeric_limits<double>::infinity();
+  const int64_t count = TermsOf(instruction);
+  tolerance.absolute = std::numeric_limits<double>::infinity();
+  if (std::isfinite(largest)) {
+    tolerance.absolute =
+        std::ldexp(compiled::ProductDifferenceUnits(count) * largest, -24) + 2 * compiled::ProductUnderflow(count);
+  }
   if (BitsOf(result.shape().element_type()) < 32) tolerance.ulp = 1;
   return tolerance;
+}
+
+int64_t FastTolerance::TermsOf(Instruction product) {
+  double terms = 1;
+  if (product.opcode() == Opcode::kDot) {
+    for (int64_t d : DotDims::Of(product).lhs_contracting) {
+      terms *= static_cast<double>(product.operand(0).shape().dim(d));
+    }
+  } else {
+    const ConvolutionDims dims = ConvolutionDims::Of(product);
+    const Shape kernel = product.operand(1).shape();
+    for (int64_t d = 0; d < kernel.rank(); ++d) {
+      if (d != dims.kernel_output_feature) terms *= static_cast<double>(kernel.dim(d));
+    }
+  }
+  return static_cast<int64_t>(std::min(terms, 0x1p53));
 }
 
 absl::StatusOr<std::vector<Literal>> FastTolerance::OnMagnitudes(Instruction instruction,

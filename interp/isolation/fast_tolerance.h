@@ -3,6 +3,7 @@
 #ifndef HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
 #define HLOKIT_INTERP_ISOLATION_FAST_TOLERANCE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,9 @@ class FastTolerance {
   // Returns the results of an instruction on the magnitudes of its operands: of a product or convolution, the sums that
   // bound the error of each element.
   absl::StatusOr<std::vector<Literal>> OnMagnitudes(Instruction instruction, absl::Span<const Literal> operands);
+
+  // Returns how many terms each element of a dot or convolution is the sum of, padding included.
+  static int64_t TermsOf(Instruction product);
 
  private:
   InstructionRunner exact_;

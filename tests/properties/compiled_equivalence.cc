@@ -29,6 +29,7 @@
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/compiled/compiled_kernels.h"
+#include "interp/compiled/products/product_error.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/fast_tolerance.h"
 #include "interp/isolation/instruction_runner.h"
@@ -48,6 +49,8 @@ namespace {
 
 using interp::AllLoops;
 using interp::compiled::CompiledKernels;
+using interp::compiled::kMeasuredUnits;
+using interp::compiled::ProductDifferenceUnits;
 
 // Compares each instruction of a run on another engine with the same in the fast engine.
 class LocalComparison : public interp::ExecutionObserver {
@@ -102,11 +105,13 @@ class LocalComparison : public interp::ExecutionObserver {
   }
 
  private:
-  // Returns true if each element is within 8 units of 2^-24 of the sum of its terms' magnitudes, and a rounding of
-  // narrower types.
+  // Returns true if each element is within the bound of its number of terms, and what two kernels differ by on random
+  // terms, and a rounding of narrower types.
   bool WithinTerms(Instruction at, absl::Span<const Literal> operands, const Literal& actual, const Literal& expected) {
     const absl::StatusOr<std::vector<Literal>> terms = tolerance_.OnMagnitudes(at, operands);
     if (!terms.ok()) return false;
+    const int64_t count = interp::FastTolerance::TermsOf(at);
+    const double units = std::min(ProductDifferenceUnits(count), 2 * kMeasuredUnits);
     bool within = IsFloat(expected.shape().element_type());
     VisitType(expected.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
       if constexpr (AnyFloat<T>) {
@@ -118,7 +123,7 @@ class LocalComparison : public interp::ExecutionObserver {
           if (a == e || (std::isnan(a) && std::isnan(e))) continue;
           // Sums that overflow in one order may not in another.
           if (!std::isfinite(t) || t > 0x1p126) continue;
-          double bound = std::ldexp(8 * t, -24) + 0x1p-140;
+          double bound = std::ldexp(units * t, -24) + 0x1p-140;
           if (sizeof(T) < sizeof(float)) {
             constexpr int kDigits = std::numeric_limits<T>::digits;
             bound += std::ldexp(std::max(std::fabs(a), std::fabs(e)), 1 - kDigits) +

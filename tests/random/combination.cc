@@ -27,18 +27,22 @@ bool ModuleGenerator::EmitCombination(Opcode opcode) {
   const ElementType type = random_.Of(kNumbers);
   switch (InfoOf(opcode).shape_rule) {
     case ShapeRule::kReduce: {
-      const Dims from = RandomDims(0, 3);
+      const bool is_extreme = opcode == Opcode::kReduce && random_.OneIn(4);
+      // Sometimes one that is reduced in several blocks.
+      const bool is_long = is_extreme && random_.OneIn(6);
+      const Dims from = is_long ? Dims{random_.In(1, 3), random_.In(1500, 5000)} : RandomDims(0, 3);
       Dims reduced, to;
       for (size_t i = 0; i < from.size(); ++i) {
-        if (random_.OneIn(2)) {
+        if (is_long ? i == 1 : random_.OneIn(2)) {
           reduced.push_back(static_cast<int64_t>(i));
         } else {
           to.push_back(from[i]);
         }
       }
-      if (opcode == Opcode::kReduce && random_.OneIn(4)) {
+      if (is_extreme) {
         const ElementType index = random_.Of(kIndices);
-        const std::string values = Need({type, from}), indices = Need({index, from});
+        const std::string values = is_long ? NeedWithNans({type, from}) : Need({type, from});
+        const std::string indices = Need({index, from});
         const std::string value = Scalar(type), first = Scalar(index);
         AddTuple({{type, to}, {index, to}}, text, {values, indices, value, first},
                  StrCat("dimensions={", List(reduced), "}, to_apply=", ExtremeWithIndex(type, index)));
@@ -46,41 +50,6 @@ bool ModuleGenerator::EmitCombination(Opcode opcode) {
       }
       Add({type, to}, text, {Need({type, from}), Scalar(type)},
           StrCat("dimensions={", List(reduced), "}, to_apply=", Function(type)));
-      return true;
-    }
-    case ShapeRule::kReduceWindow: {
-      const Dims from = FullDims(1, 3);
-      Dims to;
-      std::string sizes, strides, pads, dilations;
-      for (size_t i = 0; i < from.size(); ++i) {
-        const int64_t size = random_.In(1, 3);
-        const int64_t stride = random_.In(1, 2);
-        const int64_t low = random_.In(0, 2);
-        const int64_t high = random_.In(0, 2);
-        const int64_t base = random_.In(1, 2);
-        const int64_t padded = (from[i] - 1) * base + 1 + low + high;
-        to.push_back(padded < size ? 0 : (padded - size) / stride + 1);
-        const char* x = i == 0 ? "" : "x";
-        StrAppend(&sizes, x, size);
-        StrAppend(&strides, x, stride);
-        StrAppend(&pads, x, low, "_", high);
-        StrAppend(&dilations, x, base);
-      }
-      Add({type, to}, text, {Need({type, from}), Scalar(type)},
-          StrCat("window={size=", sizes, " stride=", strides, " pad=", pads, " lhs_dilate=", dilations,
-                 "}, to_apply=", Function(type)));
-      return true;
-    }
-    case ShapeRule::kSelectAndScatter: {
-      const int64_t n = random_.In(2, 5);
-      const int64_t size = random_.In(1, 2);
-      const Array operand{type, {n}};
-      const std::string select = NewName("ge");
-      const std::string t = StrCat(ToString(type), "[]");
-      StrAppend(&computations_, select, " {\n  a = ", t, " parameter(0)\n  b = ", t,
-                " parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GE\n}\n\n");
-      Add(operand, text, {Need(operand), Need({type, {(n - size) / 2 + 1}}), Scalar(type)},
-          StrCat("window={size=", size, " stride=2}, select=", select, ", scatter=", Function(type)));
       return true;
     }
     case ShapeRule::kMap: {

@@ -14,6 +14,13 @@ bool ModuleGenerator::EmitLinearAlgebra(Opcode opcode) {
   switch (InfoOf(opcode).shape_rule) {
     case ShapeRule::kDot: {
       const ElementType type = random_.Of(kNumbers);
+      if (random_.OneIn(3)) {
+        // As large as those of other kernels.
+        const int64_t rows = Size(2), terms = random_.OneIn(8) ? random_.In(100, 300) : Size(2), columns = Size(2);
+        Add({type, {b, rows, columns}}, text, {Need({type, {b, rows, terms}}), Need({type, {b, terms, columns}})},
+            "lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}");
+        return true;
+      }
       Add({type, {b, m, n}}, text, {Need({type, {b, m, k}}), Need({type, {n, k, b}})},
           StrCat("lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={2}, rhs_contracting_dims={1}",
                  BitsOf(type) == 8 && random_.OneIn(2) ? ", operand_precision={packed_nibble,packed_nibble}" : ""));

@@ -73,13 +73,13 @@ void ModuleGenerator::AddTuple(const std::vector<Array>& results, std::string_vi
 
 Dims ModuleGenerator::RandomDims(int64_t min_rank, int64_t max_rank) {
   Dims dims(static_cast<size_t>(random_.In(min_rank, max_rank)));
-  for (int64_t& d : dims) d = random_.OneIn(12) ? 0 : random_.In(1, 4);
+  for (int64_t& d : dims) d = random_.OneIn(12) ? 0 : Size(24);
   return dims;
 }
 
 Dims ModuleGenerator::FullDims(int64_t min_rank, int64_t max_rank) {
   Dims dims(static_cast<size_t>(random_.In(min_rank, max_rank)));
-  for (int64_t& d : dims) d = random_.In(1, 4);
+  for (int64_t& d : dims) d = Size(12);
   return dims;
 }
 
@@ -116,6 +116,21 @@ std::string ModuleGenerator::Need(const Array& array) {
   }
   const std::string scalar = Constant(array.type);
   return array.dims.empty() ? scalar : Add(array, "broadcast", {scalar}, "dimensions={}").name;
+}
+
+std::string ModuleGenerator::NeedWithNans(const Array& array) {
+  const std::string value = Need(array);
+  if (!IsFloat(array.type) || !random_.OneIn(3)) return value;
+  const int64_t along = random_.In(0, static_cast<int64_t>(array.dims.size()) - 1);
+  const int64_t index = random_.In(0, array.dims[static_cast<size_t>(along)] - 1);
+  const auto fill = [&](ElementType type, const std::string& literal) {
+    const std::string scalar = Line(StrCat(ToString(type), "[]"), "constant", {literal});
+    return Add({type, array.dims}, "broadcast", {scalar}, "dimensions={}").name;
+  };
+  const std::string at = Add({kS32, array.dims}, "iota", {}, StrCat("iota_dimension=", along)).name;
+  const std::string is_there =
+      Add({kPred, array.dims}, "compare", {at, fill(kS32, std::to_string(index))}, "direction=EQ").name;
+  return Add(array, "select", {is_there, fill(array.type, "nan"), value}).name;
 }
 
 // ---- computations ----
@@ -174,8 +189,8 @@ void ModuleGenerator::Emit(Opcode opcode) {
         "domain={kind=\"sharding\", entry={maximal device=0}, exit={maximal device=0}}");
     return;
   }
-  if (EmitElementwise(opcode) || EmitMovement(opcode) || EmitCombination(opcode) || EmitLinearAlgebra(opcode) ||
-      EmitControl(opcode) || EmitDevices(opcode)) {
+  if (EmitElementwise(opcode) || EmitMovement(opcode) || EmitCombination(opcode) || EmitWindows(opcode) ||
+      EmitLinearAlgebra(opcode) || EmitControl(opcode) || EmitDevices(opcode)) {
     return;
   }
   // No rule to infer shapes with: any operands.

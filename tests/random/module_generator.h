@@ -54,11 +54,15 @@ class ModuleGenerator {
   // ---- values ----
 
   Dims RandomDims(int64_t min_rank = 0, int64_t max_rank = 3);
+  // Returns a dimension that is not 0: a small one, or sometimes one that fills vectors.
+  int64_t Size(int64_t seldom) { return random_.OneIn(seldom) ? random_.In(8, 40) : random_.In(1, 4); }
   // Returns dimensions of which none is 0.
   Dims FullDims(int64_t min_rank, int64_t max_rank);
   std::string Constant(ElementType type);
   // Returns an array of this shape: an existing one, a parameter, or a new one.
   std::string Need(const Array& array);
+  // Returns one of floats whose elements at an index of a dimension are sometimes NaN. Requires: a rank that is not 0.
+  std::string NeedWithNans(const Array& array);
   std::string Scalar(ElementType type) { return Need({type, {}}); }
 
   // ---- computations ----
@@ -79,6 +83,7 @@ class ModuleGenerator {
   bool EmitElementwise(Opcode opcode);    // elementwise.cc
   bool EmitMovement(Opcode opcode);       // movement.cc
   bool EmitCombination(Opcode opcode);    // combination.cc
+  bool EmitWindows(Opcode opcode);        // windows.cc
   bool EmitLinearAlgebra(Opcode opcode);  // linear_algebra.cc
   bool EmitControl(Opcode opcode);        // control.cc
   bool EmitDevices(Opcode opcode);        // devices.cc

@@ -35,6 +35,7 @@ struct GroupOptions {
   int64_t min_columns = 16;  // of a loop over rows
   int64_t min_run = 16;      // neighbors that a loop reads of what it reads in place (IsInplaceInput)
   int64_t max_columns = 32 * 1024;
+  int64_t min_window_elements = 1024;  // of the operand of a step of windows
 };
 
 // `may_join`: live, and not observed.

@@ -14,11 +14,6 @@ namespace {
 #define HLOKIT_UNROLL _Pragma("GCC unroll 16")
 #define HLOKIT_INLINE inline __attribute__((always_inline))
 
-// Terms that are added before their sum joins that of the terms before: shorter sums have smaller errors. A sum of f32
-// has an error that grows with its number of additions: kGroup + kSkinnyDepth / kGroup, or kDepthOfLane in each lane.
-constexpr int64_t kGroup = 8;
-constexpr int64_t kDepthOfLane = 64;
-
 HLOKIT_INLINE float Widen(uint16_t bf16) { return std::bit_cast<float>(uint32_t{bf16} << 16); }
 
 // Of two vectors in `kRuns` runs each: lanes of the first or second run of each pair, the pairs of one vector after
@@ -215,8 +210,8 @@ HLOKIT_INLINE void ByRows(const SkinnyProduct& s, const float* lhs, const std::b
     for (int64_t begin = range.columns_begin; begin < range.columns_end; begin += columns) {
       const int64_t end = std::min(range.columns_end, begin + columns);
       int64_t p = first;
-      for (; p + kGroup <= last; p += kGroup) {
-        Rows<kLanes, kBf16, kGroup, kRows>(s, lhs, rhs, p).Add(to, p == first, begin, end);
+      for (; p + kSkinnyGroup <= last; p += kSkinnyGroup) {
+        Rows<kLanes, kBf16, kSkinnyGroup, kRows>(s, lhs, rhs, p).Add(to, p == first, begin, end);
       }
       for (; p < last; ++p) Rows<kLanes, kBf16, 1, kRows>(s, lhs, rhs, p).Add(to, p == first, begin, end);
     }
@@ -265,8 +260,8 @@ HLOKIT_INLINE void ByColumns(const SkinnyProduct& s, const float* lhs, const std
     const int count = wide ? kColumns : 1;
     double totals[kMaxSkinnyRows * kColumns];
     std::fill_n(totals, s.m * count, 0.0);
-    for (int64_t p = 0; p < s.k; p += kDepthOfLane * kLanes) {
-      const int64_t q = std::min(s.k, p + kDepthOfLane * kLanes);
+    for (int64_t p = 0; p < s.k; p += kSkinnyLaneDepth * kLanes) {
+      const int64_t q = std::min(s.k, p + kSkinnyLaneDepth * kLanes);
       int64_t i = 0;
       if (wide) {
         for (; i + kRows <= s.m; i += kRows) {

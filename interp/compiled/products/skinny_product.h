@@ -12,6 +12,11 @@ namespace hlokit::interp::compiled {
 inline constexpr int64_t kMaxSkinnyRows = 16;
 // Terms whose sum is one of f32, where rows are contiguous; such sums are added in double.
 inline constexpr int64_t kSkinnyDepth = 128;
+// Terms that are added before their sum joins that of the terms before: shorter sums have smaller errors.
+inline constexpr int64_t kSkinnyGroup = 8;
+// Terms of each lane of a vector whose sum is one of f32, where columns are contiguous; such sums are added in double.
+inline constexpr int64_t kSkinnyLaneDepth = 64;
+inline constexpr int64_t kMaxSkinnyLanes = 16;
 // Columns whose sums are next to each other for all rows.
 inline constexpr int64_t kSkinnyColumns = 32;
 

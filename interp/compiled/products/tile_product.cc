@@ -16,11 +16,6 @@ namespace {
 #define HLOKIT_UNROLL _Pragma("GCC unroll 16")
 #define HLOKIT_INLINE inline __attribute__((always_inline))
 
-// Terms whose sum is one of registers; these sums are added in memory. A sum has an error that grows with its number of
-// additions.
-constexpr int64_t kTerms = 64;
-// Most terms of a tile, so that its part of the right operand stays in the cache.
-constexpr int64_t kDepth = 128;
 constexpr int64_t kLine = 16;  // elements of a line of the cache
 // The right operand is packed in columns of whole vectors of any width.
 constexpr int64_t kPackedColumns = 16;
@@ -61,8 +56,8 @@ HLOKIT_INLINE void ComputeTile(const TileProduct& s, const float* lhs, const flo
       for (int v = 0; v < kWide; ++v) sums[r][v] = sums[r][v] + w[v] * x;
     }
   };
-  for (int64_t begin = 0; begin < depth; begin += kTerms) {
-    const int64_t end = std::min(begin + kTerms, depth);
+  for (int64_t begin = 0; begin < depth; begin += kTileTerms) {
+    const int64_t end = std::min(begin + kTileTerms, depth);
     HLOKIT_UNROLL
     for (int r = 0; r < kRows; ++r) {
       HLOKIT_UNROLL
@@ -127,7 +122,7 @@ HLOKIT_INLINE void ComputeColumns(const TileProduct& s, const float* lhs, const 
 
 template <int kLanes, int kMaxWide>
 HLOKIT_INLINE void Compute(const TileProduct& s, const float* lhs, const float* rhs, int64_t rhs_row, float* result) {
-  const int64_t parts = (s.k + kDepth - 1) / kDepth;
+  const int64_t parts = (s.k + kTileDepth - 1) / kTileDepth;
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t p = part * s.k / parts, depth = (part + 1) * s.k / parts - p;
     const float* const left = lhs + p * s.lhs_column;

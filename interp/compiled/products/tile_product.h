@@ -8,6 +8,12 @@
 
 namespace hlokit::interp::compiled {
 
+// Terms whose sum is one of registers; these sums are added in memory. A sum has an error that grows with its number of
+// additions.
+inline constexpr int64_t kTileTerms = 64;
+// Most terms of a tile, so that its part of the right operand stays in the cache.
+inline constexpr int64_t kTileDepth = 128;
+
 struct TileProduct {
   int64_t m = 1;
   int64_t n = 1;

@@ -7,10 +7,9 @@
 namespace hlokit::interp::compiled {
 namespace {
 
-constexpr int64_t kMaxWindow = 1024;       // elements
-constexpr int64_t kMaxTable = 1 << 18;     // columns of a line
-constexpr int64_t kMaxSlots = 1 << 16;     // lines that are in use at one time
-constexpr int64_t kMinElements = 1 << 10;  // of the operand
+constexpr int64_t kMaxWindow = 1024;    // elements
+constexpr int64_t kMaxTable = 1 << 18;  // columns of a line
+constexpr int64_t kMaxSlots = 1 << 16;  // lines that are in use at one time
 constexpr int64_t kMinFeatures = 8;
 constexpr int64_t kMaxLanes = 16;
 
@@ -136,7 +135,7 @@ void MakeOuterTables(bool gradient, WindowLayout* g) {
 }  // namespace
 
 std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
-                                     std::string* why) {
+                                     int64_t min_elements, std::string* why) {
   const auto fails = [&](const char* reason) {
     *why = reason;
     return std::nullopt;
@@ -157,7 +156,7 @@ std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, Mem
     results *= axis.output;
   }
   if (gradient && g.window >= kNoneChosen) return fails("a large window");
-  if (elements < kMinElements || results == 0) return fails("small");
+  if (elements < min_elements || elements == 0 || results == 0) return fails("small");
   size_t last = 0;
   bool any = false, in_order = true;
   for (size_t d : order) {

@@ -124,9 +124,9 @@ struct WindowLayout {
 
 // Returns the layout of a window; nullopt, with the reason in `why`, if it is none for the kernels here. `axes`: by
 // dimension. The order of memory is `order` if dimensions with a window are in their declared order, else the declared
-// one. `gradient`: of select-and-scatter.
+// one. `gradient`: of select-and-scatter. `min_elements`: of the operand.
 std::optional<WindowLayout> LayoutOf(absl::Span<const WindowDimension> axes, MemoryOrder order, bool gradient,
-                                     std::string* why);
+                                     int64_t min_elements, std::string* why);
 
 }  // namespace hlokit::interp::compiled
 

@@ -139,7 +139,7 @@ Pool PoolOf(absl::Span<const Instruction> members) {
   return pool;
 }
 
-bool Prepare(CompiledComputationBuilder& b, const Pool& pool, std::string* why) {
+bool Prepare(CompiledComputationBuilder& b, const Pool& pool, int64_t min_elements, std::string* why) {
   const Instruction i = pool.window;
   if (i.operand_count() != 2 || !i.shape().IsArray()) return false;
   const ElementType type = i.shape().element_type();
@@ -180,7 +180,8 @@ bool Prepare(CompiledComputationBuilder& b, const Pool& pool, std::string* why) 
   plan->before = pool.before.op;
   plan->after = pool.after.op;
   const View views[] = {operand};
-  std::optional<WindowLayout> layout = LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, why);
+  std::optional<WindowLayout> layout =
+      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/false, min_elements, why);
   if (!layout) return false;
   plan->layout = *std::move(layout);
   if (plan->PoolScratch() > kMaxScratch || !HasThreadScratch(b, plan->PoolScratch())) {
@@ -201,7 +202,7 @@ bool Prepare(CompiledComputationBuilder& b, const Pool& pool, std::string* why) 
 
 }  // namespace
 
-bool PreparePool(CompiledComputationBuilder& b, std::string* why) {
+bool PreparePool(CompiledComputationBuilder& b, int64_t min_elements, std::string* why) {
   Pool pool;
   pool.window = pool.result = b.instruction();
   // The types must be those of the computation; others are converted by the exact engine.
@@ -211,7 +212,7 @@ bool PreparePool(CompiledComputationBuilder& b, std::string* why) {
       return false;
     }
   }
-  return Prepare(b, pool, why);
+  return Prepare(b, pool, min_elements, why);
 }
 
 void AddPoolGroups(Computation computation, const std::function<bool(Instruction)>& may_join,
@@ -281,13 +282,14 @@ bool IsPoolGroup(const InstructionGroup& group) {
                      [](Instruction i) { return i.opcode() == Opcode::kReduceWindow; });
 }
 
-bool PreparePoolGroup(CompiledComputationBuilder& b, const InstructionGroup& group, std::string* why) {
+bool PreparePoolGroup(CompiledComputationBuilder& b, const InstructionGroup& group, int64_t min_elements,
+                      std::string* why) {
   const Pool pool = PoolOf(group.members);
   b.set_instruction(pool.result);
-  return Prepare(b, pool, why);
+  return Prepare(b, pool, min_elements, why);
 }
 
-bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, std::string* why) {
+bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, int64_t min_elements, std::string* why) {
   const Instruction i = b.instruction();
   if (i.operand_count() != 3 || !i.shape().IsArray()) return false;
   const ElementType type = b.shape().element_type();
@@ -343,7 +345,8 @@ bool PrepareSelectAndScatterStep(CompiledComputationBuilder& b, std::string* why
     return false;
   }
   const View views[] = {operand};
-  std::optional<WindowLayout> layout = LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, why);
+  std::optional<WindowLayout> layout =
+      LayoutOf(*axes, ChooseOrder(operand.dims(), views), /*gradient=*/true, min_elements, why);
   if (!layout) return false;
   plan->layout = *std::move(layout);
   if (plan->GradientScratch() > kMaxScratch || !HasThreadScratch(b, plan->GradientScratch())) {

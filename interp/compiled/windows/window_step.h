@@ -16,15 +16,17 @@
 namespace hlokit::interp::compiled {
 
 // Prepares the instruction of the builder. Returns false, with the reason in `why`, if it is left to the exact engine.
-bool PreparePool(CompiledComputationBuilder& builder, std::string* why);
-bool PrepareSelectAndScatterStep(CompiledComputationBuilder& builder, std::string* why);
+// `min_elements`: GroupOptions::min_window_elements.
+bool PreparePool(CompiledComputationBuilder& builder, int64_t min_elements, std::string* why);
+bool PrepareSelectAndScatterStep(CompiledComputationBuilder& builder, int64_t min_elements, std::string* why);
 
 // Adds groups of a reduce-window with what surrounds it, in place of groups of these instructions alone.
 void AddPoolGroups(Computation computation, const std::function<bool(Instruction)>& may_join,
                    std::vector<InstructionGroup>* groups);
 bool IsPoolGroup(const InstructionGroup& group);
 // Prepares such a group.
-bool PreparePoolGroup(CompiledComputationBuilder& builder, const InstructionGroup& group, std::string* why);
+bool PreparePoolGroup(CompiledComputationBuilder& builder, const InstructionGroup& group, int64_t min_elements,
+                      std::string* why);
 
 }  // namespace hlokit::interp::compiled
 

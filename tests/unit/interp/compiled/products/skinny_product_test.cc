@@ -9,13 +9,18 @@
 #include <cstdint>
 #include <vector>
 
+#include "interp/compiled/products/product_error.h"
+
 namespace hlokit::interp::compiled {
 namespace {
 
-// The terms are positive, so that the errors of a long sum of f32 grow with it.
-TEST(SkinnyProductTest, LongSumsAreWithinTheDocumentedBound) {
+// Runs products of positive terms, so that the errors of a long sum of f32 grow with it: random ones, or a large one of
+// each 128 and others too small to change a sum that has it. Expects errors within the bound, and within `measured`
+// units. Returns the worst.
+double ExpectProducts(const std::vector<int64_t>& lengths, bool is_random, double measured) {
   constexpr int64_t kColumns = 70;
-  for (int64_t k : {7, 100, 1000, 4096, 40000, 262144}) {
+  double most = 0;
+  for (int64_t k : lengths) {
     for (bool rows_contiguous : {false, true}) {
       SkinnyProduct product;
       product.m = k > 100000 ? 1 : 5;
@@ -32,6 +37,10 @@ TEST(SkinnyProductTest, LongSumsAreWithinTheDocumentedBound) {
       std::vector<float> lhs(static_cast<size_t>(product.m * k)), rhs(static_cast<size_t>(k * kColumns));
       for (float& x : lhs) x = next();
       for (float& x : rhs) x = next();
+      if (!is_random) {
+        for (size_t p = 0; p < lhs.size(); ++p) lhs[p] = p % static_cast<size_t>(k) % 128 == 0 ? 1 : 0x1.fp-26f;
+        std::fill(rhs.begin(), rhs.end(), 1.0f);
+      }
       std::vector<float> result(static_cast<size_t>(product.m * kColumns));
       std::vector<float> parts(static_cast<size_t>(product.parts() * product.part_size()));
       float* const sums = product.parts() == 0 ? nullptr : parts.data();
@@ -50,9 +59,24 @@ TEST(SkinnyProductTest, LongSumsAreWithinTheDocumentedBound) {
           worst = std::max(worst, std::abs(error) / exact);
         }
       }
-      EXPECT_LE(worst, 4 * 0x1p-24) << k << (rows_contiguous ? " by rows" : " by columns");
+      worst *= 0x1p24;
+      EXPECT_LE(worst, std::min(SkinnyProductUnits(k, rows_contiguous), measured))
+          << k << (rows_contiguous ? " by rows" : " by columns");
+      most = std::max(most, worst);
     }
   }
+  return most;
+}
+
+TEST(SkinnyProductTest, LongSumsAreAsExactAsMeasured) {
+  ExpectProducts({7, 100, 1000, 4096, 40000, 262144}, true, kMeasuredUnits);
+  // The most terms that are added one by one.
+  ExpectProducts({1, 127, 4095}, true, kMeasuredUnitsOfOneSignWithFewRows);
+}
+
+TEST(SkinnyProductTest, TermsThatAreLostStayWithinTheBound) {
+  EXPECT_GT(ExpectProducts({1, 7, 100, 127, 1000, 4095, 262144}, false, SkinnyProductUnits(262144, false)),
+            kMeasuredUnits);
 }
 
 }  // namespace

@@ -10,17 +10,33 @@
 #include <memory>
 #include <vector>
 
+#include "interp/compiled/products/product_error.h"
+
 namespace hlokit::interp::compiled {
 namespace {
 
 enum class Form { kPlain, kTransposedLeft, kTransposedRight };
 
-// Elements are between -offset and 1 - offset: with 0, all terms are positive, and the errors of a sum of f32 grow with
-// it. `units`: the bound in units of 2^-24 of the sum of the terms' magnitudes. The arrays have no element more than
-// the matrices, and rows of the result are further apart.
-void ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, float offset, double units) {
+// kMixed, kPositive: random terms, between -1/2 and 1/2 or 0 and 1. kOneLarge, kCancelled: the first is 1 and the
+// others too small to change a sum of f32 that has it, to the last with kCancelled, which is -1.
+enum class Terms { kMixed, kPositive, kOneLarge, kCancelled };
+
+std::vector<float> LeftOf(int64_t m, int64_t k, const TileProduct& product, Terms terms) {
+  std::vector<float> lhs(static_cast<size_t>(m * k));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t p = 0; p < k; ++p) {
+      float& x = lhs[static_cast<size_t>(i * product.lhs_row + p * product.lhs_column)];
+      x = p == 0 ? 1 : 0x1.fp-26f;
+      if (terms == Terms::kCancelled && p > 0 && p == k - 1) x = -1;
+    }
+  }
+  return lhs;
+}
+
+// Expects errors of `units` units of 2^-24 of the sum of the terms' magnitudes at most. The arrays have no element more
+// than the matrices, and rows of the result are further apart. Returns the worst error.
+double ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, Terms terms, double units) {
   const TileProductFunction function = TileProductOf();
-  if (function == nullptr) GTEST_SKIP() << "no vectors";
   TileProduct product;
   product.m = m;
   product.n = n;
@@ -31,6 +47,7 @@ void ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, float offset, dou
   product.rhs_column = form == Form::kTransposedRight ? k : 1;
   product.result_row = n + 3;
   uint32_t state = 1;
+  const float offset = terms == Terms::kMixed ? 0.5f : 0;
   const auto next = [&state, offset] {
     state = state * 1664525u + 1013904223u;
     return static_cast<float>(state >> 8) * 0x1p-24f - offset;
@@ -38,6 +55,10 @@ void ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, float offset, dou
   std::vector<float> lhs(static_cast<size_t>(m * k)), rhs(static_cast<size_t>(k * n));
   std::generate(lhs.begin(), lhs.end(), next);
   std::generate(rhs.begin(), rhs.end(), next);
+  if (terms == Terms::kOneLarge || terms == Terms::kCancelled) {
+    lhs = LeftOf(m, k, product, terms);
+    std::fill(rhs.begin(), rhs.end(), 1.0f);
+  }
   constexpr float kUntouched = 7;
   std::vector<float> result(static_cast<size_t>(m * (n + 3)), kUntouched);
   struct alignas(64) Line {
@@ -60,23 +81,45 @@ void ExpectProduct(int64_t m, int64_t n, int64_t k, Form form, float offset, dou
     }
     for (int64_t j = n; j < n + 3; ++j) EXPECT_EQ(result[static_cast<size_t>(i * (n + 3) + j)], kUntouched);
   }
-  EXPECT_LE(worst, units * 0x1p-24) << m << " x " << n << " x " << k << " form " << static_cast<int>(form);
+  EXPECT_LE(worst, units * 0x1p-24) << m << " x " << n << " x " << k << " form " << static_cast<int>(form) << " terms "
+                                    << static_cast<int>(terms);
+  return worst * 0x1p24;
 }
 
-void ExpectProducts(float offset, double units) {
+// Expects that errors are within the bound of the number of terms, and `measured`.
+void ExpectProducts(Terms terms, double measured) {
+  if (TileProductOf() == nullptr) GTEST_SKIP() << "no vectors";
+  const auto expect = [&](int64_t m, int64_t n, int64_t k, Form form) {
+    ExpectProduct(m, n, k, form, terms, std::min(TileProductUnits(k), measured));
+  };
   for (Form form : {Form::kPlain, Form::kTransposedLeft, Form::kTransposedRight}) {
     for (int64_t m : {1, 2, 3, 5, 7, 8, 13, 64}) {
       for (int64_t n : {1, 7, 16, 17, 33, 48, 64, 80, 197}) {
-        for (int64_t k : {1, 5, 16, 64, 197}) ExpectProduct(m, n, k, form, offset, units);
+        for (int64_t k : {1, 5, 16, 64, 197}) expect(m, n, k, form);
       }
     }
-    ExpectProduct(20, 40, 1500, form, offset, units);
+    expect(20, 40, 1500, form);
   }
 }
 
-TEST(TileProductTest, ProductsAreWithinTheDocumentedBound) { ExpectProducts(0.5f, 4); }
+TEST(TileProductTest, ProductsAreAsExactAsMeasured) { ExpectProducts(Terms::kMixed, kMeasuredUnits); }
 
-TEST(TileProductTest, ProductsOfPositiveTermsAreWithinTheDocumentedBound) { ExpectProducts(0, 10); }
+TEST(TileProductTest, ProductsOfPositiveTermsAreAsExactAsMeasured) {
+  ExpectProducts(Terms::kPositive, kMeasuredUnitsOfOneSignInTiles);
+}
+
+TEST(TileProductTest, TermsThatAreLostStayWithinTheBound) {
+  if (TileProductOf() == nullptr) GTEST_SKIP() << "no vectors";
+  for (Form form : {Form::kPlain, Form::kTransposedLeft, Form::kTransposedRight}) {
+    for (Terms terms : {Terms::kOneLarge, Terms::kCancelled}) {
+      double worst = 0;
+      for (int64_t k : {1, 2, 16, 63, 64, 65, 127, 128, 129, 197, 1500, 4096}) {
+        worst = std::max(worst, ExpectProduct(5, 33, k, form, terms, TileProductUnits(k)));
+      }
+      EXPECT_GT(worst, kMeasuredUnits);  // they are worse than random ones
+    }
+  }
+}
 
 }  // namespace
 }  // namespace hlokit::interp::compiled

@@ -132,6 +132,69 @@ TEST(WindowStepTest, MaximumPoolingAndItsGradient) {
   }
 }
 
+TEST(WindowStepTest, StridesOfThreeAndMoreWithTheLineMinor) {
+  for (const int stride : {3, 4, 5}) {
+    for (const int width : {31, 64}) {
+      std::string body = R"(
+  x = TYPE[2,3,17,WIDTH] parameter(0)
+  g = TYPE[2,3,LINES,POSITIONS] parameter(1)
+  y = TYPE[2,3,LINES,POSITIONS] reduce-window(x, low), window={size=1x1x3x4 stride=1x1xSxS pad=0_0x0_0x1_0x2_0}, to_apply=max
+  s = TYPE[2,3,LINES,POSITIONS] reduce-window(x, zero), window={size=1x1x3x4 stride=1x1xSxS pad=0_0x0_0x1_0x2_0}, to_apply=sum
+  d = TYPE[2,3,17,WIDTH] select-and-scatter(x, g, zero), window={size=1x1x3x4 stride=1x1xSxS pad=0_0x0_0x1_0x2_0}, select=ge, scatter=sum
+  ROOT r = (TYPE[2,3,LINES,POSITIONS], TYPE[2,3,LINES,POSITIONS], TYPE[2,3,17,WIDTH]) tuple(y, s, d)
+})";
+      body = WithWord(body, "WIDTH", StrCat(width));
+      body = WithWord(body, "LINES", StrCat((18 - 3) / stride + 1));
+      body = WithWord(body, "POSITIONS", StrCat((width + 2 - 4) / stride + 1));
+      RunTypes(WithWord(body, "xSxS", StrCat("x", stride, "x", stride)), 3);
+    }
+  }
+}
+
+// Each eleventh element is NaN, and an infinity here and there.
+TEST(WindowStepTest, NansInLinesThatAreMinor) {
+  RunTypes(R"(
+  n = s32[2,3,17,31] iota(), iota_dimension=3
+  l = s32[2,3,17,31] iota(), iota_dimension=2
+  five = s32[] constant(5)
+  fives = s32[2,3,17,31] broadcast(five), dimensions={}
+  l5 = s32[2,3,17,31] multiply(l, fives)
+  place = s32[2,3,17,31] add(n, l5)
+  eleven = s32[] constant(11)
+  elevens = s32[2,3,17,31] broadcast(eleven), dimensions={}
+  rest = s32[2,3,17,31] remainder(place, elevens)
+  none = s32[] constant(0)
+  nones = s32[2,3,17,31] broadcast(none), dimensions={}
+  is_nan = pred[2,3,17,31] compare(rest, nones), direction=EQ
+  is_low = pred[2,3,17,31] compare(rest, fives), direction=EQ
+  nan = TYPE[] constant(nan)
+  nans = TYPE[2,3,17,31] broadcast(nan), dimensions={}
+  lows = TYPE[2,3,17,31] broadcast(low), dimensions={}
+  p = TYPE[2,3,17,31] parameter(0)
+  q = TYPE[2,3,17,31] select(is_low, lows, p)
+  x = TYPE[2,3,17,31] select(is_nan, nans, q)
+  g = TYPE[2,3,8,15] parameter(1)
+  y = TYPE[2,3,8,15] reduce-window(x, low), window={size=1x1x3x3 stride=1x1x2x2}, to_apply=max
+  s = TYPE[2,3,8,15] reduce-window(x, zero), window={size=1x1x3x3 stride=1x1x2x2}, to_apply=sum
+  d = TYPE[2,3,17,31] select-and-scatter(x, g, zero), window={size=1x1x3x3 stride=1x1x2x2}, select=ge, scatter=sum
+  ROOT r = (TYPE[2,3,8,15], TYPE[2,3,8,15], TYPE[2,3,17,31]) tuple(y, s, d)
+})",
+           3);
+}
+
+TEST(WindowStepTest, TwoOuterDimensionsMayBeDilated) {
+  RunTypes(R"(
+  x = TYPE[2,5,6,7,16] parameter(0)
+  a = TYPE[2,9,11,6,16] reduce-window(x, part), window={size=1x3x3x2x1 pad=0_0x1_1x1_1x0_0x0_0 lhs_dilate=1x2x2x1x1}, to_apply=sum
+  b = TYPE[2,3,2,6,16] reduce-window(x, low), window={size=1x2x3x2x1 rhs_dilate=1x2x2x1x1}, to_apply=max
+  y = TYPE[2,3,5,6,14] parameter(1)
+  c = TYPE[2,3,9,11,13] reduce-window(y, part), window={size=1x1x3x3x2 pad=0_0x0_0x1_1x1_1x0_0 lhs_dilate=1x1x2x2x1}, to_apply=sum
+  d = TYPE[2,3,3,2,13] reduce-window(y, low), window={size=1x1x2x3x2 rhs_dilate=1x1x2x2x1}, to_apply=max
+  ROOT r = (TYPE[2,9,11,6,16], TYPE[2,3,2,6,16], TYPE[2,3,9,11,13], TYPE[2,3,3,2,13]) tuple(a, b, c, d)
+})",
+           4);
+}
+
 TEST(WindowStepTest, WindowsOfThreeDimensions) {
   RunTypes(R"(
   x = TYPE[2,8,10,12,16] parameter(0)
