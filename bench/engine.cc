@@ -35,7 +35,7 @@
 #include "bench/engine/machine.h"
 #include "bench/engine/torch.h"
 #include "bench/measure.h"
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "interp/compiled/compiled_kernels.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/processor/instruction_set.h"

@@ -12,8 +12,8 @@ string(SHA256 id "${texts}")
 string(SUBSTRING "${id}" 0 32 id)
 file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
 // Written by cmake/EngineBuildId.cmake.
-#ifndef HLOKIT_INTERP_COMPILED_ENGINE_BUILD_ID_H_
-#define HLOKIT_INTERP_COMPILED_ENGINE_BUILD_ID_H_
+#ifndef HLOKIT_INTERP_COMPILED_CODE_ENGINE_BUILD_ID_H_
+#define HLOKIT_INTERP_COMPILED_CODE_ENGINE_BUILD_ID_H_
 
 namespace hlokit::interp::compiled {
 
@@ -23,5 +23,5 @@ inline constexpr char kEngineBuildIdName[] = "HlokitEngineBuildId";
 
 }  // namespace hlokit::interp::compiled
 
-#endif  // HLOKIT_INTERP_COMPILED_ENGINE_BUILD_ID_H_
+#endif  // HLOKIT_INTERP_COMPILED_CODE_ENGINE_BUILD_ID_H_
 ]])

@@ -45,11 +45,12 @@ function(hlokit_engine_modules library)
   set(HLOKIT_HAS_LLVM ${HLOKIT_HAS_LLVM} PARENT_SCOPE)
 endfunction()
 
-# Writes interp/compiled/engine_build_id.h, which the engine and its modules compare before they use each other, from
-# the compiler and the headers that both include, and from the code generator, whose code is kept on disk.
+# Writes interp/compiled/code/engine_build_id.h, which the engine and its modules compare before they use each other,
+# from the compiler and the headers that both include, and from the code generator, whose code is kept on disk.
 function(hlokit_engine_build_id library)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-    "${PROJECT_SOURCE_DIR}/interp/compiled/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/*.def"
+    "${PROJECT_SOURCE_DIR}/interp/compiled/code/*.h"
+    "${PROJECT_SOURCE_DIR}/interp/compiled/programs/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/programs/*.def"
     "${PROJECT_SOURCE_DIR}/interp/exact/processor/instruction_set.h"
     "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.h" "${PROJECT_SOURCE_DIR}/interp/compiled/llvm/*.cc"
     "${PROJECT_SOURCE_DIR}/ir/types/*.h" "${PROJECT_SOURCE_DIR}/ir/types/*.def"
@@ -61,7 +62,7 @@ function(hlokit_engine_build_id library)
   endif()
   list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE depends)
   list(JOIN headers "," files)
-  set(output "${PROJECT_BINARY_DIR}/generated/tables/interp/compiled/engine_build_id.h")
+  set(output "${PROJECT_BINARY_DIR}/generated/tables/interp/compiled/code/engine_build_id.h")
   set(script "${PROJECT_SOURCE_DIR}/cmake/EngineBuildId.cmake")
   set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${HLOKIT_SANITIZE}")
   string(APPEND compiler " ${llvm_version}")

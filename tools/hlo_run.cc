@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "interp/compiled/explanation.h"
 #include "interp/distributed/mpi_session.h"
 #include "interp/equivalence/partitioned_program.h"

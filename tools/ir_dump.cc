@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "interp/distributed/mpi_session.h"
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"

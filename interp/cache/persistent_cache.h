@@ -12,8 +12,8 @@
 //
 // I/O errors (permission denied, no space left, directory removed, server down) count as misses; the first one is
 // reported as a warning. A server that fails is left out for a while.
-#ifndef HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
-#define HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
+#ifndef HLOKIT_INTERP_CACHE_PERSISTENT_CACHE_H_
+#define HLOKIT_INTERP_CACHE_PERSISTENT_CACHE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -126,4 +126,4 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Compil
 
 }  // namespace hlokit::runtime
 
-#endif  // HLOKIT_INTERP_RUNTIME_CACHE_PERSISTENT_CACHE_H_
+#endif  // HLOKIT_INTERP_CACHE_PERSISTENT_CACHE_H_

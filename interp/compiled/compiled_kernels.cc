@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "interp/compiled/engine_modules.h"
-#include "interp/compiled/library_step.h"
-#include "interp/compiled/loop_step.h"
-#include "interp/compiled/window_step.h"
+#include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/convolutions/convolution_step.h"
+#include "interp/compiled/loops/loop_step.h"
+#include "interp/compiled/products/product_step.h"
+#include "interp/compiled/windows/window_step.h"
 #include "interp/exact/builder/compiled_computation_builder.h"
 #include "interp/exact/builder/program_builder.h"
 
@@ -40,10 +41,10 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   choice.kind = is_pool ? KernelChoice::Kind::kWindow : KernelChoice::Kind::kLoop;
   choice.loop = group.members.back().id();
   std::vector<LoopProgram> programs;
-  std::vector<Instruction> apart;
+  std::vector<Instruction> materialized;
   const bool prepared =
       is_pool ? PreparePoolGroup(builder, group, group_options_.min_window_elements, &choice.reason)
-              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &apart, &choice.reason);
+              : PrepareLoop(builder, group, group_options_.min_run, &code_, &programs, &materialized, &choice.reason);
   num_threads_ = builder.program().options().num_threads;
   if (prepared) {
     for (LoopProgram& program : programs) loops_.push_back({choice.loop, std::move(program)});
@@ -53,7 +54,7 @@ bool CompiledKernels::PrepareGroup(CompiledComputationBuilder& builder, const In
   for (Instruction member : group.members) {
     choice.instruction = member.id();
     choices_.push_back(choice);
-    if (!prepared || std::find(apart.begin(), apart.end(), member) == apart.end()) continue;
+    if (!prepared || std::find(materialized.begin(), materialized.end(), member) == materialized.end()) continue;
     choices_.back().kind = KernelChoice::Kind::kExact;
     choices_.back().reason = "not read in place by the loop of its users";
   }

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "interp/compiled/code_cache.h"
-#include "interp/compiled/group_planner.h"
-#include "interp/compiled/library_step.h"
-#include "interp/compiled/loop_program.h"
+#include "interp/compiled/code/code_cache.h"
+#include "interp/compiled/loops/group_planner.h"
+#include "interp/compiled/products/library_step.h"
+#include "interp/compiled/programs/loop_program.h"
 #include "interp/exact/builder/kernel_provider.h"
 #include "interp/exact/program/execution_observer.h"
 #include "ir/graph/module.h"

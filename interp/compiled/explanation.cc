@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
-#include "interp/compiled/engine_modules.h"
-#include "interp/compiled/placed_input.h"
+#include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/loops/inplace_input.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 
@@ -51,7 +51,7 @@ std::string_view WhyExact(Instruction instruction) {
   if (HasTrait(instruction.opcode(), kCollective)) return "other devices take part";
   if (elements < GroupOptions().min_elements) return "few elements";
   const bool joins = HasTrait(instruction.opcode(), kElementwise) || instruction.opcode() == Opcode::kBroadcast ||
-                     instruction.opcode() == Opcode::kReduce || IsPlacedInput(instruction);
+                     instruction.opcode() == Opcode::kReduce || IsInplaceInput(instruction);
   return joins ? "nothing to join it with saves enough" : "opcode";
 }
 

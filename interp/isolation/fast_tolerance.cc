@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/compiled/loop_builder.h"
-#include "interp/compiled/product_error.h"
+#include "interp/compiled/loops/loop_builder.h"
+#include "interp/compiled/products/product_error.h"
 #include "interp/values/engine_ulps.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/types/float_types.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/compiled/group_planner.h"
+#include "interp/compiled/loops/group_planner.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/instruction_runner.h"
 #include "interp/values/value_comparison.h"

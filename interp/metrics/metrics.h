@@ -3,8 +3,8 @@
 //
 // A metric keeps its last 1024 samples and the sum and number of all; a counter is a number. The report sorts names,
 // metrics before counters, so that equal contents print identically.
-#ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_METRICS_H_
-#define HLOKIT_INTERP_RUNTIME_OBSERVE_METRICS_H_
+#ifndef HLOKIT_INTERP_METRICS_METRICS_H_
+#define HLOKIT_INTERP_METRICS_METRICS_H_
 
 #include <chrono>
 #include <cstddef>
@@ -96,4 +96,4 @@ class TimedSection {
 
 }  // namespace hlokit::runtime
 
-#endif  // HLOKIT_INTERP_RUNTIME_OBSERVE_METRICS_H_
+#endif  // HLOKIT_INTERP_METRICS_METRICS_H_

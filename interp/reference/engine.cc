@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "interp/compiled/engine_modules.h"
+#include "interp/compiled/code/engine_modules.h"
 #include "interp/exact/processor/instruction_set.h"
 
 namespace hlokit::interp {

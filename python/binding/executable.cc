@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "interp/compiled/explanation.h"
 #include "interp/equivalence/program_passes.h"
 #include "interp/exact/observers/nonfinite_check.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
 #include "python/binding/bindings.h"

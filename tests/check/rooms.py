@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes between rooms follow rooms.tsv.
+"""Checks that includes between rooms follow rooms.tsv, and that headers have the include guards of their paths.
 
   rooms.py [SOURCE_DIR]
 
 Each include from one room into another must be in the table. A room includes rooms above it, so there are no cycles of
 includes; for sources, not headers, that call back, the third column has the exceptions. Unused entries are errors too.
-Exits with 1 and the offending lines.
+The guard of ir/core/status.h is HLOKIT_IR_CORE_STATUS_H_. Exits with 1 and the offending lines.
 """
 
 import os
@@ -17,6 +17,10 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("ir", "parser", "passes", "interp", "tracer", "python", "tools")  # left to right
 INCLUDE = re.compile(r'\s*#\s*include "((?:%s)/[^"]+)"' % "|".join(FOLDERS))
+GUARDED = FOLDERS + ("tests", "bench")  # whose headers have guards
+GUARD = re.compile(r"^#ifndef (\w+)\n#define \1$", re.MULTILINE)
+# Included several times in one file, or by the compiler's option.
+UNGUARDED = ("interp/compiled/windows/window_kernels_isa.h", "tests/precompiled.h", "tools/precompiled.h")
 
 
 class Table:
@@ -87,10 +91,22 @@ def problems(source: pathlib.Path, table: Table):
                     yield f"rooms.tsv: {room} may include {name}, and does not: take it out"
 
 
+def guard_problems(source: pathlib.Path):
+    for folder in GUARDED:
+        for path in sorted((source / folder).rglob("*.h")):
+            file = str(path.relative_to(source))
+            if "node_modules" in path.parts or file in UNGUARDED:
+                continue
+            guard = "HLOKIT_" + re.sub(r"[^A-Z0-9]", "_", file.upper()) + "_"
+            match = GUARD.search(path.read_text())
+            if match is None or match[1] != guard:
+                yield f"{file}: the include guard must be {guard}"
+
+
 def main() -> int:
     source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TOP
     table = Table(source / "tests/check/rooms.tsv")
-    found = list(problems(source, table))
+    found = [*problems(source, table), *guard_problems(source)]
     for line in found:
         print(line, file=sys.stderr)
     print(f"{len(table.rooms)} rooms, {len(found)} problems")

@@ -29,7 +29,7 @@
 
 #include "interp/arguments/argument_generator.h"
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/compiled/product_error.h"
+#include "interp/compiled/products/product_error.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/fast_tolerance.h"
 #include "interp/isolation/instruction_runner.h"

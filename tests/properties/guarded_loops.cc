@@ -29,9 +29,9 @@
 #include <vector>
 
 #include "interp/arguments/argument_generator.h"
-#include "interp/compiled/code_cache.h"
+#include "interp/compiled/code/code_cache.h"
+#include "interp/compiled/code/engine_modules.h"
 #include "interp/compiled/compiled_kernels.h"
-#include "interp/compiled/engine_modules.h"
 #include "interp/exact/evaluator.h"
 #include "interp/isolation/fast_tolerance.h"
 #include "ir/core/source_buffer.h"

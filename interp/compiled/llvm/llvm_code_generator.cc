@@ -9,8 +9,8 @@
 #include <mutex>
 #include <string>
 
-#include "interp/compiled/code_generator.h"
-#include "interp/compiled/engine_build_id.h"
+#include "interp/compiled/code/code_generator.h"
+#include "interp/compiled/code/engine_build_id.h"
 #include "interp/compiled/llvm/address_checks.h"
 #include "interp/compiled/llvm/loop_emitter.h"
 #include "llvm/ADT/SmallVector.h"

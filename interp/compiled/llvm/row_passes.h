@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "interp/compiled/loop_program.h"
+#include "interp/compiled/programs/loop_program.h"
 
 namespace hlokit::interp::compiled {
 

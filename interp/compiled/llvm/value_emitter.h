@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "interp/compiled/loop_program.h"
+#include "interp/compiled/programs/loop_program.h"
 #include "interp/exact/processor/instruction_set.h"
 #include "llvm/IR/IRBuilder.h"
 

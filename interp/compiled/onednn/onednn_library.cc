@@ -18,8 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "interp/compiled/engine_build_id.h"
-#include "interp/compiled/library_interface.h"
+#include "interp/compiled/code/engine_build_id.h"
+#include "interp/compiled/code/library_interface.h"
 #include "interp/compiled/onednn/weights_packing.h"
 #include "interp/exact/processor/instruction_set.h"
 #include "oneapi/dnnl/dnnl.hpp"

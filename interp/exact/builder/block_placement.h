@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans where the large values of a computation lie in the arena of its program, from their lives.
-#ifndef HLOKIT_INTERP_EXACT_BLOCK_PLACEMENT_H_
-#define HLOKIT_INTERP_EXACT_BLOCK_PLACEMENT_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_BLOCK_PLACEMENT_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_BLOCK_PLACEMENT_H_
 
 #include <cstdint>
 #include <vector>
@@ -43,4 +43,4 @@ void PlanMemory(CompiledComputation* computation, bool is_placed);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_BLOCK_PLACEMENT_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_BLOCK_PLACEMENT_H_

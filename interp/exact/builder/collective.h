@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives: thunks at which a device waits for the other devices of its group.
-#ifndef HLOKIT_INTERP_EXACT_COLLECTIVE_H_
-#define HLOKIT_INTERP_EXACT_COLLECTIVE_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_COLLECTIVE_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_COLLECTIVE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -98,4 +98,4 @@ struct CollectivePlan : ThunkParams {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_COLLECTIVE_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_COLLECTIVE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the CompiledComputation of one computation, instruction by instruction. Each opcode has a function of
 // kernels.h that either represents the result as a view of existing values, or adds a thunk with a kernel.
-#ifndef HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_
-#define HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -204,4 +204,4 @@ int64_t BytesOfLeaf(Shape leaf);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_COMPILED_COMPUTATION_BUILDER_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_COMPILED_COMPUTATION_BUILDER_H_

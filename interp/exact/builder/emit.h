@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Thunks shared by several kinds of instructions.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_EMIT_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_EMIT_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_EMIT_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_EMIT_H_
 
 #include <optional>
 
@@ -30,4 +30,4 @@ void EmitTopK(CompiledComputationBuilder& builder, int64_t k, bool largest);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_EMIT_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_EMIT_H_

@@ -2,8 +2,8 @@
 // Kernels of another engine for a prepared program. The exact engine asks the provider for each instruction, and
 // prepares what the provider leaves to it. So a program has the same observers, limits, loops and collectives with any
 // provider.
-#ifndef HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_
-#define HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_KERNEL_PROVIDER_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_KERNEL_PROVIDER_H_
 
 #include <cstdint>
 #include <functional>
@@ -47,4 +47,4 @@ class KernelProvider {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNEL_PROVIDER_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_KERNEL_PROVIDER_H_

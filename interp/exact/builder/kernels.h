@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that prepare the instructions of each opcode, a column of ir/ops/opcodes.def.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_KERNELS_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_KERNELS_H_
 
 #include "interp/exact/program/exact_fwd.h"
 #include "ir/ops/opcode.h"
@@ -20,4 +20,4 @@ PrepareFn PrepareFnOf(Opcode opcode);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_KERNELS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prepares an entry computation: a CompiledComputation for each computation it reaches, callees first.
-#ifndef HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
-#define HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_BUILDER_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_BUILDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -105,4 +105,4 @@ class ProgramBuilder {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_BUILDER_H_

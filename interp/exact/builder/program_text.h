@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A prepared program as text: its steps, and the slots that they read and write.
-#ifndef HLOKIT_INTERP_EXACT_PROGRAM_TEXT_H_
-#define HLOKIT_INTERP_EXACT_PROGRAM_TEXT_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_TEXT_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_TEXT_H_
 
 #include <functional>
 #include <string>
@@ -23,4 +23,4 @@ std::string ProgramText(const PreparedProgram& program, const StepDescriber& des
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_PROGRAM_TEXT_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_PROGRAM_TEXT_H_

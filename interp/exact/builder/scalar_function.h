@@ -4,8 +4,8 @@
 // Computations of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements: a function
 // of ten instructions costs ten short loops a block instead of ten dispatches an element. Others run on the virtual
 // machine, one element at a time.
-#ifndef HLOKIT_INTERP_EXACT_SCALAR_FUNCTION_H_
-#define HLOKIT_INTERP_EXACT_SCALAR_FUNCTION_H_
+#ifndef HLOKIT_INTERP_EXACT_BUILDER_SCALAR_FUNCTION_H_
+#define HLOKIT_INTERP_EXACT_BUILDER_SCALAR_FUNCTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -105,4 +105,4 @@ class ScalarFunction {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_SCALAR_FUNCTION_H_
+#endif  // HLOKIT_INTERP_EXACT_BUILDER_SCALAR_FUNCTION_H_

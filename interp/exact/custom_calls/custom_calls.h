@@ -4,8 +4,8 @@
 // Built in: TopK, decompositions of matrices (matrix_calls.h), and markers that return their operand unchanged
 // (Sharding, SPMDFullToShardShape, SPMDShardToFullShape, MoveToHost, MoveToDevice, annotate_device_placement,
 // xla.sdy.*, ...).
-#ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
-#define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
+#ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_CUSTOM_CALLS_H_
+#define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_CUSTOM_CALLS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ std::string UnknownTargetMessage(std::string_view target, const CustomCallRegist
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_H_
+#endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_CUSTOM_CALLS_H_

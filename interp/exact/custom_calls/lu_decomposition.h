@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The custom-call LuDecomposition (matrix_calls.h).
-#ifndef HLOKIT_INTERP_EXACT_LU_DECOMPOSITION_H_
-#define HLOKIT_INTERP_EXACT_LU_DECOMPOSITION_H_
+#ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_LU_DECOMPOSITION_H_
+#define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_LU_DECOMPOSITION_H_
 
 #include <string_view>
 
@@ -18,4 +18,4 @@ absl::Status LuDecomposition(absl::Span<const CustomCallOperand> operands, absl:
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_LU_DECOMPOSITION_H_
+#endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_LU_DECOMPOSITION_H_

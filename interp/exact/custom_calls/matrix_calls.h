@@ -8,8 +8,8 @@
 //
 // of batches of real matrices, the last one of complex ones too, in double, rounded at the end. qr-expander and
 // eigh-expander define the other operations.
-#ifndef HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
-#define HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
+#ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_MATRIX_CALLS_H_
+#define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_MATRIX_CALLS_H_
 
 #include <cstdint>
 #include <functional>
@@ -40,4 +40,4 @@ absl::Span<const std::string_view> MatrixCallTargets();
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_MATRIX_CALLS_H_
+#endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_MATRIX_CALLS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts arrays to and from doubles, for kernels where conversion is not the bottleneck.
-#ifndef HLOKIT_INTERP_EXACT_KERNELS_REAL_VALUES_H_
-#define HLOKIT_INTERP_EXACT_KERNELS_REAL_VALUES_H_
+#ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_REAL_VALUES_H_
+#define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_REAL_VALUES_H_
 
 #include <complex>
 #include <cstddef>
@@ -54,4 +54,4 @@ inline void WriteComplex(ElementType type, const std::complex<double>* from, int
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_KERNELS_REAL_VALUES_H_
+#endif  // HLOKIT_INTERP_EXACT_CUSTOM_CALLS_REAL_VALUES_H_

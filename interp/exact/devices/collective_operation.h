@@ -7,8 +7,8 @@
 // all members, reduces it in that order, and sends it to all, which is as many bytes as any all-reduce needs where each
 // process has one member; of a small one each process gets all operands. Reductions of integers, and, or, xor of any
 // type with the bits of an integer have no order: members of one process are combined first, and MPI does the rest.
-#ifndef HLOKIT_INTERP_EXACT_DISTRIBUTED_COLLECTIVE_OPERATION_H_
-#define HLOKIT_INTERP_EXACT_DISTRIBUTED_COLLECTIVE_OPERATION_H_
+#ifndef HLOKIT_INTERP_EXACT_DEVICES_COLLECTIVE_OPERATION_H_
+#define HLOKIT_INTERP_EXACT_DEVICES_COLLECTIVE_OPERATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -141,4 +141,4 @@ class CollectiveOperation {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_DISTRIBUTED_COLLECTIVE_OPERATION_H_
+#endif  // HLOKIT_INTERP_EXACT_DEVICES_COLLECTIVE_OPERATION_H_

@@ -2,8 +2,8 @@
 // Schedules the devices of one run, or those of this process, cooperatively on one thread, each with a virtual machine.
 // A device runs until it ends or reaches a collective; a group continues when all its devices have arrived, those in
 // other processes too.
-#ifndef HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
-#define HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
+#ifndef HLOKIT_INTERP_EXACT_DEVICES_DEVICE_SCHEDULER_H_
+#define HLOKIT_INTERP_EXACT_DEVICES_DEVICE_SCHEDULER_H_
 
 #include <cstdint>
 #include <memory>
@@ -117,4 +117,4 @@ class DeviceScheduler {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_DEVICE_SCHEDULER_H_
+#endif  // HLOKIT_INTERP_EXACT_DEVICES_DEVICE_SCHEDULER_H_

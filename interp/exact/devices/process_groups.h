@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of a program whose devices are in several processes: the processes of each group, and numbers by
 // which processes name collectives to each other.
-#ifndef HLOKIT_INTERP_EXACT_DISTRIBUTED_PROCESS_GROUPS_H_
-#define HLOKIT_INTERP_EXACT_DISTRIBUTED_PROCESS_GROUPS_H_
+#ifndef HLOKIT_INTERP_EXACT_DEVICES_PROCESS_GROUPS_H_
+#define HLOKIT_INTERP_EXACT_DEVICES_PROCESS_GROUPS_H_
 
 #include <cstdint>
 #include <vector>
@@ -44,4 +44,4 @@ class ProcessGroups {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_DISTRIBUTED_PROCESS_GROUPS_H_
+#endif  // HLOKIT_INTERP_EXACT_DEVICES_PROCESS_GROUPS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction whose step began last in the runs of this process, for reports of crashes. With several programs at
 // once it is that of any of them, or none. The reference engine sets none.
-#ifndef HLOKIT_INTERP_EXACT_CURRENT_STEP_H_
-#define HLOKIT_INTERP_EXACT_CURRENT_STEP_H_
+#ifndef HLOKIT_INTERP_EXACT_MACHINE_CURRENT_STEP_H_
+#define HLOKIT_INTERP_EXACT_MACHINE_CURRENT_STEP_H_
 
 #include <atomic>
 #include <cstdint>
@@ -17,4 +17,4 @@ static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_CURRENT_STEP_H_
+#endif  // HLOKIT_INTERP_EXACT_MACHINE_CURRENT_STEP_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // State shared by the devices and kernels of a run: memory, threads, limits, the first error.
-#ifndef HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
-#define HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
+#ifndef HLOKIT_INTERP_EXACT_MACHINE_RUN_CONTEXT_H_
+#define HLOKIT_INTERP_EXACT_MACHINE_RUN_CONTEXT_H_
 
 #include <algorithm>
 #include <atomic>
@@ -159,4 +159,4 @@ class Scratch {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
+#endif  // HLOKIT_INTERP_EXACT_MACHINE_RUN_CONTEXT_H_

@@ -5,8 +5,8 @@
 // The virtual machine allocates and releases a block for each result and pushes a frame for each condition and body,
 // which costs more than the arithmetic of a scalar. Here an iteration only calls kernels and copies the results of the
 // body to the loop state. Steps, iterations and errors are counted and reported as by the virtual machine.
-#ifndef HLOKIT_INTERP_EXACT_SMALL_LOOP_H_
-#define HLOKIT_INTERP_EXACT_SMALL_LOOP_H_
+#ifndef HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
+#define HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -111,4 +111,4 @@ class SmallLoop {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_SMALL_LOOP_H_
+#endif  // HLOKIT_INTERP_EXACT_MACHINE_SMALL_LOOP_H_

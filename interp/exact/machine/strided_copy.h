@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between strided arrays: makes views dense, and moves elements for pad, concatenate, slices and updates.
-#ifndef HLOKIT_INTERP_EXACT_STRIDED_COPY_H_
-#define HLOKIT_INTERP_EXACT_STRIDED_COPY_H_
+#ifndef HLOKIT_INTERP_EXACT_MACHINE_STRIDED_COPY_H_
+#define HLOKIT_INTERP_EXACT_MACHINE_STRIDED_COPY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +50,4 @@ void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::by
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_STRIDED_COPY_H_
+#endif  // HLOKIT_INTERP_EXACT_MACHINE_STRIDED_COPY_H_

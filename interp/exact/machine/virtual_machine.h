@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a compiled computation for one device. Calls, loops and conditionals push frames on an explicit stack; without
 // recursion their depth is bounded only by memory and Limits::max_call_depth.
-#ifndef HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
-#define HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
+#ifndef HLOKIT_INTERP_EXACT_MACHINE_VIRTUAL_MACHINE_H_
+#define HLOKIT_INTERP_EXACT_MACHINE_VIRTUAL_MACHINE_H_
 
 #include <cstdint>
 #include <optional>
@@ -106,4 +106,4 @@ class VirtualMachine {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_VIRTUAL_MACHINE_H_
+#endif  // HLOKIT_INTERP_EXACT_MACHINE_VIRTUAL_MACHINE_H_

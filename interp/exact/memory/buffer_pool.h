@@ -4,8 +4,8 @@
 // A block without references returns to a free list of its size class, or to the arena of large blocks, so that loops
 // which allocate the same arrays in every iteration neither call the system allocator nor touch fresh pages. Counts are
 // not atomic: only the virtual machine's thread adds and drops references; kernel threads read and write bytes.
-#ifndef HLOKIT_INTERP_EXACT_BUFFER_POOL_H_
-#define HLOKIT_INTERP_EXACT_BUFFER_POOL_H_
+#ifndef HLOKIT_INTERP_EXACT_MEMORY_BUFFER_POOL_H_
+#define HLOKIT_INTERP_EXACT_MEMORY_BUFFER_POOL_H_
 
 #include <array>
 #include <cstddef>
@@ -166,4 +166,4 @@ class BufferPool {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_BUFFER_POOL_H_
+#endif  // HLOKIT_INTERP_EXACT_MEMORY_BUFFER_POOL_H_

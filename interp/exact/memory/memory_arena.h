@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of a program's large blocks: one range of addresses from which blocks are taken by best fit, so that the pages
 // that are ever touched are few more than the blocks that are live at one time.
-#ifndef HLOKIT_INTERP_EXACT_MEMORY_ARENA_H_
-#define HLOKIT_INTERP_EXACT_MEMORY_ARENA_H_
+#ifndef HLOKIT_INTERP_EXACT_MEMORY_MEMORY_ARENA_H_
+#define HLOKIT_INTERP_EXACT_MEMORY_MEMORY_ARENA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -54,4 +54,4 @@ class MemoryArena {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_MEMORY_ARENA_H_
+#endif  // HLOKIT_INTERP_EXACT_MEMORY_MEMORY_ARENA_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction set that kernels, generated loops and libraries use.
-#ifndef HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
-#define HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
+#ifndef HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_
+#define HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_
 
 #include <cstdint>
 #include <string>
@@ -23,9 +23,23 @@ constexpr int LanesOf(InstructionSet set) {
 // avx512) names.
 InstructionSet HostInstructionSet();
 
+// Returns the function of the best instruction set of this processor, of those compiled for each.
+template <typename Function>
+Function ForHost(Function sse4, Function avx2, Function avx512) {
+  switch (HostInstructionSet()) {
+    case InstructionSet::kSse4:
+      return sse4;
+    case InstructionSet::kAvx2:
+      return avx2;
+    case InstructionSet::kAvx512:
+      return avx512;
+  }
+  return sse4;
+}
+
 // Returns what is wrong with HLOKIT_MAX_ISA; empty if nothing is.
 std::string InstructionSetError();
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_INSTRUCTION_SET_H_
+#endif  // HLOKIT_INTERP_EXACT_PROCESSOR_INSTRUCTION_SET_H_

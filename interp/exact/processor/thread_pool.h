@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides a range of independent work items among threads. Chunks depend on the number of threads, so the result of an
 // item must not depend on its chunk.
-#ifndef HLOKIT_INTERP_EXACT_THREAD_POOL_H_
-#define HLOKIT_INTERP_EXACT_THREAD_POOL_H_
+#ifndef HLOKIT_INTERP_EXACT_PROCESSOR_THREAD_POOL_H_
+#define HLOKIT_INTERP_EXACT_PROCESSOR_THREAD_POOL_H_
 
 #include <cstdint>
 #include <memory>
@@ -41,4 +41,4 @@ class ThreadPool {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_THREAD_POOL_H_
+#endif  // HLOKIT_INTERP_EXACT_PROCESSOR_THREAD_POOL_H_

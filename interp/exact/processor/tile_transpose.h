@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes of 16 x 16 elements in registers.
-#ifndef HLOKIT_INTERP_EXACT_TILE_TRANSPOSE_H_
-#define HLOKIT_INTERP_EXACT_TILE_TRANSPOSE_H_
+#ifndef HLOKIT_INTERP_EXACT_PROCESSOR_TILE_TRANSPOSE_H_
+#define HLOKIT_INTERP_EXACT_PROCESSOR_TILE_TRANSPOSE_H_
 
 #include <cstdint>
 
@@ -23,4 +23,4 @@ void TransposeTile(T* to, int64_t to_stride, const T* from, int64_t from_stride)
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_TILE_TRANSPOSE_H_
+#endif  // HLOKIT_INTERP_EXACT_PROCESSOR_TILE_TRANSPOSE_H_

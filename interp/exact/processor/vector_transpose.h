@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transpose of 16 vectors of 16 words of 32 bits, for AVX-512.
-#ifndef HLOKIT_INTERP_EXACT_VECTOR_TRANSPOSE_H_
-#define HLOKIT_INTERP_EXACT_VECTOR_TRANSPOSE_H_
+#ifndef HLOKIT_INTERP_EXACT_PROCESSOR_VECTOR_TRANSPOSE_H_
+#define HLOKIT_INTERP_EXACT_PROCESSOR_VECTOR_TRANSPOSE_H_
 
 #if defined(__x86_64__)
 namespace hlokit::interp {
@@ -44,4 +44,4 @@ __attribute__((target("avx512f"), always_inline)) inline void TransposeVectors(W
 }  // namespace hlokit::interp
 #endif
 
-#endif  // HLOKIT_INTERP_EXACT_VECTOR_TRANSPOSE_H_
+#endif  // HLOKIT_INTERP_EXACT_PROCESSOR_VECTOR_TRANSPOSE_H_

@@ -4,8 +4,8 @@
 //
 // Compute functions exist only for pred, 8-bit to 64-bit integers, f32, f64, c64 and c128. Narrower floats are widened
 // to f32 before and rounded once after; integers narrower than a byte are computed in a byte and wrapped.
-#ifndef HLOKIT_INTERP_EXACT_ELEMENT_OP_H_
-#define HLOKIT_INTERP_EXACT_ELEMENT_OP_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_OP_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_OP_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -120,4 +120,4 @@ ElementFn ConvertFnOf(ElementType from, ElementType to);  // `param` of the func
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ELEMENT_OP_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_OP_H_

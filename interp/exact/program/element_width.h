@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves elements by width, independent of their type.
-#ifndef HLOKIT_INTERP_EXACT_ELEMENT_WIDTH_H_
-#define HLOKIT_INTERP_EXACT_ELEMENT_WIDTH_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_WIDTH_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_WIDTH_H_
 
 #include <cstdint>
 
@@ -29,4 +29,4 @@ inline void VisitWidth(int64_t bytes, F&& visit) {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_ELEMENT_WIDTH_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_ELEMENT_WIDTH_H_

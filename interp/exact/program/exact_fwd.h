@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares classes of the exact engine that several of its headers refer to.
-#ifndef HLOKIT_INTERP_EXACT_EXACT_FWD_H_
-#define HLOKIT_INTERP_EXACT_EXACT_FWD_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_EXACT_FWD_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_EXACT_FWD_H_
 
 namespace hlokit::interp {
 
@@ -15,4 +15,4 @@ class SmallLoop;
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_EXACT_FWD_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_EXACT_FWD_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observes a run: profiles, value traces, searches for the first bad value.
-#ifndef HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_
-#define HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -74,4 +74,4 @@ struct RunProgress {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_EXECUTION_OBSERVER_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_EXECUTION_OBSERVER_H_

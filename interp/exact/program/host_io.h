@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host side of infeed, outfeed and of send and recv with is_host_transfer: queues of values.
-#ifndef HLOKIT_INTERP_EXACT_HOST_IO_H_
-#define HLOKIT_INTERP_EXACT_HOST_IO_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_HOST_IO_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_HOST_IO_H_
 
 #include <cstdint>
 #include <map>
@@ -57,4 +57,4 @@ class FileHostIo : public HostIo {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_HOST_IO_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_HOST_IO_H_

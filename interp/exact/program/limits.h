@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resource limits of a run. Exceeding a limit is an error that names it, never an abort.
-#ifndef HLOKIT_INTERP_EXACT_LIMITS_H_
-#define HLOKIT_INTERP_EXACT_LIMITS_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_LIMITS_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_LIMITS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -47,4 +47,4 @@ struct PlannedMemory {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_LIMITS_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_LIMITS_H_

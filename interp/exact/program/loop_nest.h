@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over an index space with several strided operands. Dimensions that are contiguous in all operands are
 // collapsed, so that most nests become one long run; a body handles the innermost dimension as a whole.
-#ifndef HLOKIT_INTERP_EXACT_LOOP_NEST_H_
-#define HLOKIT_INTERP_EXACT_LOOP_NEST_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_LOOP_NEST_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_LOOP_NEST_H_
 
 #include <cstdint>
 
@@ -85,4 +85,4 @@ class LoopNest {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_LOOP_NEST_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_LOOP_NEST_H_

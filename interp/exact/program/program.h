@@ -2,8 +2,8 @@
 // A prepared program. Each computation becomes one CompiledComputation: a flat list of thunks over the slots of a
 // frame. Tuples do not exist at this level (an instruction with a tuple shape has one slot for each leaf), nor do
 // instructions that only rearrange indices (they are views, see view.h).
-#ifndef HLOKIT_INTERP_EXACT_PROGRAM_H_
-#define HLOKIT_INTERP_EXACT_PROGRAM_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -171,4 +171,4 @@ struct ConditionalPlan : ThunkParams {
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_PROGRAM_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_PROGRAM_H_

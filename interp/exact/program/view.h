@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Location of the elements of an array value: a slot of the frame, an offset into its bytes, and a stride for each
 // dimension. Reshape, broadcast, slice, transpose and reverse are views of the same slot without run-time cost.
-#ifndef HLOKIT_INTERP_EXACT_VIEW_H_
-#define HLOKIT_INTERP_EXACT_VIEW_H_
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_VIEW_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_VIEW_H_
 
 #include <cstdint>
 
@@ -63,4 +63,4 @@ inline bool AreDense(absl::Span<const int64_t> dims, absl::Span<const int64_t> s
 
 }  // namespace hlokit::interp
 
-#endif  // HLOKIT_INTERP_EXACT_VIEW_H_
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_VIEW_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers: arrays and tokens in a memory of a device. Elements are row-major and dense, each in whole bytes, as in a
 // Literal, so that host and device arrays are the same bytes.
-#ifndef HLOKIT_INTERP_PJRT_BUFFER_H_
-#define HLOKIT_INTERP_PJRT_BUFFER_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_BUFFER_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_BUFFER_H_
 
 #include <cstdint>
 #include <functional>
@@ -87,4 +87,4 @@ absl::StatusOr<PJRT_Memory*> MemoryOf(PJRT_Client* client, PJRT_Memory* memory, 
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_BUFFER_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_BUFFER_H_

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "interp/compiled/code_store.h"
+#include "interp/compiled/code/code_store.h"
 #include "interp/exact/processor/instruction_set.h"
 #include "interp/pjrt/client/profiler.h"
 #include "interp/pjrt/ffi/ffi_handlers.h"

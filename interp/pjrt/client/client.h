@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client of a plugin: devices with their memories, over a runtime::Client.
-#ifndef HLOKIT_INTERP_PJRT_CLIENT_H_
-#define HLOKIT_INTERP_PJRT_CLIENT_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_CLIENT_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_CLIENT_H_
 
 #include <atomic>
 #include <cstdint>
@@ -95,4 +95,4 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_CLIENT_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_CLIENT_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of a client: those of the caller, then environment variables, then defaults. kOptions in client_config.cc has
 // them, one a row.
-#ifndef HLOKIT_INTERP_PJRT_CLIENT_CONFIG_H_
-#define HLOKIT_INTERP_PJRT_CLIENT_CONFIG_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_CLIENT_CONFIG_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_CLIENT_CONFIG_H_
 
 #include <cstdint>
 #include <string>
@@ -31,4 +31,4 @@ absl::StatusOr<ClientConfig> ReadClientConfig(absl::Span<const PJRT_NamedValue> 
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_CLIENT_CONFIG_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_CLIENT_CONFIG_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles of a program for its framework's profiler: an XSpace with the threads of the host as they were, and, if the
 // client's device is simulated, with what its devices would have done.
-#ifndef HLOKIT_INTERP_PJRT_PROFILER_H_
-#define HLOKIT_INTERP_PJRT_PROFILER_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_PROFILER_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_PROFILER_H_
 
 #include <string>
 
@@ -18,4 +18,4 @@ void SetProfiledDevice(const std::string& device);
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_PROFILER_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_PROFILER_H_

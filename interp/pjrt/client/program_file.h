@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files about the programs of a client, in directories that its options name.
-#ifndef HLOKIT_INTERP_PJRT_PROGRAM_FILE_H_
-#define HLOKIT_INTERP_PJRT_PROGRAM_FILE_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_PROGRAM_FILE_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_PROGRAM_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ absl::Status WriteProgramFile(const std::string& path, std::string_view text);
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_PROGRAM_FILE_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_PROGRAM_FILE_H_

@@ -7,8 +7,8 @@
 //
 // The summary is written anew after 1, 2, 4, 8, ... runs of a program, and when the client ends: callers need not end
 // it.
-#ifndef HLOKIT_INTERP_PJRT_SIMULATION_LOG_H_
-#define HLOKIT_INTERP_PJRT_SIMULATION_LOG_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_SIMULATION_LOG_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_SIMULATION_LOG_H_
 
 #include <cstdint>
 #include <deque>
@@ -52,4 +52,4 @@ class SimulationLog {
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_SIMULATION_LOG_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_SIMULATION_LOG_H_

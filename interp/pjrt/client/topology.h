@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topologies: the devices of a CPU or of a simulated TPU as callers see them, without a client.
-#ifndef HLOKIT_INTERP_PJRT_TOPOLOGY_H_
-#define HLOKIT_INTERP_PJRT_TOPOLOGY_H_
+#ifndef HLOKIT_INTERP_PJRT_CLIENT_TOPOLOGY_H_
+#define HLOKIT_INTERP_PJRT_CLIENT_TOPOLOGY_H_
 
 #include <cstdint>
 #include <deque>
@@ -47,4 +47,4 @@ absl::StatusOr<std::unique_ptr<PJRT_TopologyDescription>> CreateTopology(std::st
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_TOPOLOGY_H_
+#endif  // HLOKIT_INTERP_PJRT_CLIENT_TOPOLOGY_H_

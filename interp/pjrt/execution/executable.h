@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled programs: without devices (PJRT_Executable), and loaded on some (PJRT_LoadedExecutable).
-#ifndef HLOKIT_INTERP_PJRT_EXECUTABLE_H_
-#define HLOKIT_INTERP_PJRT_EXECUTABLE_H_
+#ifndef HLOKIT_INTERP_PJRT_EXECUTION_EXECUTABLE_H_
+#define HLOKIT_INTERP_PJRT_EXECUTION_EXECUTABLE_H_
 
 #include <atomic>
 #include <memory>
@@ -74,4 +74,4 @@ struct PJRT_LoadedExecutable {
   std::atomic<bool> deleted{false};
 };
 
-#endif  // HLOKIT_INTERP_PJRT_EXECUTABLE_H_
+#endif  // HLOKIT_INTERP_PJRT_EXECUTION_EXECUTABLE_H_

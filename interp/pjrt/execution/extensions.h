@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extensions of the table: layouts, shardings, memories of device descriptions, callbacks, profiles.
-#ifndef HLOKIT_INTERP_PJRT_EXTENSIONS_H_
-#define HLOKIT_INTERP_PJRT_EXTENSIONS_H_
+#ifndef HLOKIT_INTERP_PJRT_EXECUTION_EXTENSIONS_H_
+#define HLOKIT_INTERP_PJRT_EXECUTION_EXTENSIONS_H_
 
 #include "interp/pjrt/c_api/extension_args.h"
 
@@ -15,4 +15,4 @@ PJRT_Extension_Base* Extensions();
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_EXTENSIONS_H_
+#endif  // HLOKIT_INTERP_PJRT_EXECUTION_EXTENSIONS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks of a caller in a run: programs send values to the host and receive values from it over numbered channels,
 // and the options of the run have a function for each channel of each device.
-#ifndef HLOKIT_INTERP_PJRT_HOST_CALLBACKS_H_
-#define HLOKIT_INTERP_PJRT_HOST_CALLBACKS_H_
+#ifndef HLOKIT_INTERP_PJRT_EXECUTION_HOST_CALLBACKS_H_
+#define HLOKIT_INTERP_PJRT_EXECUTION_HOST_CALLBACKS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -80,4 +80,4 @@ class HostCallbacks : public runtime::ExecutableHostIo {
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_HOST_CALLBACKS_H_
+#endif  // HLOKIT_INTERP_PJRT_EXECUTION_HOST_CALLBACKS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of memory that a program's parameters are in and its results go to: attributes mhlo.memory_kind of the
 // arguments and results of main, or memory space 5, the host's, in layouts of HLO.
-#ifndef HLOKIT_INTERP_PJRT_MEMORY_KINDS_H_
-#define HLOKIT_INTERP_PJRT_MEMORY_KINDS_H_
+#ifndef HLOKIT_INTERP_PJRT_EXECUTION_MEMORY_KINDS_H_
+#define HLOKIT_INTERP_PJRT_EXECUTION_MEMORY_KINDS_H_
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -19,4 +19,4 @@ void ReadMemoryKinds(const Module& module, absl::Span<ProgramValue> parameters, 
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_MEMORY_KINDS_H_
+#endif  // HLOKIT_INTERP_PJRT_EXECUTION_MEMORY_KINDS_H_

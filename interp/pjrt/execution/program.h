@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs as callers give them: StableHLO, as text or as a portable artifact, and serialized HloModuleProto, with
 // compile options; read, partitioned, and described for callers. What depends on devices is in executable.h.
-#ifndef HLOKIT_INTERP_PJRT_PROGRAM_H_
-#define HLOKIT_INTERP_PJRT_PROGRAM_H_
+#ifndef HLOKIT_INTERP_PJRT_EXECUTION_PROGRAM_H_
+#define HLOKIT_INTERP_PJRT_EXECUTION_PROGRAM_H_
 
 #include <cstdint>
 #include <memory>
@@ -61,4 +61,4 @@ absl::StatusOr<Program> DeserializeProgram(std::string_view serialized,
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_PROGRAM_H_
+#endif  // HLOKIT_INTERP_PJRT_EXECUTION_PROGRAM_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The attributes of a typed custom call: the dictionary in its backend_config, as its handler reads it.
-#ifndef HLOKIT_INTERP_PJRT_FFI_ATTRIBUTES_H_
-#define HLOKIT_INTERP_PJRT_FFI_ATTRIBUTES_H_
+#ifndef HLOKIT_INTERP_PJRT_FFI_FFI_ATTRIBUTES_H_
+#define HLOKIT_INTERP_PJRT_FFI_FFI_ATTRIBUTES_H_
 
 #include <cstddef>
 #include <deque>
@@ -59,4 +59,4 @@ class FfiAttributes {
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_FFI_ATTRIBUTES_H_
+#endif  // HLOKIT_INTERP_PJRT_FFI_FFI_ATTRIBUTES_H_

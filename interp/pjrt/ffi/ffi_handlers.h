@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed custom calls: handlers that callers register, and the data that they give them with a run.
-#ifndef HLOKIT_INTERP_PJRT_FFI_HANDLERS_H_
-#define HLOKIT_INTERP_PJRT_FFI_HANDLERS_H_
+#ifndef HLOKIT_INTERP_PJRT_FFI_FFI_HANDLERS_H_
+#define HLOKIT_INTERP_PJRT_FFI_FFI_HANDLERS_H_
 
 #include <cstdint>
 #include <map>
@@ -46,4 +46,4 @@ struct PJRT_ExecuteContext {
   std::shared_ptr<hlokit::pjrt::FfiUserData> user_data;
 };
 
-#endif  // HLOKIT_INTERP_PJRT_FFI_HANDLERS_H_
+#endif  // HLOKIT_INTERP_PJRT_FFI_FFI_HANDLERS_H_

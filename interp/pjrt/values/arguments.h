@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access to structs of arguments whose size the caller decides: an older caller's struct ends before the fields that it
 // does not know.
-#ifndef HLOKIT_INTERP_PJRT_ARGUMENTS_H_
-#define HLOKIT_INTERP_PJRT_ARGUMENTS_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_ARGUMENTS_H_
+#define HLOKIT_INTERP_PJRT_VALUES_ARGUMENTS_H_
 
 #include <cstddef>
 #include <string>
@@ -44,4 +44,4 @@ void SetText(Args* args, const char* Args::*text, size_t Args::*size, const std:
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_ARGUMENTS_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_ARGUMENTS_H_

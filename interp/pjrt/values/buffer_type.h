@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types of the interface, which has numbers of its own, and of HLO.
-#ifndef HLOKIT_INTERP_PJRT_BUFFER_TYPE_H_
-#define HLOKIT_INTERP_PJRT_BUFFER_TYPE_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_BUFFER_TYPE_H_
+#define HLOKIT_INTERP_PJRT_VALUES_BUFFER_TYPE_H_
 
 #include "absl/status/statusor.h"
 #include "interp/pjrt/c_api/types.h"
@@ -17,4 +17,4 @@ absl::StatusOr<ElementType> ElementTypeOf(PJRT_Buffer_Type type);
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_BUFFER_TYPE_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_BUFFER_TYPE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boundary between C and C++: calls a function, and turns its status, or an exception, into an error of the caller.
-#ifndef HLOKIT_INTERP_PJRT_ENTRY_H_
-#define HLOKIT_INTERP_PJRT_ENTRY_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_ENTRY_H_
+#define HLOKIT_INTERP_PJRT_VALUES_ENTRY_H_
 
 #include <exception>
 #include <new>
@@ -35,4 +35,4 @@ PJRT_Error* CallEntry(const char* name, Args* args, Handle Args::*handle, absl::
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_ENTRY_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_ENTRY_H_

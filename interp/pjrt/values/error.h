@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as the caller holds them.
-#ifndef HLOKIT_INTERP_PJRT_ERROR_H_
-#define HLOKIT_INTERP_PJRT_ERROR_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_ERROR_H_
+#define HLOKIT_INTERP_PJRT_VALUES_ERROR_H_
 
 #include <string>
 #include <string_view>
@@ -24,4 +24,4 @@ absl::Status StatusOf(PJRT_Error_Code code, const char* message, size_t message_
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_ERROR_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_ERROR_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events: something that happens once, with or without an error. Callers' handles share the state, so that a handle may
 // be destroyed at any time, in a callback of the event too.
-#ifndef HLOKIT_INTERP_PJRT_EVENT_H_
-#define HLOKIT_INTERP_PJRT_EVENT_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_EVENT_H_
+#define HLOKIT_INTERP_PJRT_VALUES_EVENT_H_
 
 #include <condition_variable>
 #include <functional>
@@ -47,4 +47,4 @@ struct PJRT_Event {
   std::shared_ptr<hlokit::pjrt::Event> state;
 };
 
-#endif  // HLOKIT_INTERP_PJRT_EVENT_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_EVENT_H_

@@ -2,8 +2,8 @@
 // The functions of the table as functions of C++, one a row of functions.def: api.cc makes C functions of them, which
 // turn the status into a PJRT_Error and let no exception out. Arguments are not null; structs may be shorter than ours
 // (arguments.h).
-#ifndef HLOKIT_INTERP_PJRT_FUNCTIONS_H_
-#define HLOKIT_INTERP_PJRT_FUNCTIONS_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_FUNCTIONS_H_
+#define HLOKIT_INTERP_PJRT_VALUES_FUNCTIONS_H_
 
 #include "absl/status/status.h"
 #include "interp/pjrt/c_api/api.h"
@@ -21,4 +21,4 @@ namespace hlokit::pjrt {
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_FUNCTIONS_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_FUNCTIONS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays in a caller's memory, which may have strides, as elements of a literal and back.
-#ifndef HLOKIT_INTERP_PJRT_HOST_ARRAY_H_
-#define HLOKIT_INTERP_PJRT_HOST_ARRAY_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_HOST_ARRAY_H_
+#define HLOKIT_INTERP_PJRT_VALUES_HOST_ARRAY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -36,4 +36,4 @@ void Normalize(ElementType type, absl::Span<std::byte> elements);
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_HOST_ARRAY_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_HOST_ARRAY_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of named values, as attributes of objects and as options of callers.
-#ifndef HLOKIT_INTERP_PJRT_NAMED_VALUES_H_
-#define HLOKIT_INTERP_PJRT_NAMED_VALUES_H_
+#ifndef HLOKIT_INTERP_PJRT_VALUES_NAMED_VALUES_H_
+#define HLOKIT_INTERP_PJRT_VALUES_NAMED_VALUES_H_
 
 #include <cstdint>
 #include <deque>
@@ -44,4 +44,4 @@ absl::StatusOr<std::string> TextOfValue(const PJRT_NamedValue& value);
 
 }  // namespace hlokit::pjrt
 
-#endif  // HLOKIT_INTERP_PJRT_NAMED_VALUES_H_
+#endif  // HLOKIT_INTERP_PJRT_VALUES_NAMED_VALUES_H_

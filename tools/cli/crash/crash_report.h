@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names the instruction that was running when a fatal signal ends a tool.
-#ifndef HLOKIT_TOOLS_CLI_CRASH_REPORT_H_
-#define HLOKIT_TOOLS_CLI_CRASH_REPORT_H_
+#ifndef HLOKIT_TOOLS_CLI_CRASH_CRASH_REPORT_H_
+#define HLOKIT_TOOLS_CLI_CRASH_CRASH_REPORT_H_
 
 #include <string>
 #include <string_view>
@@ -27,4 +27,4 @@ class CrashReport {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_CRASH_REPORT_H_
+#endif  // HLOKIT_TOOLS_CLI_CRASH_CRASH_REPORT_H_

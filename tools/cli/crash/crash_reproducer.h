@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a reproducer of a failed pass: the module before the pass, and the command that runs the pass on it. Written
 // if a pass returns an error or an invalid module, and from the handler of fatal signals.
-#ifndef HLOKIT_TOOLS_CLI_CRASH_REPRODUCER_H_
-#define HLOKIT_TOOLS_CLI_CRASH_REPRODUCER_H_
+#ifndef HLOKIT_TOOLS_CLI_CRASH_CRASH_REPRODUCER_H_
+#define HLOKIT_TOOLS_CLI_CRASH_CRASH_REPRODUCER_H_
 
 #include <string>
 
@@ -27,4 +27,4 @@ class CrashReproducer : public PassInstrumentation {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_CRASH_REPRODUCER_H_
+#endif  // HLOKIT_TOOLS_CLI_CRASH_CRASH_REPRODUCER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interrupts and the progress line of a long run.
-#ifndef HLOKIT_TOOLS_CLI_INTERRUPT_H_
-#define HLOKIT_TOOLS_CLI_INTERRUPT_H_
+#ifndef HLOKIT_TOOLS_CLI_CRASH_INTERRUPT_H_
+#define HLOKIT_TOOLS_CLI_CRASH_INTERRUPT_H_
 
 #include <atomic>
 #include <string_view>
@@ -28,4 +28,4 @@ class ProgressLine {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_INTERRUPT_H_
+#endif  // HLOKIT_TOOLS_CLI_CRASH_INTERRUPT_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flag of the persistent compilation cache.
-#ifndef HLOKIT_TOOLS_CLI_CACHE_FLAG_H_
-#define HLOKIT_TOOLS_CLI_CACHE_FLAG_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_CACHE_FLAG_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_CACHE_FLAG_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ CLI::Option* AddCacheFlag(CLI::App* app, std::string* location, const std::strin
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_CACHE_FLAG_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_CACHE_FLAG_H_

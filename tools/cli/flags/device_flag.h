@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices in command-line flags.
-#ifndef HLOKIT_TOOLS_CLI_DEVICE_FLAG_H_
-#define HLOKIT_TOOLS_CLI_DEVICE_FLAG_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_DEVICE_FLAG_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_DEVICE_FLAG_H_
 
 #include <optional>
 #include <string>
@@ -19,4 +19,4 @@ std::string DeviceSummary(const tpu::DeviceDescription& machine);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_DEVICE_FLAG_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_DEVICE_FLAG_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flag --max-bytes of tools that run programs.
-#ifndef HLOKIT_TOOLS_CLI_MEMORY_FLAG_H_
-#define HLOKIT_TOOLS_CLI_MEMORY_FLAG_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_MEMORY_FLAG_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_MEMORY_FLAG_H_
 
 #include <CLI/CLI.hpp>
 
@@ -14,4 +14,4 @@ CLI::Option* AddMaxBytes(CLI::App* app, interp::Limits* limits);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_MEMORY_FLAG_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_MEMORY_FLAG_H_

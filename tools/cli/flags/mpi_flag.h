@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flags --mpi and --mpi-timeout, which are looked at before the others are parsed.
-#ifndef HLOKIT_TOOLS_CLI_MPI_FLAG_H_
-#define HLOKIT_TOOLS_CLI_MPI_FLAG_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_MPI_FLAG_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_MPI_FLAG_H_
 
 namespace hlokit::cli {
 
@@ -10,4 +10,4 @@ bool WantsMpi(int argc, char** argv, double* timeout_seconds);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_MPI_FLAG_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_MPI_FLAG_H_

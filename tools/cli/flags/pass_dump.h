@@ -5,8 +5,8 @@
 //   module_0000.NAME.before_optimizations.txt
 //   module_0000.NAME.0003.PIPELINE.after_PASS.before_NEXT.txt
 //   module_0000.NAME.after_optimizations.txt
-#ifndef HLOKIT_TOOLS_CLI_PASS_DUMP_H_
-#define HLOKIT_TOOLS_CLI_PASS_DUMP_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_
 
 #include <cstdint>
 #include <string>
@@ -40,4 +40,4 @@ class PassDump : public PassInstrumentation {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_PASS_DUMP_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_PASS_DUMP_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags that select passes and their instrumentation.
-#ifndef HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
-#define HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_PASS_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_PASS_FLAGS_H_
 
 #include <cstdint>
 #include <memory>
@@ -65,4 +65,4 @@ class PassFlags {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_PASS_FLAGS_H_

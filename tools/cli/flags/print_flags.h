@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags that select the printed form of a module.
-#ifndef HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
-#define HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_PRINT_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_PRINT_FLAGS_H_
 
 #include <cstdint>
 #include <string>
@@ -49,4 +49,4 @@ class PrintFlags {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_PRINT_FLAGS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiling flags of tools that run programs: host profiles, with the programs on a simulated TPU.
-#ifndef HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
-#define HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_PROFILE_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_PROFILE_FLAGS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -50,4 +50,4 @@ void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_PROFILE_FLAGS_H_

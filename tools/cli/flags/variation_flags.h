@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flags of tools that simulate devices: performance differences between them.
-#ifndef HLOKIT_TOOLS_CLI_VARIATION_FLAGS_H_
-#define HLOKIT_TOOLS_CLI_VARIATION_FLAGS_H_
+#ifndef HLOKIT_TOOLS_CLI_FLAGS_VARIATION_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_FLAGS_VARIATION_FLAGS_H_
 
 #include <cstdint>
 #include <string>
@@ -33,4 +33,4 @@ absl::Status CheckStragglers(const tpu::SimulationOptions& options);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_VARIATION_FLAGS_H_
+#endif  // HLOKIT_TOOLS_CLI_FLAGS_VARIATION_FLAGS_H_

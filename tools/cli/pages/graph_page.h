@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of pages with graphs of modules.
-#ifndef HLOKIT_TOOLS_CLI_GRAPH_PAGE_H_
-#define HLOKIT_TOOLS_CLI_GRAPH_PAGE_H_
+#ifndef HLOKIT_TOOLS_CLI_PAGES_GRAPH_PAGE_H_
+#define HLOKIT_TOOLS_CLI_PAGES_GRAPH_PAGE_H_
 
 #include <string>
 #include <vector>
@@ -28,4 +28,4 @@ std::vector<double> SecondsByInstruction(const Module& module, const tpu::Simula
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_GRAPH_PAGE_H_
+#endif  // HLOKIT_TOOLS_CLI_PAGES_GRAPH_PAGE_H_

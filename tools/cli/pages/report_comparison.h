@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares two reports (docs/report.md), as text and as a page.
-#ifndef HLOKIT_TOOLS_CLI_REPORT_COMPARISON_H_
-#define HLOKIT_TOOLS_CLI_REPORT_COMPARISON_H_
+#ifndef HLOKIT_TOOLS_CLI_PAGES_REPORT_COMPARISON_H_
+#define HLOKIT_TOOLS_CLI_PAGES_REPORT_COMPARISON_H_
 
 #include <cstddef>
 #include <string>
@@ -22,4 +22,4 @@ void CompareReports(const ReportComparisonOptions& options, DiagnosticReporter* 
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_REPORT_COMPARISON_H_
+#endif  // HLOKIT_TOOLS_CLI_PAGES_REPORT_COMPARISON_H_

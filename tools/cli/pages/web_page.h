@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages that tools write: one HTML document with its script, style and data, without network access. Bundled from
 // tools/web at build time.
-#ifndef HLOKIT_TOOLS_CLI_WEB_PAGE_H_
-#define HLOKIT_TOOLS_CLI_WEB_PAGE_H_
+#ifndef HLOKIT_TOOLS_CLI_PAGES_WEB_PAGE_H_
+#define HLOKIT_TOOLS_CLI_PAGES_WEB_PAGE_H_
 
 #include <filesystem>
 #include <string>
@@ -34,4 +34,4 @@ bool WriteViewPage(const std::string& path, std::string_view graphs, DiagnosticR
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_WEB_PAGE_H_
+#endif  // HLOKIT_TOOLS_CLI_PAGES_WEB_PAGE_H_

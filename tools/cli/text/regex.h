@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions of queries.
-#ifndef HLOKIT_TOOLS_CLI_REGEX_H_
-#define HLOKIT_TOOLS_CLI_REGEX_H_
+#ifndef HLOKIT_TOOLS_CLI_TEXT_REGEX_H_
+#define HLOKIT_TOOLS_CLI_TEXT_REGEX_H_
 
 #include <functional>
 #include <string_view>
@@ -15,4 +15,4 @@ absl::StatusOr<std::function<bool(std::string_view)>> CompileRegex(std::string_v
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_REGEX_H_
+#endif  // HLOKIT_TOOLS_CLI_TEXT_REGEX_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of shell commands.
-#ifndef HLOKIT_TOOLS_CLI_SHELL_WORD_H_
-#define HLOKIT_TOOLS_CLI_SHELL_WORD_H_
+#ifndef HLOKIT_TOOLS_CLI_TEXT_SHELL_WORD_H_
+#define HLOKIT_TOOLS_CLI_TEXT_SHELL_WORD_H_
 
 #include <string>
 #include <string_view>
@@ -13,4 +13,4 @@ std::string ShellWord(std::string_view text);
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_SHELL_WORD_H_
+#endif  // HLOKIT_TOOLS_CLI_TEXT_SHELL_WORD_H_

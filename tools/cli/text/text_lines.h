@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line numbers of instructions.
-#ifndef HLOKIT_TOOLS_CLI_TEXT_LINES_H_
-#define HLOKIT_TOOLS_CLI_TEXT_LINES_H_
+#ifndef HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_
+#define HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_
 
 #include <cstdint>
 #include <string_view>
@@ -24,4 +24,4 @@ class TextLines {
 
 }  // namespace hlokit::cli
 
-#endif  // HLOKIT_TOOLS_CLI_TEXT_LINES_H_
+#endif  // HLOKIT_TOOLS_CLI_TEXT_TEXT_LINES_H_

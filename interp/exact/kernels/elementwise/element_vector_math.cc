@@ -137,16 +137,10 @@ __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) voi
 template <typename Op>
 ElementFn BestLoop() {
 #if defined(__x86_64__)
-  switch (HostInstructionSet()) {
-    case InstructionSet::kAvx512:
-      return Avx512Loop<Op>;
-    case InstructionSet::kAvx2:
-      return Avx2Loop<Op>;
-    case InstructionSet::kSse4:
-      break;
-  }
-#endif
+  return ForHost<ElementFn>(BaselineLoop<Op>, Avx2Loop<Op>, Avx512Loop<Op>);
+#else
   return BaselineLoop<Op>;
+#endif
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "interp/arguments/argument_generator.h"
-#include "interp/compiled/engine_modules.h"
-#include "interp/compiled/library_step.h"
+#include "interp/compiled/code/engine_modules.h"
+#include "interp/compiled/products/library_step.h"
 #include "interp/exact/evaluator.h"
 #include "interp/exact/machine/run_context.h"
 #include "interp/exact/processor/thread_pool.h"

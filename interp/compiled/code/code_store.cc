@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/compiled/code/code_store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+#include "interp/compiled/code/engine_build_id.h"
+#include "ir/core/str_cat.h"
+#include "parser/store/store_url.h"
+
+namespace hlokit::interp::compiled {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool IsDirectoryLocation(const std::string& location) {
+  if (location.empty()) return false;
+  const absl::StatusOr<StoreUrl> url = ParseStoreUrl(location);
+  return url.ok() && url->kind == StoreKind::kDirectory;
+}
+
+// Creates the directory, with those above it, for this user alone. Returns false if there is none.
+bool MakeDirectory(const std::string& directory) {
+  std::error_code ignored;
+  fs::create_directories(fs::path(directory).parent_path(), ignored);
+  mkdir(directory.c_str(), 0700);
+  struct stat info;
+  return lstat(directory.c_str(), &info) == 0;
+}
+
+// Returns why code that lies in a directory may not run; empty if it may.
+std::string WhyRefused(const std::string& directory) {
+  struct stat info;
+  if (lstat(directory.c_str(), &info) != 0) return "is not there";
+  if (!S_ISDIR(info.st_mode)) return "is not a directory";
+  if (info.st_uid != geteuid()) return "belongs to another user, who decides what lies in it";
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written to by other users";
+  return "";
+}
+
+runtime::CompilationCacheKey KeyOf(const std::string& program, InstructionSet set) {
+  runtime::CompilationCacheKey key;
+  key.contents = program;
+  key.settings = {{"code", kEngineBuildId}, {"instructions", std::string(ToString(set))}};
+  return key;
+}
+
+}  // namespace
+
+CodeStoreOptions CodeStoreOptions::FromEnvironment() {
+  CodeStoreOptions options;
+  options.directory = Environment("HLOKIT_CODE_CACHE");
+  if (options.directory == "off") {
+    options.directory.clear();
+    return options;
+  }
+  if (IsDirectoryLocation(options.directory)) return options;
+  options.directory = Environment("XLA_PERSISTENT_CACHE_PATH");
+  if (IsDirectoryLocation(options.directory)) {
+    options.max_bytes = runtime::PersistentCacheOptions().max_bytes;
+    options.read_only = Environment("XLA_PERSISTENT_CACHE_READ_ONLY") == "1";
+    // It was meant for data: code from it runs only if no other user may write there.
+    options.is_private = true;
+    return options;
+  }
+  options.directory.clear();
+  fs::path base = Environment("XDG_CACHE_HOME");
+  if (!base.is_absolute()) {
+    base = Environment("HOME");
+    if (!base.is_absolute()) return options;
+    base /= ".cache";
+  }
+  options.directory = (base / "hlokit" / "code").string();
+  options.is_private = true;
+  return options;
+}
+
+CodeStore::CodeStore(const CodeStoreOptions& options) {
+  if (options.directory.empty()) return;
+  if (options.is_private) {
+    // Where nothing can be written, as in a container without a home, there is nothing to say.
+    if (!MakeDirectory(options.directory)) return;
+    if (const std::string why = WhyRefused(options.directory); !why.empty()) {
+      std::fprintf(stderr, "hlokit: warning: compiled loops are not kept on disk: %s %s\n", options.directory.c_str(),
+                   why.c_str());
+      return;
+    }
+  }
+  runtime::PersistentCacheOptions cache;
+  cache.name = "code cache";
+  cache.location = options.directory;
+  cache.read_only = options.read_only;
+  cache.quiet = options.is_private;
+  cache.max_bytes = options.max_bytes;
+  cache_ = std::make_unique<runtime::PersistentCache>(cache, &metrics_);
+}
+
+std::optional<GeneratedCode> CodeStore::Get(const std::string& program, InstructionSet set) {
+  if (cache_ == nullptr) return std::nullopt;
+  const std::optional<runtime::SerializedExecutable> entry = cache_->Get(KeyOf(program, set));
+  if (!entry) return std::nullopt;
+  return DecodeCode(entry->text());
+}
+
+void CodeStore::Put(const std::string& program, InstructionSet set, const GeneratedCode& code) {
+  if (cache_ != nullptr && !code.is_of_process) cache_->Put(KeyOf(program, set), EncodeCode(code));
+}
+
+std::string CodeStore::PathOf(const std::string& program, InstructionSet set) const {
+  return cache_ == nullptr ? "" : cache_->PathOf(KeyOf(program, set));
+}
+
+namespace {
+
+std::unique_ptr<CodeStore>& Store() {
+  static auto* const store = new std::unique_ptr<CodeStore>();
+  return *store;
+}
+
+}  // namespace
+
+CodeStore* ProcessCodeStore() { return Store().get(); }
+
+void SetProcessCodeStore(const CodeStoreOptions& options) { Store() = std::make_unique<CodeStore>(options); }
+
+void UseCodeStoreOfEnvironment() {
+  static std::once_flag once;
+  std::call_once(once, [] { SetProcessCodeStore(CodeStoreOptions::FromEnvironment()); });
+}
+
+// What a step needs of the code. Does not compile if a field is added, so that this function is not forgotten.
+std::string EncodeCode(const GeneratedCode& code) {
+  const auto& [image, entry, saved_values, is_of_process, ir, optimized_ir, assembly] = code;
+  const int64_t numbers[] = {entry, saved_values};
+  std::string bytes(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  return bytes.append(reinterpret_cast<const char*>(image.data()), image.size());
+}
+
+std::optional<GeneratedCode> DecodeCode(std::string_view bytes) {
+  int64_t numbers[2];
+  if (bytes.size() <= sizeof(numbers)) return std::nullopt;
+  std::memcpy(numbers, bytes.data(), sizeof(numbers));
+  const std::string_view image = bytes.substr(sizeof(numbers));
+  if (numbers[0] < 0 || numbers[0] >= static_cast<int64_t>(image.size()) || numbers[1] < 0) return std::nullopt;
+  GeneratedCode code;
+  code.image.resize(image.size());
+  std::memcpy(code.image.data(), image.data(), image.size());
+  code.entry = numbers[0];
+  code.saved_values = numbers[1];
+  return code;
+}
+
+}  // namespace hlokit::interp::compiled

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of the compiled engine: shared libraries that are loaded when a program first needs them, so that others
+// do not pay for libLLVM and oneDNN. They lie in ../lib/hlokit beside the directory of the program; or beside the
+// object that this code is part of, in ../lib/hlokit beside its directory, or in ../../../hlokit of an extension module
+// of Python. A module of another build, whose interface may be another one, counts as missing.
+#ifndef HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
+#define HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
+
+#include <filesystem>
+#include <string>
+
+#include "interp/compiled/code/code_generator.h"
+#include "interp/compiled/code/library_interface.h"
+
+namespace hlokit::interp::compiled {
+
+// Return null, with the reason in `why` if that is not null, if the module is not there, cannot be loaded or is of
+// another build. Thread-safe.
+Library* ProductLibrary(std::string* why = nullptr);
+CodeGenerator* Generator(std::string* why = nullptr);
+
+// Returns true if there is a file of one of them.
+bool HasEngineModules();
+
+// Returns the address of `symbol` in the module `file`; null with the reason in `why` if it cannot be loaded or is of
+// another build.
+void* LoadModule(const std::filesystem::path& file, const char* symbol, std::string* why);
+
+}  // namespace hlokit::interp::compiled
+
+#endif  // HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
