@@ -127,7 +127,7 @@ bool Evaluator::CheckMemory(DiagnosticSink* sink) const {
     name = StrCat(at.name(), ": ");
   }
   sink->Error(DiagnosticKind::kTooLarge, range,
-              StrCat(name, "values of ", plan.required_bytes, " bytes are alive here, beside arguments of ", arguments,
+              StrCat(name, "values of ", plan.required_bytes, " bytes are live here, beside arguments of ", arguments,
                      " bytes; the limit is ", limit, " bytes (--max-bytes)"));
   return false;
 }
