@@ -172,6 +172,7 @@ class CompiledEquivalenceTest {
         base_ == interp::EngineKind::kReference ? "reference" : "exact engine", static_cast<long long>(within_bounds_),
         static_cast<long long>(both_fail_), static_cast<long long>(skipped_), static_cast<long long>(differ_),
         static_cast<long long>(random_ran_), static_cast<long long>(loops_));
+    if (loops_ == 0) std::printf("no loop was compiled: the module for LLVM is missing or of another build\n");
     if (static_cast<uint64_t>(random_ran_) < minimum_random_) {
       std::printf("fewer than %llu random modules ran (--minimum-random)\n",
                   static_cast<unsigned long long>(minimum_random_));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/compiled/code/code_store.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "interp/compiled/code/engine_build_id.h"
 #include "ir/core/str_cat.h"
 #include "parser/store/store_url.h"
@@ -63,7 +63,7 @@ runtime::CompilationCacheKey KeyOf(const std::string& program, InstructionSet se
 CodeStoreOptions CodeStoreOptions::FromEnvironment() {
   CodeStoreOptions options;
   options.directory = Environment("HLOKIT_CODE_CACHE");
-  if (options.directory == "off") {
+  if (absl::EqualsIgnoreCase(options.directory, "off")) {
     options.directory.clear();
     return options;
   }

@@ -96,12 +96,12 @@ ConvolutionKernel MakeConvolution(const ConvolutionProblem& problem) {
   const LibraryArray& to = to_src ? spec.src : spec.dst;
   const int64_t positions = ConvolutionProblem::Positions(to);
   constexpr double kWork = 3e7;
-  constexpr int64_t kFewPositions = 64;
+  constexpr int64_t kMaxPositions = 64;
   constexpr int64_t kMinFeatures = 32;
   const bool grouped = spec.weights.rank > spec.src.rank;
   int64_t pieces = 1;
   if (to.dims[0] == 1 && problem.work >= kWork) pieces = 2;
-  if (to.dims[0] > 1 && positions <= kFewPositions && to.dims[1] >= 4 * kFewPositions) pieces = to_src ? 4 : 2;
+  if (to.dims[0] > 1 && positions <= kMaxPositions && to.dims[1] >= 4 * kMaxPositions) pieces = to_src ? 4 : 2;
   if (!grouped && pieces > 1 && to.dims[1] % (pieces * kMinFeatures) == 0) {
     ConvolutionKernel kernel = MakeResultFeaturePieces(problem, pieces);
     if (kernel.params != nullptr) return kernel;

@@ -221,13 +221,13 @@ ProductKernel MakeTileProduct(const MatrixProduct& p) {
   constexpr int64_t kMinRows = 5;
   constexpr int64_t kMinRowsOfTransposed = 64;
   constexpr int64_t kMinColumns = 16;
-  constexpr int64_t kSmall = int64_t{1} << 15;
-  constexpr int64_t kSmallForFewRows = int64_t{5} << 17;
-  constexpr int64_t kFewRows = 16;
+  constexpr int64_t kMaxWeights = int64_t{1} << 15;
+  constexpr int64_t kMaxLargeWeights = int64_t{5} << 17;
+  constexpr int64_t kMaxRowsOfLargeWeights = 16;
   const int64_t size = p.n * p.k;
   if (p.m < (p.rhs.column == 1 ? kMinRows : kMinRowsOfTransposed) || p.n < kMinColumns) return result;
-  if (size > (p.m <= kFewRows ? kSmallForFewRows : kSmall)) return result;
-  if (p.reused && p.batches == 1 && size > kSmall) return result;
+  if (size > (p.m <= kMaxRowsOfLargeWeights ? kMaxLargeWeights : kMaxWeights)) return result;
+  if (p.reused && p.batches == 1 && size > kMaxWeights) return result;
   auto plan = std::make_unique<TilePlan>();
   plan->function = TileProductOf();
   if (plan->function == nullptr) return result;

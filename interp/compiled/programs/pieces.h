@@ -33,8 +33,8 @@ constexpr int64_t ItemsOfPiece(int64_t bytes, int64_t count) {
 
 // Returns the cost of an item for RunContext::ParallelFor, in ns: no more than lets it take whole pieces at a time.
 constexpr double CostInPieces(double cost, int64_t bytes) {
-  constexpr double kLeastTime = 3e4;  // for which RunContext::ParallelFor gives a thread work
-  return std::min(cost, kLeastTime / static_cast<double>(ItemsOfPiece(bytes, std::numeric_limits<int64_t>::max())));
+  constexpr double kMinTime = 3e4;  // for which RunContext::ParallelFor gives a thread work
+  return std::min(cost, kMinTime / static_cast<double>(ItemsOfPiece(bytes, std::numeric_limits<int64_t>::max())));
 }
 
 }  // namespace hlokit::interp::compiled

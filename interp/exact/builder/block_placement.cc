@@ -13,27 +13,27 @@ namespace hlokit::interp {
 namespace {
 
 // Larger values, which no system has memory for, count as such ones, so that sums stay below 2^63.
-constexpr int64_t kMostBytes = int64_t{1} << 40;
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
 
-// Returns the first step where most is alive, and how much.
-std::pair<uint32_t, int64_t> MostAlive(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside,
-                                       uint32_t steps) {
+// Returns the first step where most is live, and how much.
+std::pair<uint32_t, int64_t> MaxLive(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside,
+                                     uint32_t steps) {
   std::vector<int64_t> change(steps + 2, 0);
   for (const PlacedValue& v : values) {
     change[v.begin] += v.bytes;
     change[std::min(v.end, steps) + 1] -= v.bytes;
   }
   for (const OutsideValue& v : outside) change[v.begin] += v.bytes;
-  int64_t alive = 0, most = 0;
+  int64_t live = 0, max = 0;
   uint32_t at = 0;
   for (uint32_t t = 0; t <= steps; ++t) {
-    alive += change[t];
-    if (alive > most) {
-      most = alive;
+    live += change[t];
+    if (live > max) {
+      max = live;
       at = t;
     }
   }
-  return {at, most};
+  return {at, max};
 }
 
 // Places the values in this order.
@@ -71,8 +71,8 @@ std::vector<int64_t> NeededFrom(const std::vector<PlacedValue>& values, uint32_t
 }
 
 // Returns the most memory that is held at one time, if the arena keeps what it had, or gives back what is not needed.
-int64_t MostHeld(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside, uint32_t steps,
-                 const std::vector<int64_t>* needed) {
+int64_t MaxHeld(const std::vector<PlacedValue>& values, const std::vector<OutsideValue>& outside, uint32_t steps,
+                const std::vector<int64_t>* needed) {
   std::vector<int64_t> end(steps + 1, 0), beside(steps + 1, 0);
   for (const PlacedValue& v : values) end[v.begin] = std::max(end[v.begin], v.offset + v.bytes);
   for (const OutsideValue& v : outside) beside[v.begin] += v.bytes;
@@ -90,19 +90,19 @@ int64_t MostHeld(const std::vector<PlacedValue>& values, const std::vector<Outsi
 }  // namespace
 
 Placement PlaceValues(std::vector<PlacedValue>* values, std::vector<OutsideValue> outside, uint32_t steps) {
-  for (PlacedValue& value : *values) value.bytes = std::min(value.bytes, kMostBytes);
-  for (OutsideValue& value : outside) value.bytes = std::min(value.bytes, kMostBytes);
+  for (PlacedValue& value : *values) value.bytes = std::min(value.bytes, kMaxBytes);
+  for (OutsideValue& value : outside) value.bytes = std::min(value.bytes, kMaxBytes);
   // What gives memory back takes some time, as does taking it again in the next run.
   constexpr double kMaxKept = 1.05;
   constexpr size_t kMaxForAllOrders = 1024;
   const std::vector<PlacedValue>& v = *values;
-  const auto [peak, live] = MostAlive(v, outside, steps);
+  const auto [peak, live] = MaxLive(v, outside, steps);
   uint32_t first_outside = steps;
   for (const OutsideValue& value : outside) first_outside = std::min(first_outside, value.begin);
   using Key = std::pair<int64_t, int64_t>;  // the largest first
   const std::function<Key(uint32_t)> keys[] = {
       [&](uint32_t i) { return Key(v[i].bytes, 0); },
-      // What is alive where most is, or when values outside begin, or later, below the rest.
+      // What is live where most is, or when values outside begin, or later, below the rest.
       [&, at = peak](uint32_t i) { return Key(v[i].end >= at, v[i].bytes); },
       [&](uint32_t i) { return Key(v[i].end >= first_outside, v[i].bytes); },
       [&](uint32_t i) { return Key(v[i].end - v[i].begin, v[i].bytes); },
@@ -121,11 +121,11 @@ Placement PlaceValues(std::vector<PlacedValue>* values, std::vector<OutsideValue
     PlaceInOrder(order, &placed);
     Placement made;
     made.live_bytes = live;
-    made.planned_bytes = MostHeld(placed, outside, steps, nullptr);
+    made.planned_bytes = MaxHeld(placed, outside, steps, nullptr);
     const bool is_good = static_cast<double>(made.planned_bytes) <= kMaxKept * static_cast<double>(live);
     if (!is_good && !outside.empty()) {
       made.needed = NeededFrom(placed, steps);
-      const int64_t held = MostHeld(placed, outside, steps, &made.needed);
+      const int64_t held = MaxHeld(placed, outside, steps, &made.needed);
       made.releases = held < made.planned_bytes;
       made.planned_bytes = held;
     }
@@ -163,7 +163,7 @@ class SlotValues {
     std::vector<uint32_t> reusing;  // slots that take over its memory
   };
 
-  const MemoryPlan* MostOfCallees(const Thunk& thunk) const;
+  const MemoryPlan* LargestCallee(const Thunk& thunk) const;
   void Place();
 
   CompiledComputation& r_;
@@ -220,7 +220,7 @@ void SlotValues::Find() {
   }
 }
 
-const MemoryPlan* SlotValues::MostOfCallees(const Thunk& thunk) const {
+const MemoryPlan* SlotValues::LargestCallee(const Thunk& thunk) const {
   const MemoryPlan* most = nullptr;
   const auto look = [&](const CompiledComputation* callee) {
     if (callee != nullptr && (most == nullptr || callee->memory.live_bytes > most->live_bytes)) most = &callee->memory;
@@ -247,7 +247,7 @@ void SlotValues::Place() {
       outside.push_back({value.life.bytes, value.life.begin});
     } else if (!value.escapes && BufferPool::IsPlaced(value.life.bytes)) {
       placed.push_back(value.life);
-      placed.back().bytes = BufferPool::PlacedBytes(std::min(value.life.bytes, kMostBytes));
+      placed.back().bytes = BufferPool::PlacedBytes(std::min(value.life.bytes, kMaxBytes));
       numbers.push_back(i);
     }
   }
@@ -263,13 +263,13 @@ void SlotValues::Place() {
       if (value.is_result) r_.slots[value.slot].arena_end = placement.needed[value.life.begin];
     }
   }
-  // What is not placed takes what is alive of it.
+  // What is not placed takes what is live of it.
   r_.memory.planned_bytes =
       std::max(r_.memory.live_bytes, SaturatingAdd(r_.memory.planned_bytes, placement.planned_bytes));
 }
 
 void SlotValues::Plan(bool is_placed) {
-  // Changes of what is alive: all; what every run takes; what has no place.
+  // Changes of what is live: all; what every run takes; what has no place.
   struct Change {
     int64_t live = 0, required = 0, unplaced = 0;
   };
@@ -282,15 +282,15 @@ void SlotValues::Plan(bool is_placed) {
     }
   };
   for (const Value& value : values_) {
-    const int64_t bytes = std::min(value.life.bytes, kMostBytes);
+    const int64_t bytes = std::min(value.life.bytes, kMaxBytes);
     const bool has_place = value.is_result || (!value.escapes && BufferPool::IsPlaced(bytes));
     const bool may_take_none = value.is_result || value.escapes || value.in_argument;
     add(value.life.begin, value.life.end, {bytes, may_take_none ? 0 : bytes, has_place ? 0 : bytes});
   }
   for (uint32_t t = 0; t < steps_; ++t) {
-    const MemoryPlan* const callee = MostOfCallees(r_.thunks[t]);
+    const MemoryPlan* const callee = LargestCallee(r_.thunks[t]);
     if (callee == nullptr) continue;
-    const int64_t bytes = std::min(callee->live_bytes, kMostBytes);
+    const int64_t bytes = std::min(callee->live_bytes, kMaxBytes);
     add(t, t, {bytes, 0, bytes});
   }
   MemoryPlan& plan = r_.memory;

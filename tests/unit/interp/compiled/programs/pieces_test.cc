@@ -26,12 +26,12 @@ TEST(PiecesTest, APieceHasAtLeastItsBytesOrIsAll) {
 }
 
 TEST(PiecesTest, CheapAndCostlyItemsAreClaimedInPieces) {
-  constexpr double kLeastTime = 3e4;  // ns, of what a thread is given
+  constexpr double kMinTime = 3e4;  // ns, of what a thread is given
   for (const int64_t bytes : {1, 100, 32768, 1 << 24}) {
     for (const double cost : {0.01, 1.0, 1e3, 1e9}) {
       const double used = CostInPieces(cost, bytes);
       EXPECT_LE(used, cost);
-      const int64_t items = std::max<int64_t>(1, static_cast<int64_t>(kLeastTime / used + 0.5));
+      const int64_t items = std::max<int64_t>(1, static_cast<int64_t>(kMinTime / used + 0.5));
       EXPECT_GE(items * bytes, kPieceBytes) << bytes << " bytes, " << cost << " ns";
     }
   }
