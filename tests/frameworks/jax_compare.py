@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import pathlib
 import pickle
@@ -20,38 +21,47 @@ from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE = 1e-3
+MAX_PROCESSES = 10  # on a platform, where programs end theirs
 
 
-def run_programs(modules: list[str], names: str) -> dict[str, Any]:
-    """Returns what each program returns on the platform of this process: ("value", leaves) or ("error", text)."""
+def run_programs(modules: list[str], names: str, done: set[str], write: Any) -> None:
+    """Writes what each program returns on the platform of this process: ("value", tree, leaves) or ("error", text).
+
+    ("started", name) precedes it, and ("on", platforms, version) comes first.
+    """
     sys.path.insert(0, str(HERE))
     from jax_programs import PROGRAMS
 
     import jax
-    import numpy as np
 
-    results: dict[str, Any] = {}
+    write(("on", {d.platform for d in jax.devices()}, jax.__version__))
     for module in modules:
         try:
             importlib.import_module(f"jax_programs.{module}")
         except ImportError as error:
-            results[f"{module}.*"] = ("skipped", str(error))
+            write((f"{module}.*", ("skipped", str(error))))
     for name, function in PROGRAMS.items():
-        if names and not any(part in name for part in names.split(",")):
+        if name in done or (names and not any(part in name for part in names.split(","))):
             continue
-        try:
-            leaves, tree = jax.tree.flatten(function(), is_leaf=lambda x: x is None)
-            leaves = [np.asarray(x) if hasattr(x, "shape") or isinstance(x, (int, float, complex)) else x for x in leaves]
-            results[name] = ("value", str(tree), leaves)
-        except Exception as error:  # noqa: BLE001: whatever a program raises is its result
-            frames = [f for f in traceback.extract_tb(error.__traceback__) if "jax_programs" in f.filename]
-            at = f"{pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
-            lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-            if os.environ.get("HLOKIT_TRACEBACK"):
-                traceback.print_exc()
-            results[name] = ("error", f"{at}{type(error).__name__}: {lines[0][:300]}")
-    platforms = {d.platform for d in jax.devices()}
-    return {"results": results, "platform": platforms, "version": jax.__version__}
+        write(("started", name))
+        write((name, result_of(function)))
+
+
+def result_of(function: Any) -> Any:
+    import jax
+    import numpy as np
+
+    try:
+        leaves, tree = jax.tree.flatten(function(), is_leaf=lambda x: x is None)
+        leaves = [np.asarray(x) if hasattr(x, "shape") or isinstance(x, (int, float, complex)) else x for x in leaves]
+        return ("value", str(tree), leaves)
+    except Exception as error:  # noqa: BLE001: whatever a program raises is its result
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if "jax_programs" in f.filename]
+        at = f"{pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+        lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+        if os.environ.get("HLOKIT_TRACEBACK"):
+            traceback.print_exc()
+        return ("error", f"{at}{type(error).__name__}: {lines[0][:300]}")
 
 
 def difference(ours: Any, theirs: Any) -> tuple[str, bool]:
@@ -97,17 +107,42 @@ def environment(platform: str, build: pathlib.Path, devices: int) -> dict[str, s
 
 
 def run_on(platform: str, arguments: argparse.Namespace, modules: list[str]) -> dict[str, Any]:
-    """Runs the programs in a process, again without one that ends it."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder) / "results"
-        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--child", str(out), "--modules", ",".join(modules),
-                   "--only", arguments.only]
-        done = subprocess.run(command, env=environment(platform, arguments.build, arguments.devices), check=False,
-                              timeout=arguments.timeout)
-        if done.returncode != 0 or not out.exists():
-            print(f"FAILED  the process on {platform} ended with {done.returncode}")
-            return {"results": {}, "platform": set(), "version": ""}
-        return pickle.loads(out.read_bytes())
+    """Runs the programs in a process; in another one those that follow a program that ends its process."""
+    found: dict[str, Any] = {"results": {}, "platform": set(), "version": ""}
+    results = found["results"]
+    shown = None if arguments.verbose else subprocess.DEVNULL
+    for _ in range(MAX_PROCESSES):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "results"
+            command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--child", str(out), "--modules",
+                       ",".join(modules), "--only", arguments.only, "--done", ",".join(results)]
+            ended = subprocess.run(command, env=environment(platform, arguments.build, arguments.devices), check=False,
+                                   timeout=arguments.timeout, stdout=shown, stderr=shown).returncode
+            started = None
+            with open(out, "rb") if out.exists() else io.BytesIO() as file:
+                for record in records(file):
+                    if record[0] == "on":
+                        found["platform"], found["version"] = record[1:]
+                    elif record[0] == "started":
+                        started = record[1]
+                    else:
+                        results[record[0]], started = record[1], None
+        if ended == 0:
+            return found
+        if started is None:
+            print(f"FAILED  the process on {platform} ended with {ended} before the first program")
+            return found
+        results[started] = ("error", f"ended the process with {ended}")
+    print(f"FAILED  {MAX_PROCESSES} processes on {platform} ended")
+    return found
+
+
+def records(file: Any) -> Any:
+    while True:
+        try:
+            yield pickle.load(file)
+        except EOFError:
+            return
 
 
 def compare(description: str, modules: list[str], sharded: list[str]) -> int:
@@ -145,8 +180,15 @@ def main() -> None:
     parser.add_argument("--child", type=pathlib.Path, required=True)
     parser.add_argument("--modules", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--done", default="")
     arguments = parser.parse_args()
-    arguments.child.write_bytes(pickle.dumps(run_programs(arguments.modules.split(","), arguments.only)))
+    with open(arguments.child, "wb") as out:
+
+        def write(record: Any) -> None:
+            pickle.dump(record, out)
+            out.flush()
+
+        run_programs(arguments.modules.split(","), arguments.only, set(arguments.done.split(",")), write)
 
 
 if __name__ == "__main__":

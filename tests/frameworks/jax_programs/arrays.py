@@ -79,7 +79,7 @@ def segments():
 @program
 def indexed_updates():
     x = jnp.asarray(DATA)
-    return (x.at[1].set(0), x.at[jnp.array([0, 0, 2]), 1].add(2.0), x.at[:, ::2].multiply(3), x.at[0, 1].max(9.0), x[[2, 0]],
+    return (x.at[1].set(0), x.at[jnp.array([0, 0, 2]), 1].add(2.0), x.at[:, ::2].multiply(3), x.at[0, 1].max(9.0), x[jnp.array([2, 0])],
             jnp.take_along_axis(x, jnp.argsort(x, 1), 1), jnp.where(x > 0, x, 0), x[20], jnp.take(x, 20, axis=0))
 
 
