@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a virtual environment of environments.tsv and prints its Python interpreter.
+"""Makes virtual environments of environments.tsv and prints their Python interpreters.
 
-  environment.py NAME
+  environment.py NAME...
 
 The packages are those of locks/NAME.txt, with their hashes. An environment is made once and kept outside of the
-checkout, in the directory HLOKIT_FRAMEWORKS or ~/.cache/hlokit/frameworks. Exit code 77 and a line that says why: it
+checkout, in the directory HLOKIT_FRAMEWORKS or ~/.cache/hlokit/frameworks. Exit code 77 and a line that says why: one
 cannot be made here, since no suitable Python is installed or PyPI is not reached.
 """
 import argparse
@@ -151,14 +151,15 @@ def ensure(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", metavar="NAME")
-    options = parser.parse_args()
-    try:
-        print(ensure(options.name)[1])
-    except Unavailable as why:
-        print(f"skipped: {why}")
-        return SKIPPED
-    return 0
+    parser.add_argument("names", metavar="NAME", nargs="+")
+    code = 0
+    for name in parser.parse_args().names:
+        try:
+            print(ensure(name)[1])
+        except Unavailable as why:
+            print(f"skipped: {name}: {why}")
+            code = SKIPPED
+    return code
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 """The table of docs/frameworks.md: which versions of which framework ran which program, with which result.
 
   table.py --write [BUILD_DIR]   writes it from what run.py recorded; rows of programs that were not run stay as they are
-  table.py --check               exit code 1 if a program lacks its row, or a row names other versions than the lock files
+  table.py --check               exit code 1 if a program lacks its row or its step in tools/check, a row names other versions
+                                 than the lock files, or a page names a release of a framework that no program ran with
 """
 import pathlib
 import re
@@ -14,6 +15,11 @@ import run
 
 PAGE = run.TOP / "docs/frameworks.md"
 BEGIN, END = "<!-- results -->\n", "<!-- end of results -->\n"
+# How pages call the packages whose releases the lock files have.
+PACKAGES = {"JAX": "jax", "jaxlib": "jaxlib", "PyTorch": "torch", "torch": "torch", "torch_xla": "torch_xla", "PyTorch/XLA": "torch_xla",
+            "NumPy": "numpy", "XProf": "xprof", "xprof": "xprof", "flax": "flax", "optax": "optax", "transformers": "transformers"}
+# Releases of Debian 12, with which the tests of the Python package run in every check.
+DEBIAN = {"numpy": ["1.24.2"], "torch": ["1.13.1"]}
 HEADER = "| program | versions | passed | failed |\n|---|---|---|---|\n"
 
 
@@ -42,11 +48,29 @@ def write(build):
     PAGE.write_text(before + BEGIN + HEADER + "".join(lines) + END + rest.split(END)[1])
 
 
+def claims():
+    """Releases of frameworks that pages name and no program ran with."""
+    known = {package: list(versions) for package, versions in DEBIAN.items()}
+    for environment in environments.read_environments().values():
+        for package in set(PACKAGES.values()):
+            if version := environment.locked_version(package):
+                known.setdefault(package, []).append(version)
+    pattern = re.compile(r"(?<![\w/])(%s) (\d+(?:\.\d+)+|\d+(?= ))" % "|".join(map(re.escape, PACKAGES)))
+    for page in sorted([run.TOP / "README.md", *(run.TOP / "docs").rglob("*.md")]):
+        for name, version in pattern.findall(page.read_text()):
+            if not any((had + ".").startswith(version + ".") for had in known.get(PACKAGES[name], [])):
+                yield f"{page.relative_to(run.TOP)} names {name} {version}, with which no program of tests/frameworks ran"
+
+
 def problems():
+    steps = (run.TOP / "tests/check/steps.tsv").read_text()
+    yield from claims()
     rows = page_rows()
     known = environments.read_environments()
     programs = run.read_programs()
     for program in programs.values():
+        if not re.search(rf"tests/frameworks/run\.py '?{re.escape(program.name)}'?$", steps, re.MULTILINE):
+            yield f"tests/check/steps.tsv has no step for `{program.name}`"
         if program.name not in rows:
             yield f"{PAGE.name} has no row for `{program.name}`"
             continue
