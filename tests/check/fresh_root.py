@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries tools/quickstart or tools/check from nothing: in a root that holds the minimal base of Debian 12 only.
 
-  fresh_root.py [--keep=DIR] [--ccache] [--mirror=URL] quickstart
-  fresh_root.py [--keep=DIR] [--ccache] [--mirror=URL] check [STEP...]
+  fresh_root.py [--keep=DIR] [--ccache=PROGRAM] [--mirror=URL] quickstart
+  fresh_root.py [--keep=DIR] [--ccache=PROGRAM] [--mirror=URL] check [STEP...]
 
 Makes the root with mmdebstrap, clones the commit of this checkout into it, and runs the command there, then what the
 README promises of it. A package that this machine happens to have cannot hide one that tools/install-deps lacks. How the
 network is reached (Debian's sources, proxies, certificates, settings of pip and npm) is as on this machine. --ccache: with
-the compiler cache of this machine, which is not installed there. Needs root, or user namespaces. The last line is
+the compiler cache of this machine, whose program is copied there without its package. Needs root, or user namespaces. The last line is
 `N passed, N failed`; where there is no mmdebstrap or no mirror, the trial is skipped, with a line that says so.
 """
 import argparse
@@ -78,17 +78,15 @@ def copy_settings(root):
     return environment
 
 
-def copy_ccache(root, environment):
+def copy_ccache(root, environment, program):
     """The compiler cache with its libraries, as files: no package is installed for it."""
-    program = shutil.which("ccache")
-    if program is None:
-        sys.exit("fresh_root.py: --ccache: ccache is not installed")
     folder = root / "opt/ccache"
     folder.mkdir(parents=True)
     loaded = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     libraries = re.findall(r"(/\S+) \(0x", loaded)
-    for path in [program, *libraries]:
+    for path in libraries:
         shutil.copy(os.path.realpath(path), folder / os.path.basename(path))
+    shutil.copy(program, folder / "ccache")
     loader = next(os.path.basename(path) for path in libraries if "/ld-" in path)
     (folder / "bin").mkdir()
     (folder / "bin/ccache").write_text(f'#!/bin/sh\nexec /opt/ccache/{loader} --library-path /opt/ccache /opt/ccache/ccache "$@"\n')
@@ -120,7 +118,7 @@ def trials(flags, root):
         print(f"skipped: no mirror at {flags.mirror}: {made.stderr.strip()[-300:]}")
         return 0, 0
     environment = copy_settings(root)
-    mounts = copy_ccache(root, environment) if flags.ccache else []
+    mounts = copy_ccache(root, environment, flags.ccache) if flags.ccache else []
     run("git", "clone", "--quiet", "--depth=1", f"file://{TOP}", f"{root}{CHECKOUT}")
     commands = {"tools/quickstart": "tools/quickstart", **OFFERS}
     if flags.command == "check":
@@ -144,7 +142,7 @@ def trials(flags, root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", metavar="DIR", help="make the root there, and leave it")
-    parser.add_argument("--ccache", action="store_true", help="use the compiler cache of this machine")
+    parser.add_argument("--ccache", metavar="PROGRAM", help="use the compiler cache of this machine, by this program")
     parser.add_argument("--mirror", default=MIRROR, help=f"of Debian; {MIRROR} unless given")
     parser.add_argument("command", choices=("quickstart", "check"))
     parser.add_argument("steps", nargs="*", metavar="STEP")
