@@ -15,8 +15,7 @@ import subprocess
 import sys
 
 MESSAGES = "libhlokit_messages.so"
-PROTOS = ("parser/proto/xla_data.proto", "parser/proto/hlo.proto", "parser/proto/xla.proto",
-          "interp/runtime/observe/xplane.proto", "interp/runtime/observe/profiler_service.proto")
+PROTOS = ("parser/proto/xla_data.proto", "parser/proto/hlo.proto", "parser/proto/xla.proto")
 
 
 def readelf(flag, path):
