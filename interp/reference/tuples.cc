@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "interp/exact/custom_calls/custom_calls.h"
+#include "interp/exact/custom_calls/layout_constraints.h"
 #include "interp/exact/custom_calls/matrix_calls.h"
 #include "interp/reference/ops.h"
 
@@ -27,11 +28,15 @@ SlotValue ElementOfTuple(const Op& op, int64_t index) {
 SlotValue CallFunction(Op& op, const interp::CustomCallFunction* registered, interp::MatrixCall matrix) {
   std::vector<interp::CustomCallOperand> operands;
   const SlotValue leaves = op.OperandLeaves();
-  for (const Leaf& leaf : leaves) operands.push_back({leaf->shape(), leaf->data()});
+  std::vector<Shape> shapes;
+  for (const Leaf& leaf : leaves) shapes.push_back(leaf->shape());
+  interp::SetLayoutConstraints(op.instruction, &shapes);
+  for (size_t i = 0; i < leaves.size(); ++i) operands.push_back({shapes[i], leaves[i]->data()});
   std::vector<std::shared_ptr<Array>> arrays = op.run.AllocateLeaves(op.shape);
   if (op.run.failed()) return {};
   std::vector<interp::CustomCallResult> results;
-  for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
+  const std::vector<Shape> result_shapes = LeafShapes(op.shape);
+  for (size_t i = 0; i < arrays.size(); ++i) results.push_back({result_shapes[i], arrays[i]->mutable_data()});
   const std::string_view config = op.instruction.string_attr(Attr::kBackendConfig);
   std::shared_ptr<Array> memory;
   const auto allocate = [&](int64_t count) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ir/core/str_cat.h"
+#include "parser/stablehlo/backend_config.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
@@ -39,15 +40,15 @@ int64_t KeptElements(int64_t size, int64_t rank, int64_t k, double recall, int64
 }  // namespace
 
 absl::Status Converter::ConvertApproxTopK(const Op& op) {
-  const NodeId config = Attribute(op, "backend_config"), called = Attribute(op, "called_computations");
+  const NodeId config = BackendConfigOf(program_, op), called = Attribute(op, "called_computations");
   if (!config.valid() || nodes().kind(config) != NodeKind::kDictionary) {
     return Invalid("Missing backend_config attribute");
   }
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
     const std::string_view name = nodes().str(attribute.name);
-    static constexpr std::string_view kAllowed[] = {"call_target_name",        "backend_config",  "api_version",
-                                                    "called_computations",     "has_side_effect", "mhlo.sharding",
-                                                    "mhlo.frontend_attributes"};
+    static constexpr std::string_view kAllowed[] = {"call_target_name",         "backend_config",     "api_version",
+                                                    "called_computations",      "has_side_effect",    "mhlo.sharding",
+                                                    "mhlo.frontend_attributes", "mhlo.backend_config"};
     if (std::find(std::begin(kAllowed), std::end(kAllowed), name) == std::end(kAllowed)) {
       return Invalid(StrCat(name, " is not a supported attribute for ApproxTopK"));
     }

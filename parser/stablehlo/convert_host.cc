@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
+#include "parser/stablehlo/backend_config.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
@@ -119,7 +120,7 @@ absl::Status Converter::ConvertRecv(const Op& op) {
 
 // The devices of a collective operation that travels as a custom call: {channel_id = 1 : i64, replica_groups = ...}.
 absl::Status Converter::ConvertRaggedAllToAll(const Op& op) {
-  const NodeId config = Attribute(op, "backend_config");
+  const NodeId config = BackendConfigOf(program_, op);
   const std::optional<Ints> list = nodes().Integers(nodes().Entry(config, "replica_groups"));
   if (!list) return Error(op, "requires replica_groups in its backend_config");
   Attrs attrs;
@@ -165,7 +166,7 @@ std::optional<absl::Status> Converter::ConvertRecomposed(const Op& op) {
 absl::Status Converter::ConvertCustomCall(const Op& op) {
   if (std::optional<absl::Status> recomposed = ConvertRecomposed(op)) return *std::move(recomposed);
   if (StringOf(op, "call_target_name") == "ApproxTopK") return ConvertApproxTopK(op);
-  const NodeId dictionary = Attribute(op, "backend_config");
+  const NodeId dictionary = BackendConfigOf(program_, op);
   if (StringOf(op, "call_target_name") == "ragged_all_to_all" && dictionary.valid() &&
       nodes().kind(dictionary) == NodeKind::kDictionary) {
     return ConvertRaggedAllToAll(op);
@@ -181,7 +182,7 @@ absl::Status Converter::ConvertCustomCall(const Op& op) {
     if (!schedule) return Error(op, "has a schedule that HLO does not know");
     if (*schedule != 0) attrs.push_back({Attr::kSchedule, *schedule});
   }
-  const NodeId config = Attribute(op, "backend_config");
+  const NodeId config = BackendConfigOf(program_, op);
   if (config.valid()) {
     const std::string text =
         nodes().kind(config) == NodeKind::kString ? std::string(nodes().text(config)) : mlir::ToText(nodes(), config);

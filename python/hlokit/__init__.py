@@ -9,67 +9,29 @@
     result = m.run_on(x, y)
 """
 
-from ._errors import (
-    BusyError,
-    DeadHandleError,
-    Diagnostic,
-    EditError,
-    HloError,
-    ParseError,
-    PassError,
-    QueryError,
-    RunError,
-    RunWarning,
-    VerifyError,
-)
-from ._hlokit import (
-    Array,
-    Builder,
-    Computation,
-    Costs,
-    Executable,
-    Instruction,
-    Module,
-    RunStatistics,
-    Shape,
-    devices,
-    diff,
-    fingerprint_diff,
-    load,
-    module,
-    parse,
-    passes,
-)
-from ._passes import module_pass, rewrite
-from ._progress import progress
-from ._simulate import Report, simulate, sweep
-from ._tables import Profile
-from ._values import (
-    Annotations,
-    ConvolutionDimensions,
-    Cost,
-    Diff,
-    FingerprintDiff,
-    Layout,
-    LiveBuffer,
-    Location,
-    Match,
-    MemoryUse,
-    Metadata,
-    PaddingDimension,
-    PassStatistics,
-    Scope,
-    Sharding,
-    SliceDimension,
-    WindowDimension,
-)
-from ._view import Graph, graph
-from . import _methods  # adds methods that are written in Python
+from __future__ import annotations
+
+import importlib
+import typing
 
 __version__ = "0.1.0"
-__all__ = [name for name in dir() if not name.startswith("_")]
+_SUBMODULES = ("jax", "torch", "torch_xla")
 
-# Tracebacks and help() show names as they are imported.
-for _name in __all__:
-    if getattr(globals()[_name], "__module__", "").startswith("hlokit._"):
-        globals()[_name].__module__ = "hlokit"
+if typing.TYPE_CHECKING:
+    from ._api import *  # noqa: F403
+
+
+def __getattr__(name: str) -> object:
+    """Loads the extension module on first use: hlokit.jax and hlokit.torch_xla work without it."""
+    if name in _SUBMODULES or (name.startswith("_") and name != "__all__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    api = importlib.import_module("._api", __name__)
+    names = {**{n: getattr(api, n) for n in api.__all__}, "__all__": api.__all__}
+    globals().update({n: value for n, value in names.items() if n not in globals()})
+    if name in names:
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Typed custom calls: handlers, their attributes, errors and data.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -76,6 +77,25 @@ extern "C" XLA_FFI_Error* AddScaled(XLA_FFI_CallFrame* frame) {
   for (int i = 0; i < 6; ++i) {
     static_cast<float*>(result->data)[i] =
         static_cast<const float*>(a->data)[i] + factor * static_cast<const float*>(b->data)[i];
+  }
+  return nullptr;
+}
+
+// The elements of the first argument and then those of the second, in the order in memory, as the two results.
+extern "C" XLA_FFI_Error* CopyMemory(XLA_FFI_CallFrame* frame) {
+  if (IsMetadata(frame)) return nullptr;
+  // Handlers of jaxlib accept no other size.
+  if (frame->struct_size != 168) return Fail(frame, kInvalidArgument, "size of the frame");
+  XLA_FFI_CustomOptions_Get_Args options = {sizeof(options), nullptr, frame->ctx, nullptr};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_CustomOptions_Get(&options)) return error;
+  if (options.attrs->size != 0) return Fail(frame, kInvalidArgument, "options");
+  XLA_FFI_InvokeContext_FindExtension_Args find = {sizeof(find), nullptr, frame->ctx, 1, frame};
+  if (XLA_FFI_Error* error = frame->api->XLA_FFI_InvokeContext_FindExtension(&find)) return error;
+  if (find.extension != nullptr || frame->args.size != 2) return Fail(frame, kInvalidArgument, "an extension");
+  for (int k = 0; k < 2; ++k) {
+    const auto* const from = static_cast<const XLA_FFI_Buffer*>(frame->args.args[k]);
+    std::copy_n(static_cast<const float*>(from->data), 6,
+                static_cast<float*>(static_cast<XLA_FFI_Buffer*>(frame->rets.rets[k])->data));
   }
   return nullptr;
 }
@@ -182,6 +202,28 @@ TEST(FfiTest, HandlersRunWithArgumentsAttributesAndData) {
   auto destroy = Garbage<PJRT_ExecuteContext_Destroy_Args>();
   destroy.context = create.context;
   EXPECT_CALL_OK(Api().PJRT_ExecuteContext_Destroy(&destroy));
+}
+
+TEST(FfiTest, HandlersSeeTheLayoutsOfTheCall) {
+  ASSERT_TRUE(Register("ffi_test_copy_memory", CopyMemory, "cpu").ok());
+  const std::string program = R"(module { func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> tensor<4x3xf32> {
+    %z:2 = stablehlo.custom_call @ffi_test_copy_memory(%x, %y) {api_version = 4 : i32, mhlo.backend_config = {},
+        operand_layouts = [dense<[0, 1]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>],
+        result_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[0, 1]> : tensor<2xindex>]}
+        : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)
+    %c = stablehlo.concatenate %z#0, %z#1, dim = 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    return %c : tensor<4x3xf32> } })";
+  for (const char* const engine : {"exact", "fast"}) {
+    const ClientScope client(1, {.texts = {{"engine", engine}}});
+    PJRT_LoadedExecutable* executable = nullptr;
+    const Result compiled = Compile(client.get(), program, "mlir", CompileOptionsOf(1, 1), &executable);
+    ASSERT_TRUE(compiled.ok()) << compiled.message;
+    std::vector<float> values;
+    const Result ran = RunProgram(client, executable, nullptr, &values);
+    EXPECT_TRUE(ran.ok()) << ran.message;
+    EXPECT_EQ(values, (std::vector<float>{1, 4, 2, 5, 3, 6, 1, 1, 2, 1, 2, 2}));
+    Destroy(executable);
+  }
 }
 
 TEST(FfiTest, AttributesWithoutAFormAreErrorsOfTheRun) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <complex>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -21,8 +23,9 @@ namespace hlokit::interp {
 namespace {
 
 absl::Status Incompatible(std::string_view target) {
-  return absl::InvalidArgumentError("operands and results are incompatible with the custom-call target \"" +
-                                    std::string(target) + "\", which takes real matrices");
+  return absl::InvalidArgumentError(
+      "operands and results are incompatible with the custom-call target \"" + std::string(target) +
+      (target == "Eigh" ? "\", which takes real matrices" : "\", which takes real or complex matrices"));
 }
 
 bool IsMatrix(Shape x) { return x.IsArray() && x.rank() >= 2 && IsFloat(x.element_type()); }
@@ -39,85 +42,143 @@ void ReadBatch(const CustomCallOperand& from, int64_t batch, int64_t size, doubl
   const ElementType type = from.shape.element_type();
   ReadReals(type, from.data + batch * size * BytesOf(type), 1, size, values);
 }
+void ReadBatch(const CustomCallOperand& from, int64_t batch, int64_t size, std::complex<double>* values) {
+  const ElementType type = from.shape.element_type();
+  ReadComplex(type, from.data + batch * size * BytesOf(type), 1, size, values);
+}
 void WriteBatch(const double* values, int64_t batch, int64_t size, const CustomCallResult& to) {
   const ElementType type = to.shape.element_type();
   WriteReals(type, values, size, to.data + batch * size * BytesOf(type), 1);
 }
+void WriteBatch(const std::complex<double>* values, int64_t batch, int64_t size, const CustomCallResult& to) {
+  const ElementType type = to.shape.element_type();
+  WriteComplex(type, values, size, to.data + batch * size * BytesOf(type), 1);
+}
 
-// Subtracts tau v (vT a) from the columns of `a`, of n each row, from `first` on; v is zero before element j.
-void Reflect(double* a, int64_t rows, int64_t n, int64_t j, int64_t first, const double* v, double tau) {
+// ---- QR decomposition ----
+
+bool IsComplexMatrix(Shape x) { return x.IsArray() && x.rank() >= 2 && IsComplex(x.element_type()); }
+
+// Returns true if all are of real types, or all of complex ones.
+bool OfOneKind(bool complex, std::initializer_list<Shape> shapes) {
+  return std::all_of(shapes.begin(), shapes.end(), [&](Shape x) {
+    return x.IsArray() && x.rank() >= 1 && (complex ? IsComplex(x.element_type()) : IsFloat(x.element_type()));
+  });
+}
+
+double Conjugate(double x) { return x; }
+std::complex<double> Conjugate(std::complex<double> x) { return std::conj(x); }
+double SquareOf(double x) { return x * x; }
+double SquareOf(std::complex<double> x) { return std::norm(x); }
+
+// Subtracts tau v (vH a) from the columns of `a`, of n each row, from `first` on; v is zero before element j.
+template <typename T>
+void Reflect(T* a, int64_t rows, int64_t n, int64_t j, int64_t first, const T* v, T tau) {
   for (int64_t c = first; c < n; ++c) {
-    double product = 0;
-    for (int64_t r = j; r < rows; ++r) product += v[r] * a[r * n + c];
+    T product = 0;
+    for (int64_t r = j; r < rows; ++r) product += Conjugate(v[r]) * a[r * n + c];
     for (int64_t r = j; r < rows; ++r) a[r * n + c] -= tau * (v[r] * product);
   }
 }
 
-absl::Status Qr(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
-                std::string_view, const MatrixCallRun& run) {
-  const bool fits = operands.size() == 1 && results.size() == 2 && IsMatrix(operands[0].shape) &&
-                    results[0].shape.dims() == operands[0].shape.dims() && results[1].shape.rank() >= 1 &&
-                    IsFloat(results[0].shape.element_type()) && IsFloat(results[1].shape.element_type());
-  if (!fits) return Incompatible("Qr");
-  const Shape shape = operands[0].shape, taus_shape = results[1].shape;
-  const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
-  const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
-  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible("Qr");
-  double* const a = run.allocate(m * n + count + m);
-  if (a == nullptr) return absl::OkStatus();
-  double *const taus = a + m * n, *const v = taus + count;
-  const auto at = [&](int64_t r, int64_t c) -> double& { return a[r * n + c]; };
+// The sizes of a batch of m x n matrices with `count` reflections each.
+struct QrSizes {
+  int64_t m, n, count, batches;
+};
+
+// `a` holds m * n numbers, then the factors of reflections and a vector of m.
+template <typename T>
+void DecomposeQr(const CustomCallOperand& operand, absl::Span<const CustomCallResult> results, QrSizes sizes, T* a,
+                 const MatrixCallRun& run) {
+  const auto [m, n, count, batches] = sizes;
+  T *const taus = a + m * n, *const v = taus + count;
+  const auto at = [&](int64_t r, int64_t c) -> T& { return a[r * n + c]; };
   for (int64_t batch = 0; batch < batches; ++batch) {
-    if (run.should_stop()) return absl::OkStatus();
-    ReadBatch(operands[0], batch, m * n, a);
-    std::fill_n(taus, count, 0);
+    if (run.should_stop()) return;
+    ReadBatch(operand, batch, m * n, a);
+    std::fill_n(taus, count, T(0));
     for (int64_t j = 0; j < count; ++j) {
-      if (run.should_stop()) return absl::OkStatus();
+      if (run.should_stop()) return;
       double sigma = 0;
-      for (int64_t r = j + 1; r < m; ++r) sigma += at(r, j) * at(r, j);
-      if (sigma == 0) continue;  // nothing to eliminate: tau is zero
-      const double alpha = at(j, j), norm = std::sqrt(alpha * alpha + sigma), beta = alpha < 0 ? norm : -norm;
+      for (int64_t r = j + 1; r < m; ++r) sigma += SquareOf(at(r, j));
+      const T alpha = at(j, j);
+      if (sigma == 0 && std::imag(alpha) == 0) continue;  // nothing to eliminate: tau is zero
+      const double norm = std::sqrt(SquareOf(alpha) + sigma), beta = std::real(alpha) < 0 ? norm : -norm;
       v[j] = 1;
       for (int64_t r = j + 1; r < m; ++r) v[r] = at(r, j) / (alpha - beta);
       taus[j] = (beta - alpha) / beta;
-      Reflect(a, m, n, j, j + 1, v, taus[j]);
+      Reflect(a, m, n, j, j + 1, v, Conjugate(taus[j]));
       at(j, j) = beta;
       for (int64_t r = j + 1; r < m; ++r) at(r, j) = v[r];
     }
     WriteBatch(a, batch, m * n, results[0]);
     WriteBatch(taus, batch, count, results[1]);
   }
+}
+
+absl::Status Qr(absl::Span<const CustomCallOperand> operands, absl::Span<const CustomCallResult> results,
+                std::string_view, const MatrixCallRun& run) {
+  if (operands.size() != 1 || results.size() != 2) return Incompatible("Qr");
+  const Shape shape = operands[0].shape, taus_shape = results[1].shape;
+  const bool complex = IsComplexMatrix(shape);
+  const bool fits = (complex || IsMatrix(shape)) && OfOneKind(complex, {results[0].shape, taus_shape}) &&
+                    results[0].shape.dims() == shape.dims();
+  if (!fits) return Incompatible("Qr");
+  const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
+  const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
+  if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible("Qr");
+  double* const memory = run.allocate((complex ? 2 : 1) * (m * n + count + m));
+  if (memory == nullptr) return absl::OkStatus();
+  if (complex) {
+    DecomposeQr(operands[0], results, {m, n, count, batches}, reinterpret_cast<std::complex<double>*>(memory), run);
+  } else {
+    DecomposeQr(operands[0], results, {m, n, count, batches}, memory, run);
+  }
   return absl::OkStatus();
+}
+
+// `a` holds 2 * m * n numbers, then the factors of reflections and a vector of m.
+template <typename T>
+void MultiplyReflectors(absl::Span<const CustomCallOperand> operands, const CustomCallResult& result, QrSizes sizes,
+                        T* a, const MatrixCallRun& run) {
+  const auto [m, n, count, batches] = sizes;
+  T *const q = a + m * n, *const taus = q + m * n, *const v = taus + count;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    if (run.should_stop()) return;
+    ReadBatch(operands[0], batch, m * n, a);
+    ReadBatch(operands[1], batch, count, taus);
+    std::fill_n(q, m * n, T(0));
+    for (int64_t k = 0; k < std::min(m, n); ++k) q[k * n + k] = 1;
+    for (int64_t j = count; j-- > 0;) {
+      if (run.should_stop()) return;
+      v[j] = 1;
+      for (int64_t r = j + 1; r < m; ++r) v[r] = a[r * n + j];
+      Reflect(q, m, n, j, 0, v, taus[j]);
+    }
+    WriteBatch(q, batch, m * n, result);
+  }
 }
 
 absl::Status HouseholderProduct(absl::Span<const CustomCallOperand> operands,
                                 absl::Span<const CustomCallResult> results, std::string_view,
                                 const MatrixCallRun& run) {
   constexpr std::string_view kTarget = "ProductOfElementaryHouseholderReflectors";
-  const bool fits = operands.size() == 2 && results.size() == 1 && IsMatrix(operands[0].shape) &&
-                    results[0].shape.dims() == operands[0].shape.dims() && operands[1].shape.rank() >= 1 &&
-                    IsFloat(operands[1].shape.element_type()) && IsFloat(results[0].shape.element_type());
-  if (!fits) return Incompatible(kTarget);
+  if (operands.size() != 2 || results.size() != 1) return Incompatible(kTarget);
   const Shape shape = operands[0].shape, taus_shape = operands[1].shape;
+  const bool complex = IsComplexMatrix(shape);
+  const bool fits = (complex || IsMatrix(shape)) && OfOneKind(complex, {taus_shape, results[0].shape}) &&
+                    results[0].shape.dims() == shape.dims();
+  if (!fits) return Incompatible(kTarget);
   const int64_t m = shape.dim(shape.rank() - 2), n = shape.dim(shape.rank() - 1);
   const int64_t count = taus_shape.dim(taus_shape.rank() - 1), batches = Batches(shape, 2);
   if (count > std::min(m, n) || Batches(taus_shape, 1) != batches) return Incompatible(kTarget);
-  double* const a = run.allocate(2 * m * n + count + m);
-  if (a == nullptr) return absl::OkStatus();
-  double *const q = a + m * n, *const taus = q + m * n, *const v = taus + count;
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    if (run.should_stop()) return absl::OkStatus();
-    ReadBatch(operands[0], batch, m * n, a);
-    ReadBatch(operands[1], batch, count, taus);
-    std::fill_n(q, m * n, 0);
-    for (int64_t k = 0; k < std::min(m, n); ++k) q[k * n + k] = 1;
-    for (int64_t j = count; j-- > 0;) {
-      if (run.should_stop()) return absl::OkStatus();
-      v[j] = 1;
-      for (int64_t r = j + 1; r < m; ++r) v[r] = a[r * n + j];
-      Reflect(q, m, n, j, 0, v, taus[j]);
-    }
-    WriteBatch(q, batch, m * n, results[0]);
+  double* const memory = run.allocate((complex ? 2 : 1) * (2 * m * n + count + m));
+  if (memory == nullptr) return absl::OkStatus();
+  if (complex) {
+    MultiplyReflectors(operands, results[0], {m, n, count, batches}, reinterpret_cast<std::complex<double>*>(memory),
+                       run);
+  } else {
+    MultiplyReflectors(operands, results[0], {m, n, count, batches}, memory, run);
   }
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 //   (v, w) = Eigh(a), backend_config="LOWER,SORT,SWEEPS,TOLERANCE"   symmetric eigendecomposition
 //   (lu, pivots, permutation) = LuDecomposition(a)           row exchanges as in LAPACK's getrf, numbered from 0
 //
-// of batches of real matrices, the last one of complex ones too, in double, rounded at the end. qr-expander and
+// of batches of real matrices, all but Eigh of complex ones too, in double, rounded at the end. qr-expander and
 // eigh-expander define the other operations.
 #ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_MATRIX_CALLS_H_
 #define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_MATRIX_CALLS_H_

@@ -12,6 +12,7 @@
 #include "interp/exact/builder/kernels.h"
 #include "interp/exact/builder/program_builder.h"
 #include "interp/exact/custom_calls/custom_calls.h"
+#include "interp/exact/custom_calls/layout_constraints.h"
 #include "interp/exact/custom_calls/matrix_calls.h"
 #include "interp/exact/machine/run_context.h"
 #include "ir/core/saturating.h"
@@ -66,6 +67,7 @@ void PrepareCustomCall(CompiledComputationBuilder& b) {
         plan->operands.push_back(v.shape);
       }
     }
+    SetLayoutConstraints(instruction, &plan->operands);
     AppendLeaves(b.shape(), &plan->results);
     b.Emit(RunFunction, std::move(plan), views);
     return;

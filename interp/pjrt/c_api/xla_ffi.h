@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of typed custom calls, XLA's FFI of version 0.3, in C: what a handler of a custom call is given, and the
+/* The calls of typed custom calls, XLA's FFI of version 0.5, in C: what a handler of a custom call is given, and the
    functions that it may call. Every struct begins with its size; one of a newer version has more fields. */
 #ifndef HLOKIT_INTERP_PJRT_C_API_XLA_FFI_H_
 #define HLOKIT_INTERP_PJRT_C_API_XLA_FFI_H_
@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 #define XLA_FFI_API_MAJOR 0
-#define XLA_FFI_API_MINOR 3
+#define XLA_FFI_API_MINOR 5
 
 typedef struct XLA_FFI_Error XLA_FFI_Error;
 typedef struct XLA_FFI_ExecutionContext XLA_FFI_ExecutionContext;
@@ -47,7 +47,7 @@ typedef struct XLA_FFI_ByteSpan {
 /* XLA's PrimitiveType. */
 typedef int XLA_FFI_DataType;
 
-/* Elements are row-major and dense. */
+/* Elements are dense, in the order of the layout that the call states, or else row-major. */
 typedef struct XLA_FFI_Buffer {
   size_t struct_size;
   XLA_FFI_Extension_Base* extension_start;
@@ -114,12 +114,14 @@ typedef struct XLA_FFI_Error_Create_Args {
   XLA_FFI_Error_Code errc;
 } XLA_FFI_Error_Create_Args;
 
-typedef struct XLA_FFI_Error_GetMessage_Args {
+/* GetMessage before 0.5. */
+typedef struct XLA_FFI_Error_GetDetails_Args {
   size_t struct_size;
   XLA_FFI_Extension_Base* extension_start;
   XLA_FFI_Error* error;
-  const char* message; /* out */
-} XLA_FFI_Error_GetMessage_Args;
+  const char* message;     /* out */
+  XLA_FFI_Error_Code errc; /* out, since 0.5 */
+} XLA_FFI_Error_GetDetails_Args;
 
 typedef struct XLA_FFI_Error_Destroy_Args {
   size_t struct_size;
@@ -135,6 +137,21 @@ typedef struct XLA_FFI_ExecutionContext_Get_Args {
   void* data; /* out */
 } XLA_FFI_ExecutionContext_Get_Args;
 
+typedef struct XLA_FFI_InvokeContext_FindExtension_Args {
+  size_t struct_size;
+  XLA_FFI_Extension_Base* extension_start;
+  XLA_FFI_ExecutionContext* ctx;
+  int64_t extension_type;
+  const void* extension; /* out; null: none */
+} XLA_FFI_InvokeContext_FindExtension_Args;
+
+typedef struct XLA_FFI_CustomOptions_Get_Args {
+  size_t struct_size;
+  XLA_FFI_Extension_Base* extension_start;
+  XLA_FFI_ExecutionContext* ctx;
+  const XLA_FFI_Attrs* attrs; /* out */
+} XLA_FFI_CustomOptions_Get_Args;
+
 /* Functions that are not implemented, and take any arguments, return UNIMPLEMENTED. */
 typedef XLA_FFI_Error* XLA_FFI_Unimplemented(void* args);
 
@@ -144,7 +161,7 @@ typedef struct XLA_FFI_Api {
   XLA_FFI_Api_Version api_version;
   const void* internal_api; /* null */
   XLA_FFI_Error* (*XLA_FFI_Error_Create)(XLA_FFI_Error_Create_Args* args);
-  void (*XLA_FFI_Error_GetMessage)(XLA_FFI_Error_GetMessage_Args* args);
+  void (*XLA_FFI_Error_GetDetails)(XLA_FFI_Error_GetDetails_Args* args);
   void (*XLA_FFI_Error_Destroy)(XLA_FFI_Error_Destroy_Args* args);
   XLA_FFI_Unimplemented* XLA_FFI_Handler_Register;
   XLA_FFI_Unimplemented* XLA_FFI_Stream_Get;
@@ -161,6 +178,8 @@ typedef struct XLA_FFI_Api {
   XLA_FFI_Unimplemented* XLA_FFI_Future_SetError;
   XLA_FFI_Unimplemented* XLA_FFI_RunId_Get;
   XLA_FFI_Unimplemented* XLA_FFI_DeviceOrdinal_Get;
+  XLA_FFI_Error* (*XLA_FFI_InvokeContext_FindExtension)(XLA_FFI_InvokeContext_FindExtension_Args* args); /* since 0.5 */
+  XLA_FFI_Error* (*XLA_FFI_CustomOptions_Get)(XLA_FFI_CustomOptions_Get_Args* args);                     /* since 0.5 */
 } XLA_FFI_Api;
 
 /* ---- calls ---- */
@@ -183,6 +202,9 @@ typedef struct XLA_FFI_CallFrame {
   XLA_FFI_Attrs attrs;
   XLA_FFI_Future* future; /* out */
 } XLA_FFI_CallFrame;
+
+/* Handlers require this size. It does not count `future`. */
+enum { XLA_FFI_CallFrame_STRUCT_SIZE = offsetof(XLA_FFI_CallFrame, future) };
 
 /* Returns null, or an error that the caller destroys. A frame with the extension of metadata is not a call: the handler
    writes what it is. */
@@ -209,7 +231,7 @@ static_assert(sizeof(XLA_FFI_Scalar) == 16 && sizeof(XLA_FFI_Array) == 24 && siz
 static_assert(sizeof(XLA_FFI_Args) == 40 && sizeof(XLA_FFI_Rets) == 40 && sizeof(XLA_FFI_Attrs) == 48);
 static_assert(sizeof(XLA_FFI_CallFrame) == 176 && offsetof(XLA_FFI_CallFrame, future) == 168);
 static_assert(sizeof(XLA_FFI_Metadata) == 48 && sizeof(XLA_FFI_Metadata_Extension) == 32);
-static_assert(sizeof(XLA_FFI_Api) == 192 && offsetof(XLA_FFI_Api, XLA_FFI_Error_Create) == 48);
+static_assert(sizeof(XLA_FFI_Api) == 208 && offsetof(XLA_FFI_Api, XLA_FFI_Error_Create) == 48);
 #endif
 
 #endif /* HLOKIT_INTERP_PJRT_C_API_XLA_FFI_H_ */

@@ -2,9 +2,13 @@
 #include "interp/pjrt/ffi/ffi_handlers.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,7 +44,12 @@ XLA_FFI_Error* CreateError(XLA_FFI_Error_Create_Args* args) {
                                   args->message == nullptr ? "" : args->message));
 }
 
-void GetErrorMessage(XLA_FFI_Error_GetMessage_Args* args) { args->message = args->error->message.c_str(); }
+void GetErrorDetails(XLA_FFI_Error_GetDetails_Args* args) {
+  args->message = args->error->message.c_str();
+  if (args->struct_size >= offsetof(XLA_FFI_Error_GetDetails_Args, errc) + sizeof(args->errc)) {
+    args->errc = static_cast<XLA_FFI_Error_Code>(args->error->status.code());
+  }
+}
 
 void DestroyFfiError(XLA_FFI_Error_Destroy_Args* args) { delete args->error; }
 
@@ -59,6 +68,17 @@ XLA_FFI_Error* GetUserData(XLA_FFI_ExecutionContext_Get_Args* args) {
   return NewFfiError(absl::NotFoundError(StrCat("the run has no data of the type ", args->type_id->type_id)));
 }
 
+XLA_FFI_Error* FindExtension(XLA_FFI_InvokeContext_FindExtension_Args* args) {
+  args->extension = nullptr;
+  return nullptr;
+}
+
+XLA_FFI_Error* GetCustomOptions(XLA_FFI_CustomOptions_Get_Args* args) {
+  static const XLA_FFI_Attrs none = {sizeof(XLA_FFI_Attrs), nullptr, 0, nullptr, nullptr, nullptr};
+  args->attrs = &none;
+  return nullptr;
+}
+
 XLA_FFI_Error* Unimplemented(void*) {
   return NewFfiError(absl::UnimplementedError("hlokit does not implement this function for handlers of custom calls"));
 }
@@ -70,7 +90,7 @@ const XLA_FFI_Api* FfiApi() {
       .api_version = {sizeof(XLA_FFI_Api_Version), nullptr, XLA_FFI_API_MAJOR, XLA_FFI_API_MINOR},
       .internal_api = nullptr,
       .XLA_FFI_Error_Create = CreateError,
-      .XLA_FFI_Error_GetMessage = GetErrorMessage,
+      .XLA_FFI_Error_GetDetails = GetErrorDetails,
       .XLA_FFI_Error_Destroy = DestroyFfiError,
       .XLA_FFI_Handler_Register = Unimplemented,
       .XLA_FFI_Stream_Get = Unimplemented,
@@ -87,13 +107,15 @@ const XLA_FFI_Api* FfiApi() {
       .XLA_FFI_Future_SetError = Unimplemented,
       .XLA_FFI_RunId_Get = Unimplemented,
       .XLA_FFI_DeviceOrdinal_Get = Unimplemented,
+      .XLA_FFI_InvokeContext_FindExtension = FindExtension,
+      .XLA_FFI_CustomOptions_Get = GetCustomOptions,
   };
   return &api;
 }
 
 XLA_FFI_CallFrame NewFrame() {
   XLA_FFI_CallFrame frame = {};
-  frame.struct_size = sizeof(frame);
+  frame.struct_size = XLA_FFI_CallFrame_STRUCT_SIZE;
   frame.api = FfiApi();
   frame.stage = XLA_FFI_ExecutionStage_EXECUTE;
   frame.args.struct_size = sizeof(frame.args);
@@ -116,6 +138,41 @@ absl::Status Call(XLA_FFI_Handler* handler, XLA_FFI_CallFrame* frame) {
   return owned->status.ok() ? absl::UnknownError("the handler failed") : owned->status;
 }
 
+// Returns true if a handler gets the elements in another order than ours.
+bool HasOtherOrder(Shape shape) {
+  if (!shape.IsArray() || !shape.has_layout()) return false;
+  const absl::Span<const int64_t> order = shape.layout()->minor_to_major;
+  if (static_cast<int64_t>(order.size()) != shape.rank()) return false;
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    if (order[static_cast<size_t>(i)] != shape.rank() - 1 - i) return true;
+  }
+  return false;
+}
+
+// Copies elements between our order, row-major, and the order of the layout.
+void CopyInOrder(Shape shape, const std::byte* from, std::byte* to, bool to_layout) {
+  const auto bytes = static_cast<size_t>(BytesOf(shape.element_type()));
+  const auto rank = static_cast<size_t>(shape.rank());
+  const absl::Span<const int64_t> order = shape.layout()->minor_to_major;
+  std::vector<int64_t> strides(rank), index(rank, 0);  // of the layout, in elements, by dimension
+  int64_t stride = 1;
+  for (const int64_t d : order) {
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= shape.dim(d);
+  }
+  int64_t other = 0;
+  for (int64_t i = 0; i < shape.element_count(); ++i) {
+    const auto ours = static_cast<size_t>(i) * bytes, theirs = static_cast<size_t>(other) * bytes;
+    std::memcpy(to + (to_layout ? theirs : ours), from + (to_layout ? ours : theirs), bytes);
+    for (size_t d = rank; d-- > 0;) {
+      other += strides[d];
+      if (++index[d] < shape.dim(static_cast<int64_t>(d))) break;
+      other -= index[d] * strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
 // The arguments or results of a call.
 class Buffers {
  public:
@@ -128,16 +185,37 @@ class Buffers {
     }
     std::vector<int64_t>& dims = dims_.emplace_back();
     for (int64_t i = 0; shape.IsArray() && i < shape.rank(); ++i) dims.push_back(shape.dim(i));
-    buffers_.push_back({sizeof(XLA_FFI_Buffer), nullptr, type, const_cast<void*>(static_cast<const void*>(value.data)),
-                        static_cast<int64_t>(dims.size()), dims.data()});
+    auto* data = const_cast<std::byte*>(value.data);
+    if (HasOtherOrder(shape)) {
+      std::vector<std::byte>& copy = copies_.emplace_back(static_cast<size_t>(shape.element_count()) *
+                                                          static_cast<size_t>(BytesOf(shape.element_type())));
+      if constexpr (std::is_same_v<T, interp::CustomCallOperand>) {
+        CopyInOrder(shape, value.data, copy.data(), /*to_layout=*/true);
+      } else {
+        results_.push_back({shape, copy.data(), value.data});
+      }
+      data = copy.data();
+    }
+    buffers_.push_back({sizeof(XLA_FFI_Buffer), nullptr, type, data, static_cast<int64_t>(dims.size()), dims.data()});
     pointers_.push_back(&buffers_.back());
     return absl::OkStatus();
+  }
+  // Stores the results that a handler has written in another order.
+  void Store() const {
+    for (const Result& result : results_) CopyInOrder(result.shape, result.from, result.to, /*to_layout=*/false);
   }
   void** pointers() { return pointers_.data(); }
   int64_t size() const { return static_cast<int64_t>(pointers_.size()); }
 
  private:
+  struct Result {
+    Shape shape;
+    const std::byte* from;
+    std::byte* to;
+  };
   std::deque<std::vector<int64_t>> dims_;
+  std::deque<std::vector<std::byte>> copies_;
+  std::vector<Result> results_;
   std::deque<XLA_FFI_Buffer> buffers_;
   std::vector<void*> pointers_;
 };
@@ -161,7 +239,9 @@ absl::Status CallHandler(XLA_FFI_Handler* handler, absl::Span<const interp::Cust
   frame.args = {sizeof(XLA_FFI_Args), nullptr, arguments.size(), argument_types.data(), arguments.pointers()};
   frame.rets = {sizeof(XLA_FFI_Rets), nullptr, outputs.size(), result_types.data(), outputs.pointers()};
   frame.attrs = (*attributes)->attrs();
-  return Call(handler, &frame);
+  if (absl::Status status = Call(handler, &frame); !status.ok()) return status;
+  outputs.Store();
+  return absl::OkStatus();
 }
 
 // Handlers of all platforms, in the order of their registration.

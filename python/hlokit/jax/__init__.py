@@ -23,7 +23,7 @@ def plugin_path() -> str:
     named = os.environ.get("HLOKIT_PJRT_PLUGIN")
     if named:
         return named
-    package = pathlib.Path(os.path.abspath(__file__)).parent
+    package = pathlib.Path(os.path.abspath(__file__)).parents[1]
     candidates = [
         package / _NAME,  # a wheel, or a build directory
         package.parents[2] / "hlokit" / _NAME,  # an installation: lib/python3/dist-packages/hlokit
@@ -36,11 +36,15 @@ def plugin_path() -> str:
 
 
 def register(**options: str | int) -> None:
-    """Registers the plugin with JAX as the platform "hlokit", before JAX is first used.
+    """Registers the plugin with JAX as the platform "hlokit", before JAX is first used; a second call does nothing.
 
     Options are those of the client: device="v5p:2x2x2", num_devices=8, dump_to="dumps".
     """
     from jax._src import xla_bridge  # JAX has no public name for it
 
-    xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(),
-                               options={name: value for name, value in options.items()})
+    from . import _platform
+
+    if "hlokit" in xla_bridge._backend_factories:
+        return
+    api = xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(), options=dict(options))
+    _platform.set_up(api)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed custom calls (XLA's FFI): handlers of other libraries for the plugin, and handlers in Python.
+
+The structs are those of XLA's C interfaces; each begins with its size. The plugin's own are interp/pjrt/c_api/ffi_args.h
+and xla_ffi.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+_EXTENSION_FFI = 5  # PJRT_Extension_Type
+_API_ERROR_DESTROY, _API_ERROR_MESSAGE = 40, 48  # offsets in PJRT_Api
+_TOKEN = 17
+
+# By XLA's number of the type.
+_DTYPES = {
+    1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16, 8: np.uint32,
+    9: np.uint64, 10: np.float16, 11: np.float32, 12: np.float64, 15: np.complex64, 16: ml_dtypes.bfloat16,
+    18: np.complex128, 19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e4m3fn, 23: ml_dtypes.float8_e4m3b11fnuz,
+    24: ml_dtypes.float8_e5m2fnuz, 25: ml_dtypes.float8_e4m3fnuz, 28: ml_dtypes.float8_e4m3, 29: ml_dtypes.float8_e3m4,
+}
+
+
+class _Extension(ctypes.Structure):
+    pass
+
+
+_Extension._fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.POINTER(_Extension))]
+
+
+class _Api(ctypes.Structure):  # PJRT_Api
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.POINTER(_Extension))]
+
+
+class _FfiExtension(ctypes.Structure):
+    _fields_ = [("base", _Extension), ("type_register", ctypes.c_void_p), ("user_data_add", ctypes.c_void_p),
+                ("register_handler", ctypes.c_void_p)]
+
+
+class _RegisterHandler(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("target_name", ctypes.c_char_p), ("target_size", ctypes.c_size_t),
+                ("handler", ctypes.c_void_p), ("platform_name", ctypes.c_char_p), ("platform_size", ctypes.c_size_t),
+                ("traits", ctypes.c_uint32)]
+
+
+class _ErrorArgs(ctypes.Structure):  # PJRT_Error_Destroy_Args, with the fields of PJRT_Error_Message_Args
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("error", ctypes.c_void_p),
+                ("message", ctypes.POINTER(ctypes.c_char)), ("message_size", ctypes.c_size_t)]
+
+
+class _Buffer(ctypes.Structure):  # XLA_FFI_Buffer
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("dtype", ctypes.c_int),
+                ("data", ctypes.c_void_p), ("rank", ctypes.c_int64), ("dims", ctypes.POINTER(ctypes.c_int64))]
+
+
+class _Buffers(ctypes.Structure):  # XLA_FFI_Args, XLA_FFI_Rets
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("size", ctypes.c_int64),
+                ("types", ctypes.c_void_p), ("buffers", ctypes.POINTER(ctypes.POINTER(_Buffer)))]
+
+
+class _Text(ctypes.Structure):  # XLA_FFI_ByteSpan
+    _fields_ = [("data", ctypes.POINTER(ctypes.c_char)), ("size", ctypes.c_size_t)]
+
+
+class _Scalar(ctypes.Structure):  # XLA_FFI_Scalar
+    _fields_ = [("dtype", ctypes.c_int), ("value", ctypes.c_void_p)]
+
+
+class _Attributes(ctypes.Structure):  # XLA_FFI_Attrs
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("size", ctypes.c_int64),
+                ("types", ctypes.POINTER(ctypes.c_int)), ("names", ctypes.POINTER(ctypes.POINTER(_Text))),
+                ("values", ctypes.POINTER(ctypes.c_void_p))]
+
+
+class _ApiVersion(ctypes.Structure):  # XLA_FFI_Api_Version
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("major", ctypes.c_int),
+                ("minor", ctypes.c_int)]
+
+
+class _CallApi(ctypes.Structure):  # the beginning of XLA_FFI_Api
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("version", _ApiVersion),
+                ("internal_api", ctypes.c_void_p), ("error_create", ctypes.c_void_p)]
+
+
+class _ErrorCreate(ctypes.Structure):  # XLA_FFI_Error_Create_Args
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p), ("message", ctypes.c_char_p),
+                ("code", ctypes.c_int)]
+
+
+class _Metadata(ctypes.Structure):  # XLA_FFI_Metadata
+    _fields_ = [("struct_size", ctypes.c_size_t), ("version", _ApiVersion), ("traits", ctypes.c_uint32),
+                ("state_type", ctypes.c_int64)]
+
+
+class _MetadataExtension(ctypes.Structure):  # XLA_FFI_Metadata_Extension
+    _fields_ = [("base", _Extension), ("metadata", ctypes.POINTER(_Metadata))]
+
+
+class _Frame(ctypes.Structure):  # XLA_FFI_CallFrame
+    _fields_ = [("struct_size", ctypes.c_size_t), ("extension_start", ctypes.POINTER(_MetadataExtension)),
+                ("api", ctypes.POINTER(_CallApi)), ("context", ctypes.c_void_p), ("stage", ctypes.c_int),
+                ("args", _Buffers), ("rets", _Buffers), ("attrs", _Attributes), ("future", ctypes.c_void_p)]
+
+
+assert ctypes.sizeof(_Frame) == 176 and ctypes.sizeof(_RegisterHandler) == 56 and ctypes.sizeof(_Metadata) == 48
+
+_Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Frame))
+_kept: list[Any] = []  # handlers live as long as the process
+
+
+def pointer_of(capsule: Any) -> int:
+    """Returns the address in a PyCapsule of any name."""
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype = ctypes.c_char_p
+    python.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return python.PyCapsule_GetPointer(capsule, python.PyCapsule_GetName(capsule))
+
+
+class Plugin:
+    """The functions of a loaded plugin that register handlers. `api` is a capsule with its PJRT_Api."""
+
+    def __init__(self, api: Any):
+        self._address = pointer_of(api)
+        extension = _Api.from_address(self._address).extension_start
+        while extension and extension.contents.type != _EXTENSION_FFI:
+            extension = extension.contents.next
+        if not extension:
+            raise RuntimeError("the plugin has no extension for typed custom calls")
+        functions = ctypes.cast(extension, ctypes.POINTER(_FfiExtension)).contents
+        self._register = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_RegisterHandler))(functions.register_handler)
+
+    def register(self, target: str, handler: int, platform: str, traits: int = 0) -> None:
+        """Registers a handler by its address. Raises ValueError with the plugin's message if it is refused."""
+        name, on = target.encode(), platform.encode()
+        args = _RegisterHandler(ctypes.sizeof(_RegisterHandler), name, len(name), handler, on, len(on), traits)
+        error = self._register(ctypes.byref(args))
+        if error:
+            raise ValueError(self._take_message(error))
+
+    def _take_message(self, error: int) -> str:
+        function = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ErrorArgs))
+        message = function(ctypes.c_void_p.from_address(self._address + _API_ERROR_MESSAGE).value)
+        destroy = function(ctypes.c_void_p.from_address(self._address + _API_ERROR_DESTROY).value)
+        args = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, error)
+        message(ctypes.byref(args))
+        text = ctypes.string_at(args.message, args.message_size).decode(errors="replace")
+        destroy(ctypes.byref(_ErrorArgs(_ErrorArgs.message.offset, None, error)))
+        return text
+
+
+def _array(buffer: _Buffer) -> np.ndarray:
+    """Returns a view of the memory of a buffer."""
+    dtype = np.dtype(_DTYPES[buffer.dtype])
+    shape = tuple(buffer.dims[i] for i in range(buffer.rank))
+    size = dtype.itemsize
+    for dim in shape:
+        size *= dim
+    if size == 0:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * size).from_address(buffer.data)
+    return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape)
+
+
+def _integer(attributes: _Attributes, name: str) -> int:
+    for i in range(attributes.size):
+        text = attributes.names[i].contents
+        if ctypes.string_at(text.data, text.size).decode() == name:
+            scalar = _Scalar.from_address(attributes.values[i])
+            return int(np.frombuffer(ctypes.string_at(scalar.value, np.dtype(_DTYPES[scalar.dtype]).itemsize),
+                                     _DTYPES[scalar.dtype])[0])
+    raise ValueError(f"the call has no attribute {name}")
+
+
+def python_handler(function: Callable[[int, list[np.ndarray], list[np.ndarray]], None]) -> int:
+    """Returns the address of a handler that calls function(index, arguments, results).
+
+    `index` is the attribute of that name; arguments and results are views that end with the call, without tokens.
+    """
+
+    def handle(frame_pointer: Any) -> int | None:
+        frame = frame_pointer.contents
+        if frame.extension_start and frame.extension_start.contents.base.type == 1:
+            metadata = frame.extension_start.contents.metadata.contents
+            metadata.version.major, metadata.version.minor = 0, 1
+            metadata.traits, metadata.state_type = 0, 0
+            return None
+        try:
+            buffers = [[b.buffers[i].contents for i in range(b.size)] for b in (frame.args, frame.rets)]
+            arguments, results = [[_array(b) for b in side if b.dtype != _TOKEN] for side in buffers]
+            function(_integer(frame.attrs, "index"), arguments, results)
+            return None
+        except BaseException as error:  # noqa: BLE001: nothing may pass through the plugin
+            return _new_error(frame, error)
+
+    kept = _Handler(handle)
+    _kept.append(kept)
+    return ctypes.cast(kept, ctypes.c_void_p).value
+
+
+def _new_error(frame: _Frame, error: BaseException) -> int | None:
+    import traceback
+
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    create = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_ErrorCreate))(frame.api.contents.error_create)
+    message = f"CpuCallback error calling callback: {text}".encode()
+    return create(ctypes.byref(_ErrorCreate(ctypes.sizeof(_ErrorCreate), None, message, 13)))

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on eight devices: jit with shardings, shard_map, pmap."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from . import program
+
+
+def mesh(*shape, names=("x", "y")):
+    return Mesh(np.array(jax.devices()[:int(np.prod(shape))]).reshape(shape), names[:len(shape)])
+
+
+DATA = np.arange(64, dtype="f4").reshape(8, 8) / 7
+
+
+@program
+def sharded_product():
+    m = mesh(4, 2)
+    a = jax.device_put(DATA, NamedSharding(m, P("x", "y")))
+    f = jax.jit(lambda v: jnp.sin(v @ v.T), out_shardings=NamedSharding(m, P("x", None)))
+    y = f(a)
+    return y, [s.data.shape for s in y.addressable_shards], len(y.sharding.device_set)
+
+
+@program
+def sharded_reduction_and_gradient():
+    m = mesh(8)
+    a = jax.device_put(DATA, NamedSharding(m, P("x")))
+    return jax.jit(jax.value_and_grad(lambda v: jnp.mean(jnp.tanh(v @ v) ** 2)))(a), jnp.sort(a, 0), jax.random.normal(
+        jax.random.key(0), (8,)) + a[:, 0]
+
+
+@program
+def sharding_constraint():
+    m = mesh(2, 4)
+
+    @jax.jit
+    def f(v):
+        v = lax.with_sharding_constraint(v * 2, NamedSharding(m, P("x", "y")))
+        return lax.with_sharding_constraint(v.T @ v, NamedSharding(m, P("y", None)))
+
+    return f(DATA)
+
+
+@program
+def shard_map_with_collectives():
+    m = mesh(4, 2)
+
+    @functools.partial(jax.shard_map, mesh=m, in_specs=P("x", "y"), out_specs=P("x", "y"))
+    def f(v):
+        total = lax.psum(v, "x")
+        return total + lax.ppermute(v, "y", [(0, 1), (1, 0)]) + lax.axis_index("x")
+
+    return jax.jit(f)(DATA), f(DATA)
+
+
+@program
+def shard_map_gather_and_scatter():
+    m = mesh(8)
+    gather = jax.shard_map(lambda v: lax.all_gather(v, "x", tiled=True).sum(0, keepdims=True) * v, mesh=m, in_specs=P("x"),
+                           out_specs=P("x"))
+    scatter = jax.shard_map(lambda v: lax.psum_scatter(v[0], "x", tiled=True), mesh=m, in_specs=P("x", None), out_specs=P("x"))
+    exchange = jax.shard_map(lambda v: lax.all_to_all(v, "x", 1, 1, tiled=True), mesh=m, in_specs=P("x"), out_specs=P("x"))
+    return gather(DATA), scatter(DATA), exchange(DATA)
+
+
+@program
+def gradient_of_shard_map():
+    m = mesh(8)
+    f = jax.shard_map(lambda w, v: lax.pmean(jnp.sum((v @ w) ** 2), "x"), mesh=m, in_specs=(P(), P("x")), out_specs=P())
+    return jax.jit(jax.value_and_grad(f))(jnp.ones((8, 3)), DATA)
+
+
+@program
+def pmap():
+    n = jax.device_count()
+    return jax.pmap(lambda v: v + lax.psum(v, "i"), axis_name="i")(jnp.arange(float(n))), jax.pmap(jnp.dot, in_axes=(0, None))(
+        DATA, jnp.ones(8))
+
+
+@program
+def data_parallel_training():
+    m = mesh(8)
+    random = np.random.RandomState(0)
+    x = jax.device_put(random.randn(32, 4).astype("f4"), NamedSharding(m, P("x")))
+    y = jax.device_put(random.randn(32).astype("f4"), NamedSharding(m, P("x")))
+    w = jax.device_put(jnp.zeros(4), NamedSharding(m, P()))
+    step = jax.jit(lambda w: w - 0.1 * jax.grad(lambda v: jnp.mean((x @ v - y) ** 2))(w), donate_argnums=0)
+    for _ in range(4):
+        w = step(w)
+    return w, w.sharding.is_fully_replicated
+
+
+@program
+def mesh_of_one_device():
+    m = mesh(1)
+    a = jax.device_put(DATA, NamedSharding(m, P("x")))
+    return jax.jit(lambda v: v * 2)(a), jax.shard_map(lambda v: lax.psum(v, "x"), mesh=m, in_specs=P("x"), out_specs=P())(a)
+
+
+@program
+def callbacks_of_devices():
+    m = mesh(4)
+    seen = []
+    f = jax.shard_map(lambda v: (jax.debug.callback(lambda s: seen.append(float(s)), v.sum()), v * 2)[1], mesh=m,
+                      in_specs=P("x"), out_specs=P("x"))
+    result = jax.block_until_ready(jax.jit(f)(DATA))
+    jax.effects_barrier()
+    a = jax.device_put(DATA, NamedSharding(m, P("x")))
+    sines = jax.jit(lambda v: jax.pure_callback(lambda u: np.sin(u), jax.ShapeDtypeStruct(v.shape, v.dtype), v))(a)
+    return result, sorted(round(s, 3) for s in seen), sines
+
+
+@program
+def reshard_between_meshes():
+    a = jax.device_put(DATA, NamedSharding(mesh(8), P("x")))
+    b = jax.device_put(a, NamedSharding(mesh(2, 4), P("y", "x")))
+    return b, b + jax.device_put(a, b.sharding), jax.device_put(b, jax.devices()[3]).sum()
