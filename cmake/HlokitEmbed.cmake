@@ -94,8 +94,14 @@ function(hlokit_compile_protos target scope)
   target_link_libraries(${target} ${scope} protobuf::libprotobuf)
 endfunction()
 
-# hlokit_messages(): builds the messages of all libraries as a shared one. Modules that programs load link it before the
-# libraries: a process has one description of a message, and two modules with their own would end it.
+# $<LINK_LIBRARY:hlokit_kept,LIBRARY>: links the shared library even where --as-needed would drop it, since the objects
+# that need it are in archives that follow.
+set(CMAKE_LINK_LIBRARY_USING_hlokit_kept_SUPPORTED TRUE)
+set(CMAKE_LINK_LIBRARY_USING_hlokit_kept
+  "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
+
+# hlokit_messages(): builds the messages of all libraries as a shared one. A process has one description of a message,
+# and two modules with their own would end it, so modules that programs load use hlokit_link_messages.
 function(hlokit_messages)
   get_property(targets GLOBAL PROPERTY HLOKIT_MESSAGES)
   set(objects "")
@@ -107,6 +113,16 @@ function(hlokit_messages)
     LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hlokit")
   target_link_libraries(hlokit_messages PRIVATE protobuf::libprotobuf)
   install(TARGETS hlokit_messages DESTINATION lib/hlokit COMPONENT tools)
+endfunction()
+
+# hlokit_link_messages(TARGET): links the shared messages. Before the rooms, whose archives hold the same messages.
+function(hlokit_link_messages target)
+  get_target_property(rooms ${target} LINK_LIBRARIES)
+  list(FILTER rooms INCLUDE REGEX "^hlokit")
+  if(rooms)
+    message(FATAL_ERROR "${target}: the shared messages come before ${rooms}")
+  endif()
+  target_link_libraries(${target} PRIVATE "$<LINK_LIBRARY:hlokit_kept,hlokit_messages>")
 endfunction()
 
 # hlokit_compile_services(TARGET FILE...): as hlokit_compile_protos, for .proto files with services, whose stubs are

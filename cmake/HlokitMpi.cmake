@@ -4,7 +4,8 @@
 function(hlokit_mpi_module library)
   option(HLOKIT_MPI "Build the module for MPI where an MPI library is installed" ON)
   set(HLOKIT_HAS_MPI OFF PARENT_SCOPE)
-  if(NOT HLOKIT_MPI)
+  # A machine that installs a wheel has an MPI of its own, or none.
+  if(NOT HLOKIT_MPI OR HLOKIT_WHEEL)
     return()
   endif()
   enable_language(C)

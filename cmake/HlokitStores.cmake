@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # hlokit_store_clients(TARGET): lets parser/store use libcurl and libcrypto (s3, gs, az) and hiredis (redis), each where
-# its headers are installed. Programs do not link them, but load them by their sonames when a remote store is opened.
+# its headers are installed. Programs do not link them, but load them by their sonames when a remote store is opened. In a
+# wheel they are the libraries of the module hlokit_stores, which is loaded instead: auditwheel finds and renames what
+# modules link.
 option(HLOKIT_STORES "Read and write s3, gs, az and redis addresses, where libcurl and hiredis are installed" ON)
 
 # Sets `out` to the soname of a shared library, or to "".
@@ -40,6 +42,17 @@ function(hlokit_store_clients target)
   set(redis 0)
   if(soname_hiredis)
     set(redis 1)
+  endif()
+  if(HLOKIT_WHEEL AND (http OR redis))
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/stores.cc" @ONLY CONTENT "// Only its libraries count.\n")
+    add_library(hlokit_stores MODULE "${PROJECT_BINARY_DIR}/generated/stores.cc")
+    set_target_properties(hlokit_stores PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/hlokit")
+    foreach(client IN ITEMS curl crypto hiredis)
+      if(soname_${client})
+        target_link_libraries(hlokit_stores PRIVATE "$<LINK_LIBRARY:hlokit_kept,${HLOKIT_${client}_LIBRARY}>")
+        set(soname_${client} libhlokit_stores.so)
+      endif()
+    endforeach()
   endif()
   set_property(SOURCE ${files} APPEND PROPERTY COMPILE_DEFINITIONS "HLOKIT_HTTP_STORES=${http}"
     "HLOKIT_REDIS_STORE=${redis}" "HLOKIT_LIBCURL=\"${soname_curl}\"" "HLOKIT_LIBCRYPTO=\"${soname_crypto}\""

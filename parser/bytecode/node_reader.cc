@@ -3,8 +3,11 @@
 
 #include <bit>
 
+#include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
+#include "parser/mlir/cursor.h"
 #include "parser/mlir/dense_parser.h"
+#include "parser/mlir/node_parser.h"
 
 namespace hlokit::bytecode {
 
@@ -59,16 +62,32 @@ absl::StatusOr<mlir::NodeId> NodeReader::Read(Reference root) {
 
 mlir::NodeId NodeReader::Decode(Reference reference, ByteCursor* in) {
   const Entry& e = entry(reference);
-  if (!e.custom) return Fail(in, StrCat("an attribute or type as text, of the dialect ", e.dialect));
+  if (!e.custom && !reference.is_type) return TextAttribute(in);
+  if (!e.custom) return Fail(in, StrCat("a type as text, of the dialect ", e.dialect));
   if (e.dialect == "builtin") return reference.is_type ? BuiltinType(in) : BuiltinAttribute(in);
   if (e.dialect == "vhlo") return reference.is_type ? VhloType(in) : VhloAttribute(in);
+  if (e.dialect == "sdy" && !reference.is_type) return SdyAttribute(in);
   return Fail(in, StrCat("an attribute or type of the dialect ", e.dialect));
 }
 
-mlir::NodeId NodeReader::Get(ByteCursor* in, bool is_type) {
-  const Reference reference = {is_type, in->VarInt()};
+// Attributes that their dialect does not encode are the text that MLIR prints for them, with a zero at the end.
+mlir::NodeId NodeReader::TextAttribute(ByteCursor* in) {
+  const std::string_view text = in->ZeroTerminated();
   if (!in->ok()) return {};
-  if (!Exists(reference)) return Fail(in, StrCat("there is no ", is_type ? "type " : "attribute ", reference.index));
+  // A NUL follows, as the parser requires.
+  DiagnosticSink sink;
+  mlir::Cursor cursor(text, &sink);
+  mlir::NodeParser parser(&cursor, &nodes_, {.max_literal_bytes = literal_budget_});
+  const NodeId node = parser.ParseAttribute();
+  if (node.valid() && cursor.AtEnd()) return node;
+  return Fail(in, StrCat("the text of an attribute is none: ", text.substr(0, 64)));
+}
+
+mlir::NodeId NodeReader::At(ByteCursor* in, Reference reference) {
+  if (!in->ok()) return {};
+  if (!Exists(reference)) {
+    return Fail(in, StrCat("there is no ", reference.is_type ? "type " : "attribute ", reference.index));
+  }
   const Slot& found = slot(reference);
   if (!found.node.valid()) {
     missing_.push_back(reference);

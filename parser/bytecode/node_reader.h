@@ -59,9 +59,25 @@ class NodeReader {
   NodeId VhloAttribute(ByteCursor* in);  // vhlo_nodes.cc
   NodeId VhloType(ByteCursor* in);
   NodeId QuantizedType(ByteCursor* in, bool per_axis);
+  NodeId SdyAttribute(ByteCursor* in);  // sdy_nodes.cc
+  NodeId TextAttribute(ByteCursor* in);
+
+  // ---- texts of attributes of sdy; empty also if a part is not read yet. The codes are those of sdy_codes.h. ----
+  std::string SdyContents(ByteCursor* in, int code);
+  std::string SdyMesh(ByteCursor* in);
+  std::string SdyAxis(ByteCursor* in);
+  std::string SdyDimension(ByteCursor* in);
+  std::string SdySharding(ByteCursor* in, int code);
+  std::string SdyRule(ByteCursor* in);
+  std::string SdyFactors(ByteCursor* in, std::string_view between);
+  std::string SdyPart(ByteCursor* in, int code);
+  std::string SdyParts(ByteCursor* in, int code);
+  // Fails if the texts of all attributes together become too long.
+  bool SpendSdyText(ByteCursor* in, size_t size);
 
   // ---- pieces of encodings ----
-  NodeId Get(ByteCursor* in, bool is_type);
+  NodeId Get(ByteCursor* in, bool is_type) { return At(in, {is_type, in->VarInt()}); }
+  NodeId At(ByteCursor* in, Reference reference);
   NodeId GetAttribute(ByteCursor* in) { return Get(in, false); }
   NodeId GetType(ByteCursor* in) { return Get(in, true); }
   std::vector<NodeId> GetList(ByteCursor* in, bool is_type);
@@ -93,6 +109,7 @@ class NodeReader {
   const Container& file_;
   mlir::NodeTable& nodes_;
   int64_t literal_budget_;
+  size_t sdy_text_budget_ = size_t{1} << 26;  // parts that occur several times are counted as often
   std::vector<Slot> attributes_;
   std::vector<Slot> types_;
   std::vector<Reference> missing_;

@@ -57,7 +57,7 @@ class ArtifactReader {
  private:
   struct OpenOperation {
     mlir::Operation made;
-    const VhloOperation* row = nullptr;  // null: builtin.module
+    const VhloOperation* row = nullptr;  // null: builtin.module, or of the dialect sdy
     size_t offset = 0;
     std::vector<ValueId> operands;
     std::vector<mlir::Attribute> attributes;
@@ -67,6 +67,7 @@ class ArtifactReader {
     std::vector<RegionId> done;
     bool isolated = false;
     bool own_section = false;  // of its regions, that is
+    bool is_cast = false;      // between the types of two dialects, which are the same here
     ByteCursor in;             // of its regions; those without a section are in that of the operation
 
     explicit OpenOperation(const ByteCursor& cursor) : in(cursor) {}
@@ -86,6 +87,10 @@ class ArtifactReader {
   absl::Status StartRegion(ByteCursor* in);
   void ReadBlockHeader(ByteCursor* in);
   absl::Status StartOperation(ByteCursor* in);
+  // Finds what an operation is.
+  absl::Status NameOperation(uint64_t index, OpenOperation* op);
+  // The results of a cast are its operands.
+  absl::Status FinishCast(const OpenOperation& op);
   absl::Status FinishOperation();
   void FinishRegion();
   void ReadAttributes(ByteCursor* in, OpenOperation* op);
@@ -95,6 +100,16 @@ class ArtifactReader {
   NodeId Attribute(ByteCursor* in) { return Checked(in, in->VarInt(), false); }
   NodeId Type(ByteCursor* in) { return Checked(in, in->VarInt(), true); }
   NodeId Location(ByteCursor* in);
+  // The direction that a number means to sdy.propagation_barrier.
+  NodeId Direction(ByteCursor* in, NodeId number) {
+    constexpr std::string_view kDirections[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
+    const int64_t value = m_.nodes.IntegerValue(number).value_or(-1);
+    if (value >= 0 && value < static_cast<int64_t>(std::size(kDirections))) {
+      return m_.nodes.Enum("sdy.propagation_direction", kDirections[value]);
+    }
+    in->Fail("a direction of propagation that is unknown");
+    return {};
+  }
   NodeId Checked(ByteCursor* in, uint64_t index, bool is_type) {
     if (!in->ok()) return {};
     absl::StatusOr<NodeId> node = is_type ? nodes_.Type(index) : nodes_.Attribute(index);
@@ -214,6 +229,33 @@ void ArtifactReader::SkipUseLists(ByteCursor* in, size_t values) {
   }
 }
 
+absl::Status ArtifactReader::NameOperation(uint64_t index, OpenOperation* op) {
+  const OperationName& name = file_.operations[static_cast<size_t>(index)];
+  op->made.offset = SourceRange::kNoOffset;
+  op->is_cast = name.dialect == "builtin" && name.name == "unrealized_conversion_cast";
+  if (op->is_cast) return absl::OkStatus();
+  if (name.dialect == "vhlo") op->row = FindVhloOperation(name.name);
+  const bool in_function =
+      !operations_.empty() && operations_.back().row != nullptr && operations_.back().row->name.starts_with("func_");
+  const std::string text =
+      op->row != nullptr ? StablehloName(*op->row, in_function) : StrCat(name.dialect, ".", name.name);
+  op->made.name = m_.nodes.strings().Intern(text);
+  op->made.definition = mlir::FindDefinition(text);
+  const bool known = op->row != nullptr || text == "builtin.module" || name.dialect == "sdy";
+  if (!known || op->made.definition == nullptr) {
+    return ErrorAt(op->offset, StrCat("the operation ", name.dialect, ".", name.name, " is unknown in artifacts"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArtifactReader::FinishCast(const OpenOperation& op) {
+  if (op.result_types.size() != op.operands.size() || op.regions != 0) {
+    return ErrorAt(op.offset, "a cast of several values to one, which StableHLO has not");
+  }
+  for (size_t i = 0; i < op.operands.size(); ++i) values_[op.first_result + i] = op.operands[i];
+  return absl::OkStatus();
+}
+
 absl::Status ArtifactReader::StartOperation(ByteCursor* in) {
   if (static_cast<int64_t>(operations_.size()) >= options_.max_nesting ||
       static_cast<int64_t>(m_.operations.size()) >= options_.max_operations) {
@@ -224,18 +266,7 @@ absl::Status ArtifactReader::StartOperation(ByteCursor* in) {
   const uint64_t index = in->VarInt();
   if (in->ok() && index >= file_.operations.size()) in->Fail(StrCat("there is no name of an operation ", index));
   if (!in->ok()) return in->status();
-  const OperationName& name = file_.operations[static_cast<size_t>(index)];
-  if (name.dialect == "vhlo") op.row = FindVhloOperation(name.name);
-  if (op.row == nullptr && (name.dialect != "builtin" || name.name != "module")) {
-    return ErrorAt(op.offset, StrCat("the operation ", name.dialect, ".", name.name, " is unknown in artifacts"));
-  }
-  const bool in_function =
-      !operations_.empty() && operations_.back().row != nullptr && operations_.back().row->name.starts_with("func_");
-  const std::string stablehlo = op.row == nullptr ? "builtin.module" : StablehloName(*op.row, in_function);
-  op.made.name = m_.nodes.strings().Intern(stablehlo);
-  op.made.definition = mlir::FindDefinition(stablehlo);
-  op.made.offset = SourceRange::kNoOffset;
-  if (op.made.definition == nullptr) return ErrorAt(op.offset, StrCat("the operation ", stablehlo, " is unknown"));
+  if (absl::Status status = NameOperation(index, &op); !status.ok()) return status;
   const uint8_t parts = in->Byte();
   op.made.location = Location(in);
   if ((parts & kAttributes) != 0) ReadAttributes(in, &op);
@@ -266,6 +297,7 @@ absl::Status ArtifactReader::StartOperation(ByteCursor* in) {
   op.first_result = static_cast<uint32_t>(region.next_value);
   region.next_value += op.result_types.size();
   if (region.next_value > values_.size()) return ErrorAt(op.offset, "more values than the region announces");
+  if (op.is_cast) return FinishCast(op);
   if (op.row != nullptr) {
     const absl::Status status = ConvertAttributes(*op.row, *op.made.definition, &m_.nodes, &op.attributes);
     if (!status.ok()) {
@@ -294,8 +326,9 @@ void ArtifactReader::ReadAttributes(ByteCursor* in, OpenOperation* op) {
   if (m_.nodes.kind(dictionary) != NodeKind::kDictionary) return in->Fail("expected a dictionary of attributes");
   for (size_t i = 0; i < m_.nodes.child_count(dictionary); ++i) {
     const StringId name(static_cast<uint32_t>(m_.nodes.ints(dictionary)[i]));
-    const bool inherent = op->row != nullptr ? op->row->HasAttribute(m_.nodes.str(name))
-                                             : op->made.definition->FindAttribute(m_.nodes.str(name)) != nullptr;
+    const bool inherent = op->row != nullptr
+                              ? op->row->HasAttribute(m_.nodes.str(name))
+                              : !op->is_cast && op->made.definition->FindAttribute(m_.nodes.str(name)) != nullptr;
     op->attributes.push_back({name, m_.nodes.child(dictionary, i), inherent});
   }
 }
@@ -305,15 +338,20 @@ void ArtifactReader::ReadProperties(ByteCursor* in, OpenOperation* op) {
   if (in->ok() && index >= file_.properties.size()) in->Fail(StrCat("there are no properties ", index));
   if (!in->ok()) return;
   ByteCursor data(file_.properties[static_cast<size_t>(index)]);
-  if (op->row == nullptr) {
-    // A module's are optional.
-    for (std::string_view name : {"sym_name", "sym_visibility"}) {
-      bool present = false;
-      const uint64_t value = data.VarIntWithFlag(&present);
-      if (present) Add(op, name, Checked(&data, value, false), true);
-    }
-  } else {
+  if (op->row != nullptr) {
     for (std::string_view name : op->row->attributes) Add(op, name, Attribute(&data), true);
+  } else if (!op->is_cast) {
+    // In the order of their names.
+    std::vector<mlir::AttributeDefinition> attributes = op->made.definition->attributes;
+    std::sort(attributes.begin(), attributes.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (const mlir::AttributeDefinition& attribute : attributes) {
+      bool present = true;
+      const uint64_t value = attribute.optional ? data.VarIntWithFlag(&present) : data.VarInt();
+      if (!present) continue;
+      NodeId node = Checked(&data, value, false);
+      if (attribute.name == "allowed_direction" && data.ok()) node = Direction(&data, node);
+      Add(op, attribute.name, node, true);
+    }
   }
   if (data.ok() && !data.AtEnd()) data.Fail("data after the last property");
   if (!data.ok()) in->FailWith(data.status());

@@ -14,6 +14,7 @@
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/module_reader.h"
 #include "parser/proto/module_writer.h"
+#include "parser/proto/serialize.h"
 
 namespace hlokit {
 namespace {
@@ -56,21 +57,30 @@ absl::Status ReadAliases(const xla::HloModuleProto& proto, Context* context, Mod
   return absl::OkStatus();
 }
 
-absl::Status ReadLayouts(const xla::HloModuleProto& proto, Module* module) {
+// The layout that the shapes of the entry have by themselves.
+EntryLayout LayoutOfEntry(const Module& module) {
   EntryLayout layout;
-  if (!proto.has_host_program_shape()) {
-    const Computation entry = module->entry();
-    for (int64_t k = 0; k < entry.parameter_count(); ++k) layout.parameters.push_back(entry.parameter(k).shape());
-    layout.result = entry.root().shape();
-    module->header().entry_layout = std::move(layout);
+  const Computation entry = module.entry();
+  for (int64_t k = 0; k < entry.parameter_count(); ++k) layout.parameters.push_back(entry.parameter(k).shape());
+  layout.result = entry.root().shape();
+  return layout;
+}
+
+// A configuration's layout goes before the module's, as in XLA.
+absl::Status ReadLayouts(const xla::HloModuleProto& proto, const xla::HloModuleConfigProto* config, Module* module) {
+  const bool configured = config != nullptr && config->has_entry_computation_layout();
+  if (!configured && !proto.has_host_program_shape()) {
+    module->header().entry_layout = LayoutOfEntry(*module);
     return absl::OkStatus();
   }
-  for (const xla::ShapeProto& parameter : proto.host_program_shape().parameters()) {
+  const xla::ProgramShapeProto& program = configured ? config->entry_computation_layout() : proto.host_program_shape();
+  EntryLayout layout;
+  for (const xla::ShapeProto& parameter : program.parameters()) {
     const absl::StatusOr<Shape> shape = ReadShape(parameter, &module->context());
     if (!shape.ok()) return shape.status();
     layout.parameters.push_back(*shape);
   }
-  const absl::StatusOr<Shape> result = ReadShape(proto.host_program_shape().result(), &module->context());
+  const absl::StatusOr<Shape> result = ReadShape(program.result(), &module->context());
   if (!result.ok()) return result.status();
   layout.result = *result;
   module->header().entry_layout = std::move(layout);
@@ -124,6 +134,16 @@ ListId ReadBools(const google::protobuf::RepeatedField<bool>& field, Context* co
   return context->lists.Intern(std::vector<int64_t>(field.begin(), field.end()));
 }
 
+absl::Status WriteEntryLayout(const Module& module, ShapeWriter* shapes, xla::ProgramShapeProto* out) {
+  const EntryLayout layout = module.header().entry_layout ? *module.header().entry_layout : LayoutOfEntry(module);
+  for (size_t k = 0; k < layout.parameters.size(); ++k) {
+    absl::Status status = shapes->Write(layout.parameters[k], out->add_parameters());
+    if (!status.ok()) return status;
+    out->add_parameter_names(StrCat("p", k));
+  }
+  return shapes->Write(layout.result, out->mutable_result());
+}
+
 absl::Status WriteRecoveryTable(const Module& module, xla::OriginalValueRecoveryTableProto* out) {
   const Context& context = module.context();
   for (const OriginRecoveryEntry& entry : module.header().origin_recovery_table) {
@@ -150,7 +170,7 @@ absl::Status ReadHeaderProto(const xla::HloModuleProto& proto, const xla::HloMod
   Context& context = module->context();
   ModuleHeader& header = module->header();
   if (absl::Status status = ReadAliases(proto, &context, &header); !status.ok()) return status;
-  if (absl::Status status = ReadLayouts(proto, module); !status.ok()) return status;
+  if (absl::Status status = ReadLayouts(proto, config, module); !status.ok()) return status;
   if (proto.frontend_attributes().map_size() != 0) {
     header.frontend_attributes = ReadFrontendAttributes(proto.frontend_attributes(), &context);
   }
@@ -170,15 +190,8 @@ absl::Status ReadHeaderProto(const xla::HloModuleProto& proto, const xla::HloMod
 absl::Status WriteHeaderProto(const Module& module, ShapeWriter* shapes, xla::HloModuleProto* out) {
   const Context& context = module.context();
   const ModuleHeader& header = module.header();
-  if (header.entry_layout) {
-    xla::ProgramShapeProto* layout = out->mutable_host_program_shape();
-    for (size_t k = 0; k < header.entry_layout->parameters.size(); ++k) {
-      absl::Status status = shapes->Write(header.entry_layout->parameters[k], layout->add_parameters());
-      if (!status.ok()) return status;
-      layout->add_parameter_names(StrCat("p", k));
-    }
-    absl::Status status = shapes->Write(header.entry_layout->result, layout->mutable_result());
-    if (!status.ok()) return status;
+  if (absl::Status status = WriteEntryLayout(module, shapes, out->mutable_host_program_shape()); !status.ok()) {
+    return status;
   }
   xla::HloInputOutputAliasProto* aliases = out->mutable_input_output_alias();
   for (const InputOutputAlias& alias : header.input_output_alias) {
@@ -226,11 +239,14 @@ bool NeedsConfig(const ModuleHeader& header) {
          header.allow_spmd_sharding_propagation_to_output.valid();
 }
 
-void WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out) {
+absl::Status WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out) {
   const ModuleHeader& header = module.header();
-  // A count of 0 is 1.
-  if (std::max<int64_t>(out->replica_count(), 1) != header.replica_count) out->set_replica_count(header.replica_count);
-  if (std::max<int64_t>(out->num_partitions(), 1) != header.num_partitions) {
+  // A count of 0 is 1 here, but not in XLA: a file's is kept, a new message has none.
+  const bool fresh = out->ByteSizeLong() == 0;
+  if (fresh || std::max<int64_t>(out->replica_count(), 1) != header.replica_count) {
+    out->set_replica_count(header.replica_count);
+  }
+  if (fresh || std::max<int64_t>(out->num_partitions(), 1) != header.num_partitions) {
     out->set_num_partitions(header.num_partitions);
   }
   out->set_alias_passthrough_params(header.alias_passthrough_params);
@@ -241,6 +257,19 @@ void WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out) {
   bools(header.allow_spmd_sharding_propagation_to_parameters,
         out->mutable_allow_spmd_sharding_propagation_to_parameters());
   bools(header.allow_spmd_sharding_propagation_to_output, out->mutable_allow_spmd_sharding_propagation_to_output());
+  // XLA requires it of every configuration that it reads. A file's stays as it is while its shapes do.
+  xla::ProgramShapeProto layout;
+  ShapeWriter shapes;
+  if (absl::Status status = WriteEntryLayout(module, &shapes, &layout); !status.ok()) return status;
+  const auto same_shapes = [](xla::ProgramShapeProto a, xla::ProgramShapeProto b) {
+    a.clear_parameter_names();
+    b.clear_parameter_names();
+    return SerializedMessage(a) == SerializedMessage(b);
+  };
+  if (!out->has_entry_computation_layout() || !same_shapes(out->entry_computation_layout(), layout)) {
+    *out->mutable_entry_computation_layout() = std::move(layout);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hlokit

@@ -22,8 +22,8 @@ absl::Status WriteHeaderProto(const Module& module, ShapeWriter* shapes, xla::Hl
 
 // Returns true if the header has attributes that only a HloModuleConfigProto holds.
 bool NeedsConfig(const ModuleHeader& header);
-// Sets these attributes, and leaves the other fields as they are.
-void WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out);
+// Sets these attributes and the layout of the entry, which XLA requires, and leaves the other fields as they are.
+absl::Status WriteConfigProto(const Module& module, xla::HloModuleConfigProto* out);
 
 }  // namespace hlokit
 

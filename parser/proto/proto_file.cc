@@ -210,7 +210,9 @@ absl::StatusOr<std::string> WriteModuleAs(const Module& module, ProtoForm form, 
   const bool same_message = parts != nullptr && parts->file->form().message == form.message;
   if (same_message) message->CopyFrom(*parts->file->message());
   if (form.message == ProtoMessage::kModuleWithConfig) {
-    WriteConfigProto(module, static_cast<xla::HloModuleProtoWithConfig*>(message)->mutable_config());
+    absl::Status status =
+        WriteConfigProto(module, static_cast<xla::HloModuleProtoWithConfig*>(message)->mutable_config());
+    if (!status.ok()) return status;
   }
   ProtoWriteOptions options;
   if (parts != nullptr) options.kept = &parts->fields;

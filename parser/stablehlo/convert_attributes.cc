@@ -139,7 +139,51 @@ absl::Status Converter::AddGroups(const Op& op, Attrs* attrs) {
   return AddGroupList(op, Attribute(op, "replica_groups"), attrs);
 }
 
+// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>
+absl::Status Converter::AddMeshGroups(const Op& op, NodeId value, Attrs* attrs) {
+  const NodeId name = nodes().Entry(value, "mesh"), axes = nodes().Entry(value, "axes");
+  ReplicaGroups groups;
+  groups.kind = ReplicaGroups::Kind::kMesh;
+  SdyMesh mesh;
+  if (name.valid() && nodes().kind(name) == NodeKind::kSymbol) {
+    const auto found = meshes_.find(std::string(nodes().text(name)));
+    if (found == meshes_.end()) {
+      return Error(op, StrCat("has replica groups by an unknown mesh @", nodes().text(name)));
+    }
+    mesh = found->second;
+  } else {
+    const absl::StatusOr<SdyMesh> read = ReadStablehloMesh(nodes(), name);
+    if (!read.ok()) return Error(op, std::string(read.status().message()));
+    mesh = *read;
+  }
+  for (const auto& [axis, size] : mesh.axes) {
+    groups.mesh.names.push_back(context().strings.Intern(axis));
+    groups.mesh.devices.dims.push_back(size);
+  }
+  groups.mesh.devices.devices = mesh.device_ids;
+  if (mesh.device_ids.empty()) groups.mesh.devices.iota = {{DeviceCount(groups.mesh.devices.dims).value_or(1)}, {0}};
+  if (!axes.valid() || nodes().kind(axes) != NodeKind::kArray) return Error(op, "has replica groups without axes");
+  for (NodeId ref : nodes().children(axes)) {
+    const NodeId axis = nodes().Entry(ref, "name"), part = nodes().Entry(ref, "sub_axis_info");
+    const std::string_view text = axis.valid() ? nodes().text(axis) : std::string_view();
+    AxisRef& added = groups.axes.emplace_back();
+    while (added.axis < groups.mesh.rank() && mesh.axes[static_cast<size_t>(added.axis)].first != text) ++added.axis;
+    if (added.axis == groups.mesh.rank()) {
+      return Error(op, StrCat("has replica groups by an unknown axis \"", text, "\""));
+    }
+    if (part.valid() && !ReadSdySubAxis(mlir::ToText(nodes(), part), &added.pre_size, &added.size)) {
+      return Error(op, "has replica groups by a malformed part of an axis");
+    }
+  }
+  if (std::optional<std::string> error = CheckMeshGroups(context(), &groups)) {
+    return Error(op, StrCat("has bad replica groups: ", *error));
+  }
+  attrs->push_back({Attr::kReplicaGroups, EncodeReplicaGroups(&context(), groups).value});
+  return absl::OkStatus();
+}
+
 absl::Status Converter::AddGroupList(const Op& op, NodeId value, Attrs* attrs) {
+  if (value.valid() && nodes().kind(value) == NodeKind::kFields) return AddMeshGroups(op, value, attrs);
   const std::optional<Ints> list = nodes().Integers(value);
   if (!list) return Error(op, "has replica groups that HLO has no place for");
   const NodeId type = nodes().kind(value) == NodeKind::kDense ? nodes().child(value, 0) : NodeId();

@@ -177,6 +177,7 @@ class Converter {
   absl::Status AddPrecision(const Op& op, Attrs* attrs);
   absl::Status AddChannel(const Op& op, Attrs* attrs);
   absl::Status AddGroups(const Op& op, Attrs* attrs);
+  absl::Status AddMeshGroups(const Op& op, mlir::NodeId groups, Attrs* attrs);
   absl::Status AddGroupList(const Op& op, mlir::NodeId groups, Attrs* attrs);
   absl::Status AddAccuracy(const Op& op, Attrs* attrs);
   absl::Status AddAlgorithm(const Op& op, Attrs* attrs);

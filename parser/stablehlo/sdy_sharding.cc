@@ -68,25 +68,44 @@ struct Axis {
   int64_t size = 0;
 };
 
-absl::Status ReadMeshBody(Scanner* in, SdyMesh* mesh) {
+absl::Status CheckSizes(const SdyMesh& mesh, int64_t* devices) {
   constexpr int64_t kMaxDevices = 1 << 20;
   constexpr size_t kMaxAxes = 256;
+  if (mesh.axes.size() > kMaxAxes) return absl::InvalidArgumentError("has a mesh of too many axes");
+  *devices = 1;
+  for (const auto& axis : mesh.axes) {
+    if (axis.second < 1) return Malformed("mesh");
+    if (__builtin_mul_overflow(*devices, axis.second, devices) || *devices > kMaxDevices) {
+      return absl::InvalidArgumentError("has a mesh of too many devices");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The device_ids are one device of any number, or all of them in some order.
+absl::Status CheckDevices(const SdyMesh& mesh, int64_t devices) {
+  std::vector<int64_t> sorted = mesh.device_ids;
+  std::sort(sorted.begin(), sorted.end());
+  bool good = static_cast<int64_t>(sorted.size()) == devices;
+  for (size_t i = 0; i < sorted.size() && !mesh.axes.empty(); ++i) {
+    good = good && sorted[i] == static_cast<int64_t>(i);
+  }
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("has a mesh whose device_ids are not each of 0 to ", devices - 1, " once"));
+}
+
+absl::Status ReadMeshBody(Scanner* in, SdyMesh* mesh) {
   int64_t devices = 1;
   if (!in->Try("<") || !in->Try("[")) return Malformed("mesh");
   if (!in->Try("]")) {
     do {
       std::pair<std::string, int64_t> axis;
-      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second) || axis.second < 1) {
-        return Malformed("mesh");
-      }
-      if (__builtin_mul_overflow(devices, axis.second, &devices) || devices > kMaxDevices) {
-        return absl::InvalidArgumentError("has a mesh of too many devices");
-      }
-      if (mesh->axes.size() == kMaxAxes) return absl::InvalidArgumentError("has a mesh of too many axes");
+      if (!in->Quoted(&axis.first) || !in->Try("=") || !in->Number(&axis.second)) return Malformed("mesh");
       mesh->axes.push_back(std::move(axis));
     } while (in->Try(","));
     if (!in->Try("]")) return Malformed("mesh");
   }
+  if (absl::Status status = CheckSizes(*mesh, &devices); !status.ok()) return status;
   if (in->Try(",")) {
     if (!in->Try("device_ids") || !in->Try("=") || !in->Try("[")) return Malformed("mesh");
     do {
@@ -95,17 +114,7 @@ absl::Status ReadMeshBody(Scanner* in, SdyMesh* mesh) {
       mesh->device_ids.push_back(id);
     } while (in->Try(","));
     if (!in->Try("]")) return Malformed("mesh");
-    // One device of any number, or all of them in some order.
-    std::vector<int64_t> sorted = mesh->device_ids;
-    std::sort(sorted.begin(), sorted.end());
-    bool good = static_cast<int64_t>(sorted.size()) == devices;
-    for (size_t i = 0; i < sorted.size() && !mesh->axes.empty(); ++i) {
-      good = good && sorted[i] == static_cast<int64_t>(i);
-    }
-    if (!good) {
-      return absl::InvalidArgumentError(
-          StrCat("has a mesh whose device_ids are not each of 0 to ", devices - 1, " once"));
-    }
+    if (absl::Status status = CheckDevices(*mesh, devices); !status.ok()) return status;
   }
   return in->Try(">") ? absl::OkStatus() : Malformed("mesh");
 }
@@ -279,12 +288,14 @@ absl::StatusOr<std::string> ReadOne(Scanner* in, const std::vector<std::string>&
   std::vector<Axis> unreduced;
   while (in->Try(",")) {
     std::vector<Axis> axes;
-    const bool is_sum = in->Try("unreduced");
-    if ((!is_sum && !in->Try("replicated")) || !in->Try("=") || !ReadAxes(in, mesh, &axes)) {
-      return Malformed("sharding of the sdy dialect");
+    const bool is_unreduced = in->Try("unreduced");
+    if ((!is_unreduced && !in->Try("replicated")) || !in->Try("=")) return Malformed("sharding of the sdy dialect");
+    if (is_unreduced && (in->Try("max") || in->Try("min"))) {
+      return absl::UnimplementedError("has axes that are unreduced by max or min, for which HLO's tiles have no form");
     }
+    if (!ReadAxes(in, mesh, &axes)) return Malformed("sharding of the sdy dialect");
     if (Overlap(axes, &used)) return overlap;
-    if (is_sum) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
+    if (is_unreduced) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
   }
   if (!in->Try(">")) return Malformed("sharding of the sdy dialect");
   if (manual.empty()) return TextOf(mesh, std::move(dims), unreduced, "unreduced", budget);
@@ -305,6 +316,33 @@ absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text) {
   if (!in.SkipTo('<')) return Malformed("mesh");
   if (absl::Status status = ReadMeshBody(&in, &mesh); !status.ok()) return status;
   return mesh;
+}
+
+absl::StatusOr<SdyMesh> ReadStablehloMesh(const mlir::NodeTable& nodes, mlir::NodeId mesh) {
+  SdyMesh result;
+  if (!mesh.valid() || nodes.kind(mesh) != mlir::NodeKind::kFields) return Malformed("mesh");
+  const mlir::NodeId axes = nodes.Entry(mesh, "axes"), ids = nodes.Entry(mesh, "device_ids");
+  if (!axes.valid() || nodes.kind(axes) != mlir::NodeKind::kArray) return Malformed("mesh");
+  for (mlir::NodeId axis : nodes.children(axes)) {
+    const bool is_axis = nodes.kind(axis) == mlir::NodeKind::kFields || nodes.kind(axis) == mlir::NodeKind::kDictionary;
+    const mlir::NodeId name = is_axis ? nodes.Entry(axis, "name") : mlir::NodeId();
+    const mlir::NodeId size = is_axis ? nodes.Entry(axis, "size") : mlir::NodeId();
+    if (!name.valid() || !size.valid() || nodes.kind(name) != mlir::NodeKind::kString) return Malformed("mesh");
+    result.axes.emplace_back(std::string(nodes.text(name)), nodes.IntegerValue(size).value_or(0));
+  }
+  int64_t devices = 1;
+  if (absl::Status status = CheckSizes(result, &devices); !status.ok()) return status;
+  if (!ids.valid()) return result;
+  const std::optional<std::vector<int64_t>> list = nodes.Integers(ids);
+  if (!list) return Malformed("mesh");
+  result.device_ids = *list;
+  if (absl::Status status = CheckDevices(result, devices); !status.ok()) return status;
+  return result;
+}
+
+bool ReadSdySubAxis(std::string_view text, int64_t* before, int64_t* size) {
+  Scanner in(text);
+  return in.Try("(") && in.Number(before) && in.Try(")") && in.Number(size) && in.rest().empty();
 }
 
 absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes, int64_t* budget) {

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "parser/mlir/node.h"
 
 namespace hlokit::stablehlo {
 
@@ -23,6 +24,10 @@ using SdyMeshes = absl::flat_hash_map<std::string, SdyMesh>;
 
 // Reads `<["data"=4, "model"=2], device_ids=[1, 0]>`; text in front of the bracket is ignored.
 absl::StatusOr<SdyMesh> ReadSdyMesh(std::string_view text);
+// Reads `#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "data", size = 4>, ...], device_ids = dense<...>>`.
+absl::StatusOr<SdyMesh> ReadStablehloMesh(const mlir::NodeTable& nodes, mlir::NodeId mesh);
+// Reads `(2)4`, the part of size 4 after a major part of size 2. Returns false if it is none.
+bool ReadSdySubAxis(std::string_view text, int64_t* before, int64_t* size);
 // Returns the text of the HLO sharding that `#sdy.sharding<@mesh, [{"x"}, {}]>` stands for, or
 // `#sdy.sharding_per_value<[<@mesh, ...>, ...]>`: of several values a tuple. A mesh may also stand in the sharding.
 // `budget`: of devices that texts may list one by one, from which those of this text are subtracted.

@@ -9,6 +9,7 @@
 
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
+#include "python/binding/bindings.h"
 #include "python/binding/dlpack.h"
 #include "python/binding/values.h"
 
@@ -62,12 +63,10 @@ constexpr ArrayType kArrayTypes[] = {
 // Returns the module ml_dtypes, or none.
 py::object MlDtypes() {
   static const py::handle module = [] {
-    PyObject* imported = PyImport_ImportModule("ml_dtypes");
-    if (imported == nullptr) {
-      PyErr_Clear();
-      imported = Py_NewRef(Py_None);
-    }
-    return py::handle(imported);
+    PyObject* const imported = PyImport_ImportModule("ml_dtypes");
+    if (imported != nullptr) return py::handle(imported);
+    PyErr_Clear();
+    return py::handle(py::none().release());
   }();
   return py::reinterpret_borrow<py::object>(module);
 }
@@ -123,6 +122,27 @@ py::array EmptyLike(const py::array& array, const py::dtype& dtype) {
 std::string TypeText(py::handle value) { return py::str(py::type::of(value)); }
 
 }  // namespace
+
+void CheckNumpy() {
+  const py::module_ numpy = py::module_::import("numpy");
+  // {{1, 2}, {4, 5}}, not dense.
+  const py::array array = numpy.attr("frombuffer")(py::bytes("\0\1\2\3\4\5", 6), "u1")
+                              .attr("reshape")(2, 3)[py::make_tuple(py::ellipsis(), py::slice(1, 3, 1))];
+  bool equal = array.ndim() == 2 && array.itemsize() == 1 && array.dtype().kind() == 'u' && !array.writeable();
+  for (int i = 0; equal && i < 2; ++i) {
+    equal = array.shape(i) == 2 && array.strides(i) == (i == 0 ? 3 : 1);
+  }
+  for (int i = 0; equal && i < 4; ++i) {
+    equal = *static_cast<const uint8_t*>(array.data(i / 2, i % 2)) == (i < 2 ? i + 1 : i + 2);
+  }
+  // And back.
+  const float values[] = {1.5f, -2.0f, 4.0f};
+  const py::array made(py::dtype("f4"), std::vector<py::ssize_t>{3}, values);
+  equal = equal && py::str(made.attr("tolist")()).cast<std::string>() == "[1.5, -2.0, 4.0]";
+  if (equal) return;
+  throw py::import_error(StrCat("hlokit was compiled for arrays of another layout than those of NumPy ",
+                                std::string(py::str(numpy.attr("__version__"))), "; build it again with a newer pybind11"));
+}
 
 py::dtype DtypeOf(ElementType type) {
   for (const ArrayType& row : kArrayTypes) {

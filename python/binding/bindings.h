@@ -5,7 +5,13 @@
 
 #include <pybind11/pybind11.h>
 
+// Older ones read arrays of NumPy 2 as zeros.
+static_assert(PYBIND11_VERSION_HEX >= 0x030000f0, "hlokit needs pybind11 3: tools/install-deps python");
+
 namespace hlokit::python {
+
+// Throws ImportError if the NumPy of this process lays out arrays otherwise than this module was compiled for.
+void CheckNumpy();
 
 void BindShape(pybind11::module_& m);
 void BindArray(pybind11::module_& m);

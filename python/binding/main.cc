@@ -5,6 +5,7 @@
 #include "python/binding/bindings.h"
 
 PYBIND11_MODULE(_hlokit, m) {
+  hlokit::python::CheckNumpy();
   m.doc() = "HLO modules in Python; hlokit/__init__.py is the public interface.";
   hlokit::python::BindShape(m);
   hlokit::python::BindArray(m);

@@ -35,7 +35,7 @@ def main():
             corpus.unpack(saved, found)
         words = TOP / f"tests/fuzz/{name}.dict"
         command += [f"-artifact_prefix={TOP / 'build/check' / name}-", f"-max_total_time={options.seconds // max(len(targets), 1) + 1}",
-                    "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]
+                    "-timeout=40", "-rss_limit_mb=2048", "-print_final_stats=1"]
         if words.exists():
             command.append(f"-dict={words}")
         if subprocess.run(command, check=False).returncode == 0:

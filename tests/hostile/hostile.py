@@ -95,11 +95,13 @@ def main():
         limit = 512 * 2**20 + 1000 * len(data)
         def prepare():
             resource.setrlimit(resource.RLIMIT_STACK, (256 * 1024, 256 * 1024))
+            # Processor time: a busy machine is no hang. A process that waits for ever is ended all the same.
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             if not a.no_memory_limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         start = time.time()
         try:
             p = subprocess.run([os.path.join(a.bin, args[0]), *args[1:], path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               timeout=seconds, preexec_fn=prepare)
+                               timeout=20 * seconds, preexec_fn=prepare)
             code, err = p.returncode, p.stderr
         except subprocess.TimeoutExpired:
             code, err = 'timeout', b''

@@ -63,7 +63,7 @@ class Terminal:
     def send(self, text):
         os.write(self.fd, text.encode())
 
-    def wait_for(self, path, seconds=10):
+    def wait_for(self, path, seconds=100):
         """The contents of a file that the shell writes, which is then removed."""
         end = time.monotonic() + seconds
         output = b""

@@ -300,7 +300,7 @@ def main():
         os.chmod(scratch, 0o755)
         dist = os.path.abspath(flags.keep) if flags.keep else os.path.join(scratch, "dist")
         with trials.trial("tools/package"):
-            print(run(f"{TOP}/tools/package", f"--output={dist}").stdout, end="")
+            print(run(f"{TOP}/tools/package", f"--output={dist}", "deb", "source", "static").stdout, end="")
         if trials.failed == 0:
             debs = [glob.glob(f"{dist}/{name}_*.deb")[0] for name in PACKAGES]
             # Each root must print the same as the build itself.

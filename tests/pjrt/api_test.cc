@@ -188,6 +188,21 @@ TEST(ApiTest, MemoryStatisticsFitOlderCallers) {
   Destroy(buffer);
 }
 
+TEST(ApiTest, TheLimitOfMemoryIsThatOfTheSimulatedDevice) {
+  const auto limit = [](const char* device) {
+    const ClientScope client(0, {.texts = {{"device", device}}, .numbers = {{"max_bytes", 1 << 20}}});
+    const auto args =
+        Query(Api().PJRT_Device_MemoryStats, &PJRT_Device_MemoryStats_Args::device, client.devices()[0]);
+    EXPECT_TRUE(args.bytes_limit_is_set);
+    return args.bytes_limit;
+  };
+  constexpr int64_t kGiB = int64_t{1} << 30;
+  EXPECT_EQ(limit("v5p:1x1x1"), 95 * kGiB);
+  EXPECT_EQ(limit("v5e:1x1"), 16 * kGiB);
+  EXPECT_EQ(limit("v3:1"), 16 * kGiB);  // of a core, half of the chip's
+  EXPECT_EQ(limit("cpu"), 1 << 20);     // what the process may use
+}
+
 void CountDestruction(void* data) { ++*static_cast<int*>(data); }
 
 TEST(ApiTest, MemoriesKeepValuesOfCallers) {

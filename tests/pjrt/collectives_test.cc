@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over eight devices, in one call for all devices and in one call for each, on a thread of its own.
+#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -144,6 +145,57 @@ TEST_P(CollectivesTest, ACallForEachDevice) {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+// Threads of a framework each compile the program for themselves.
+TEST_P(CollectivesTest, ACallForEachDeviceWithAnExecutableOfItsOwn) {
+  const Collective& c = kCollectives[GetParam()];
+  const std::string code = std::string("module { func.func @main(%x: tensor<8xf32>) -> ") + c.result_type + " {\n" +
+                           c.body + "\nreturn %y : " + c.result_type + " } }";
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < static_cast<size_t>(kDevices); ++d) {
+    threads.emplace_back([&, d] {
+      PJRT_LoadedExecutable* own = nullptr;
+      ASSERT_TRUE(
+          Compile(client_.get(), code, "mlir", CompileOptionsOf(c.replicas, kDevices / c.replicas), &own).ok());
+      for (int run = 0; run < 3; ++run) {
+        std::vector<std::vector<PJRT_Buffer*>> results;
+        const Result ran = Execute(own, {arguments_[d]}, &results, {}, client_.devices()[d]);
+        ASSERT_TRUE(ran.ok()) << ran.message;
+        Check(d, results[0][0]);
+      }
+      Destroy(own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CollectiveLimitTest, TheLimitOnARunEndsTheWaitForADeviceThatDoesNotCome) {
+  const ClientScope client(2, {.numbers = {{"max_seconds", 1}}});
+  PJRT_LoadedExecutable* executable = nullptr;
+  ASSERT_TRUE(Compile(client.get(),
+                      R"(HloModule sum, replica_count=2
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] all-reduce(x), replica_groups={{0,1}}, to_apply=add
+})",
+                      "hlo", CompileOptionsOf(2, 1), &executable)
+                  .ok());
+  PJRT_Buffer* const x = MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2}, {2});
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const auto begin = std::chrono::steady_clock::now();
+  const Result ran = Execute(executable, {{x}}, &results, {}, client.devices()[0]);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_EQ(ran.code, kDeadlineExceeded);
+  EXPECT_NE(ran.message.find("waited 1 s for device 1"), std::string::npos) << ran.message;
+  if (results[0][0] != nullptr) Destroy(results[0][0]);
+  Destroy(x);
+  Destroy(executable);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CollectivesTest, testing::Range<size_t>(0, std::size(kCollectives)),

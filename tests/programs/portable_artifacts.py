@@ -17,7 +17,7 @@ import sys
 
 
 def call(*command, data=None):
-    done = subprocess.run([str(word) for word in command], input=data, capture_output=True, check=False, timeout=60)
+    done = subprocess.run([str(word) for word in command], input=data, capture_output=True, check=False, timeout=300)
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 

@@ -59,7 +59,7 @@ REASONS = {
 
 def call(*command, text=None):
     done = subprocess.run([str(word) for word in command], input=text, capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=300)
     return done.returncode, done.stdout, done.stderr
 
 

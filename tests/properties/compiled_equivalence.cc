@@ -241,7 +241,7 @@ class CompiledEquivalenceTest {
     options.fill_elided = FillKind::kRandom;
     options.mixed_precision = mixed_precision;
     options.limits.max_bytes = int64_t{1} << 30;
-    options.limits.max_seconds = 10;
+    options.limits.max_seconds = 60;
     std::string error;
     const auto base = RunWith(*module, options, 0, 1, *values, &kept, &error);
     const auto fused = RunWith(*module, options, 64, 3, *values, &kept, &error);

@@ -327,7 +327,7 @@ class GuardedLoopsTest {
     options.num_threads = 1;
     options.fill_elided = FillKind::kRandom;
     options.limits.max_bytes = int64_t{1} << 30;
-    options.limits.max_seconds = 5;
+    options.limits.max_seconds = 60;
     const auto kernels =
         std::make_shared<CompiledKernels>(interp::ObservationRequest(), interp::AllLoops(GroupOptions().max_members));
     options.kernels = kernels;

@@ -233,7 +233,7 @@ class Suite:
         redis.kill()
         begin = time.monotonic()
         down = self.tools.cached(cache)
-        assert time.monotonic() - begin < 3, "a server that is down takes long"
+        assert time.monotonic() - begin < 20, "a server that is down takes long"
         assert len(down.warnings()) == 1 and "Connection refused" in down.err, down.err
         self.use(Redis(port=redis.port))
         assert self.tools.cached(cache).count("PersistentCacheRedisMiss") == 1
@@ -243,7 +243,7 @@ class Suite:
             silent = self.use(SilentServer(greeting))
             begin = time.monotonic()
             stalled = self.tools.cached(f"redis://{HOST}:{silent.port}", {"HLOKIT_STORE_TIMEOUT": "0.5"})
-            assert time.monotonic() - begin < 3, "a server that stalls takes long"
+            assert time.monotonic() - begin < 20, "a server that stalls takes long"
             assert len(stalled.warnings()) == 1 and "timeout" in stalled.err, stalled.err
         other = self.use(SilentServer(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         assert len(self.tools.cached(f"redis://{HOST}:{other.port}").warnings()) == 1
@@ -373,7 +373,7 @@ class Suite:
                "AWS_ENDPOINT_URL": f"http://{HOST}:{silent.port}"}
         begin = time.monotonic()
         assert len(self.tools.cached("s3://team/cache", env).warnings()) == 1
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 20
 
     def usage(self):
         unknown = self.tools.run("ir-dump", *MODEL, "--cache=s4://team/x", code=2)

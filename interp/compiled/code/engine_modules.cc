@@ -30,7 +30,11 @@ std::vector<std::filesystem::path> ModuleDirectories() {
   std::vector<std::filesystem::path> directories;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) directories.push_back(program.parent_path().parent_path() / "lib/hlokit");
+  if (!error) {
+    const std::filesystem::path above = program.parent_path().parent_path();
+    directories.push_back(above / "lib/hlokit");
+    if (above.filename() == "hlokit") directories.push_back(above);  // a wheel: hlokit/bin/hlo-run
+  }
   // The object that this code is part of: a tool, a test, the extension module of Python, the PJRT plugin. A program
   // that was found by PATH has no directory in its name; its directory is that of the program above.
   Dl_info self;

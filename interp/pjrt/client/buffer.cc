@@ -15,11 +15,13 @@ using hlokit::runtime::BufferUse;
 using hlokit::runtime::DeviceBuffer;
 
 PJRT_Buffer::PJRT_Buffer(PJRT_Memory* memory_in, hlokit::pjrt::BufferSpec spec_in, std::shared_ptr<DeviceBuffer> value,
-                         std::shared_ptr<hlokit::pjrt::Event> ready_in, bool borrowed_in)
+                         std::shared_ptr<hlokit::pjrt::Event> ready_in, bool borrowed_in,
+                         std::vector<std::shared_ptr<DeviceBuffer>> sizes_in)
     : memory(memory_in),
       spec(std::move(spec_in)),
       ready(std::move(ready_in)),
       borrowed(borrowed_in),
+      sizes(std::move(sizes_in)),
       value_(std::move(value)),
       bytes_(std::make_unique<hlokit::pjrt::ByteCount>(memory->device, spec.bytes)) {}
 
@@ -27,6 +29,19 @@ absl::StatusOr<std::shared_ptr<DeviceBuffer>> PJRT_Buffer::value() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (value_ == nullptr || value_->donated()) return DeviceBuffer::DeletedError();
   return value_;
+}
+
+absl::StatusOr<absl::Span<const int64_t>> PJRT_Buffer::LogicalDims() const {
+  if (spec.dynamic_dims.empty()) return absl::MakeConstSpan(spec.dims);
+  std::vector<int64_t> dims = spec.dims;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (absl::Status status = sizes[i]->WaitInUse(); !status.ok()) return status;
+    int64_t& dim = dims[spec.dynamic_dims[i]];
+    dim = std::clamp<int64_t>(sizes[i]->literal().values<int32_t>()[0], 0, dim);
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (logical_dims_.empty()) logical_dims_ = std::move(dims);
+  return absl::MakeConstSpan(logical_dims_);
 }
 
 void PJRT_Buffer::Delete() {
@@ -133,14 +148,16 @@ absl::Status Buffer_Dimensions(PJRT_Buffer_Dimensions_Args* args) {
 }
 
 absl::Status Buffer_UnpaddedDimensions(PJRT_Buffer_UnpaddedDimensions_Args* args) {
-  args->unpadded_dims = args->buffer->spec.dims.data();
-  args->num_dims = args->buffer->spec.dims.size();
+  const absl::StatusOr<absl::Span<const int64_t>> dims = args->buffer->LogicalDims();
+  if (!dims.ok()) return dims.status();
+  args->unpadded_dims = dims->data();
+  args->num_dims = dims->size();
   return absl::OkStatus();
 }
 
 absl::Status Buffer_DynamicDimensionIndices(PJRT_Buffer_DynamicDimensionIndices_Args* args) {
-  args->dynamic_dim_indices = nullptr;
-  args->num_dynamic_dims = 0;
+  args->dynamic_dim_indices = args->buffer->spec.dynamic_dims.data();
+  args->num_dynamic_dims = args->buffer->spec.dynamic_dims.size();
   return absl::OkStatus();
 }
 

@@ -118,6 +118,8 @@ absl::StatusOr<std::unique_ptr<PJRT_Client>> CreateClient(const ClientConfig& co
   if (config.max_seconds > 0) {
     options.evaluator.limits.max_seconds = static_cast<double>(config.max_seconds);
     options.evaluator.limits.max_seconds_flag = "option max_seconds";
+    options.collective_timeout_seconds =
+        std::min(options.collective_timeout_seconds, static_cast<double>(config.max_seconds));
   }
   options.evaluator.custom_calls = FfiHandlersOf(config.platform);
   client->runtime = std::make_unique<runtime::Client>(options, &client->metrics);

@@ -46,7 +46,10 @@ absl::Status Device_MemoryStats(PJRT_Device_MemoryStats_Args* args) {
   };
   set(&Args::peak_bytes_in_use, &Args::peak_bytes_in_use_is_set, device.peak_bytes_in_use.load());
   set(&Args::num_allocs, &Args::num_allocs_is_set, device.allocations.load());
-  set(&Args::bytes_limit, &Args::bytes_limit_is_set, device.client->runtime->options().evaluator.limits.max_bytes);
+  // What a program may count on: the memory of the device that is simulated, whatever this machine has of it.
+  const int64_t hbm = device.description->hbm_bytes;
+  set(&Args::bytes_limit, &Args::bytes_limit_is_set,
+      hbm > 0 ? hbm : device.client->runtime->options().evaluator.limits.max_bytes);
   unset(&Args::largest_alloc_size, &Args::largest_alloc_size_is_set);
   unset(&Args::bytes_reserved, &Args::bytes_reserved_is_set);
   unset(&Args::peak_bytes_reserved, &Args::peak_bytes_reserved_is_set);

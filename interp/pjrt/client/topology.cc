@@ -84,6 +84,7 @@ absl::Status AddTpuDevices(std::string_view generation, std::string_view chips, 
       device.debug_string = StrCat("TPU_", device.id, "(process=0,(", place, ",", core, "))");
       device.to_string =
           StrCat("TpuDevice(id=", device.id, ", process_index=0, coords=(", place, "), core_on_chip=", core, ")");
+      device.hbm_bytes = static_cast<int64_t>(machine->HbmBytes());
       device.attributes.Add("coords", coords);
       device.attributes.Add("core_on_chip", core);
       device.attributes.Add("num_cores", machine->cores_per_device());

@@ -19,6 +19,7 @@ struct PJRT_DeviceDescription {
   std::string kind;
   std::string debug_string;
   std::string to_string;
+  int64_t hbm_bytes = 0;  // of a simulated device; 0: as much as the process may use
   hlokit::pjrt::NamedValues attributes;
 };
 

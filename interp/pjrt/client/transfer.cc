@@ -174,12 +174,21 @@ struct PendingValue {
   }
 };
 
+std::shared_ptr<runtime::DeviceBuffer> TokenOf(const PJRT_Buffer& buffer) {
+  BufferSpec spec;
+  spec.type = ElementType::kToken;
+  const PendingValue pending(buffer.memory, spec);
+  pending.CopyFrom(buffer);
+  return pending.value;
+}
+
 namespace {
 
 // Returns a buffer in `memory` that gets the bytes of `source` when they are available.
 PJRT_Buffer* NewCopy(const PJRT_Buffer& source, PJRT_Memory* memory, BufferSpec spec) {
   const PendingValue pending(memory, spec);
-  auto* const copy = new PJRT_Buffer(memory, std::move(spec), pending.value, pending.ready);
+  auto* const copy =
+      new PJRT_Buffer(memory, std::move(spec), pending.value, pending.ready, /*borrowed=*/false, source.sizes);
   pending.CopyFrom(source);
   return copy;
 }
@@ -216,6 +225,7 @@ absl::Status Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
   if (absl::Status status = args->buffer->value().status(); !status.ok()) return status;
   absl::StatusOr<BufferSpec> spec = ReadBufferSpec(args->element_type, args->dims, args->num_dims);
   if (!spec.ok()) return spec.status();
+  if (!args->buffer->sizes.empty()) return absl::UnimplementedError("a bitcast of an array of a dynamic size");
   if (spec->bytes != args->buffer->spec.bytes) {
     return absl::InvalidArgumentError(
         StrCat("a bitcast from ", args->buffer->spec.bytes, " to ", spec->bytes, " bytes"));
@@ -230,8 +240,13 @@ absl::Status Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
 absl::Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
   const PJRT_Buffer& source = *args->src;
   if (absl::Status status = source.value().status(); !status.ok()) return status;
+  // Of a dynamic array, the host gets the elements within its sizes, for which this waits.
+  const absl::StatusOr<absl::Span<const int64_t>> dims = source.LogicalDims();
+  if (!dims.ok()) return dims.status();
+  const absl::StatusOr<int64_t> bytes = HostBytes(source.spec.type, *dims);
+  if (!bytes.ok()) return bytes.status();
   if (args->dst == nullptr) {
-    args->dst_size = static_cast<size_t>(source.spec.bytes);
+    args->dst_size = static_cast<size_t>(*bytes);
     args->event = nullptr;
     return absl::OkStatus();
   }
@@ -240,20 +255,22 @@ absl::Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
         "PJRT_Buffer_ToHostBuffer: the host layout has strides; expected an order of "
         "dimensions");
   }
-  absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->host_layout, source.spec.type, source.spec.dims);
+  std::vector<int64_t> sizes(dims->begin(), dims->end());
+  absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->host_layout, source.spec.type, sizes);
   if (!strides.ok()) return strides.status();
-  if (args->dst_size < static_cast<uint64_t>(source.spec.bytes)) {
+  if (args->dst_size < static_cast<uint64_t>(*bytes)) {
     return absl::InvalidArgumentError(StrCat("PJRT_Buffer_ToHostBuffer: the host array has ",
-                                             static_cast<int64_t>(args->dst_size), " bytes, the buffer ",
-                                             source.spec.bytes));
+                                             static_cast<int64_t>(args->dst_size), " bytes, the buffer ", *bytes));
   }
   auto done = std::make_shared<Event>();
   args->event = NewEvent(done);
-  source.WhenReady([done, to = static_cast<std::byte*>(args->dst), spec = source.spec, strides = *std::move(strides),
+  source.WhenReady([done, to = static_cast<std::byte*>(args->dst), type = source.spec.type, sizes = std::move(sizes),
+                    bytes = *bytes, from_strides = DenseStrides(source.spec.type, source.spec.dims),
+                    strides = *std::move(strides),
                     transfer = Recorder::NewTransfer()](const absl::StatusOr<const Literal*>& literal) {
     if (literal.ok()) {
-      CopyStrided((*literal)->data(), DenseStrides(spec.type, spec.dims), to, strides, spec.dims, BytesOf(spec.type));
-      Recorder::EndTransfer(transfer, to, static_cast<size_t>(spec.bytes));
+      CopyStrided((*literal)->data(), from_strides, to, strides, sizes, BytesOf(type));
+      Recorder::EndTransfer(transfer, to, static_cast<size_t>(bytes));
     }
     done->Set(literal.status());
   });

@@ -6,13 +6,14 @@
 #include <filesystem>
 
 #include "interp/pjrt/client/program_file.h"
+#include "interp/pjrt/execution/dynamic_sizes.h"
 #include "interp/pjrt/execution/extensions.h"
+#include "interp/pjrt/execution/optimized_program.h"
 #include "interp/pjrt/values/arguments.h"
 #include "interp/pjrt/values/buffer_type.h"
 #include "interp/pjrt/values/functions.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/printer.h"
-#include "parser/proto/proto_file.h"
 #include "passes/analysis/cost.h"
 
 namespace hlokit::pjrt {
@@ -27,6 +28,7 @@ CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program
     result_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[result.memory_kind]));
     result_shardings.push_back(result.sharding.data());
     result_sharding_sizes.push_back(result.sharding.size());
+    result_sizes += result.spec.dynamic_dims.size();
   }
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     const ProgramValue& parameter = program.parameters[i];
@@ -35,11 +37,14 @@ CompiledProgram::CompiledProgram(Program program_in) : program(std::move(program
     parameter_memory_kind_sizes.push_back(std::strlen(kMemoryKinds[parameter.memory_kind]));
     parameter_shardings.push_back(parameter.sharding.data());
     parameter_sharding_sizes.push_back(parameter.sharding.size());
+    parameter_sizes += parameter.spec.dynamic_dims.size();
     if (parameter.donatable) donatable.push_back(static_cast<int64_t>(i));
   }
 }
 
-const Module& CompiledProgram::ShownModule() const { return loaded != nullptr ? loaded->module() : *program.module; }
+const Module& CompiledProgram::ShownModule() const {
+  return loaded != nullptr && loaded_as_given ? loaded->module() : *program.module;
+}
 
 const NamedValues& CompiledProgram::CostProperties() const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -58,7 +63,7 @@ const NamedValues& CompiledProgram::CostProperties() const {
 absl::StatusOr<const std::string*> CompiledProgram::OptimizedProgram() const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!optimized_) {
-    optimized_ = WriteModuleAs(ShownModule(), {ProtoMessage::kModuleWithConfig, ProtoEncoding::kBinary});
+    optimized_ = OptimizedProgramBytes(ShownModule(), program);
   }
   if (!optimized_->ok()) return optimized_->status();
   return &**optimized_;
@@ -66,13 +71,21 @@ absl::StatusOr<const std::string*> CompiledProgram::OptimizedProgram() const {
 
 namespace {
 
-// Writes the program, as it was received and as it runs, into the directory that the client's options name.
-absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module) {
+// Writes a stage of a program into the directory that the client's options name.
+absl::Status Dump(const PJRT_Client* client, int64_t number, std::string_view what, const Module& module,
+                  std::string_view text = "") {
   if (client->config.dump_to.empty()) return absl::OkStatus();
   std::error_code error;  // the file reports it
   std::filesystem::create_directories(client->config.dump_to, error);
   return WriteProgramFile(StrCat(client->config.dump_to, "/", ProgramFileStem(number, module), ".", what, ".txt"),
-                          ToString(module, PrintOptions::Lossless()));
+                          text.empty() ? ToString(module, PrintOptions::Lossless()) : std::string(text));
+}
+
+// Writes the program before optimization: as it was received, and what one partition of it is.
+absl::Status DumpBefore(const PJRT_Client* client, int64_t number, const Program& program) {
+  absl::Status status = Dump(client, number, "before_optimizations", *program.module, program.received);
+  if (!status.ok() || program.received.empty() || program.options.num_partitions == 1) return status;
+  return Dump(client, number, "after_partitioning", *program.module);
 }
 
 // Returns the devices of a program: those of its options, or the first ones.
@@ -100,7 +113,7 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
   absl::StatusOr<std::vector<PJRT_Device*>> devices = DevicesOf(client, options);
   if (!devices.ok()) return devices.status();
   const int64_t number = ++client->programs_compiled;
-  if (absl::Status status = Dump(client, number, "before_optimizations", *program.module); !status.ok()) return status;
+  if (absl::Status status = DumpBefore(client, number, program); !status.ok()) return status;
   runtime::DeviceAssignment assignment;
   assignment.num_replicas = options.num_replicas;
   assignment.num_partitions = options.num_partitions;
@@ -115,34 +128,38 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
     if (client->config.max_seconds > 0) limits.run = static_cast<double>(client->config.max_seconds);
     callbacks = std::make_shared<HostCallbacks>(std::vector<const PJRT_Device*>(of.begin(), of.end()), limits);
   }
+  auto module = std::make_unique<Module>(program.module->Clone());
+  const absl::StatusOr<bool> with_sizes = MakeSizesExplicit(module.get());
+  if (!with_sizes.ok()) return with_sizes.status();
   absl::StatusOr<std::shared_ptr<runtime::Executable>> compiled = [&] {
     const std::shared_lock<std::shared_mutex> lock(FfiHandlersMutex());
-    return client->runtime->Compile(std::make_unique<Module>(program.module->Clone()), std::move(assignment),
-                                    callbacks);
+    return client->runtime->Compile(std::move(module), std::move(assignment), callbacks);
   }();
   if (!compiled.ok()) return compiled.status();
   if (absl::Status status = Dump(client, number, "after_optimizations", (*compiled)->module()); !status.ok())
     return status;
-  const bool fits = (*compiled)->parameter_shapes().size() == program.parameters.size() &&
-                    (*compiled)->result_shapes().size() == program.results.size();
+  auto described = std::make_shared<CompiledProgram>(std::move(program));
+  const bool fits =
+      (*compiled)->parameter_shapes().size() == described->program.parameters.size() + described->parameter_sizes &&
+      (*compiled)->result_shapes().size() == described->program.results.size() + described->result_sizes;
   if (!fits) return absl::InternalError("compilation changed the number of parameters or results");
   auto loaded = std::make_unique<PJRT_LoadedExecutable>();
   if (client->simulation_log != nullptr) {
-    const absl::StatusOr<size_t> logged = client->simulation_log->AddProgram(*program.module);
+    const absl::StatusOr<size_t> logged = client->simulation_log->AddProgram(*described->program.module);
     if (!logged.ok()) return logged.status();
     loaded->logged = *logged;
   }
   loaded->client = client;
   loaded->callbacks = std::move(callbacks);
-  loaded->portable = options.portable;
+  loaded->portable = described->program.options.portable;
   loaded->devices = *std::move(devices);
-  for (int64_t r = 0; r < options.num_replicas; ++r) {
-    for (int64_t p = 0; p < options.num_partitions; ++p) {
+  for (int64_t r = 0; r < described->program.options.num_replicas; ++r) {
+    for (int64_t p = 0; p < described->program.options.num_partitions; ++p) {
       loaded->logical_ids.push_back({static_cast<int>(r), static_cast<int>(p)});
     }
   }
-  auto described = std::make_shared<CompiledProgram>(std::move(program));
   described->loaded = *compiled;
+  described->loaded_as_given = described->parameter_sizes + described->result_sizes == 0;
   loaded->compiled = std::move(described);
   loaded->runtime = *std::move(compiled);
   return loaded.release();
@@ -150,21 +167,22 @@ absl::StatusOr<PJRT_LoadedExecutable*> Load(PJRT_Client* client, Program program
 
 namespace {
 
-absl::StatusOr<Program> ReadCallersProgram(const PJRT_Program* program, const char* options, size_t options_size) {
+absl::StatusOr<Program> ReadCallersProgram(const PJRT_Program* program, const char* options, size_t options_size,
+                                           bool keep_received) {
   if (program == nullptr || (program->code == nullptr && program->code_size != 0)) {
     return absl::InvalidArgumentError("the program is null");
   }
   absl::StatusOr<CompileOptions> read = ReadCompileOptions(TextOf(options, options_size));
   if (!read.ok()) return read.status();
   return ReadProgram(TextOf(program->code, program->code_size), TextOf(program->format, program->format_size),
-                     *std::move(read));
+                     *std::move(read), keep_received);
 }
 
 }  // namespace
 
 absl::Status Client_Compile(PJRT_Client_Compile_Args* args) {
-  absl::StatusOr<Program> program =
-      ReadCallersProgram(args->program, args->compile_options, args->compile_options_size);
+  absl::StatusOr<Program> program = ReadCallersProgram(args->program, args->compile_options, args->compile_options_size,
+                                                       !args->client->config.dump_to.empty());
   if (!program.ok()) return program.status();
   const absl::StatusOr<PJRT_LoadedExecutable*> loaded = Load(args->client, *std::move(program));
   if (!loaded.ok()) return loaded.status();
@@ -174,7 +192,7 @@ absl::Status Client_Compile(PJRT_Client_Compile_Args* args) {
 
 absl::Status Compile(PJRT_Compile_Args* args) {
   absl::StatusOr<Program> program =
-      ReadCallersProgram(args->program, args->compile_options, args->compile_options_size);
+      ReadCallersProgram(args->program, args->compile_options, args->compile_options_size, /*keep_received=*/false);
   if (!program.ok()) return program.status();
   args->executable = new PJRT_Executable{std::make_shared<const CompiledProgram>(*std::move(program))};
   return absl::OkStatus();

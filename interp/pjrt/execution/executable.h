@@ -36,15 +36,20 @@ struct CompiledProgram {
   std::vector<size_t> result_sharding_sizes, parameter_sharding_sizes;
   std::vector<PJRT_Layouts_MemoryLayout*> result_layouts, parameter_layouts;
   std::vector<int64_t> donatable;  // numbers of parameters
+  // Dynamic dimensions of all parameters, and of all results, whose sizes are arguments and results behind the others.
+  size_t parameter_sizes = 0, result_sizes = 0;
 
   // Made when they are first asked for.
   const NamedValues& CostProperties() const;
   // A HloModuleProtoWithConfig.
   absl::StatusOr<const std::string*> OptimizedProgram() const;
-  // The program as it runs, if it is loaded; otherwise as it is.
+  // The program as it runs, if it is loaded.
   std::shared_ptr<runtime::Executable> loaded;
+  // The loaded program has the parameters and results of the program, and no sizes besides.
+  bool loaded_as_given = true;
 
  private:
+  // The program as it runs, if it is loaded and has the same parameters and results; otherwise as it is.
   const Module& ShownModule() const;
 
   mutable std::mutex mutex_;

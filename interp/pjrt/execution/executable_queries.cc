@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "interp/pjrt/execution/executable.h"
+#include "interp/pjrt/execution/optimized_program.h"
 #include "interp/pjrt/values/arguments.h"
 #include "interp/pjrt/values/functions.h"
 #include "ir/core/str_cat.h"
@@ -171,15 +172,9 @@ absl::Status LoadedExecutable_GetDeviceAssignment(PJRT_LoadedExecutable_GetDevic
   const CompileOptions& options = executable.compiled->program.options;
   xla::DeviceAssignmentProto proto;
   if (!executable.portable) {
-    proto.set_replica_count(static_cast<int>(options.num_replicas));
-    proto.set_computation_count(static_cast<int>(options.num_partitions));
-    for (int64_t p = 0; p < options.num_partitions; ++p) {
-      xla::DeviceAssignmentProto::ComputationDevice* const of_partition = proto.add_computation_devices();
-      for (int64_t r = 0; r < options.num_replicas; ++r) {
-        const size_t at = static_cast<size_t>(r * options.num_partitions + p);
-        of_partition->add_replica_device_ids(executable.devices[at]->description->id);
-      }
-    }
+    std::vector<int> ids;
+    for (const PJRT_Device* device : executable.devices) ids.push_back(device->description->id);
+    proto = AssignmentProto(options, ids);
   }
   auto* const held = new PJRT_DeviceAssignmentSerialized{SerializedMessage(proto)};
   SetText(args, &PJRT_LoadedExecutable_GetDeviceAssignment_Args::serialized_bytes,

@@ -30,6 +30,11 @@ std::string SpecText(const BufferSpec& spec) {
   return StrCat(text, "]");
 }
 
+// Returns true if the buffer is what frameworks make of a token: pred[0].
+bool StandsForToken(const BufferSpec& spec) {
+  return spec.type == ElementType::kPred && spec.dims == std::vector<int64_t>{0};
+}
+
 absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parameter, const DeviceCall& call,
                            size_t number) {
   const auto error = [&](const std::string& text) {
@@ -42,8 +47,29 @@ absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parame
   if (const std::string_view kind = kMemoryKinds[parameter.memory_kind]; buffer->memory->kind != kind) {
     return error(StrCat("the buffer is in ", buffer->memory->kind, " memory, the program takes it in ", kind));
   }
+  if (parameter.spec.type == ElementType::kToken && StandsForToken(buffer->spec)) return absl::OkStatus();
   if (buffer->spec.type != parameter.spec.type || buffer->spec.dims != parameter.spec.dims) {
     return error(StrCat("the buffer is ", SpecText(buffer->spec), ", the program takes ", SpecText(parameter.spec)));
+  }
+  return absl::OkStatus();
+}
+
+// Appends the sizes of dynamic parameters: those of their buffers, or the dimensions of arrays that have none.
+absl::Status AddSizes(const std::vector<ProgramValue>& parameters, DeviceCall* call) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const PJRT_Buffer& buffer = *call->arguments[i];
+    for (const size_t d : parameters[i].spec.dynamic_dims) {
+      const std::vector<size_t>& dynamic = buffer.spec.dynamic_dims;
+      const auto at = std::find(dynamic.begin(), dynamic.end(), d);
+      if (at != dynamic.end()) {
+        call->values.push_back(buffer.sizes[static_cast<size_t>(at - dynamic.begin())]);
+        continue;
+      }
+      const auto [context, shape] = call->device->client->ShapeOf(ElementType::kS32, {});
+      Literal size = Literal::Zeros(shape);
+      size.values<int32_t>()[0] = static_cast<int32_t>(buffer.spec.dims[d]);
+      call->values.push_back(std::make_shared<DeviceBuffer>(std::move(size), context));
+    }
   }
   return absl::OkStatus();
 }
@@ -63,8 +89,10 @@ absl::Status ReadArguments(const CompiledProgram& compiled, PJRT_Buffer* const* 
                                                std::string(value.status().message())));
     }
     call->arguments.push_back(given[i]);
-    call->values.push_back(*std::move(value));
+    const bool token = parameters[i].spec.type == ElementType::kToken && given[i]->spec.type != ElementType::kToken;
+    call->values.push_back(token ? TokenOf(*given[i]) : *std::move(value));
   }
+  if (absl::Status status = AddSizes(parameters, call); !status.ok()) return status;
   if (compiled.donatable.empty()) return absl::OkStatus();
   std::vector<PJRT_Buffer*> sorted = call->arguments;
   std::sort(sorted.begin(), sorted.end());
@@ -118,11 +146,18 @@ size_t PositionOf(const PJRT_LoadedExecutable& executable, const PJRT_Device* de
 std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, DeviceCall& call,
                                   const std::shared_ptr<Event>& done, runtime::ExecuteThread thread) {
   std::vector<PJRT_Buffer*> outputs;
-  std::vector<std::shared_ptr<DeviceBuffer>> results;
+  std::vector<std::shared_ptr<DeviceBuffer>> results, all_sizes;
   for (const ProgramValue& result : executable.compiled->program.results) {
     results.push_back(call.device->runtime->CreatePendingBuffer());
-    outputs.push_back(new PJRT_Buffer(call.device->memories[result.memory_kind], result.spec, results.back(), done));
+    std::vector<std::shared_ptr<DeviceBuffer>> sizes;
+    for (size_t d = 0; d < result.spec.dynamic_dims.size(); ++d) {
+      sizes.push_back(call.device->runtime->CreatePendingBuffer());
+    }
+    all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
+    outputs.push_back(new PJRT_Buffer(call.device->memories[result.memory_kind], result.spec, results.back(), done,
+                                      /*borrowed=*/false, std::move(sizes)));
   }
+  results.insert(results.end(), all_sizes.begin(), all_sizes.end());
   const std::shared_ptr<HostCallbacks>& callbacks = executable.callbacks;
   const size_t position = callbacks == nullptr ? 0 : PositionOf(executable, call.device);
   if (callbacks != nullptr) callbacks->Push(position, std::move(call.callbacks));

@@ -60,6 +60,9 @@ absl::Status AddValues(Shape shape, std::vector<ProgramValue>* values) {
       return absl::UnimplementedError(StrCat("a parameter or result of the shape ", ToString(leaf)));
     }
     value.spec.dims.assign(leaf.dims().begin(), leaf.dims().end());
+    for (int64_t d = 0; d < leaf.rank(); ++d) {
+      if (leaf.is_dynamic(d)) value.spec.dynamic_dims.push_back(static_cast<size_t>(d));
+    }
     const absl::StatusOr<int64_t> bytes = HostBytes(value.spec.type, value.spec.dims);
     if (!bytes.ok()) return bytes.status();
     value.spec.bytes = *bytes;
@@ -131,7 +134,8 @@ absl::StatusOr<Program> Describe(std::unique_ptr<Module> module, CompileOptions 
 
 }  // namespace
 
-absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options) {
+absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options,
+                                    bool keep_received) {
   if (format != "mlir" && format != "hlo" && format != "hlo_with_config") {
     return absl::InvalidArgumentError(StrCat("Unknown program format '", format, "'."));
   }
@@ -139,8 +143,12 @@ absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view form
   if (!module.ok()) return module.status();
   if (!(*module)->entry().valid()) return absl::InvalidArgumentError("the program has no entry computation");
   if (absl::Status status = MarkMemoryKinds(module->get()); !status.ok()) return status;
+  std::string received;
+  if (keep_received) received = ToString(**module, PrintOptions::Lossless());
   if (absl::Status status = Partition(options, module->get()); !status.ok()) return status;
-  return Describe(*std::move(module), std::move(options));
+  absl::StatusOr<Program> program = Describe(*std::move(module), std::move(options));
+  if (program.ok()) program->received = std::move(received);
+  return program;
 }
 
 namespace {

@@ -43,6 +43,7 @@ struct ProgramValue {
 
 struct Program {
   std::unique_ptr<Module> module;  // for one device, before optimization
+  std::string received;            // as text, before it was partitioned, if asked for
   std::string name;
   std::string fingerprint;
   CompileOptions options;
@@ -52,7 +53,8 @@ struct Program {
 
 // Reads a program of a format ("mlir" or "hlo"), and partitions it as the options say. Errors have the position in the
 // program.
-absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options);
+absl::StatusOr<Program> ReadProgram(std::string_view code, std::string_view format, CompileOptions options,
+                                    bool keep_received = false);
 
 // The form that is stored: reading it gives the same program, with its own options or others.
 std::string SerializeProgram(const Program& program);

@@ -155,6 +155,15 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
     deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
+std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices) {
+  std::lock_guard<std::mutex> lock(rendezvous_mutex_);
+  std::shared_ptr<Rendezvous>& found = rendezvous_of_[devices];
+  if (found == nullptr) {
+    found = std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds);
+  }
+  return found;
+}
+
 absl::Status Client::Optimize(Module& module) const {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.PipelineText());
   if (!pipeline.ok()) return pipeline.status();
@@ -173,8 +182,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   executable->module_ = std::move(module);
   executable->assignment_ = std::move(assignment);
   if (executable->assignment_ && executable->assignment_->devices.size() > 1) {
-    executable->rendezvous_ =
-        std::make_unique<Rendezvous>(executable->assignment_->devices.size(), options_.collective_timeout_seconds);
+    executable->rendezvous_ = RendezvousOf(executable->assignment_->devices);
   }
   if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(executable->module_->Clone()));
   const int64_t begun = ReadThreadCounters().cpu_ns;

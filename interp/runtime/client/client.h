@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -126,9 +127,10 @@ class Executable {
   std::unique_ptr<interp::Engine> engine_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for several devices, which run it together
-  // Set: the devices that run it, which meet there. Otherwise they are all devices of the client.
+  // Set: the devices that run it, which meet there, as those of all programs with the same devices do. Otherwise they
+  // are all devices of the client.
   std::optional<DeviceAssignment> assignment_;
-  std::unique_ptr<Rendezvous> rendezvous_;
+  std::shared_ptr<Rendezvous> rendezvous_;
   Digest digest_;        // set if collective_
   absl::Status status_;  // result of Prepare
   std::mutex mutex_;     // serializes runs
@@ -232,6 +234,9 @@ class Client {
   static absl::StatusOr<Literal> ReadBuffer(const BufferUse& use);
 
  private:
+  // Returns where the devices of programs with this assignment meet: threads that each compile a program for
+  // themselves have executables of their own, and meet in the order in which the devices are given programs.
+  std::shared_ptr<Rendezvous> RendezvousOf(const std::vector<int>& devices);
   // Runs `work` on the device's thread after the programs that it was given.
   void RunAfterPrograms(Device* device, std::function<void()> work);
   // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the
@@ -241,6 +246,8 @@ class Client {
   const ClientOptions options_;
   Metrics* metrics_;
   Rendezvous rendezvous_;
+  std::mutex rendezvous_mutex_;
+  std::map<std::vector<int>, std::shared_ptr<Rendezvous>> rendezvous_of_;  // by the devices of an assignment
   std::vector<std::unique_ptr<Device>> devices_;
   std::unique_ptr<DeferredExecutions> deferred_;  // null: executions are not deferred
 };

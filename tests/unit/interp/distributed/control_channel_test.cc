@@ -146,7 +146,7 @@ TEST(ControlChannelTest, KilledProcessEndsTheOthers) {
       EXPECT_EQ(ended.exit_codes[static_cast<size_t>(rank)], rank == victim ? -SIGKILL : 3) << victim;
     }
     EXPECT_EQ(ended.text, StrCat("test: error: process ", victim, " of 3 has ended unexpectedly\n"));
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
   }
 }
 
@@ -159,7 +159,7 @@ TEST(ControlChannelTest, StoppedProcessCountsAsDead) {
         // For longer than the limit; then it learns that the first one is gone.
         const pid_t self = getpid();
         if (fork() == 0) {
-          std::this_thread::sleep_for(std::chrono::seconds(3));
+          std::this_thread::sleep_for(std::chrono::seconds(6));
           kill(self, SIGCONT);
           _exit(0);
         }
@@ -210,7 +210,7 @@ TEST(ControlChannelTest, CallThatDoesNotReturnEndsAll) {
 
 // Reports every 10 ms until all wait, at most `times`.
 bool ReportsUntilAllWait(ControlChannel& channel, const std::vector<DeviceState>& own, std::vector<DeviceState>* all,
-                         int times = 1000) {
+                         int times = 6000) {
   for (int i = 0; i < times; ++i) {
     channel.SetIdle(own);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -9,6 +9,7 @@
 #include "parser/core/parser.h"
 #include "parser/proto/module_reader.h"
 #include "parser/proto/module_writer.h"
+#include "parser/proto/proto_file.h"
 
 namespace hlokit {
 namespace {
@@ -110,6 +111,45 @@ TEST(ModuleProto, RecursiveCallsAreAnError) {
   EXPECT_EQ(ReadModuleProto(proto, nullptr, {}, &sink, nullptr, nullptr), nullptr);
   ASSERT_TRUE(sink.has_errors());
   EXPECT_NE(sink.diagnostics()[0].message.find("recursive calls"), std::string::npos);
+}
+
+// Of a module whose entry layout is not that of the shapes in its entry.
+constexpr std::string_view kWithLayout =
+    "HloModule m, entry_computation_layout={(f32[2,3]{0,1})->f32[2,3]{0,1}}, replica_count=2\n"
+    "ENTRY e { p = f32[2,3] parameter(0) ROOT r = f32[2,3] negate(p) }\n";
+
+xla::HloModuleProtoWithConfig ConfiguredOf(const Module& module, const ProtoFileParts* parts = nullptr) {
+  const absl::StatusOr<std::string> bytes =
+      WriteModuleAs(module, {ProtoMessage::kModuleWithConfig, ProtoEncoding::kBinary}, parts);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  xla::HloModuleProtoWithConfig proto;
+  EXPECT_TRUE(proto.ParseFromString(*bytes));
+  return proto;
+}
+
+TEST(ModuleProto, AConfigurationHasTheLayoutOfTheEntryAndBothCounts) {
+  const std::unique_ptr<Module> module = ModuleOf(kWithLayout);
+  ASSERT_NE(module, nullptr);
+  const xla::HloModuleConfigProto config = ConfiguredOf(*module).config();
+  ASSERT_TRUE(config.has_entry_computation_layout());
+  ASSERT_EQ(config.entry_computation_layout().parameters_size(), 1);
+  EXPECT_EQ(config.entry_computation_layout().parameters(0).layout().minor_to_major(0), 0);
+  EXPECT_EQ(config.entry_computation_layout().result().dimensions(1), 3);
+  EXPECT_EQ(config.replica_count(), 2);
+  EXPECT_EQ(config.num_partitions(), 1);
+}
+
+TEST(ModuleProto, TheLayoutOfAConfigurationGoesBeforeTheModules) {
+  const std::unique_ptr<Module> module = ModuleOf(kWithLayout);
+  ASSERT_NE(module, nullptr);
+  xla::HloModuleProtoWithConfig proto = ConfiguredOf(*module);
+  xla::ShapeProto* result = proto.mutable_config()->mutable_entry_computation_layout()->mutable_result();
+  result->mutable_layout()->set_minor_to_major(0, 1);
+  result->mutable_layout()->set_minor_to_major(1, 0);
+  const absl::StatusOr<std::unique_ptr<Module>> again = ParseModuleText(proto.SerializeAsString());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(ToString((*again)->header().entry_layout->result, /*layout=*/true), "f32[2,3]{1,0}");
+  EXPECT_EQ(ToString((*again)->header().entry_layout->parameters[0], /*layout=*/true), "f32[2,3]{0,1}");
 }
 
 }  // namespace

@@ -322,6 +322,7 @@ TEST_F(DeviceLoaderTest, ItMakesOnlySoManyBatchesAhead) {
   nn::DeviceLoader loader(&tracer, tracer.device(), Count(100),
                           {.workers = 2, .loader_prefetch = 5, .device_prefetch = 3});
   ASSERT_TRUE(loader.Next().ok());
+  for (int i = 0; made_ < 1 + 5 && i < 6000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(made_, 1 + 5);          // returned, ahead
   ASSERT_TRUE(loader.Next().ok());  // destroying the loader stops it midway

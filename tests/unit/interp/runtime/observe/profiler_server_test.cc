@@ -61,8 +61,11 @@ class Worker {
   Worker()
       : thread_([this] {
           while (!stop_) {
-            const TraceMe span("work");
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            {
+              const TraceMe span("work");
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            ++done_;
           }
         }) {}
   ~Worker() {
@@ -70,8 +73,11 @@ class Worker {
     thread_.join();
   }
 
+  int done() const { return done_; }
+
  private:
   std::atomic<bool> stop_ = false;
+  std::atomic<int> done_ = 0;
   std::thread thread_;
 };
 
@@ -202,8 +208,10 @@ TEST_F(ProfilerServerTest, EndsWithACaptureUnderWay) {
   absl::StatusOr<std::string> path;
   std::thread client([&] { path = CaptureProfile(options); });
   while (!Profiler::active()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  // Something to capture.
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  // Something to capture: the span after this one began while the profiler was active.
+  for (const int before = worker.done(); worker.done() < before + 2;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   server_.reset();
   client.join();
   EXPECT_TRUE(path.ok()) << path.status();

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on four devices, one thread each: torch_xla.launch starts a process for them."""
+
+import os
+import pickle
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.xla_backend  # noqa: F401: registers the backend
+import torch_xla.distributed.xla_multiprocessing as xmp
+import torch_xla.runtime as xr
+
+from torch_xla_cases.common import data, mlp, plain
+
+if os.environ["PJRT_DEVICE"] == "HLOKIT" and not torch_xla._XLAC._xla_runtime_is_initialized():
+    # The started process imports this module, and not the program that registered the plugin.
+    import hlokit.torch_xla
+
+    hlokit.torch_xla.register()
+
+
+def answers_of(fn, start=torch_xla.launch):
+    """Runs `fn` on each device, and returns the answers in the order of the devices."""
+    with tempfile.TemporaryDirectory() as directory:
+        start(stored, args=(fn, directory))
+        answers = []
+        for rank in range(len(os.listdir(directory))):
+            with open(os.path.join(directory, str(rank)), "rb") as file:
+                answers.append(pickle.load(file))
+    return answers
+
+
+def stored(index, fn, directory):
+    answer = plain(fn(index))
+    with open(os.path.join(directory, str(index)), "wb") as file:
+        pickle.dump(answer, file)
+
+
+def reduced(index):
+    x = torch.tensor([index + 1.0, index + 1.0]).to(torch_xla.device())
+    xm.all_reduce("sum", [x])
+    torch_xla.sync()
+    return [x.cpu(), xr.world_size(), xr.global_ordinal(), str(xm.xla_real_devices([torch_xla.device()])[0])[-1]]
+
+
+def all_reduces():
+    return answers_of(reduced)
+
+
+def all_reduces_of_spawn():
+    return answers_of(reduced, start=xmp.spawn)
+
+
+def collectives_of(index):
+    d = torch_xla.device()
+    x = (torch.arange(8.0) + 10 * index).to(d)
+    n = xr.world_size()
+    return [xm.all_gather(x), xm.reduce_scatter("sum", x, 1.0, 0, n), xm.all_to_all(x, 0, 0, n),
+            xm.all_reduce("max", x), xm.all_reduce("sum", x, groups=[[0, 1], [2, 3]]), xm.collective_permute(
+                x, [(i, (i + 1) % n) for i in range(n)]), xm.all_reduce("sum", x * 0 + 1, scale=0.25)]
+
+
+def collectives():
+    return answers_of(collectives_of)
+
+
+def trained(index):
+    d = torch_xla.device()
+    model = mlp(seed=index).to(d)
+    xm.broadcast_master_param(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    losses = []
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = model(data(4, 8, seed=10 * step + index).to(d)).square().mean()
+        loss.backward()
+        xm.optimizer_step(optimizer, barrier=True)
+        losses.append(loss.item())
+    return [losses, model[0].weight]
+
+
+def training():
+    return answers_of(trained)
+
+
+def trained_by_ddp(index):
+    dist.init_process_group("xla", init_method="xla://")
+    d = torch_xla.device()
+    torch.manual_seed(0)
+    model = torch.nn.Linear(8, 4)
+    with torch.no_grad():
+        model.weight.copy_(data(4, 8, seed=1))
+        model.bias.copy_(data(4, seed=2))
+    model = torch.nn.parallel.DistributedDataParallel(model.to(d), gradient_as_bucket_view=True)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    losses = []
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = model(data(4, 8, seed=10 * step + index).to(d)).square().mean()
+        loss.backward()
+        optimizer.step()
+        torch_xla.sync()
+        losses.append(loss.item())
+    return [losses, model.module.weight]
+
+
+def distributed_data_parallel():
+    return answers_of(trained_by_ddp)
+
+
+def loaded(index):
+    d = torch_xla.device()
+    dataset = torch.utils.data.TensorDataset(torch.arange(16.0))
+    sampler = torch.utils.data.distributed.DistributedSampler(dataset, xr.world_size(), index, shuffle=False)
+    loader = pl.MpDeviceLoader(torch.utils.data.DataLoader(dataset, batch_size=2, sampler=sampler), d)
+    total = torch.zeros((), device=d)
+    for (x,) in loader:
+        total = total + x.sum()
+    return [total, xm.mesh_reduce("total", total.item(), sum), xm.rendezvous("end", payload=b"%d" % index)]
+
+
+def loaders_and_rendezvous():
+    return answers_of(loaded)
+
+
+PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders_and_rendezvous]
