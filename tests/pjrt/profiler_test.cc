@@ -74,7 +74,7 @@ std::string ProfileRuns(const ClientScope& client) {
 TEST(ProfilerTest, OfTheCpuHasTheThreadsOfTheHost) {
   const ClientScope client(1);
   const std::string space = ProfileRuns(client);
-  EXPECT_NE(space.find("/host:CPU"), std::string::npos);
+  EXPECT_NE(space.find("/host:TPU-runtime"), std::string::npos);
   EXPECT_NE(space.find("ExecuteComputation"), std::string::npos);
   EXPECT_EQ(space.find("/device:TPU"), std::string::npos);
 }
@@ -82,7 +82,7 @@ TEST(ProfilerTest, OfTheCpuHasTheThreadsOfTheHost) {
 TEST(ProfilerTest, OfASimulatedDeviceHasItsPlanes) {
   const ClientScope client(0, {.texts = {{"device", "v5e:1x1"}}});
   const std::string space = ProfileRuns(client);
-  EXPECT_NE(space.find("/host:CPU"), std::string::npos);
+  EXPECT_NE(space.find("/host:TPU-runtime"), std::string::npos);
   EXPECT_NE(space.find("/device:TPU:0"), std::string::npos);
   EXPECT_NE(space.find("XLA Ops"), std::string::npos);
   EXPECT_NE(space.find("jit_double"), std::string::npos);
