@@ -34,7 +34,7 @@ GROUPS = {
     "stablehlo": (1, {"XLA_STABLEHLO_COMPILE": "1"}, 300),
     "profiler": (1, {}, 300),
     "spmd": (8, {}, 900),
-    "launch": (4, {}, 600),
+    "launch": (2, {}, 600),
     "hugging_face": (1, {}, 900),
 }
 MISSING = "missing: "  # begins the answer of a program that needs a package which is not installed

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on four devices, one thread each: torch_xla.launch starts a process for them."""
+"""Programs on two devices, one thread each: torch_xla.launch starts a process for them.
+
+A program has one collective at a time: XLA's CPU runs independent ones in any order, and its devices then wait for each
+other.
+"""
 
 import os
 import pickle
@@ -59,9 +63,16 @@ def collectives_of(index):
     d = torch_xla.device()
     x = (torch.arange(8.0) + 10 * index).to(d)
     n = xr.world_size()
-    return [xm.all_gather(x), xm.reduce_scatter("sum", x, 1.0, 0, n), xm.all_to_all(x, 0, 0, n),
-            xm.all_reduce("max", x), xm.all_reduce("sum", x, groups=[[0, 1], [2, 3]]), xm.collective_permute(
-                x, [(i, (i + 1) % n) for i in range(n)]), xm.all_reduce("sum", x * 0 + 1, scale=0.25)]
+    answers = []
+    for collective in (
+            lambda: xm.all_gather(x), lambda: xm.reduce_scatter("sum", x, 1.0, 0, n), lambda: xm.all_to_all(x, 0, 0, n),
+            lambda: xm.all_reduce("max", x), lambda: xm.all_reduce("sum", x, groups=[[0], [1]]),
+            lambda: xm.collective_permute(x, [(i, (i + 1) % n) for i in range(n)]),
+            lambda: xm.all_reduce("sum", x * 0 + 1, scale=0.25), lambda: xm.collective_broadcast([x + 0], 1)):
+        answers.append(collective())
+        torch_xla.sync()
+        answers[-1] = plain(answers[-1])
+    return answers
 
 
 def collectives():
