@@ -95,13 +95,18 @@ def difference(ours: Any, theirs: Any) -> tuple[str, bool]:
 
 def environment(platform: str, build: pathlib.Path, devices: int) -> dict[str, str]:
     env = {**os.environ, "JAX_PLATFORMS": platform, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    flags = [f for f in env.get("XLA_FLAGS", "").split() if "host_platform_device_count" not in f]
+    package = str(build / "python")
+    path = [p for p in env.get("PYTHONPATH", "").split(os.pathsep) if p and p != package]
+    # Programs run once: optimizing them takes longer.
+    flags = [*env.get("XLA_FLAGS", "").split(), "--xla_backend_optimization_level=0",
+             "--xla_llvm_disable_expensive_passes=true"]
     if platform == "hlokit":
-        env["PYTHONPATH"] = os.pathsep.join(p for p in (str(build / "python"), env.get("PYTHONPATH", "")) if p)
+        path.insert(0, package)
         if devices > 1:
             env["HLOKIT_NUM_DEVICES"] = str(devices)
     elif devices > 1:
         flags.append(f"--xla_force_host_platform_device_count={devices}")
+    env["PYTHONPATH"] = os.pathsep.join(path)
     env["XLA_FLAGS"] = " ".join(flags)
     return env
 
@@ -147,8 +152,8 @@ def records(file: Any) -> Any:
 
 def compare(description: str, modules: list[str], sharded: list[str]) -> int:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build" / "release",
-                        help="build directory; its folder python is on PYTHONPATH")
+    parser.add_argument("build", type=pathlib.Path, nargs="?", default=HERE.parents[1] / "build" / "release",
+                        help="build directory, build/release; its folder python is on PYTHONPATH")
     parser.add_argument("--devices", type=int, default=1, help="run the programs for several devices, on so many")
     parser.add_argument("--only", default="", help="run programs whose names have one of these parts, comma-separated")
     parser.add_argument("--timeout", type=float, default=900, help="seconds for each process")

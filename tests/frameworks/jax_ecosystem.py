@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of libraries on JAX (optax, flax, equinox, numpyro), on the plugin and on JAX's CPU backend.
 
-    /path/to/venv/bin/python tests/frameworks/jax_ecosystem.py [--build=build/release] [--only=flax]
+    /path/to/venv/bin/python tests/frameworks/jax_ecosystem.py [build/release] [--only=flax]
 
 Programs whose packages are not installed are left out. Prints and exits as jax_newcomer.py.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that a newcomer to JAX writes, on the plugin and on JAX's CPU backend.
 
-    /path/to/venv/bin/python tests/frameworks/jax_newcomer.py [--build=build/release] [--devices=8] [--only=linalg]
+    /path/to/venv/bin/python tests/frameworks/jax_newcomer.py [build/release] [--devices=8] [--only=linalg]
 
 prints a line for each program that fails, `N passed, N failed`, and exits with 1 if one failed.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registration of the PJRT plugin, with a stand-in for JAX, and the plugin beside the extension module."""
+"""The plugin beside the extension module, and where hlokit.jax looks for it. tests/frameworks has what needs JAX."""
 
 import ctypes
 import pathlib
+import subprocess
 import sys
-import types
 
 import pytest
 
@@ -19,21 +19,16 @@ def plugin_or_skip() -> str:
         pytest.skip("built without the PJRT plugin")
 
 
-def test_register_gives_jax_the_library_and_the_options(monkeypatch):
-    path = plugin_or_skip()
-    calls = []
-    bridge = types.ModuleType("jax._src.xla_bridge")
-    bridge.register_plugin = lambda name, **arguments: calls.append((name, arguments))
-    source = types.ModuleType("jax._src")
-    source.xla_bridge = bridge
-    for name, module in (("jax", types.ModuleType("jax")), ("jax._src", source), ("jax._src.xla_bridge", bridge)):
-        monkeypatch.setitem(sys.modules, name, module)
-    hlokit.jax.register(device="v5p:2x2x2", num_threads=2)
-    ((name, arguments),) = calls
-    assert name == "hlokit"
-    assert arguments["library_path"] == path
-    assert arguments["options"] == {"device": "v5p:2x2x2", "num_threads": 2}
-    assert arguments["priority"] < 0  # JAX's own platforms stay the default
+def test_hlokit_jax_does_not_load_the_extension_module():
+    program = ("import sys, hlokit.jax; from hlokit import jax; assert 'hlokit._hlokit' not in sys.modules; "
+               "import hlokit; assert 'parse' in hlokit.__all__ and 'parse' in dir(hlokit); hlokit.parse; "
+               "assert 'hlokit._hlokit' in sys.modules")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'parze'"):
+        hlokit.parze
 
 
 def test_a_missing_plugin_is_an_error_that_says_where_it_was_sought(monkeypatch):
