@@ -92,7 +92,7 @@ def copy_ccache(root, environment, program):
     (folder / "bin/ccache").write_text(f'#!/bin/sh\nexec /opt/ccache/{loader} --library-path /opt/ccache /opt/ccache/ccache "$@"\n')
     (folder / "bin/ccache").chmod(0o755)
     environment["PATH"] += ":/opt/ccache/bin"
-    environment["CCACHE_DIR"] = CACHE
+    environment.update(CCACHE_DIR=CACHE, CCACHE_BASEDIR=CHECKOUT, CCACHE_NOHASHDIR="1")
     (root / CACHE.lstrip("/")).mkdir(parents=True)
     folder = subprocess.run([program, "--get-config=cache_dir"], capture_output=True, text=True, check=True).stdout.strip()
     return [(folder, CACHE)]
