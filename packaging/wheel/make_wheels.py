@@ -138,9 +138,11 @@ def make(python, output, tools):
     with tempfile.TemporaryDirectory(prefix="hlokit-wheel-") as scratch:
         scratch = pathlib.Path(scratch)
         run(python, "-m", "venv", scratch / "venv")
-        run(scratch / "venv/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", scratch / "raw", TOP)
+        # One compiler for all: each Python would name its own, and the build would begin again.
+        environment = {"CC": "cc", "CXX": "c++", **os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}"}
+        run(scratch / "venv/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", scratch / "raw", TOP,
+            env=environment)
         (raw,) = (scratch / "raw").glob("*.whl")
-        environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}"}
         run(tools / "bin/auditwheel", "repair", "-z", "1", "--wheel-dir", scratch / "repaired", raw, env=environment)
         (wheel,) = (scratch / "repaired").glob("*.whl")
         if "manylinux" not in wheel.name:

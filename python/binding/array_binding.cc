@@ -113,7 +113,7 @@ unknown types and for elements beyond those of narrow types.)")
           [](const ArrayValue& a) -> py::object {
             const py::array array = ToNumpy(a);
             // It has no words for the types of ml_dtypes: NumPy then asks __array__.
-            if (array.dtype().attr("isbuiltin").equal(py::int_(1))) return array.attr("__array_interface__");
+            if (py::cast<int>(array.dtype().attr("isbuiltin")) == 1) return array.attr("__array_interface__");
             throw py::attribute_error(
                 StrCat(std::string(py::str(array.dtype())), " is no type of NumPy: __array__ returns the array"));
           },

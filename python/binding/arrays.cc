@@ -114,7 +114,7 @@ py::array Dense(const py::array& array) {
 }
 
 // Returns true if NumPy itself has the type of the elements.
-bool IsNumpyType(const py::dtype& dtype) { return dtype.attr("isbuiltin").equal(py::int_(1)); }
+bool IsNumpyType(const py::dtype& dtype) { return py::cast<int>(dtype.attr("isbuiltin")) == 1; }
 
 // Returns an array of the same sizes.
 py::array EmptyLike(const py::array& array, const py::dtype& dtype) {

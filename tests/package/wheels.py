@@ -50,8 +50,8 @@ COMMANDS = [
     *((f"{tool} --version", "(hlokit)") for tool in TOOLS),
     ("hlo-opt --passes=dce,cse example.hlo", "HloModule"),
     ("hlo-inspect hash example.hlo", "example.hlo"),
-    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "onednn"),
-    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "loop"),
+    ("hlo-run product.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "1 product"),
+    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "loop of"),
     ("hlo-run example.hlo --device=v5e --timing-only --report=report && cat report/index.html | head -c 100", "<!"),
     ("hlo-view example.hlo -o view.html && head -c 100 view.html", "<!"),
     ("ir-dump --model=mlp --emit=lazy", "IR {"),
@@ -113,6 +113,7 @@ def try_in_root(trials, wheel, scratch):
     run("/usr/bin/python3", "-m", "venv", f"{scratch}/download")
     run(f"{scratch}/download/bin/python", "-m", "pip", "download", "--only-binary", ":all:", "--dest", folder, "numpy")
     shutil.copy(f"{TOP}/examples/transformer_block.hlo", f"{root}/tmp/example.hlo")
+    shutil.copy(f"{TOP}/examples/sharded_layer.hlo", f"{root}/tmp/product.hlo")
 
     def inside(script):
         return run("chroot", root, "env", "-i", "PATH=/tmp/e/bin:/usr/bin:/bin", "HOME=/root", "bash", "-ec", f"cd /tmp; {script}")
