@@ -55,9 +55,15 @@ std::string ProfileRuns(const ClientScope& client) {
   const Result stopped = Take(Profiler().stop(&stop));
   EXPECT_TRUE(stopped.ok()) << stopped.message;
   EXPECT_TRUE(Take(Profiler().collect_data(&collect)).ok());
+  // Today's callers read the profiler's own bytes.
+  EXPECT_NE(collect.buffer, nullptr);
+  const std::string own(reinterpret_cast<const char*>(collect.buffer), collect.buffer_size_in_bytes);
+  // Older ones call again, with what they got or with a buffer of theirs.
+  EXPECT_TRUE(Take(Profiler().collect_data(&collect)).ok());
   std::string space(collect.buffer_size_in_bytes, '\0');
   collect.buffer = reinterpret_cast<uint8_t*>(space.data());
   EXPECT_TRUE(Take(Profiler().collect_data(&collect)).ok());
+  EXPECT_EQ(space, own);
   PLUGIN_Profiler_Destroy_Args destroy = {sizeof(destroy), create.profiler};
   EXPECT_TRUE(Take(Profiler().destroy(&destroy)).ok());
   Destroy(x);

@@ -57,11 +57,12 @@ struct PLUGIN_Profiler_Stop_Args {
   PLUGIN_Profiler* profiler;
 };
 
-// Called twice: without a buffer for the size, then with one.
+// Called without a buffer: the profiler gives its own, which lives as long as it does or until it starts again. Callers
+// of old take only the size from that, and call again with a buffer of theirs.
 struct PLUGIN_Profiler_CollectData_Args {
   size_t struct_size;
   PLUGIN_Profiler* profiler;
-  uint8_t* buffer;
+  uint8_t* buffer;              // in and out
   size_t buffer_size_in_bytes;  // out
 };
 

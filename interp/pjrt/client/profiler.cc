@@ -116,10 +116,13 @@ absl::Status Start(PLUGIN_Profiler_Start_Args* args) {
   return status;
 }
 
+// Frameworks call once, without a buffer, and read the profiler's own; older ones then call again with one of theirs.
 absl::Status CollectData(PLUGIN_Profiler_CollectData_Args* args) {
   if (!args->profiler->space) return absl::FailedPreconditionError("the profiler has not recorded a profile");
-  const std::string& space = *args->profiler->space;
-  if (args->buffer == nullptr) {
+  std::string& space = *args->profiler->space;
+  uint8_t* const own = reinterpret_cast<uint8_t*>(space.data());
+  if (args->buffer == nullptr || args->buffer == own) {
+    args->buffer = own;
     args->buffer_size_in_bytes = space.size();
     return absl::OkStatus();
   }

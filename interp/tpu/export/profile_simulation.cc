@@ -57,7 +57,11 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Create(con
       return place->second;
     }
     Module source = lowered.Clone();
-    if (replicas > 0) source.header().replica_count = replicas;
+    // Devices that are partitions of one replica are no replicas of it.
+    if (replicas > 0) {
+      source.header().replica_count =
+          std::max<int64_t>(replicas / std::max<int64_t>(source.header().num_partitions, 1), 1);
+    }
     absl::StatusOr<SimulationOptions> machine = options.machine(source);
     if (!machine.ok()) return machine.status();
     Module module = source.Clone();
