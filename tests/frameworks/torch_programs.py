@@ -60,6 +60,9 @@ def check_tests(outcome: Outcome) -> None:
 
 
 def check_models(outcome: Outcome) -> None:
+    import hlokit.torch as ht
+
+    ht.configure(devices=1, pipeline="default", debug=True, fake=False, replicas=1, engine="exact", num_threads=0)
     names = torch_models.cases()
     for name in names:
         try:
