@@ -65,7 +65,7 @@ def collectives_of(index):
     n = xr.world_size()
     answers = []
     for collective in (
-            lambda: xm.all_gather(x), lambda: xm.reduce_scatter("sum", x, 1.0, 0, n), lambda: xm.all_to_all(x, 0, 0, n),
+            lambda: xm.all_gather(x, pin_layout=False), lambda: xm.reduce_scatter("sum", x, 1.0, 0, n), lambda: xm.all_to_all(x, 0, 0, n),
             lambda: xm.all_reduce("max", x), lambda: xm.all_reduce("sum", x, groups=[[0, 2], [1, 3]]),
             lambda: xm.collective_permute(x, [(i, (i + 1) % n) for i in range(n)]),
             lambda: xm.all_reduce("sum", x * 0 + 1, scale=0.25), lambda: xm.collective_broadcast([x + 0], 1)):
@@ -106,7 +106,8 @@ def trained_by_ddp(index):
     with torch.no_grad():
         model.weight.copy_(data(4, 8, seed=1))
         model.bias.copy_(data(4, seed=2))
-    model = torch.nn.parallel.DistributedDataParallel(model.to(d), gradient_as_bucket_view=True)
+    # Not gradient_as_bucket_view=True, with which torch_xla 2.9 writes programs that leave some gradients as they were.
+    model = torch.nn.parallel.DistributedDataParallel(model.to(d))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     losses = []
     for step in range(3):
@@ -131,10 +132,10 @@ def loaded(index):
     total = torch.zeros((), device=d)
     for (x,) in loader:
         total = total + x.sum()
-    return [total, xm.mesh_reduce("total", total.item(), sum), xm.rendezvous("end", payload=b"%d" % index)]
+    return [total, xm.all_reduce("sum", total)]
 
 
-def loaders_and_rendezvous():
+def loaders():
     return answers_of(loaded)
 
 
@@ -184,7 +185,7 @@ def expected_of_ddp():
 
 def expected_of_loaders():
     totals = [torch.arange(16.0)[i::DEVICES].sum() for i in range(DEVICES)]
-    return [[totals[i], 120.0, [b"%d" % k for k in range(DEVICES)]] for i in range(DEVICES)]
+    return [[totals[i], torch.tensor(120.0)] for i in range(DEVICES)]
 
 
 EXPECTED = {
@@ -193,6 +194,6 @@ EXPECTED = {
     "collectives": expected_of_collectives,
     "training": expected_of_training,
     "distributed_data_parallel": expected_of_ddp,
-    "loaders_and_rendezvous": expected_of_loaders,
+    "loaders": expected_of_loaders,
 }
-PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders_and_rendezvous]
+PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders]
