@@ -38,13 +38,27 @@ def plugin_path() -> str:
 def register(**options: str | int) -> None:
     """Registers the plugin with JAX as the platform "hlokit", before JAX is first used; a second call does nothing.
 
-    Options are those of the client: device="v5p:2x2x2", num_devices=8, dump_to="dumps".
+    Options are those of the client: device="v5p:2x2x2", num_devices=8, dump_to="dumps". Where
+    PJRT_NAMES_AND_LIBRARY_PATHS names a plugin `hlokit`, JAX registers that one, and options are in the environment.
     """
     from jax._src import xla_bridge  # JAX has no public name for it
 
     from . import _platform
 
-    if "hlokit" in xla_bridge._backend_factories:
-        return
-    api = xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(), options=dict(options))
-    _platform.set_up(api)
+    named = _library_in_environment()
+    if named is not None:
+        if options:
+            raise ValueError("PJRT_NAMES_AND_LIBRARY_PATHS names the plugin hlokit, whose options are in the environment: "
+                             "HLOKIT_DEVICE for device")
+        xla_bridge.register_plugin_callbacks(lambda c_api: _platform.set_up_library(c_api, named))
+    elif "hlokit" not in xla_bridge._backend_factories:
+        api = xla_bridge.register_plugin("hlokit", priority=_PRIORITY, library_path=plugin_path(), options=dict(options))
+        _platform.set_up(api)
+
+
+def _library_in_environment() -> str | None:
+    for entry in os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").split(","):
+        name, _, path = entry.partition(":")
+        if name == "hlokit" and path:
+            return path
+    return None

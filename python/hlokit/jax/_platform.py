@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import warnings
 from collections.abc import Callable
@@ -145,6 +146,14 @@ def _set_up_host() -> None:
     platforms = jax.config.jax_platforms
     if platforms and "hlokit" in platforms.split(",") and "cpu" not in platforms.split(","):
         jax.config.update("jax_platforms", platforms + ",cpu")
+
+
+def set_up_library(api: Any, path: str) -> None:
+    """As set_up, if the PJRT_Api is that of the library."""
+    get_api = ctypes.CDLL(path).GetPjrtApi
+    get_api.restype = ctypes.c_void_p
+    if get_api() == _ffi.pointer_of(api):
+        set_up(api)
 
 
 def set_up(api: Any) -> None:

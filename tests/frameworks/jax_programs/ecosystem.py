@@ -55,7 +55,7 @@ def flax_linen():
     class Net(nn.Module):
         @nn.compact
         def __call__(self, x, train):
-            x = nn.Conv(8, (3, 3))(x)
+            x = nn.Conv(8, (3, 3), use_bias=False)(x)  # a bias before the norm would have a gradient of noise
             x = nn.relu(nn.BatchNorm(use_running_average=not train)(x))
             x = nn.avg_pool(x, (2, 2), (2, 2)).reshape(x.shape[0], -1)
             x = nn.Dropout(0.3, deterministic=not train)(x)
