@@ -3,8 +3,8 @@
 
   PYTHON_WITH_XPROF xprof_tools.py BIN [--quick] [--jax-profile=DIR ...] [--keep=DIR]
 
-BIN is the directory of hlokit's tools. --jax-profile: also a log directory that `jax.profiler.trace` wrote with the plugin,
-by the Python of another environment. --quick: two of the profiles. Prints `N passed, N failed`.
+BIN is the directory of hlokit's tools. --jax-profile: also a log directory that jax_profile.py wrote with the plugin for a
+simulated TPU, by the Python of another environment. --quick: two of the profiles. Prints `N passed, N failed`.
 """
 import argparse
 import glob
@@ -309,7 +309,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         directory = flags.keep or scratch
         os.makedirs(directory, exist_ok=True)
-        jax = [Profile(os.path.basename(os.path.normpath(log)), xplane_of(log)) for log in flags.jax_profile]
+        jax = [Profile(os.path.basename(os.path.normpath(log)), xplane_of(log), steps=5) for log in flags.jax_profile]
         for profile in [*jax, *Maker(flags.bin, directory).all(flags.quick)]:
             texts = check_tools(profile, results)
             check_steps(profile, texts, results)
