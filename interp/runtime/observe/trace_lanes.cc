@@ -14,8 +14,8 @@ int64_t NanosecondOf(int64_t picoseconds) {
 
 double TraceMicroseconds(int64_t nanoseconds) {
   double microseconds = static_cast<double>(nanoseconds) / 1000;
-  // Beyond 2^53 nanoseconds, a quarter of a year, doubles do not tell nanoseconds apart.
-  constexpr int64_t kMaxExact = int64_t{1} << 53;
+  // Beyond 2^50 nanoseconds, 13 days, doubles do not tell nanoseconds apart.
+  constexpr int64_t kMaxExact = int64_t{1} << 50;
   if (nanoseconds < 0 || nanoseconds > kMaxExact) return microseconds;
   while (static_cast<int64_t>(microseconds * 1000.0) < nanoseconds) {
     microseconds = std::nextafter(microseconds, std::numeric_limits<double>::infinity());

@@ -54,7 +54,7 @@ TEST(TraceTimes, NanosecondsRoundDown) {
 TEST(TraceTimes, ReadersThatRoundOrTruncateGetTheNanosecond) {
   std::mt19937_64 random(1);
   for (int k = 0; k < 100000; ++k) {
-    const int64_t ns = static_cast<int64_t>(random() >> (12 + k % 50));
+    const int64_t ns = static_cast<int64_t>(random() >> (15 + k % 49));
     const double us = TraceMicroseconds(ns);
     ASSERT_EQ(static_cast<int64_t>(us * 1000.0), ns);
     ASSERT_EQ(std::llround(us * 1000.0), ns);
