@@ -162,6 +162,13 @@ def test_gradients_use_the_numbers_that_were_drawn():
     assert ((slopes[:20] >= 0.2) & (slopes[:20] <= 0.3)).all() and (slopes[20:] == 1).all()
 
 
+def test_a_nan_is_not_above_a_threshold():
+    x = on_device(torch.tensor([float("nan"), 2.0])).requires_grad_()
+    assert torch.autograd.grad(torch.relu(x).sum(), x)[0].tolist() == [0, 1]
+    assert torch.nn.functional.threshold(x, 1.0, 7.0).tolist() == [7, 2]
+    assert torch.relu(x)[0].isnan()
+
+
 def test_a_module_on_the_device_is_exported():
     if not hasattr(torch, "export"):
         pytest.skip("PyTorch before 2.1 has no torch.export")
