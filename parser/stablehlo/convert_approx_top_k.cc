@@ -8,6 +8,7 @@
 
 #include "ir/core/str_cat.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -39,15 +40,18 @@ int64_t KeptElements(int64_t size, int64_t rank, int64_t k, double recall, int64
 }  // namespace
 
 absl::Status Converter::ConvertApproxTopK(const Op& op) {
-  const NodeId config = Attribute(op, "backend_config"), called = Attribute(op, "called_computations");
+  // Beside an empty backend_config, which is text, stands the configuration as attributes.
+  NodeId config = Attribute(op, kBackendConfig);
+  if (!config.valid()) config = Attribute(op, "backend_config");
+  const NodeId called = Attribute(op, "called_computations");
   if (!config.valid() || nodes().kind(config) != NodeKind::kDictionary) {
     return Invalid("Missing backend_config attribute");
   }
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
     const std::string_view name = nodes().str(attribute.name);
-    static constexpr std::string_view kAllowed[] = {"call_target_name",        "backend_config",  "api_version",
-                                                    "called_computations",     "has_side_effect", "mhlo.sharding",
-                                                    "mhlo.frontend_attributes"};
+    static constexpr std::string_view kAllowed[] = {"call_target_name",         "backend_config",  "api_version",
+                                                    "called_computations",      "has_side_effect", "mhlo.sharding",
+                                                    "mhlo.frontend_attributes", kBackendConfig,    "sdy.sharding"};
     if (std::find(std::begin(kAllowed), std::end(kAllowed), name) == std::end(kAllowed)) {
       return Invalid(StrCat(name, " is not a supported attribute for ApproxTopK"));
     }
