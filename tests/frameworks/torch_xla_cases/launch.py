@@ -59,6 +59,11 @@ def all_reduces_of_spawn():
     return answers_of(reduced, start=xmp.spawn)
 
 
+def broadcast(x):
+    xm.collective_broadcast([x], 1)
+    return x
+
+
 def collectives_of(index):
     d = torch_xla.device()
     x = (torch.arange(8.0) + 10 * index).to(d)
@@ -68,7 +73,7 @@ def collectives_of(index):
             lambda: xm.all_gather(x, pin_layout=False), lambda: xm.reduce_scatter("sum", x, 1.0, 0, n), lambda: xm.all_to_all(x, 0, 0, n),
             lambda: xm.all_reduce("max", x), lambda: xm.all_reduce("sum", x, groups=[[0, 2], [1, 3]]),
             lambda: xm.collective_permute(x, [(i, (i + 1) % n) for i in range(n)]),
-            lambda: xm.all_reduce("sum", x * 0 + 1, scale=0.25), lambda: xm.collective_broadcast([x + 0], 1)):
+            lambda: xm.all_reduce("sum", x * 0 + 1, scale=0.25), lambda: broadcast(x + 0)):
         answers.append(collective())
         torch_xla.sync()
         answers[-1] = plain(answers[-1])
@@ -152,7 +157,7 @@ def expected_of_collectives():
     xs = [torch.arange(8.0) + 10 * i for i in range(DEVICES)]
     total = torch.stack(xs).sum(0)
     return [[torch.cat(xs), total[2 * i:2 * i + 2], torch.cat([x[2 * i:2 * i + 2] for x in xs]), xs[-1],
-             xs[i % 2] + xs[i % 2 + 2], xs[i - 1], torch.ones(8), [xs[1]]] for i in range(DEVICES)]
+             xs[i % 2] + xs[i % 2 + 2], xs[i - 1], torch.ones(8), xs[1]] for i in range(DEVICES)]
 
 
 def trained_on_the_host(model, optimizer):
