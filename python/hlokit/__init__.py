@@ -19,19 +19,18 @@ _SUBMODULES = ("jax", "torch", "torch_xla")
 
 if typing.TYPE_CHECKING:
     from ._api import *  # noqa: F403
+else:
 
-
-def __getattr__(name: str) -> object:
-    """Loads the extension module on first use: hlokit.jax and hlokit.torch_xla work without it."""
-    if name in _SUBMODULES or (name.startswith("_") and name != "__all__"):
+    def __getattr__(name: str) -> object:
+        """Loads the extension module on first use: hlokit.jax and hlokit.torch_xla work without it."""
+        if name in _SUBMODULES or (name.startswith("_") and name != "__all__"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        api = importlib.import_module("._api", __name__)
+        names = {**{n: getattr(api, n) for n in api.__all__}, "__all__": api.__all__}
+        globals().update({n: value for n, value in names.items() if n not in globals()})
+        if name in names:
+            return globals()[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    api = importlib.import_module("._api", __name__)
-    names = {**{n: getattr(api, n) for n in api.__all__}, "__all__": api.__all__}
-    globals().update({n: value for n, value in names.items() if n not in globals()})
-    if name in names:
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

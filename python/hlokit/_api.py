@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of the package hlokit, with the extension module."""
 
+import typing as _typing
+
 from ._errors import (
     BusyError,
     DeadHandleError,
@@ -58,9 +60,10 @@ from ._values import (
 from ._view import Graph, graph
 from . import _methods  # adds methods that are written in Python
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+if not _typing.TYPE_CHECKING:  # which sees the names above
+    __all__ = [name for name in dir() if not name.startswith("_")]
 
 # Tracebacks and help() show names as they are imported.
-for _name in __all__:
+for _name in [name for name in dir() if not name.startswith("_")]:
     if getattr(globals()[_name], "__module__", "").startswith("hlokit._"):
         globals()[_name].__module__ = "hlokit"

@@ -147,8 +147,8 @@ class Plugin:
 
     def _take_message(self, error: int) -> str:
         function = ctypes.CFUNCTYPE(None, ctypes.POINTER(_ErrorArgs))
-        message = function(ctypes.c_void_p.from_address(self._address + _API_ERROR_MESSAGE).value)
-        destroy = function(ctypes.c_void_p.from_address(self._address + _API_ERROR_DESTROY).value)
+        message, destroy = (function(ctypes.c_void_p.from_address(self._address + offset).value or 0)
+                            for offset in (_API_ERROR_MESSAGE, _API_ERROR_DESTROY))
         args = _ErrorArgs(ctypes.sizeof(_ErrorArgs), None, error)
         message(ctypes.byref(args))
         text = ctypes.string_at(args.message, args.message_size).decode(errors="replace")
@@ -166,7 +166,7 @@ def _array(buffer: _Buffer) -> np.ndarray:
     if size == 0:
         return np.empty(shape, dtype)
     memory = (ctypes.c_char * size).from_address(buffer.data)
-    return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape)
+    return np.frombuffer(memoryview(memory), np.uint8).view(dtype).reshape(shape)
 
 
 def _integer(attributes: _Attributes, name: str) -> int:
@@ -202,7 +202,7 @@ def python_handler(function: Callable[[int, list[np.ndarray], list[np.ndarray]],
 
     kept = _Handler(handle)
     _kept.append(kept)
-    return ctypes.cast(kept, ctypes.c_void_p).value
+    return ctypes.cast(kept, ctypes.c_void_p).value or 0
 
 
 def _new_error(frame: _Frame, error: BaseException) -> int | None:

@@ -111,11 +111,9 @@ def products_of_small_types():
 
 @program
 def special_functions():
-    x = jnp.linspace(0.1, 3, 9)
     s = jax.scipy.special
-    return (s.gammaln(x), s.erf(x), s.erfinv(x / 4), s.digamma(x), s.betainc(1.5, 2.0, x / 4), s.gammainc(x, 1.0), s.i0(x),
-            s.i1e(x), s.zeta(x + 1, 1.0), s.polygamma(1, x), s.logsumexp(x), s.expit(x), s.xlogy(x, x), s.bessel_jn(x, v=2),
-            s.ndtri(x / 4), s.sph_harm_y(jnp.array([2]), jnp.array([1]), x[:1], x[1:2], n_max=3))
+    return jax.jit(lambda x: (s.gammaln(x), s.erf(x), s.erfinv(x / 4), s.digamma(x), s.betainc(1.5, 2.0, x / 4), s.gammainc(x, 1.0), s.i0(x),
+            s.i1e(x), s.zeta(x + 1, 1.0), s.polygamma(1, x), s.logsumexp(x), s.expit(x), s.xlogy(x, x), s.ndtri(x / 4)))(jnp.linspace(0.1, 3, 9))
 
 
 @program
@@ -145,7 +143,7 @@ def sparse_matrices():
 
     dense = jnp.asarray(DATA) * (jnp.asarray(DATA) > 0.5)
     m = sparse.BCOO.fromdense(dense)
-    return m @ jnp.ones(8), m.T @ jnp.ones(6), m.todense(), sparse.BCSR.fromdense(dense) @ jnp.ones(8), (m @ m.T).todense()
+    return m @ jnp.ones(8), m.T @ jnp.ones(6), m.todense(), sparse.BCSR.fromdense(dense) @ jnp.ones(8)
 
 
 @program
