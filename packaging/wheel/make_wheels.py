@@ -6,7 +6,7 @@
 
 For each CPython from 3.9 to 3.14 that is found with its headers (in PATH, and those of pyenv), or for the named ones: `pip
 wheel .` with build isolation, in a fresh virtual environment; then auditwheel puts the libraries that the wheel needs into
-it, and their licenses follow. The objects of the libraries are compiled once, those of the extension module for each.
+it, and their licenses follow. With ccache the libraries are compiled once, the extension module for each.
 """
 import argparse
 import base64

@@ -64,7 +64,7 @@ def copy_settings(root):
     if os.path.exists(CERTIFICATES):
         shutil.copyfile(CERTIFICATES, f"{root}{OWN_CERTIFICATES}")
         environment.update((name, OWN_CERTIFICATES) for name, value in environment.items() if value == CERTIFICATES)
-        environment.update(PIP_CERT=OWN_CERTIFICATES, NODE_EXTRA_CA_CERTS=OWN_CERTIFICATES)
+        environment.update(PIP_CERT=OWN_CERTIFICATES, NODE_EXTRA_CA_CERTS=OWN_CERTIFICATES, NPM_CONFIG_CAFILE=OWN_CERTIFICATES)
     files = [pathlib.Path(name).expanduser() for name in FILES]
     files += [pathlib.Path(value) for name, value in environment.items() if value.startswith("/") and VARIABLES.match(name)]
     files += [pathlib.Path("/etc/resolv.conf"), pathlib.Path("/etc/hosts")]
