@@ -59,9 +59,8 @@ endif()
 if(HLOKIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(HLOKIT_CCACHE_PROGRAM ccache)
   if(HLOKIT_CCACHE_PROGRAM)
-    # Settings that ccache and the compiler need for precompiled headers. An object of one build folder serves others too,
-    # such as that of a wheel.
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+    # Settings that ccache and the compiler need for precompiled headers.
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${HLOKIT_CCACHE_PROGRAM}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-fpch-preprocess)

@@ -269,10 +269,15 @@ void Isolate(const Flags& flags, const Input& input, const interp::EvaluatorOpti
   IsolateInModules(flags, own, {*other->module, *other->part.source}, options, arguments, diagnostics);
 }
 
-// Returns a copy of the module to simulate, for as many devices as the flags say.
-std::unique_ptr<Module> ForDevices(const Flags& flags, const Module& module) {
+// Returns a copy of the module to simulate, for as many devices as the flags, the header or else the shardings say.
+// `warnings` may be null.
+std::unique_ptr<Module> ForDevices(const Flags& flags, const Module& module, DiagnosticSink* warnings) {
   auto copy = std::make_unique<Module>(module.Clone());
-  if (flags.partitions_given) copy->header().num_partitions = flags.options.num_partitions;
+  if (flags.partitions_given) {
+    copy->header().num_partitions = flags.options.num_partitions;
+  } else if (!flags.simulation.pipeline.empty()) {
+    TakePartitionsOfShardings(copy.get(), warnings);
+  }
   if (flags.replicas_given) copy->header().replica_count = flags.options.num_replicas;
   return copy;
 }
@@ -307,14 +312,17 @@ int RunProcess(int argc, char** argv, interp::MpiSession* session) {
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
   if (!flags.simulation.sweep.empty()) {
-    const SweepPrograms copy = [&](const std::string&) { return ForDevices(flags, *input->module); };
+    const SweepPrograms copy = [&](const std::string&) { return ForDevices(flags, *input->module, nullptr); };
     SweepModules(flags.simulation, copy, false, &diagnostics, session);
     return diagnostics.exit_code();
   }
   if (!flags.simulation.device.empty()) {
     flags.simulation.command = "hlo-run";
     for (int a = 1; a < argc; ++a) StrAppend(&flags.simulation.command, " ", argv[a]);
-    SimulateModule(flags.simulation, *ForDevices(flags, *input->module), *input->part.source, &diagnostics);
+    DiagnosticSink warnings;
+    const std::unique_ptr<Module> module = ForDevices(flags, *input->module, &warnings);
+    diagnostics.Show(warnings, *input->part.source);
+    SimulateModule(flags.simulation, *module, *input->part.source, &diagnostics);
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }
 

@@ -130,4 +130,10 @@ ComparisonType DefaultComparison(ElementType type) {
   return IsSigned(type) ? ComparisonType::kSigned : ComparisonType::kUnsigned;
 }
 
+std::optional<ComparisonType> ComparisonOfOrder(bool total, ElementType type) {
+  // All integers are ordered, whatever the text says.
+  const bool differs = total && DefaultComparison(type) == ComparisonType::kFloat;
+  return differs ? std::optional<ComparisonType>(ComparisonType::kTotalOrder) : std::nullopt;
+}
+
 }  // namespace hlokit

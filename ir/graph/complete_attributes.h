@@ -32,6 +32,8 @@ std::optional<Attr> CompleteAttributes(const Module& module, Opcode opcode, size
 
 // Returns the default comparison type of an element type.
 ComparisonType DefaultComparison(ElementType type);
+// Returns the type of comparison that a total or partial order of elements is; nullopt: the default one.
+std::optional<ComparisonType> ComparisonOfOrder(bool total, ElementType type);
 
 }  // namespace hlokit
 

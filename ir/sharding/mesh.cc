@@ -165,7 +165,7 @@ void PrintAxisName(TextWriter& out, std::string_view name) {
 
 void PrintMesh(TextWriter& out, const Context& context, const Mesh& mesh) {
   if (mesh.maximal()) {
-    out << "maximal_mesh[device_id=" << mesh.devices.devices[0] << ']';
+    out << "single_device[device_id=" << mesh.devices.devices[0] << ']';
     return;
   }
   out << "mesh[";

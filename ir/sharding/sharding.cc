@@ -60,6 +60,10 @@ ListId EncodeLeaf(Context* context, const ShardingLeaf& leaf) {
     case ShardingKind::kManual:
     case ShardingKind::kUnknown:
     case ShardingKind::kUnreduced:
+      if (!leaf.over_mesh) break;
+      EncodeMesh(leaf.mesh, &list);
+      EncodeAxes(leaf.unreduced, &list);
+      EncodeAxes(leaf.manual, &list);
       break;
     case ShardingKind::kMaximal:
       list.push_back(leaf.device);
@@ -102,6 +106,11 @@ ShardingLeaf DecodeLeaf(const Context& context, ListId id) {
     case ShardingKind::kManual:
     case ShardingKind::kUnknown:
     case ShardingKind::kUnreduced:
+      leaf.over_mesh = at < list.size();
+      if (!leaf.over_mesh) break;
+      leaf.mesh = DecodeMesh(list, &at);
+      leaf.unreduced = DecodeAxes(list, &at);
+      leaf.manual = DecodeAxes(list, &at);
       break;
     case ShardingKind::kMaximal:
       leaf.device = list[at];
@@ -250,13 +259,7 @@ std::optional<std::string> NormalizeNamed(const Context& context, ShardingLeaf* 
       leaf->kind = ShardingKind::kManual;
     }
   }
-  if (leaf->kind != ShardingKind::kNamed) {
-    leaf->mesh = {};
-    leaf->unreduced.clear();
-    leaf->manual.clear();
-  } else if (leaf->mesh.names.empty()) {
-    return "expected at least one axis in the mesh of a sharding";
-  }
+  leaf->over_mesh = leaf->kind != ShardingKind::kNamed;
   return std::nullopt;
 }
 
@@ -307,7 +310,6 @@ std::optional<std::string> ValidateLeaf(const ShardingLeaf& leaf, Shape shape, i
     return ValidateDevice(leaf.mesh.devices.devices[0], num_devices);
   }
   const int64_t count = leaf.device_count();
-  if (count == 1) return "a sharding of one device must be replicated or maximal";
   const int64_t rank = leaf.data_rank();
   if (rank >= 0 && rank != shape.rank()) {
     return StrCat("the sharding has ", rank, " dimensions, but ", ToString(shape, false), " has ", shape.rank());
@@ -319,7 +321,8 @@ std::optional<std::string> ValidateLeaf(const ShardingLeaf& leaf, Shape shape, i
       if (!seen.insert(device).second) return StrCat("duplicate device ", device);
     }
   }
-  if (num_devices > 0 && count != num_devices) {
+  // Of one device, or over an empty mesh: the value is whole on any number of devices.
+  if (num_devices > 0 && count > 1 && count != num_devices) {
     return StrCat("expected ", num_devices, " devices in the sharding, found ", count);
   }
   return std::nullopt;

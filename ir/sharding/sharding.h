@@ -55,7 +55,9 @@ struct ShardingLeaf {
   // type occurs once, sorted, and no subgroup dimension has size one.
   TileAssignment tiles;
   std::vector<SubgroupType> subgroups;
-  // Named. Axes in none of the lists are replicated too, but propagation may use them.
+  // Named. Axes in none of the lists are replicated too, but propagation may use them. Replicated, manual and unreduced
+  // shardings have a mesh too if `over_mesh`, and the list of all its axes that they are manual or unreduced along.
+  bool over_mesh = false;
   Mesh mesh;
   std::vector<DimSharding> dims;
   std::vector<AxisRef> replicated;
@@ -89,6 +91,7 @@ struct Sharding {
 };
 
 // Encoding. A leaf: kind, reduction, group, group id, number of metadata and their ids, then
+//   replicated, manual, unreduced: nothing, or mesh, unreduced axes, manual axes
 //   maximal: device
 //   tiled:   dimensions (list), subgroups (list), number of listed devices and they, or 0 and an iota
 //   named:   mesh, number of dimensions, and for each: open and axes; then replicated, unreduced, manual axes
@@ -110,7 +113,7 @@ ListId NormalizeForShape(Context* context, ListId sharding, Shape shape);
 // if the leaf has no such form. Requires: tiles are valid.
 std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf);
 // Brings a named leaf into canonical form: checks mesh and axes; fully replicated, unreduced or manual ones become
-// those kinds.
+// those kinds, over the mesh.
 std::optional<std::string> NormalizeNamed(const Context& context, ShardingLeaf* leaf);
 // Adds the metadata with which XLA marks each unreduced leaf of the unnamed forms as a sum, if it is missing.
 void NoteReduction(Context* context, ShardingLeaf* leaf);

@@ -2,10 +2,14 @@
 #include "ir/sharding/unpartitioned.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <string_view>
 
+#include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/sharding.h"
+#include "ir/text/frontend_attributes.h"
 
 namespace hlokit {
 namespace {
@@ -41,6 +45,41 @@ bool HasTiledShardySharding(Instruction instruction) {
   return false;
 }
 
+constexpr std::string_view kConversions[] = {"SPMDFullToShardShape", "SPMDShardToFullShape",
+                                             "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"};
+
+bool IsConversion(std::string_view target) {
+  return std::find(std::begin(kConversions), std::end(kConversions), target) != std::end(kConversions);
+}
+
+// Custom-calls that no program has after partitioning.
+bool IsPartitionerMark(std::string_view target) {
+  return target == "Sharding" || target == "xla.sdy.FuncResultSharding" || IsConversion(target);
+}
+
+// Returns the devices of the largest mesh in the header, `{mesh = #sdy.mesh<["x"=4, "y"=2]>}`; 0 without one.
+int64_t DevicesOfShardyMeshes(const Module& module) {
+  const StringId text = FindFrontendAttribute(module.context(), module.header().frontend_attributes, "xla.sdy.meshes");
+  if (!text.valid()) return 0;
+  constexpr std::string_view kMesh = "#sdy.mesh<[";
+  constexpr int64_t kMaxDevices = int64_t{1} << 30;
+  const std::string_view meshes = module.context().str(text);
+  int64_t largest = 0;
+  for (size_t begin = meshes.find(kMesh); begin != meshes.npos; begin = meshes.find(kMesh, begin + 1)) {
+    begin += kMesh.size();
+    const std::string_view axes = meshes.substr(begin, meshes.find(']', begin) - begin);
+    int64_t devices = 1;
+    for (size_t at = axes.find("\"="); at != axes.npos; at = axes.find("\"=", at + 1)) {
+      int64_t size = 1;
+      std::from_chars(axes.data() + at + 2, axes.data() + axes.size(), size);
+      if (size < 1 || devices > kMaxDevices / size) return 0;
+      devices *= size;
+    }
+    largest = std::max(largest, devices);
+  }
+  return largest;
+}
+
 }  // namespace
 
 bool IsMarkedPartitioned(const Module& module) {
@@ -64,19 +103,59 @@ bool HasTiledSharding(Instruction instruction) {
 }
 
 Instruction FirstUnpartitioned(const Module& module) {
-  Instruction first;
-  if (IsMarkedPartitioned(module)) return first;
+  Instruction tiled, conversion, communicates;
+  bool has_marks = false;
+  if (IsMarkedPartitioned(module)) return tiled;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (HasTrait(i.opcode(), kCollective)) return Instruction();
-      if (!first.valid() && HasTiledSharding(i)) first = i;
+      if (!communicates.valid() && HasTrait(i.opcode(), kCollective)) communicates = i;
+      if (!tiled.valid() && HasTiledSharding(i)) tiled = i;
+      if (i.opcode() != Opcode::kCustomCall) continue;
+      const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+      if (!conversion.valid() && IsConversion(target)) conversion = i;
+      has_marks = has_marks || IsPartitionerMark(target);
     }
   }
-  return first;
+  // Of a module without marks collectives say that it is for one device. Between marks they are part of code that the
+  // program has for one device.
+  if (!has_marks && communicates.valid()) return Instruction();
+  return tiled.valid() ? tiled : conversion;
 }
 
 bool AwaitsPartitioning(const Module& module) {
   return module.header().num_partitions > 1 && FirstUnpartitioned(module).valid();
+}
+
+int64_t PartitionsOfShardings(const Module& module) {
+  int64_t devices = 0;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!i.has(Attr::kSharding)) continue;
+      for (const Sharding::Run& run : DecodeSharding(module.context(), AttrReader(i).list_id(Attr::kSharding)).runs) {
+        if (run.leaf.kind == ShardingKind::kMaximal) continue;
+        devices = std::max(devices, run.leaf.device_count());
+      }
+    }
+  }
+  return std::max<int64_t>(devices != 0 ? devices : DevicesOfShardyMeshes(module), 1);
+}
+
+bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings) {
+  if (module->header().num_partitions > 1) return false;
+  const Instruction sharded = FirstUnpartitioned(*module);
+  if (!sharded.valid()) return false;
+  const int64_t partitions = PartitionsOfShardings(*module);
+  if (partitions <= 1) return false;
+  module->header().num_partitions = partitions;
+  if (warnings == nullptr) return true;
+  SourceRange range;
+  const uint32_t offset = sharded.record().source_offset;
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  warnings->Warning(DiagnosticKind::kSharding, range,
+                    StrCat("the header has no num_partitions: the program is partitioned for ", partitions,
+                           " devices, as its shardings are, such as that of `", sharded.name(), "`"),
+                    StrCat("num_partitions=", partitions, " in the header says so"));
+  return true;
 }
 
 }  // namespace hlokit

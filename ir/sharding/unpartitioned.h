@@ -3,8 +3,10 @@
 #ifndef HLOKIT_IR_SHARDING_UNPARTITIONED_H_
 #define HLOKIT_IR_SHARDING_UNPARTITIONED_H_
 
+#include <cstdint>
 #include <string_view>
 
+#include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 
 namespace hlokit {
@@ -17,12 +19,22 @@ bool IsMarkedPartitioned(const Module& module);
 // array among devices.
 bool HasTiledSharding(Instruction instruction);
 
-// Returns the first instruction with a tiled sharding, if the module has no collective and is not marked as
-// partitioned: its shapes are those of the whole program, which SPMD partitioning would divide. Invalid otherwise.
+// Returns the first instruction that has a tiled sharding, or converts between the program and code for one device, if
+// the module is not partitioned: its shapes are those of the whole program, which SPMD partitioning would divide. A
+// module is partitioned if it is marked so, or if it has collectives and none of the custom-calls that partitioning
+// removes (Sharding, SPMDFullToShardShape, xla.sdy.GlobalToLocalShape, ...). Invalid otherwise.
 Instruction FirstUnpartitioned(const Module& module);
 
 // Returns true if there is such an instruction, and the header says that the module is for several partitions.
 bool AwaitsPartitioning(const Module& module);
+
+// Returns the number of devices that the shardings of the module, or the meshes of Shardy in its header, are for; 1 if
+// they do not say.
+int64_t PartitionsOfShardings(const Module& module);
+
+// Sets num_partitions in the header of an unpartitioned module that has none there, as text without the configuration
+// of the compiler and protos do, with a warning. Returns true if that changed the module. `warnings` may be null.
+bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings);
 
 }  // namespace hlokit
 

@@ -75,6 +75,10 @@ class Printer {
   void PrintConstant(Instruction i);
   void PrintAttributes(Instruction i, int indent);
   void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
+  void PrintComparisonOrder(Instruction compare, ComparisonType type);
+  // Returns true for the element of a tuple that its users name in place, and that has no line of its own.
+  bool IsCompactElement(InstructionId id);
+  void PrintOperandName(InstructionId id);
   // Finds the computations of asynchronous operations that other instructions call too: sugar cannot hide them.
   void FindSharedWrappers(const ComputationRoles& roles);
   bool IsHiddenBySugar(Computation wrapper) const {
@@ -97,6 +101,7 @@ class Printer {
   std::vector<int64_t> canonical_;        // by InstructionId, -1: none yet
   int64_t next_canonical_ = 0;
   std::vector<int64_t> saved_canonical_;
+  std::vector<uint8_t> control_named_;  // by InstructionId, of compact elements: others have it as control predecessor
 };
 
 void Printer::PrintHeader() {
@@ -276,6 +281,7 @@ void Printer::PrintComputation(Computation c, bool nested, bool in_text_order, i
   }
   const InstructionId root = c.record().root;
   const auto one = [&](InstructionId id) {
+    if (IsCompactElement(id)) return;
     Indent(indent + 1);
     if (id == root) out_ << "ROOT ";
     PrintInstruction(module_.instruction(id), indent + 1, /*named=*/true);
@@ -342,9 +348,34 @@ void Printer::PrintOperands(Instruction i) {
       PrintShape(operand.shape, options_.include_layout_in_shapes);
       out_ << ' ';
     }
-    PrintInstructionName(id, operand.name);
+    PrintOperandName(id);
   }
   if (cut) out_ << ", ...(+" << int64_t{r.operand_count} - kShown << ')';
+}
+
+bool Printer::IsCompactElement(InstructionId id) {
+  if (!options_.compact_tuple_elements || module_.record(id).opcode != Opcode::kGetTupleElement) return false;
+  const Instruction i = module_.instruction(id);
+  if (i.parent().record().root == id || i.has(Attr::kControlPredecessors)) return false;
+  if (control_named_.empty()) {
+    control_named_.resize(module_.instruction_id_bound(), 0);
+    for (Computation c : module_.computations()) {
+      for (Instruction user : c.instructions()) {
+        if (!user.has(Attr::kControlPredecessors)) continue;
+        for (int64_t named : user.list_attr(Attr::kControlPredecessors)) control_named_[static_cast<size_t>(named)] = 1;
+      }
+    }
+  }
+  return control_named_[id.value] == 0;
+}
+
+void Printer::PrintOperandName(InstructionId id) {
+  std::vector<int64_t> indices;
+  for (; IsCompactElement(id); id = module_.instruction(id).operand(0).id()) {
+    indices.push_back(module_.instruction(id).int_attr(Attr::kIndex));
+  }
+  PrintInstructionName(id, module_.record(id).name);
+  for (size_t k = indices.size(); k-- > 0;) out_ << '#' << indices[k];
 }
 
 void Printer::PrintConstant(Instruction i) {
@@ -411,6 +442,15 @@ void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   out_ << (bodies ? "\n}" : "}");
 }
 
+// The order that is none of the element type's: integers are ordered totally, others partially.
+void Printer::PrintComparisonOrder(Instruction compare, ComparisonType type) {
+  const Shape operand = compare.operand(0).shape();
+  const bool total = type != ComparisonType::kFloat;
+  const bool is_default =
+      operand.IsArray() && total != (IsFloat(operand.element_type()) || IsComplex(operand.element_type()));
+  if (!is_default) out_ << (total ? ", order=TOTAL" : ", order=PARTIAL");
+}
+
 void Printer::PrintAttributes(Instruction i, int indent) {
   const InstructionRecord& r = i.record();
   bool metadata_due = options_.print_metadata && r.metadata.valid();
@@ -454,6 +494,8 @@ void Printer::PrintAttributes(Instruction i, int indent) {
     if (metadata_due && value.attr >= Attr::kMetadata) metadata();
     if (NamesComputations(value.attr)) {
       PrintComputationAttr(r.opcode, value, indent);
+    } else if (value.attr == Attr::kCompareType && options_.print_comparison_order && r.operand_count != 0) {
+      PrintComparisonOrder(i, static_cast<ComparisonType>(value.payload));
     } else {
       attrs_.Print(value);
     }
@@ -472,6 +514,13 @@ PrintOptions PrintOptions::ShortParsable() {
   o.print_program_shape = false;
   o.print_percent = false;
   o.print_control_dependencies = false;
+  return o;
+}
+
+PrintOptions PrintOptions::Dump() {
+  PrintOptions o;
+  o.compact_tuple_elements = true;
+  o.print_comparison_order = true;
   return o;
 }
 

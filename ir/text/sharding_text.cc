@@ -11,7 +11,7 @@ namespace {
 // Prints the metadata of a leaf: a single one of an unnamed leaf without braces, that of a named leaf always as a list.
 void PrintLeafMetadata(TextWriter& out, const Context& context, const ShardingLeaf& leaf) {
   if (leaf.metadata.empty()) return;
-  const bool named = leaf.kind == ShardingKind::kNamed;
+  const bool named = leaf.kind == ShardingKind::kNamed || leaf.over_mesh;
   out << (named ? ", metadata=" : " metadata=");
   const bool list = named || leaf.metadata.size() != 1;
   if (list) out << '{';
@@ -75,6 +75,10 @@ void PrintTiled(TextWriter& out, const ShardingLeaf& leaf) {
 
 void PrintLeaf(TextWriter& out, const Context& context, const ShardingLeaf& leaf, bool include_metadata) {
   out << '{';
+  if (leaf.over_mesh) {
+    PrintMesh(out, context, leaf.mesh);
+    out << ", ";
+  }
   switch (leaf.kind) {
     case ShardingKind::kReplicated:
       out << "replicated";

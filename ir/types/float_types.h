@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point types of HLO that C++ lacks, as one- and two-byte values, and the C++ type of each element type.
 //
-// Conversions round to nearest, ties to even, and agree with ml_dtypes (the library XLA takes these types from). The
+// Conversions round to nearest, ties to even but for f8e8m0fnu, and agree with ml_dtypes (the library XLA takes these types from). The
 // conversion of overflowing values, infinities and NaNs depends on the special values of the format:
 //
 //   f16, bf16, f8e5m2, f8e4m3, f8e3m4    IEEE 754: overflow is infinity, NaNs have a sign and a payload
 //   f8e4m3fn                             no infinity: overflow and infinity become NaN, which has a sign
 //   f8e5m2fnuz, f8e4m3fnuz, ...b11fnuz   no infinity and no -0, whose code 0x80 is the only NaN
 //   f8e8m0fnu                            powers of two from 2^-127 to 2^127 only: zero, negative values and
-//                                        overflow become NaN (0xff); values below 2^-126 become 2^-126 or, from
-//                                        2^-127 down, 2^-127
+//                                        overflow become NaN (0xff); ties become the greater power; values below
+//                                        2^-126 become 2^-126 or, from 2^-127 down, 2^-127
 //   f4e2m1fn                             neither infinity nor NaN: overflow saturates at +-6, NaN becomes -0
 //
 // A double converts to bf16 and f16 via float, rounding twice; to the narrower types it is rounded once. NaNs lose
@@ -113,7 +113,10 @@ class MiniFloat {
     const int exponent = static_cast<int>(magnitude >> 52) - 1023 + kBias;  // as it will be stored, if positive
     uint64_t code;
     if (exponent >= 1) {
-      code = RoundShift(magnitude - (static_cast<uint64_t>(1023 - kBias) << 52), 52 - kMantissaBits);
+      const uint64_t value = magnitude - (static_cast<uint64_t>(1023 - kBias) << 52);
+      constexpr int kShift = 52 - kMantissaBits;
+      code = kSpecials == NonFiniteBehavior::kScale ? (value + (uint64_t{1} << (kShift - 1))) >> kShift
+                                                    : RoundShift(value, kShift);
     } else {
       // A multiple of the smallest subnormal; subnormal doubles are below half of it. (A scale has no subnormals;
       // ml_dtypes rounds its lowest two values as if it had.)

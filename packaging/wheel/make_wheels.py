@@ -6,7 +6,7 @@
 
 For each CPython from 3.9 to 3.14 that is found with its headers (in PATH, and those of pyenv), or for the named ones: `pip
 wheel .` with build isolation, in a fresh virtual environment; then auditwheel puts the libraries that the wheel needs into
-it, and their licenses follow. The objects of the libraries are compiled once, those of the extension module for each.
+it, and their licenses follow. With ccache the libraries are compiled once, the extension module for each.
 """
 import argparse
 import base64
@@ -138,9 +138,11 @@ def make(python, output, tools):
     with tempfile.TemporaryDirectory(prefix="hlokit-wheel-") as scratch:
         scratch = pathlib.Path(scratch)
         run(python, "-m", "venv", scratch / "venv")
-        run(scratch / "venv/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", scratch / "raw", TOP)
+        # One compiler for all: each Python would name its own, and the build would begin again.
+        environment = {"CC": "cc", "CXX": "c++", **os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}"}
+        run(scratch / "venv/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", scratch / "raw", TOP,
+            env=environment)
         (raw,) = (scratch / "raw").glob("*.whl")
-        environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}"}
         run(tools / "bin/auditwheel", "repair", "-z", "1", "--wheel-dir", scratch / "repaired", raw, env=environment)
         (wheel,) = (scratch / "repaired").glob("*.whl")
         if "manylinux" not in wheel.name:

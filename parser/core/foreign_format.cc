@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "parser/bytecode/container.h"
+#include "parser/bytecode/jax_export.h"
 
 namespace hlokit {
 namespace {
@@ -116,6 +117,7 @@ bool LooksLikeMlir(std::string_view text) {
 }
 
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
+  if (bytecode::ArtifactOfJaxExport(text)) return std::nullopt;
   text = text.substr(0, kMaxBytesRead);
   if (bytecode::IsBytecode(text)) return std::nullopt;
   for (const Magic& magic : kMagic) {

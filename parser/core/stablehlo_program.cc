@@ -2,16 +2,20 @@
 #include "parser/core/stablehlo_program.h"
 
 #include "parser/bytecode/container.h"
+#include "parser/bytecode/jax_export.h"
 #include "parser/bytecode/reader.h"
 #include "parser/core/foreign_format.h"
 #include "parser/mlir/parser.h"
 
 namespace hlokit {
 
-bool LooksLikeStablehlo(std::string_view text) { return bytecode::IsBytecode(text) || LooksLikeMlir(text); }
+bool LooksLikeStablehlo(std::string_view text) {
+  return bytecode::IsBytecode(text) || LooksLikeMlir(text) || bytecode::ArtifactOfJaxExport(text).has_value();
+}
 
 std::unique_ptr<mlir::Module> ParseStablehloProgram(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                                     const mlir::MlirOptions& options, DiagnosticSink* sink) {
+  if (const std::optional<std::string_view> artifact = bytecode::ArtifactOfJaxExport(text)) text = *artifact;
   return bytecode::IsBytecode(text) ? bytecode::ReadArtifact(std::move(source), text, options, sink)
                                     : mlir::ParseMlir(std::move(source), text, options, sink);
 }

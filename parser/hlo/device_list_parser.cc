@@ -60,12 +60,14 @@ bool ParseIotaTileAssignment(TextCursor& in, DiagnosticKind kind, IotaTileAssign
   return true;
 }
 
-bool AtMesh(TextCursor& in) { return in.PeekWord("mesh") || in.PeekWord("maximal_mesh"); }
+bool AtMesh(TextCursor& in) {
+  return in.PeekWord("mesh") || in.PeekWord("single_device") || in.PeekWord("maximal_mesh");
+}
 
 bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
-  if (in.TryConsumeWord("maximal_mesh")) {
+  if (in.TryConsumeWord("single_device") || in.TryConsumeWord("maximal_mesh")) {
     int64_t device;
-    if (!in.Expect('[', "after maximal_mesh")) return false;
+    if (!in.Expect('[', "before the device of a mesh")) return false;
     if (!in.TryConsumeWord("device_id")) {
       return in.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected device_id=, found ", in.DescribeNext()));
     }
@@ -94,7 +96,7 @@ bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh
   const char* before_comma = in.cursor();
   if (!in.TryConsume(',') || !in.TryConsumeWord("device_ids")) {
     in.set_cursor(before_comma);
-    if (const std::optional<int64_t> count = DeviceCount(mesh->devices.dims); count && !mesh->names.empty()) {
+    if (const std::optional<int64_t> count = DeviceCount(mesh->devices.dims)) {
       mesh->devices.iota = {{*count}, {0}};
     }
     return true;

@@ -3,6 +3,7 @@
 // values of all other types are read by AttributeParser. See module_parser.h for the frames.
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "ir/graph/complete_attributes.h"
 #include "parser/hlo/metadata_parser.h"
 #include "parser/hlo/module_parser.h"
 
@@ -50,6 +51,7 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
       break;
     }
   }
+  if (name == "order" && f.opcode == Opcode::kCompare) return ParseComparisonOrder(frame, range);
   if (attr == Attr::kUnknownAttributes) {
     std::vector<std::string_view> names;
     for (Opcode opcode : {f.opcode, f.sugar ? f.wrapped : f.opcode}) {
@@ -113,6 +115,27 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
     Remember(attr, repeated, payload);
   }
   attrs_.push_back({attr, payload});
+  return FrameStatus::kDone;
+}
+
+// order=TOTAL or PARTIAL, for which older text has a type.
+ModuleParser::FrameStatus ModuleParser::ParseComparisonOrder(size_t frame, SourceRange name) {
+  const Frame& f = frames_[frame];
+  const SourceRange range = in_.Next();
+  const std::string_view word = in_.BareName();
+  if (word != "TOTAL" && word != "PARTIAL") {
+    Error(DiagnosticKind::kUnexpectedToken, range, "expected TOTAL or PARTIAL");
+    return FrameStatus::kFailed;
+  }
+  if (AttrsOf(f).Find(Attr::kCompareType) != nullptr) {
+    Error(DiagnosticKind::kDuplicateAttribute, name, "a compare has either `order` or `type`");
+    return FrameStatus::kFailed;
+  }
+  const Shape operand =
+      operands_.size() > f.operands_begin ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
+  const ElementType type = operand.valid() && operand.IsArray() ? operand.element_type() : ElementType::kF32;
+  const std::optional<ComparisonType> comparison = ComparisonOfOrder(word == "TOTAL", type);
+  if (comparison) attrs_.push_back({Attr::kCompareType, static_cast<uint32_t>(*comparison)});
   return FrameStatus::kDone;
 }
 

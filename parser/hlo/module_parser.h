@@ -113,6 +113,7 @@ class ModuleParser {
   bool TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload);
   void Remember(Attr attr, const Repeated& repeated, uint32_t payload);
   FrameStatus ContinueComputationList(size_t frame);
+  FrameStatus ParseComparisonOrder(size_t frame, SourceRange name);
   bool ParseInstructionList(ComputationId computation, uint32_t* payload);
   void OnComputationParsed(ComputationId id);
 

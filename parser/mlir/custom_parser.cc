@@ -172,15 +172,19 @@ NodeId OperationParser::ParseVerbatimAxes(std::string_view name) {
   }
   in_.TryConsume(open);
   if (!in_.Balanced(close, &body)) return {};
-  // As in the generic form: #sdy.sharding<@mesh, ...>, #sdy.axes<[{"x"}]>.
+  // As in the generic form: #sdy.sharding<@mesh, ...>, #sdy<list_of_axis_ref_lists[{"x"}]>.
   const std::string text = OnOneLine(in_.TextSince(begin));
-  const std::string_view mnemonic = name == "mesh" || name == "manual_axes" ? name
-                                    : name.ends_with("_shardings")          ? "sharding_per_value"
-                                    : name.ends_with("sharding")            ? "sharding"
-                                                                            : "axes";
-  const bool bracketed = text.starts_with('<');
-  return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy.", mnemonic, bracketed ? "" : "<", text, bracketed ? "" : ">"),
-                       {}, {});
+  if (name == "mesh" || name.ends_with("sharding")) {
+    return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy.", name == "mesh" ? "mesh" : "sharding", text), {}, {});
+  }
+  if (name.ends_with("_shardings")) {
+    return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy.sharding_per_value<", text, ">"), {}, {});
+  }
+  const std::string_view mnemonic = name == "manual_axes" ? "manual_axes"
+                                    : name == "params"    ? "all_to_all_param_list"
+                                    : open == '['         ? "list_of_axis_ref_lists"
+                                                          : "axis_ref_list";
+  return m_.nodes.Make(NodeKind::kVerbatim, StrCat("#sdy<", mnemonic, text, ">"), {}, {});
 }
 
 bool OperationParser::ParseAttributeValue(const AttributeDefinition& attribute) {

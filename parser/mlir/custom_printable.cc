@@ -156,7 +156,7 @@ bool OperationPrinter::CanPrintCustom(const Operation& op) const {
         if (kind != NodeKind::kVerbatim || !n.text(value).starts_with("#stablehlo.conv<[")) return false;
         break;
       case AttributeKind::kAxes:
-        if (kind != NodeKind::kVerbatim || !n.text(value).starts_with("#sdy.")) return false;
+        if (kind != NodeKind::kVerbatim || !n.text(value).starts_with("#sdy")) return false;
         break;
       default:
         break;

@@ -27,8 +27,10 @@ bool OperationPrinter::RunFormat(const Operation& op) {
     const Directive& directive = d.format[frames_.back().directive];
     // A space before all but punctuation and what follows an opening bracket.
     const char last = out_.empty() ? ' ' : out_.back();
+    // The operations of sdy have none around `=`.
+    const bool tight = d.dialect == "sdy";
     const auto space = [&] {
-      if (last != '(' && last != '[' && last != ' ' && last != '{') out_ += " ";
+      if (last != '(' && last != '[' && last != ' ' && last != '{' && (last != '=' || !tight)) out_ += " ";
     };
     switch (directive.kind) {
       case Directive::Kind::kLiteral: {
@@ -43,7 +45,7 @@ bool OperationPrinter::RunFormat(const Operation& op) {
         const std::string_view punctuation = ",()[]{}";
         const bool bracket =
             directive.text.size() == 1 && punctuation.find(directive.text[0]) != std::string_view::npos;
-        if (!bracket || directive.text == "{") space();
+        if ((!bracket && (directive.text != "=" || !tight)) || directive.text == "{") space();
         out_ += directive.text;
         break;
       }

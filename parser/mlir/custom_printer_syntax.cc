@@ -28,13 +28,13 @@ void OperationPrinter::CustomDotDims(const Operation& op) {
 
 void OperationPrinter::Axes(NodeId value) {
   const std::string text = ToText(m_.nodes, value);
-  const size_t open = text.find('<');
-  if (!text.starts_with("#sdy.") || open == std::string::npos) {
+  const bool keep = text.starts_with("#sdy.mesh<") || text.starts_with("#sdy.sharding<");
+  const size_t open = text.find_first_of(keep ? "<" : "[{");
+  if (!text.starts_with("#sdy") || open == std::string::npos) {
     out_ += text;
     return;
   }
-  const bool keep = text.starts_with("#sdy.mesh<") || text.starts_with("#sdy.sharding<");
-  out_ += keep ? text.substr(open) : text.substr(open + 1, text.size() - open - 2);
+  out_ += keep ? text.substr(open) : text.substr(open, text.size() - open - 1);
 }
 
 void OperationPrinter::CustomWindow(const Operation& op) {

@@ -239,8 +239,9 @@ NodeId DenseFromBytes(std::string_view bytes, NodeId type, NodeTable* nodes) {
   const size_t have = bytes.size();
   const auto all = static_cast<size_t>(count);
   const bool pred = *element == ElementType::kPred;
-  if (have == width && (all > 1 || (pred && all <= 8))) {
-    // A splat: the bits of an i1 are all equal. With up to eight elements the byte may hold them one by one.
+  if (have == width && (all != 1 || pred)) {
+    // A splat, of no elements too: the bits of an i1 are all equal. With up to eight elements the byte may hold them
+    // one by one.
     const auto first = static_cast<unsigned char>(bytes[0]);
     if (!pred || first == 0 || first == 1 || first == 0xff) {
       std::byte* data = nodes->arena().AllocateArray<std::byte>(width);

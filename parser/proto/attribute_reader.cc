@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/graph/complete_attributes.h"
 #include "parser/proto/annotation_proto.h"
 #include "parser/proto/literal_proto.h"
 
@@ -224,6 +225,22 @@ absl::Status AttributeReader::Read(const xla::HloInstructionProto& proto, Opcode
   return absl::OkStatus();
 }
 
+AttributeReader::Payload AttributeReader::Comparison(const xla::HloInstructionProto& proto,
+                                                     absl::Span<const InstructionId> operands) {
+  const std::string& order = proto.comparison_order();
+  if (order != "TOTAL" && order != "PARTIAL") {
+    return absl::InvalidArgumentError(StrCat("the order of a comparison is TOTAL or PARTIAL, not `", order, "`"));
+  }
+  // The older form says the same, or more of it: of integers whether they are signed.
+  const std::string& type = proto.comparison_type();
+  if (!type.empty() && (type == "FLOAT") == (order == "PARTIAL")) return EnumText(Attr::kCompareType, type);
+  const Shape operand = operands.empty() ? Shape() : module_.instruction(operands[0]).shape();
+  if (!operand.valid() || !operand.IsArray()) return std::optional<uint32_t>();
+  const std::optional<ComparisonType> comparison = ComparisonOfOrder(order == "TOTAL", operand.element_type());
+  if (!comparison) return std::optional<uint32_t>();
+  return std::optional<uint32_t>(static_cast<uint32_t>(*comparison));
+}
+
 AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto& proto, Opcode opcode,
                                                   absl::Span<const InstructionId> operands, Attr attr) {
   const Payload absent = std::optional<uint32_t>();
@@ -243,6 +260,7 @@ AttributeReader::Payload AttributeReader::ReadOne(const xla::HloInstructionProto
     case Attr::kCollapsedSliceDims:
       return List(Ints(proto.gather_dimension_numbers().collapsed_slice_dims()));
     case Attr::kCompareType:
+      if (!proto.comparison_order().empty()) return Comparison(proto, operands);
       return proto.comparison_type().empty() ? absent : EnumText(attr, proto.comparison_type());
     case Attr::kConstrainLayout:
       return Flag(proto.constrain_layout());

@@ -49,6 +49,7 @@ class AttributeReader {
   Payload Int(int64_t value) { return std::optional<uint32_t>(context().EncodeInt64(value)); }
   Payload String(const std::string& s) { return std::optional<uint32_t>(context().strings.Intern(s).value); }
   Payload List(absl::Span<const int64_t> list) { return std::optional<uint32_t>(module_.ListPayload(list)); }
+  Payload Comparison(const xla::HloInstructionProto& proto, absl::Span<const InstructionId> operands);
   Payload ShardingOf(const xla::OpSharding& proto);
   Context& context() { return module_.context(); }
 

@@ -129,8 +129,11 @@ void ReadDebugAttributes(const xla::HloModuleProto& proto, Module* module) {
   SortDebugAttributes(&context, &module->header().debug_attributes);
 }
 
+// XLA's default, which its text leaves out.
+bool IsDefault(const google::protobuf::RepeatedField<bool>& field) { return field.size() == 1 && !field.Get(0); }
+
 ListId ReadBools(const google::protobuf::RepeatedField<bool>& field, Context* context) {
-  if (field.empty()) return ListId();
+  if (field.empty() || IsDefault(field)) return ListId();
   return context->lists.Intern(std::vector<int64_t>(field.begin(), field.end()));
 }
 
@@ -250,7 +253,11 @@ absl::Status WriteConfigProto(const Module& module, xla::HloModuleConfigProto* o
     out->set_num_partitions(header.num_partitions);
   }
   out->set_alias_passthrough_params(header.alias_passthrough_params);
-  const auto bools = [&module](ListId id, google::protobuf::RepeatedField<bool>* field) {
+  const auto bools = [&module, fresh](ListId id, google::protobuf::RepeatedField<bool>* field) {
+    if (!id.valid() && (field->empty() || IsDefault(*field))) {
+      if (fresh) field->Add(false);
+      return;
+    }
     field->Clear();
     for (int64_t value : module.context().list(id)) field->Add(value != 0);
   };

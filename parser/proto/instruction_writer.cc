@@ -187,6 +187,7 @@ void InstructionWriter::WriteDefaults(Instruction i, xla::HloInstructionProto* o
   if (opcode == Opcode::kCompare && i.operand_count() > 0 && i.operand(0).shape().IsArray()) {
     const ComparisonType type = DefaultComparison(i.operand(0).shape().element_type());
     out->set_comparison_type(EnumText(EnumType::kComparisonType, static_cast<uint32_t>(type)));
+    out->set_comparison_order(type == ComparisonType::kFloat ? "PARTIAL" : "TOTAL");
   }
   const bool multiplies = opcode == Opcode::kDot || opcode == Opcode::kScaledDot || opcode == Opcode::kRaggedDot ||
                           opcode == Opcode::kConvolution;
@@ -238,7 +239,10 @@ absl::Status InstructionWriter::WriteAttribute(Instruction i, AttrValue value, x
       out->set_channel_id(i.int_attr(attr));
       break;
     case Attr::kCompareType:
+      // In the older and the newer form.
       out->set_comparison_type(EnumText(value));
+      out->set_comparison_order(static_cast<ComparisonType>(value.payload) == ComparisonType::kFloat ? "PARTIAL"
+                                                                                                     : "TOTAL");
       break;
     case Attr::kConstrainLayout:
       out->set_constrain_layout(true);

@@ -2,6 +2,7 @@
 #include "parser/proto/module_reader.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,6 +77,8 @@ class ProtoModuleReader {
   bool Error(DiagnosticKind kind, std::string_view message, std::string hint = "");
   bool Error(const absl::Status& status);
   bool Forward();
+  void SetComputationOrder();
+  void WarnOfUnknownFields(const google::protobuf::Message& message);
   std::string Place() const {
     return instruction_ == nullptr ? place_ : StrCat("instruction `", instruction_->name(), "`");
   }
@@ -108,6 +111,7 @@ class ProtoModuleReader {
   std::vector<int64_t> list_;
   std::vector<uint8_t> taken_names_;  // by StringId
   bool duplicate_names_ = false;
+  bool warned_of_fields_ = false;
   // By their bytes, which are those of the file.
   absl::flat_hash_map<std::string_view, Shape> shapes_;
   absl::flat_hash_map<std::string_view, MetadataId> metadata_;
@@ -378,11 +382,16 @@ bool ProtoModuleReader::ReadComputation(int index) {
     const xla::HloInstructionProto* instruction = source_.instruction(index, at);
     if (instruction == nullptr) return Error(DiagnosticKind::kUnexpectedToken, "damaged instruction");
     instruction_ = instruction;
+    WarnOfUnknownFields(*instruction);
     if (!ReadInstruction(*instruction, computation, &ids_[static_cast<size_t>(at)])) return false;
   }
   instruction_ = nullptr;
-  if (!order.empty()) {
-    for (InstructionId id : ids_) module_->MoveBefore(id, InstructionId());
+  // As XLA, in the order of their ids.
+  std::vector<size_t> by_number(ids_.size());
+  std::iota(by_number.begin(), by_number.end(), size_t{0});
+  std::sort(by_number.begin(), by_number.end(), [&](size_t a, size_t b) { return numbers_[a] < numbers_[b]; });
+  if (!order.empty() || !std::is_sorted(by_number.begin(), by_number.end())) {
+    for (size_t k : by_number) module_->MoveBefore(ids_[k], InstructionId());
   }
   place_ = StrCat("computation `", proto.name(), "`");
   const int root = index_.Find(proto.root_id());
@@ -403,7 +412,6 @@ bool ProtoModuleReader::ApplySchedule(int index) {
   const auto& sequence = found->second.instruction_ids();
   place_ = StrCat("schedule of computation `", proto.name(), "`");
   std::vector<uint8_t> seen(ids_.size(), 0);
-  bool changed = false;
   for (int k = 0; k < sequence.size(); ++k) {
     const int at = index_.Find(sequence[k]);
     if (at == InstructionIndex::kNone) {
@@ -412,12 +420,10 @@ bool ProtoModuleReader::ApplySchedule(int index) {
     if (seen[static_cast<size_t>(at)]++ != 0) {
       return Error(DiagnosticKind::kSchedule, StrCat("the instruction with id ", sequence[k], " is listed twice"));
     }
-    changed = changed || at != k;
   }
   if (static_cast<size_t>(sequence.size()) != ids_.size()) {
     return Error(DiagnosticKind::kSchedule, StrCat("it has ", sequence.size(), " of ", ids_.size(), " instructions"));
   }
-  if (!changed) return true;
   for (int64_t id : sequence) {
     module_->MoveBefore(ids_[static_cast<size_t>(index_.Find(id))], InstructionId());
   }
@@ -457,6 +463,36 @@ void ProtoModuleReader::UniquifyNames() {
   }
 }
 
+// As XLA, in the order of their ids.
+void ProtoModuleReader::SetComputationOrder() {
+  std::vector<std::pair<int64_t, ComputationId>> by_number;
+  for (const auto& [number, id] : computations_) by_number.emplace_back(number, id);
+  std::sort(by_number.begin(), by_number.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<ComputationId> order;
+  for (const auto& [number, id] : by_number) order.push_back(id);
+  module_->SetComputationOrder(std::move(order));
+}
+
+// Fields of a newer XLA have no place in a module, so their meaning is unknown.
+void ProtoModuleReader::WarnOfUnknownFields(const google::protobuf::Message& message) {
+  if (warned_of_fields_) return;
+  const google::protobuf::UnknownFieldSet& fields = message.GetReflection()->GetUnknownFields(message);
+  for (int k = 0; k < fields.field_count(); ++k) {
+    const google::protobuf::UnknownField& field = fields.field(k);
+    // An empty message, or a zero, says nothing.
+    if (field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED && field.length_delimited().empty())
+      continue;
+    if (field.type() == google::protobuf::UnknownField::TYPE_VARINT && field.varint() == 0) continue;
+    warned_of_fields_ = true;
+    const std::string place = Place();
+    sink_->Warning(DiagnosticKind::kUnknownAttribute, {},
+                   StrCat(place, place.empty() ? "" : ": ", "field ", field.number(), " of ",
+                          std::string(message.GetDescriptor()->name()), " is unknown, and has no effect"),
+                   "it is of a newer XLA; further unknown fields of this file are not reported");
+    return;
+  }
+}
+
 std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* config, ModuleReadMap* map) {
   if (!DefineComputations()) return nullptr;
   module_->header().is_scheduled = proto_.has_schedule();
@@ -464,6 +500,7 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
     if (!ReadComputation(k)) return nullptr;
   }
   place_.clear();
+  WarnOfUnknownFields(proto_);
   if (!CheckCalls()) return nullptr;
   place_.clear();
   if (duplicate_names_) UniquifyNames();
@@ -480,7 +517,7 @@ std::unique_ptr<Module> ProtoModuleReader::Run(const xla::HloModuleConfigProto* 
     }
   }
   module_->SetEntry(entry);
-  module_->SetComputationOrder(map_.computations);
+  SetComputationOrder();
   if (absl::Status status = ReadHeaderProto(proto_, config, options_, module_.get()); !status.ok()) {
     Error(DiagnosticKind::kBadHeader, std::string(status.message()));
     return nullptr;

@@ -105,6 +105,11 @@ void WriteNamed(const Context& context, const ShardingLeaf& leaf, xla::NamedShar
 
 void WriteLeaf(const Context& context, const ShardingLeaf& leaf, const WriteMetadataFn& write_metadata,
                xla::OpSharding* out) {
+  if (leaf.over_mesh) {
+    WriteNamed(context, leaf, out->mutable_named_sharding());
+    for (MetadataId id : leaf.metadata) write_metadata(id, out->mutable_named_sharding()->add_metadata());
+    return;
+  }
   switch (leaf.kind) {
     case ShardingKind::kReplicated:
       out->set_type(xla::OpSharding::REPLICATED);
@@ -230,7 +235,7 @@ absl::Status ReadMesh(const xla::MeshProto& proto, Context* context, Mesh* mesh)
                     *count, &mesh->devices.iota);
   }
   mesh->devices.devices = ToVector(proto.device_ids());
-  if (!mesh->devices.devices.empty() || mesh->names.empty()) return absl::OkStatus();
+  if (!mesh->devices.devices.empty()) return absl::OkStatus();
   if (const std::optional<int64_t> count = DeviceCount(mesh->devices.dims)) mesh->devices.iota = {{*count}, {0}};
   return absl::OkStatus();
 }

@@ -221,7 +221,11 @@ absl::Status Converter::ConvertShardingConstraint(const Op& op) {
   const Result made = b().Add(Opcode::kCustomCall, operands(op), {String(Attr::kCustomCallTarget, "Sharding")},
                               shape_of(operand(op, 0)));
   if (!made.ok()) return SetResult(op, made);
-  if (absl::Status status = SetSdySharding(*made, mlir::ToText(nodes(), sharding)); !status.ok()) {
+  // In the form that a sharding of the results of an operation has.
+  std::string text = mlir::ToText(nodes(), sharding);
+  constexpr std::string_view kOne = "#sdy.sharding<";
+  if (text.starts_with(kOne)) text = StrCat("#sdy.sharding_per_value<[", text.substr(kOne.size() - 1), "]>");
+  if (absl::Status status = SetSdySharding(*made, text); !status.ok()) {
     return Error(op, std::string(status.message()));
   }
   return SetResult(op, made);

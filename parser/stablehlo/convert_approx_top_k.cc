@@ -9,6 +9,7 @@
 #include "ir/core/str_cat.h"
 #include "parser/stablehlo/backend_config.h"
 #include "parser/stablehlo/converter.h"
+#include "parser/stablehlo/export.h"
 
 namespace hlokit::stablehlo {
 
@@ -46,9 +47,9 @@ absl::Status Converter::ConvertApproxTopK(const Op& op) {
   }
   for (const mlir::Attribute& attribute : program_.attributes_of(op)) {
     const std::string_view name = nodes().str(attribute.name);
-    static constexpr std::string_view kAllowed[] = {"call_target_name",         "backend_config",     "api_version",
-                                                    "called_computations",      "has_side_effect",    "mhlo.sharding",
-                                                    "mhlo.frontend_attributes", "mhlo.backend_config"};
+    static constexpr std::string_view kAllowed[] = {"call_target_name",         "backend_config",  "api_version",
+                                                    "called_computations",      "has_side_effect", "mhlo.sharding",
+                                                    "mhlo.frontend_attributes", kBackendConfig,    "sdy.sharding"};
     if (std::find(std::begin(kAllowed), std::end(kAllowed), name) == std::end(kAllowed)) {
       return Invalid(StrCat(name, " is not a supported attribute for ApproxTopK"));
     }

@@ -1,51 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the sdy dialect, as XLA exports them from Shardy: a manual computation becomes part of the computation
-// around it, between custom calls that take values apart and together; what moves data between shardings is a copy.
+// Operations of the sdy dialect, as XLA exports them from Shardy: a manual computation is called, between custom calls
+// that take values apart and together; what moves data between shardings is a copy.
+#include <tuple>
+
 #include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
 #include "parser/stablehlo/converter.h"
 
 namespace hlokit::stablehlo {
 
 using mlir::NodeId;
 
-bool Converter::IsInlined(std::string_view name) {
-  return name == "sdy.manual_computation" || name == "sdy.named_computation";
-}
-
-absl::StatusOr<std::vector<std::string>> Converter::ShardingsOf(const Op& op, std::string_view name, bool manual) {
-  const NodeId shardings = Attribute(op, name), axes = Attribute(op, "manual_axes");
-  if (!shardings.valid() || !axes.valid())
-    return Error(op, StrCat("requires attributes '", name, "' and 'manual_axes'"));
-  return HloShardingsOf(mlir::ToText(nodes(), shardings), manual ? mlir::ToText(nodes(), axes) : "", meshes_,
-                        &device_budget_);
-}
+bool Converter::IsInlined(std::string_view name) { return name == "sdy.named_computation"; }
 
 absl::Status Converter::ConvertInlined(const Op& op) {
   const mlir::BlockId id = program_.block(program_.regions_of(op)[0]);
   if (!id.valid()) return Error(op, "has an empty region");
   const mlir::Block& block = program_.blocks[id.value];
   if (block.argument_count != op.operand_count) return Error(op, "has another number of arguments than operands");
-  std::vector<InstructionId> values = operands(op);
-  if (nodes().str(op.name) == "sdy.manual_computation") {
-    absl::StatusOr<std::vector<std::string>> outer = ShardingsOf(op, "in_shardings", false);
-    absl::StatusOr<std::vector<std::string>> inner = ShardingsOf(op, "in_shardings", true);
-    for (const auto* list : {&outer, &inner}) {
-      if (!list->ok()) return Error(op, std::string(list->status().message()));
-      if ((*list)->size() != values.size()) return Error(op, "has another number of in_shardings than operands");
-    }
-    for (size_t i = 0; i < values.size(); ++i) {
-      absl::StatusOr<Shape> shape = ShapeOfType(program_.type(program_.argument(block, i)));
-      if (!shape.ok()) return shape.status();
-      const Result copy = b().Add(Opcode::kCopy, {values[i]}, {}, shape_of(values[i]));
-      if (!copy.ok()) return copy.status();
-      if (absl::Status status = SetSharding(*copy, (*outer)[i]); !status.ok()) return status;
-      const Result part =
-          b().Add(Opcode::kCustomCall, {*copy}, {String(Attr::kCustomCallTarget, "SPMDFullToShardShape")}, *shape);
-      if (!part.ok()) return part.status();
-      if (absl::Status status = SetSharding(*part, (*inner)[i]); !status.ok()) return status;
-      values[i] = *part;
-    }
-  }
+  const std::vector<InstructionId> values = operands(op);
   for (size_t i = 0; i < values.size(); ++i) Bind(program_.argument(block, i), values[i]);
   frame().inlined.push_back(frame().op);
   frame().op = block.first;
@@ -53,34 +26,72 @@ absl::Status Converter::ConvertInlined(const Op& op) {
 }
 
 absl::Status Converter::ConvertInlinedReturn(const Op& op) {
-  if (frame().inlined.empty()) return Error(op, "ends no computation of the sdy dialect");
+  if (frame().inlined.empty()) return ConvertReturn(op);  // of a manual computation
   const Op& owner = program_.op(frame().inlined.back());
   frame().inlined.pop_back();
-  std::vector<InstructionId> values = operands(op);
+  const std::vector<InstructionId> values = operands(op);
   if (values.size() != owner.result_count) return Error(op, "has another number of operands than results");
-  if (nodes().str(owner.name) == "sdy.manual_computation") {
-    absl::StatusOr<std::vector<std::string>> outer = ShardingsOf(owner, "out_shardings", false);
-    absl::StatusOr<std::vector<std::string>> inner = ShardingsOf(owner, "out_shardings", true);
-    for (const auto* list : {&outer, &inner}) {
-      if (!list->ok()) return Error(owner, std::string(list->status().message()));
-      if ((*list)->size() != values.size()) return Error(owner, "has another number of out_shardings than results");
-    }
-    for (size_t i = 0; i < values.size(); ++i) {
-      absl::StatusOr<Shape> shape = ResultShape(owner, i);
-      if (!shape.ok()) return shape.status();
-      const Result copy = b().Add(Opcode::kCopy, {values[i]}, {}, shape_of(values[i]));
-      if (!copy.ok()) return copy.status();
-      if (absl::Status status = SetSharding(*copy, (*inner)[i]); !status.ok()) return status;
-      const Result whole =
-          b().Add(Opcode::kCustomCall, {*copy}, {String(Attr::kCustomCallTarget, "SPMDShardToFullShape")}, *shape);
-      if (!whole.ok()) return whole.status();
-      if (absl::Status status = SetSharding(*whole, (*outer)[i]); !status.ok()) return status;
-      values[i] = *whole;
-    }
-  }
   for (size_t i = 0; i < values.size(); ++i) Bind(program_.result(owner, i), values[i]);
   frame().op = owner.next;
   return absl::OkStatus();
+}
+
+absl::Status Converter::ConvertManualComputation(const Op& op) {
+  const NodeId in = Attribute(op, "in_shardings"), out = Attribute(op, "out_shardings"),
+               axes = Attribute(op, "manual_axes");
+  if (!in.valid() || !out.valid() || !axes.valid()) {
+    return Error(op, "requires attributes 'in_shardings', 'out_shardings' and 'manual_axes'");
+  }
+  const mlir::Block& block = program_.blocks[program_.block(program_.regions_of(op)[0]).value];
+  if (block.argument_count != op.operand_count) return Error(op, "has another number of arguments than operands");
+  for (const auto& [name, shardings, count] :
+       {std::tuple("in_shardings", in, op.operand_count), std::tuple("out_shardings", out, op.result_count)}) {
+    const absl::StatusOr<std::vector<std::string>> list =
+        HloShardingsOf(mlir::ToText(nodes(), shardings), meshes_, &device_budget_);
+    if (!list.ok()) return Error(op, std::string(list.status().message()));
+    if (list->size() != count) return Error(op, StrCat("has another number of ", name, " than values"));
+  }
+  const auto frontend = [&](std::string_view key, NodeId shardings) {
+    std::vector<FrontendAttribute> entries = {
+        {context().strings.Intern("xla.sdy.manual_axes"), context().strings.Intern(mlir::ToText(nodes(), axes))},
+        {context().strings.Intern(key), context().strings.Intern(mlir::ToText(nodes(), shardings))}};
+    return AttrValue{Attr::kFrontendAttributes, EncodeFrontendAttributes(&context(), std::move(entries)).value};
+  };
+  const auto call = [&](std::string_view target, const std::vector<InstructionId>& values, AttrValue attributes,
+                        Shape shape) {
+    return b().Add(Opcode::kCustomCall, values,
+                   {String(Attr::kCustomCallTarget, target), {Attr::kCustomCallHasSideEffect, 1}, attributes}, shape);
+  };
+  // One value is the result itself, several are in a tuple.
+  const auto elements = [&](InstructionId tuple, size_t count) {
+    std::vector<InstructionId> values;
+    for (size_t i = 0; i < count; ++i) {
+      values.push_back(count == 1 ? tuple : b().MakeElement(tuple, static_cast<int64_t>(i)));
+    }
+    return values;
+  };
+  const Computation body = module_->computation(callee(0));
+  std::vector<InstructionId> values = operands(op);
+  if (!values.empty()) {
+    std::vector<Shape> local;
+    for (int64_t i = 0; i < body.parameter_count(); ++i) local.push_back(body.parameter(i).shape());
+    const Result made = call("xla.sdy.GlobalToLocalShape", values, frontend("xla.sdy.in_shardings", in),
+                             local.size() == 1 ? local[0] : shapes().Tuple(local));
+    if (!made.ok()) return made.status();
+    values = elements(*made, values.size());
+  }
+  std::vector<FrontendAttribute> inlineable = {
+      {context().strings.Intern("inlineable"), context().strings.Intern("xla_late")}};
+  const Result called =
+      b().Add(Opcode::kCall, values,
+              {Builder::Calls(Attr::kToApply, callee(0)),
+               {Attr::kFrontendAttributes, EncodeFrontendAttributes(&context(), std::move(inlineable)).value}},
+              body.root().shape());
+  if (!called.ok() || op.result_count == 0) return called.status();
+  absl::StatusOr<Shape> global = ResultsShape(op);
+  if (!global.ok()) return global.status();
+  return SetResults(op, call("xla.sdy.LocalToGlobalShape", elements(*called, op.result_count),
+                             frontend("xla.sdy.out_shardings", out), *global));
 }
 
 absl::Status Converter::ConvertResharding(const Op& op) {

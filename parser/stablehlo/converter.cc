@@ -329,7 +329,9 @@ absl::Status Converter::OpenRegion(const Op& op, size_t index) {
       elements.push_back(*shape);
     }
   }
-  Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName(StrCat("region_", regions_++))),
+  const std::string name = nodes().str(op.name) == "sdy.manual_computation" ? "xla.sdy.manual_computation_body"
+                                                                            : StrCat("region_", regions_++);
+  Frame opened{kind,        module_->AddComputation(module_->UniqueComputationName(name)),
                block.first, mlir::OperationId(),
                {},          {},
                {},          {},

@@ -271,8 +271,8 @@ class Converter {
   // ---- convert_sdy.cc ----
   // Operations whose regions become part of the computation.
   static bool IsInlined(std::string_view name);
-  absl::StatusOr<std::vector<std::string>> ShardingsOf(const Op& op, std::string_view name, bool manual);
   absl::Status ConvertInlined(const Op& op);
+  absl::Status ConvertManualComputation(const Op& op);
   absl::Status ConvertInlinedReturn(const Op& op);
   absl::Status ConvertResharding(const Op& op);
   absl::Status ConvertCall(const Op& op);

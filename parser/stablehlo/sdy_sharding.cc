@@ -162,9 +162,9 @@ bool Overlap(const std::vector<Axis>& axes, std::vector<std::vector<Axis>>* used
 }
 
 // The text of a sharding whose dimensions have these axes; the values of devices along the `unreduced` ones are parts
-// of a sum, or of a manual computation if the word says so. Devices that are listed one by one count into the budget.
+// of a sum. Devices that are listed one by one count into the budget.
 absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<Axis>> dims,
-                                   const std::vector<Axis>& unreduced, std::string_view word, int64_t* budget) {
+                                   const std::vector<Axis>& unreduced, int64_t* budget) {
   if (mesh.axes.empty()) {
     return mesh.device_ids.size() == 1 ? StrCat("{maximal device=", mesh.device_ids[0], "}") : "{replicated}";
   }
@@ -215,7 +215,7 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
     rest *= parts[p].size;
     order.push_back(p);
   }
-  if (!sharded && rest == 1) return StrCat("{", word, "}");
+  if (!sharded && rest == 1) return std::string("{unreduced}");
   std::string text = StrCat("{devices=[", tiles, rest > 1 ? StrCat(",", rest) : "", "]");
   if (!mesh.device_ids.empty()) {
     // The devices one by one: those of the mesh in the new order of its parts.
@@ -254,13 +254,12 @@ absl::StatusOr<std::string> TextOf(const SdyMesh& mesh, std::vector<std::vector<
     for (size_t i = 0; i < runs.size(); ++i) StrAppend(&permutation, i == 0 ? "" : ",", place[i]);
     StrAppend(&text, "<=[", sizes, "]T(", permutation, ")");
   }
-  if (has_sum) return StrCat(text, " last_tile_dims={", word, rest > 1 ? ", replicated}}" : "}}");
+  if (has_sum) return StrCat(text, " last_tile_dims={unreduced", rest > 1 ? ", replicated}}" : "}}");
   return text + (rest > 1 ? " last_tile_dim_replicate}" : "}");
 }
 
 // <@mesh, [{"x"}, {}], replicated={"y"}>
-absl::StatusOr<std::string> ReadOne(Scanner* in, const std::vector<std::string>& manual, const SdyMeshes& meshes,
-                                    int64_t* budget) {
+absl::StatusOr<std::string> ReadOne(Scanner* in, const SdyMeshes& meshes, int64_t* budget) {
   SdyMesh mesh;
   if (!in->Try("<")) return Malformed("sharding of the sdy dialect");
   if (in->Try("@")) {
@@ -298,14 +297,7 @@ absl::StatusOr<std::string> ReadOne(Scanner* in, const std::vector<std::string>&
     if (is_unreduced) unreduced.insert(unreduced.end(), axes.begin(), axes.end());
   }
   if (!in->Try(">")) return Malformed("sharding of the sdy dialect");
-  if (manual.empty()) return TextOf(mesh, std::move(dims), unreduced, "unreduced", budget);
-  std::vector<Axis> axes;
-  for (size_t a = 0; a < mesh.axes.size(); ++a) {
-    if (std::find(manual.begin(), manual.end(), mesh.axes[a].first) == manual.end()) continue;
-    axes.push_back({a, 1, mesh.axes[a].second});
-    for (auto& dim : dims) std::erase_if(dim, [&](const Axis& axis) { return axis.axis == a; });
-  }
-  return TextOf(mesh, std::move(dims), axes, "manual", budget);
+  return TextOf(mesh, std::move(dims), unreduced, budget);
 }
 
 }  // namespace
@@ -349,8 +341,8 @@ absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMe
   Scanner in(sharding);
   const bool several = sharding.find("sharding_per_value") != std::string_view::npos;
   if (!in.SkipTo('<')) return Malformed("sharding of the sdy dialect");
-  if (!several) return ReadOne(&in, {}, meshes, budget);
-  absl::StatusOr<std::vector<std::string>> each = HloShardingsOf(sharding, "", meshes, budget);
+  if (!several) return ReadOne(&in, meshes, budget);
+  absl::StatusOr<std::vector<std::string>> each = HloShardingsOf(sharding, meshes, budget);
   if (!each.ok()) return each.status();
   if (each->size() == 1) return each->front();
   std::string all;
@@ -358,24 +350,14 @@ absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMe
   return StrCat("{", all, "}");
 }
 
-absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, std::string_view manual_axes,
-                                                        const SdyMeshes& meshes, int64_t* budget) {
-  std::vector<std::string> manual;
-  if (!manual_axes.empty()) {
-    Scanner axes(manual_axes);
-    if (!axes.SkipTo('{') || !axes.Try("{")) return Malformed("list of manual axes");
-    while (!axes.Try("}")) {
-      if (!manual.empty() && !axes.Try(",")) return Malformed("list of manual axes");
-      manual.emplace_back();
-      if (!axes.Quoted(&manual.back())) return Malformed("list of manual axes");
-    }
-  }
+absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, const SdyMeshes& meshes,
+                                                        int64_t* budget) {
   Scanner in(shardings);
   if (!in.SkipTo('<') || !in.Try("<") || !in.Try("[")) return Malformed("sharding of the sdy dialect");
   std::vector<std::string> all;
   if (in.Try("]")) return all;
   do {
-    absl::StatusOr<std::string> one = ReadOne(&in, manual, meshes, budget);
+    absl::StatusOr<std::string> one = ReadOne(&in, meshes, budget);
     if (!one.ok()) return one.status();
     all.push_back(*std::move(one));
   } while (in.Try(","));

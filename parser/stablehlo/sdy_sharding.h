@@ -33,11 +33,9 @@ bool ReadSdySubAxis(std::string_view text, int64_t* before, int64_t* size);
 // `budget`: of devices that texts may list one by one, from which those of this text are subtracted.
 absl::StatusOr<std::string> HloShardingOf(std::string_view sharding, const SdyMeshes& meshes, int64_t* budget);
 
-// Likewise of each value of `sharding_per_value`, within a computation that is manual along the axes that
-// `#sdy.manual_axes<{"x"}>` names: the other axes shard, and the devices along these have parts of their own. No axes
-// (""): as above.
-absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, std::string_view manual_axes,
-                                                        const SdyMeshes& meshes, int64_t* budget);
+// Likewise of each value of `sharding_per_value`.
+absl::StatusOr<std::vector<std::string>> HloShardingsOf(std::string_view shardings, const SdyMeshes& meshes,
+                                                        int64_t* budget);
 
 }  // namespace hlokit::stablehlo
 

@@ -53,7 +53,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   RegisterFusingPipelines(registry);
   registry->AddPipeline({.name = "spmd-propagation",
                          .summary = "give every instruction of a program for several partitions its sharding",
-                         .text = "defuse,inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,"
+                         .text = "shardy-import,defuse,inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,"
                                  "sharding-propagation{is-spmd=true}",
                          .skip_if_partitioned = true});
   registry->AddPipeline(

@@ -91,7 +91,13 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     ++top.next;
     const Node& node = nodes_[child];
     if (node.skip_if_scheduled && module.header().is_scheduled) continue;
-    if (node.skip_if_partitioned && !AwaitsPartitioning(module)) continue;
+    if (node.skip_if_partitioned) {
+      if (TakePartitionsOfShardings(&module, options.context.diagnostics)) {
+        ++version;
+        result.changed = true;
+      }
+      if (!AwaitsPartitioning(module)) continue;
+    }
     if (node.info == nullptr || (node.repeat && !single)) {
       open.push_back({child, 0, 1, version, place.size()});
       if (node.info == nullptr && !node.label.empty()) StrAppend(&place, place.empty() ? "" : "/", node.label);

@@ -69,10 +69,11 @@ struct PropagationCounts {
   int64_t changed = 0;       // instructions with another one, or without the one they had
   int64_t constraints = 0;   // Sharding custom-calls that became copies
   int64_t copied_loops = 0;  // at the root of the entry
-  int64_t total() const { return added + changed + constraints + copied_loops; }
+  int64_t imported = 0;      // attributes and custom-calls of Shardy (shardy_import.h)
+  int64_t total() const { return added + changed + constraints + copied_loops + imported; }
 };
 
-// Propagates the shardings of the module. `log` may be null. Returns an error for shardings that cannot be calculated
+// Propagates the shardings of the module, those of Shardy's export too. `log` may be null. Returns an error for shardings that cannot be calculated
 // with, and for device conflicts in loops.
 absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
                                                      PropagationLog* log);

@@ -12,6 +12,7 @@
 #include "ir/sharding/tiling_arithmetic.h"
 #include "passes/annotations/annotations.h"
 #include "passes/sharding/graph_order.h"
+#include "passes/sharding/shardy_import.h"
 
 namespace hlokit::sharding {
 namespace {
@@ -573,7 +574,11 @@ std::vector<bool> AllowedByHeader(const Module& module, ListId list) {
 
 absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
                                                      PropagationLog* log) {
-  return Propagator(module, options, log).Run();
+  const absl::StatusOr<int64_t> imported = ImportShardy(module);
+  if (!imported.ok()) return imported.status();
+  absl::StatusOr<PropagationCounts> counts = Propagator(module, options, log).Run();
+  if (counts.ok()) counts->imported = *imported;
+  return counts;
 }
 
 }  // namespace hlokit::sharding

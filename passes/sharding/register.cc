@@ -10,6 +10,7 @@
 #include "passes/sharding/constant_splitter.h"
 #include "passes/sharding/partition/spmd_partitioner.h"
 #include "passes/sharding/propagation.h"
+#include "passes/sharding/shardy_import.h"
 #include "passes/sharding/shardy_propagation.h"
 
 namespace hlokit {
@@ -29,6 +30,16 @@ std::vector<std::string> ListEntries(std::string_view text) {
   return entries;
 }
 
+class ShardyImport : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> read = sharding::ImportShardy(module);
+    if (!read.ok()) return read.status();
+    if (*read > 0) Count("attributes and custom-calls of Shardy read", *read);
+    return *read > 0;
+  }
+};
+
 class ShardingPropagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
@@ -46,6 +57,7 @@ class ShardingPropagation : public Pass {
     const absl::StatusOr<sharding::PropagationCounts> counts =
         sharding::PropagateShardings(module, propagation, nullptr);
     if (!counts.ok()) return counts.status();
+    if (counts->imported > 0) Count("attributes and custom-calls of Shardy read", counts->imported);
     if (counts->added > 0) Count("shardings added", counts->added);
     if (counts->changed > 0) Count("shardings changed", counts->changed);
     if (counts->constraints > 0) Count("sharding custom-calls turned into copies", counts->constraints);
@@ -91,6 +103,8 @@ class SpmdPartitioner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     if (IsMarkedPartitioned(module)) return false;
+    bool changed = false;
+    if (options().Int("partitions") == 0) changed = TakePartitionsOfShardings(&module, context().diagnostics);
     spmd::PartitionOptions partition;
     partition.partitions = options().Int("partitions");
     partition.threshold_for_windowed_einsum_mib = options().Int("threshold-for-windowed-einsum-mib");
@@ -101,7 +115,8 @@ class SpmdPartitioner : public Pass {
     partition.diagnostics = context().diagnostics;
     const absl::StatusOr<spmd::PartitionCounts> counts = spmd::PartitionModule(module, partition);
     if (!counts.ok()) return counts.status();
-    if (counts->computations == 0) return false;
+    if (counts->imported > 0) Count("attributes and custom-calls of Shardy read", counts->imported);
+    if (counts->computations == 0) return changed || counts->imported > 0;
     if (counts->collectives > 0) Count("collectives", counts->collectives);
     return true;
   }
@@ -114,6 +129,22 @@ ENTRY main {
   w = f32[256,512]{1,0} parameter(1), sharding={devices=[1,2,4]<=[4,2]T(1,0) last_tile_dim_replicate}
   y = f32[64,512]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT z = f32[64,512]{1,0} tanh(y)
+}
+)";
+
+constexpr char kShardyExample[] =
+    R"(HloModule halves, num_partitions=2, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}}
+
+xla.sdy.manual_computation_body {
+  p = f32[4]{0} parameter(0)
+  ROOT shifted = f32[4]{0} collective-permute(p), channel_id=1, source_target_pairs={{0,1},{1,0}}
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  local = f32[4]{0} custom-call(x), custom_call_target="xla.sdy.GlobalToLocalShape", frontend_attributes={xla.sdy.in_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>",xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>"}
+  body = f32[4]{0} call(local), to_apply=xla.sdy.manual_computation_body, frontend_attributes={inlineable="false"}
+  ROOT whole = f32[8]{0} custom-call(body), custom_call_target="xla.sdy.LocalToGlobalShape", frontend_attributes={xla.sdy.manual_axes="#sdy<manual_axes{\"x\"}>",xla.sdy.out_shardings="#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>"}
 }
 )";
 
@@ -141,6 +172,18 @@ ENTRY main {
 }  // namespace
 
 void RegisterShardingPasses(PassRegistry* registry) {
+  registry->Add({.name = "shardy-import",
+                 .category = "sharding",
+                 .summary = "read what Shardy leaves in HLO, such as the shard_map of JAX",
+                 .doc = "Manual computations become Sharding, SPMDFullToShardShape and SPMDShardToFullShape around the "
+                        "call of their body, as XLA writes them without Shardy: shardings within a body get its manual "
+                        "axes, and those of bodies around it. The frontend attribute xla.sdy.sharding becomes the "
+                        "sharding; dimensions that a constraint leaves open are its unspecified_dims. Groups become "
+                        "shard_as, barriers ShardBarrierFrom and ShardBarrierTo, and result shardings those of the "
+                        "root. Priorities are not read. sharding-propagation and spmd-partitioner begin with this.",
+                 .example = kShardyExample,
+                 .preserves = "the program.",
+                 .create = MakePass<ShardyImport>});
   registry->Add(
       {.name = "sharding-propagation",
        .category = "sharding",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/sharding/sdy_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <system_error>
@@ -14,6 +15,9 @@ namespace {
 struct SdyMesh {
   std::vector<std::pair<std::string, int64_t>> axes;
   int64_t count = 1;
+  std::vector<int64_t> devices;  // empty: in order
+
+  bool maximal() const { return axes.empty() && devices.size() == 1; }
 };
 
 class SdyCursor {
@@ -56,7 +60,21 @@ class SdyCursor {
   size_t at_ = 0;
 };
 
-// Parses `["a"=2, "b"=4]>` after `mesh<`.
+// Returns true if the devices are those of the mesh, each once; an order that counts becomes empty.
+bool CheckDevices(SdyMesh* mesh) {
+  if (mesh->devices.empty()) return true;
+  if (mesh->axes.empty()) return mesh->devices.size() == 1;
+  if (static_cast<int64_t>(mesh->devices.size()) != mesh->count) return false;
+  std::vector<int64_t> sorted = mesh->devices;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<int64_t>(i)) return false;
+  }
+  if (mesh->devices == sorted) mesh->devices.clear();
+  return true;
+}
+
+// Parses `["a"=2, "b"=4]>` or `["a"=2], device_ids=[1, 0]>` after `mesh<`.
 bool ParseMeshAxes(SdyCursor& in, SdyMesh* mesh) {
   if (!in.Eat("[")) return false;
   while (!in.Eat("]")) {
@@ -65,18 +83,34 @@ bool ParseMeshAxes(SdyCursor& in, SdyMesh* mesh) {
     if (__builtin_mul_overflow(mesh->count, size, &mesh->count)) return false;
     in.Eat(",");
   }
-  return in.Eat(">");
+  if (in.Eat(",")) {
+    if (!in.Eat("device_ids=[")) return false;
+    while (!in.Eat("]")) {
+      in.Eat("");  // skips spaces
+      if (!in.Number(&mesh->devices.emplace_back()) || mesh->devices.back() < 0) return false;
+      in.Eat(",");
+    }
+  }
+  return in.Eat(">") && CheckDevices(mesh);
 }
 
 bool FindMesh(std::string_view meshes, std::string_view name, SdyMesh* mesh) {
   for (const std::string_view quote : {"", "\"", "'"}) {
     const std::string key = StrCat(quote, name, quote, " = #sdy.mesh<");
-    if (const size_t at = meshes.find(key); at != meshes.npos) {
+    for (size_t at = meshes.find(key); at != meshes.npos; at = meshes.find(key, at + 1)) {
+      // Not the end of a longer name.
+      if (quote.empty() && at > 0 && std::string_view(" ,{").find(meshes[at - 1]) == std::string_view::npos) continue;
       SdyCursor in(meshes.substr(at + key.size()));
       return ParseMeshAxes(in, mesh);
     }
   }
   return false;
+}
+
+// Parses `@mesh` or `mesh<["a"=2]>`.
+bool ParseMesh(SdyCursor& in, std::string_view meshes, SdyMesh* mesh) {
+  if (in.Eat("@")) return FindMesh(meshes, in.Name(), mesh);
+  return in.Eat("mesh<") && ParseMeshAxes(in, mesh);
 }
 
 // Parses `{"a", "b":(1)2, ?}` after the brace.
@@ -108,14 +142,17 @@ bool ParseAxes(SdyCursor& in, const SdyMesh& mesh, AxisList* axes, bool* open) {
 
 bool ParseOne(SdyCursor& in, std::string_view meshes, Shape shape, SdySharding* sharding) {
   SdyMesh mesh;
-  if (in.Eat("@")) {
-    if (!FindMesh(meshes, in.Name(), &mesh)) return false;
-  } else if (!in.Eat("mesh<") || !ParseMeshAxes(in, &mesh)) {
-    return false;
-  }
+  if (!ParseMesh(in, meshes, &mesh)) return false;
   Tiling& tiling = sharding->tiling;
+  if (mesh.maximal()) {
+    tiling.kind = ShardingKind::kMaximal;
+    tiling.device = mesh.devices[0];
+    sharding->open.assign(static_cast<size_t>(std::max<int64_t>(shape.rank(), 0)), false);
+    return in.Eat(",") && in.Eat("[]>");
+  }
   tiling.kind = ShardingKind::kTiled;
   tiling.device_count = mesh.count;
+  tiling.order = mesh.devices;
   if (!in.Eat(",") || !in.Eat("[")) return false;
   while (!in.Eat("]")) {
     bool open = false;
@@ -156,6 +193,31 @@ std::optional<std::vector<SdySharding>> ParseSdyShardings(std::string_view text,
   }
   if (shardings.size() != shapes.size()) return std::nullopt;
   return shardings;
+}
+
+std::optional<SdyManualAxes> ParseSdyManualAxes(std::string_view manual_axes, std::string_view shardings,
+                                                std::string_view meshes) {
+  SdyMesh mesh;
+  SdyCursor in(shardings);
+  if (in.Eat("#sdy.sharding_per_value<[<")) {
+    if (!ParseMesh(in, meshes, &mesh)) return std::nullopt;
+  } else {
+    // Of no values: the module has one mesh.
+    const size_t first = meshes.find("#sdy.mesh<");
+    if (first == meshes.npos) return std::nullopt;
+    SdyCursor of_module(meshes.substr(first + std::string_view("#sdy.mesh<").size()));
+    if (!ParseMeshAxes(of_module, &mesh)) return std::nullopt;
+  }
+  const size_t brace = manual_axes.find('{');
+  if (brace == manual_axes.npos) return std::nullopt;
+  SdyManualAxes manual{{}, mesh.count, mesh.devices};
+  SdyCursor axes(manual_axes.substr(brace + 1));
+  AxisList named;
+  bool open = false;
+  if (!ParseAxes(axes, mesh, &named, &open) || open) return std::nullopt;
+  std::sort(named.begin(), named.end(), [](const DeviceAxis& a, const DeviceAxis& b) { return a.stride > b.stride; });
+  AppendAxes(&manual.axes, named);
+  return manual;
 }
 
 size_t CountSdyAxes(std::string_view text) {

@@ -29,8 +29,6 @@ struct OpenTiling {
 };
 
 constexpr int kRounds = 5;
-constexpr std::string_view kToLocal = "xla.sdy.GlobalToLocalShape";
-constexpr std::string_view kToGlobal = "xla.sdy.LocalToGlobalShape";
 
 bool Calls(Instruction i, std::string_view target) {
   return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == target;

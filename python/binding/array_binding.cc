@@ -109,8 +109,15 @@ unknown types and for elements beyond those of narrow types.)")
           },
           py::arg("dtype") = py::none(), py::arg("copy") = py::none(), "As numpy().")
       .def_property_readonly(
-          "__array_interface__", [](const ArrayValue& a) { return ToNumpy(a).attr("__array_interface__"); },
-          "NumPy's description of the memory.")
+          "__array_interface__",
+          [](const ArrayValue& a) -> py::object {
+            const py::array array = ToNumpy(a);
+            // It has no words for the types of ml_dtypes: NumPy then asks __array__.
+            if (py::cast<int>(array.dtype().attr("isbuiltin")) == 1) return array.attr("__array_interface__");
+            throw py::attribute_error(
+                StrCat(std::string(py::str(array.dtype())), " is no type of NumPy: __array__ returns the array"));
+          },
+          "NumPy's description of the memory, where NumPy has the type.")
       .def("__dlpack__", &Dlpack, py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
            py::arg("dl_device") = py::none(), py::arg("copy") = py::none(),
            R"(The memory as a capsule of DLPack, which keeps it.

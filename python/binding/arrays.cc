@@ -113,9 +113,27 @@ py::array Dense(const py::array& array) {
   return py::module_::import("numpy").attr("require")(array, py::none(), py::make_tuple("C", "A"));
 }
 
+// Returns true if NumPy itself has the type of the elements.
+bool IsNumpyType(const py::dtype& dtype) { return py::cast<int>(dtype.attr("isbuiltin")) == 1; }
+
 // Returns an array of the same sizes.
 py::array EmptyLike(const py::array& array, const py::dtype& dtype) {
   return py::array(dtype, std::vector<py::ssize_t>(array.shape(), array.shape() + array.ndim()));
+}
+
+// Returns the elements as literals have them, with the sign in all bits of the byte: ml_dtypes leaves those beyond the
+// element's clear, or did so in some version.
+py::array Extended(ElementType type, const py::array& array) {
+  const py::array from = Dense(array);
+  py::array to = EmptyLike(from, RawDtype(type));
+  const int unused = 8 - BitsOf(type);
+  const auto* const given = static_cast<const uint8_t*>(from.data());
+  auto* const elements = static_cast<uint8_t*>(to.mutable_data());
+  for (py::ssize_t i = 0; i < from.size(); ++i) {
+    const auto high = static_cast<uint8_t>(given[i] << unused);
+    elements[i] = static_cast<uint8_t>(IsSigned(type) ? static_cast<int8_t>(high) >> unused : high >> unused);
+  }
+  return to;
 }
 
 // Returns the name of the Python type, for messages.
@@ -141,7 +159,8 @@ void CheckNumpy() {
   equal = equal && py::str(made.attr("tolist")()).cast<std::string>() == "[1.5, -2.0, 4.0]";
   if (equal) return;
   throw py::import_error(StrCat("hlokit was compiled for arrays of another layout than those of NumPy ",
-                                std::string(py::str(numpy.attr("__version__"))), "; build it again with a newer pybind11"));
+                                std::string(py::str(numpy.attr("__version__"))),
+                                "; build it again with a newer pybind11"));
 }
 
 py::dtype DtypeOf(ElementType type) {
@@ -316,10 +335,9 @@ py::array ElementsOf(const GivenArray& given, ElementType type, absl::Span<const
                ToString(type), " (", std::string(py::str(DtypeOf(type))), ")"));
   }
   array = Dense(array);
-  if (!AreElements(type, array)) {
-    throw py::value_error(StrCat(what, ": an element has bits beyond those of ", ToString(type)));
-  }
-  return array;
+  if (AreElements(type, array)) return array;
+  if (IsInteger(type) && !IsNumpyType(array.dtype())) return Extended(type, array);
+  throw py::value_error(StrCat(what, ": an element has bits beyond those of ", ToString(type)));
 }
 
 Literal ArrayToLiteral(py::handle value, Shape shape, const std::string& what, py::list* keep) {

@@ -25,6 +25,8 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MIRROR = "http://deb.debian.org/debian"
 CHECKOUT = "/root/hlokit"
 CACHE = "/root/.cache/ccache"
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+OWN_CERTIFICATES = "/opt/certificates.crt"
 # Settings of the network, by name: values are this machine's own.
 VARIABLES = re.compile(r"(?i)^((https?|ftp|all|no)_proxy|pip_.*|npm_config_.*|.*_ca_(bundle|certs|info)|.*_?ca_?certs?|.*cainfo|pip_cert"
                        r"|ssl_cert_(file|dir)|node_extra_ca_certs)$")
@@ -42,8 +44,9 @@ assert m.run_on(np.arange(3, dtype='f4')).tolist() == [0, 2, 4]
 import ctypes, hlokit, hlokit.jax
 assert ctypes.CDLL(hlokit.jax.plugin_path()).GetPjrtApi
 " """,
-    "fast engine": "build/release/bin/hlo-run examples/transformer_block.hlo --seed=1 --engine=fast --explain-engine --no-print-results"
-                   " >/tmp/engine 2>&1; cat /tmp/engine; grep -q onednn /tmp/engine && grep -q loop /tmp/engine",
+    "fast engine": "for name in transformer_block sharded_layer; do build/release/bin/hlo-run examples/$name.hlo --seed=1 --engine=fast"
+                   " --explain-engine --no-print-results 2>&1; done | grep ^engine: | tee /tmp/engine;"
+                   " grep -qE '[1-9][0-9]* instructions in loops' /tmp/engine && grep -qE '[1-9][0-9]* product' /tmp/engine",
     "pages": "build/release/bin/hlo-view examples/transformer_block.hlo -o /tmp/view.html && test -s /tmp/view.html",
 }
 
@@ -57,9 +60,14 @@ def copy_settings(root):
     home = pathlib.Path.home()
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
     environment.update((name, value) for name, value in os.environ.items() if VARIABLES.match(name))
+    # Debian's package of certificates writes the file of that name again, without those of this machine.
+    if os.path.exists(CERTIFICATES):
+        shutil.copyfile(CERTIFICATES, f"{root}{OWN_CERTIFICATES}")
+        environment.update((name, OWN_CERTIFICATES) for name, value in environment.items() if value == CERTIFICATES)
+        environment.update(PIP_CERT=OWN_CERTIFICATES, NODE_EXTRA_CA_CERTS=OWN_CERTIFICATES, NPM_CONFIG_CAFILE=OWN_CERTIFICATES)
     files = [pathlib.Path(name).expanduser() for name in FILES]
     files += [pathlib.Path(value) for name, value in environment.items() if value.startswith("/") and VARIABLES.match(name)]
-    files += [pathlib.Path("/etc/resolv.conf"), pathlib.Path("/etc/hosts"), pathlib.Path("/etc/ssl/certs/ca-certificates.crt")]
+    files += [pathlib.Path("/etc/resolv.conf"), pathlib.Path("/etc/hosts")]
     files += [path for path in pathlib.Path("/etc/apt/apt.conf.d").glob("*") if "Acquire::" in path.read_text(errors="replace")]
     # Sources of other distributors have packages that Debian 12 has not.
     sources = pathlib.Path("/etc/apt/sources.list.d/debian.sources")
@@ -92,7 +100,7 @@ def copy_ccache(root, environment, program):
     (folder / "bin/ccache").write_text(f'#!/bin/sh\nexec /opt/ccache/{loader} --library-path /opt/ccache /opt/ccache/ccache "$@"\n')
     (folder / "bin/ccache").chmod(0o755)
     environment["PATH"] += ":/opt/ccache/bin"
-    environment["CCACHE_DIR"] = CACHE
+    environment.update(CCACHE_DIR=CACHE, CCACHE_BASEDIR=CHECKOUT, CCACHE_NOHASHDIR="1")
     (root / CACHE.lstrip("/")).mkdir(parents=True)
     folder = subprocess.run([program, "--get-config=cache_dir"], capture_output=True, text=True, check=True).stdout.strip()
     return [(folder, CACHE)]

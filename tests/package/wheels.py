@@ -50,15 +50,15 @@ COMMANDS = [
     *((f"{tool} --version", "(hlokit)") for tool in TOOLS),
     ("hlo-opt --passes=dce,cse example.hlo", "HloModule"),
     ("hlo-inspect hash example.hlo", "example.hlo"),
-    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "onednn"),
-    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "loop"),
+    ("hlo-run product.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "1 product"),
+    ("hlo-run example.hlo --seed=1 --engine=fast --explain-engine --no-print-results 2>&1", "loop of"),
     ("hlo-run example.hlo --device=v5e --timing-only --report=report && cat report/index.html | head -c 100", "<!"),
     ("hlo-view example.hlo -o view.html && head -c 100 view.html", "<!"),
     ("ir-dump --model=mlp --emit=lazy", "IR {"),
     # libcurl is there and asked: nothing listens at that address.
     ("HLOKIT_STORE_TIMEOUT=1 AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=s AWS_ENDPOINT_URL=http://127.0.0.1:9 "
-     "hlo-opt s3://team/a.hlo 2>&1; true", "onnect"),
-    ("hlo-opt redis://127.0.0.1:9/a 2>&1; true", "redis"),
+     "hlo-opt s3://team/a.hlo 2>&1 || true", "onnect"),
+    ("ir-dump --model=mlp --steps=1 --cache=redis://127.0.0.1:9 --emit=metrics 2>&1 || true", "Connection refused"),
 ]
 
 
@@ -113,9 +113,13 @@ def try_in_root(trials, wheel, scratch):
     run("/usr/bin/python3", "-m", "venv", f"{scratch}/download")
     run(f"{scratch}/download/bin/python", "-m", "pip", "download", "--only-binary", ":all:", "--dest", folder, "numpy")
     shutil.copy(f"{TOP}/examples/transformer_block.hlo", f"{root}/tmp/example.hlo")
+    shutil.copy(f"{TOP}/examples/sharded_layer.hlo", f"{root}/tmp/product.hlo")
+
+    # A program finds what is beside it by /proc.
+    setup = f"mount -t proc proc {root}/proc; exec chroot {root} env -i PATH=/tmp/e/bin:/usr/bin:/bin HOME=/root bash -ec \"$1\""
 
     def inside(script):
-        return run("chroot", root, "env", "-i", "PATH=/tmp/e/bin:/usr/bin:/bin", "HOME=/root", "bash", "-ec", f"cd /tmp; {script}")
+        return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", setup, "sh", f"cd /tmp; {script}")
 
     with trials.trial("there is nothing there"):
         expect(run("chroot", root, "sh", "-c", "command -v gcc g++ cc cmake; ls /usr/lib/*/lib{absl,proto,grpc,curl,re2}* 2>/dev/null",

@@ -191,8 +191,7 @@ TEST(ApiTest, MemoryStatisticsFitOlderCallers) {
 TEST(ApiTest, TheLimitOfMemoryIsThatOfTheSimulatedDevice) {
   const auto limit = [](const char* device) {
     const ClientScope client(0, {.texts = {{"device", device}}, .numbers = {{"max_bytes", 1 << 20}}});
-    const auto args =
-        Query(Api().PJRT_Device_MemoryStats, &PJRT_Device_MemoryStats_Args::device, client.devices()[0]);
+    const auto args = Query(Api().PJRT_Device_MemoryStats, &PJRT_Device_MemoryStats_Args::device, client.devices()[0]);
     EXPECT_TRUE(args.bytes_limit_is_set);
     return args.bytes_limit;
   };

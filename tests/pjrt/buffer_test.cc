@@ -181,6 +181,56 @@ TEST_F(BufferTest, ExternalReferencesAreCounted) {
   Destroy(buffer);
 }
 
+// What DLPack hands over: an array of someone else, who is told when it is free.
+TEST_F(BufferTest, AViewIsTheArrayOrACopyInTheOrderAndAlignmentOfPrograms) {
+  alignas(64) float values[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  int released = 0;
+  const std::vector<int64_t> dims = {2, 3};
+  const auto view = [&](float* data, std::vector<int64_t> minor_to_major) {
+    auto layout = Zeroed<PJRT_Buffer_MemoryLayout>();
+    layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
+    layout.tiled.struct_size = sizeof(layout.tiled);
+    layout.tiled.minor_to_major = minor_to_major.data();
+    layout.tiled.minor_to_major_size = minor_to_major.size();
+    auto args = Garbage<PJRT_Client_CreateViewOfDeviceBuffer_Args>();
+    args.client = client_.get();
+    args.device_buffer_ptr = data;
+    args.dims = dims.data();
+    args.num_dims = dims.size();
+    args.element_type = static_cast<PJRT_Buffer_Type>(kF32);
+    args.layout = &layout;
+    args.device = device();
+    args.memory = nullptr;
+    args.stream = 0;
+    args.on_delete_callback = [](void*, void* count) { ++*static_cast<int*>(count); };
+    args.on_delete_callback_arg = &released;
+    EXPECT_CALL_OK(Api().PJRT_Client_CreateViewOfDeviceBuffer(&args));
+    return args.buffer;
+  };
+  std::vector<float> read;
+  PJRT_Buffer* const in_place = view(values, {1, 0});
+  EXPECT_TRUE(ReadBuffer(in_place, &read).ok());
+  EXPECT_EQ(read, (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(released, 0);
+  auto pointer = Garbage<PJRT_Buffer_UnsafePointer_Args>();
+  pointer.buffer = in_place;
+  EXPECT_CALL_OK(Api().PJRT_Buffer_UnsafePointer(&pointer));
+  EXPECT_EQ(pointer.buffer_pointer, reinterpret_cast<uintptr_t>(values));
+  Destroy(in_place);
+  EXPECT_EQ(released, 1);
+  PJRT_Buffer* const by_columns = view(values, {0, 1});
+  EXPECT_EQ(released, 2);
+  EXPECT_TRUE(ReadBuffer(by_columns, &read).ok());
+  EXPECT_EQ(read, (std::vector<float>{0, 2, 4, 1, 3, 5}));
+  Destroy(by_columns);
+  PJRT_Buffer* const unaligned = view(values + 1, {1, 0});
+  EXPECT_EQ(released, 3);
+  EXPECT_TRUE(ReadBuffer(unaligned, &read).ok());
+  EXPECT_EQ(read, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  Destroy(unaligned);
+  EXPECT_EQ(released, 3);
+}
+
 TEST_F(BufferTest, DeletedBufferAnswersWithErrors) {
   PJRT_Buffer* const buffer = MakeBuffer<float>(client_.get(), device(), kF32, {1}, {1});
   auto args = Garbage<PJRT_Buffer_Delete_Args>();

@@ -156,8 +156,7 @@ TEST_P(CollectivesTest, ACallForEachDeviceWithAnExecutableOfItsOwn) {
   for (size_t d = 0; d < static_cast<size_t>(kDevices); ++d) {
     threads.emplace_back([&, d] {
       PJRT_LoadedExecutable* own = nullptr;
-      ASSERT_TRUE(
-          Compile(client_.get(), code, "mlir", CompileOptionsOf(c.replicas, kDevices / c.replicas), &own).ok());
+      ASSERT_TRUE(Compile(client_.get(), code, "mlir", CompileOptionsOf(c.replicas, kDevices / c.replicas), &own).ok());
       for (int run = 0; run < 3; ++run) {
         std::vector<std::vector<PJRT_Buffer*>> results;
         const Result ran = Execute(own, {arguments_[d]}, &results, {}, client_.devices()[d]);
@@ -194,6 +193,36 @@ ENTRY e {
   EXPECT_EQ(ran.code, kDeadlineExceeded);
   EXPECT_NE(ran.message.find("waited 1 s for device 1"), std::string::npos) << ran.message;
   if (results[0][0] != nullptr) Destroy(results[0][0]);
+  Destroy(x);
+  Destroy(executable);
+}
+
+// XLA's CPU runs these, too: what is absent takes no part.
+TEST(AbsentDevicesTest, OneDeviceReducesAlone) {
+  const ClientScope client(1);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(),
+                                  R"(HloModule sum
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[2] parameter(0)
+  y = f32[2] all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=add
+  ROOT z = f32[2] collective-permute(y), source_target_pairs={{0,0},{1,2}}
+})",
+                                  "hlo", CompileOptionsOf(1, 1), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  PJRT_Buffer* const x = MakeBuffer<float>(client.get(), client.devices()[0], kF32, {1, 2}, {2});
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const Result ran = Execute(executable, {{x}}, &results);
+  ASSERT_TRUE(ran.ok()) << ran.message;
+  std::vector<float> z;
+  EXPECT_TRUE(ReadBuffer(results[0][0], &z).ok());
+  EXPECT_EQ(z, (std::vector<float>{1, 2}));
+  Destroy(results[0][0]);
   Destroy(x);
   Destroy(executable);
 }

@@ -44,8 +44,8 @@ Result Take(PJRT_Error* error);
   } while (false)
 
 // absl's codes.
-inline constexpr int kInvalidArgument = 3, kDeadlineExceeded = 4, kResourceExhausted = 8, kFailedPrecondition = 9, kAborted = 10,
-                     kUnimplemented = 12;
+inline constexpr int kInvalidArgument = 3, kDeadlineExceeded = 4, kResourceExhausted = 8, kFailedPrecondition = 9,
+                     kAborted = 10, kUnimplemented = 12;
 
 // Arguments as callers leave them: nothing is initialized but the size.
 template <typename Args>

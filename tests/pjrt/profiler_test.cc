@@ -74,7 +74,7 @@ std::string ProfileRuns(const ClientScope& client) {
 TEST(ProfilerTest, OfTheCpuHasTheThreadsOfTheHost) {
   const ClientScope client(1);
   const std::string space = ProfileRuns(client);
-  EXPECT_NE(space.find("/host:CPU"), std::string::npos);
+  EXPECT_NE(space.find("/host:TPU-runtime"), std::string::npos);
   EXPECT_NE(space.find("ExecuteComputation"), std::string::npos);
   EXPECT_EQ(space.find("/device:TPU"), std::string::npos);
 }
@@ -82,10 +82,48 @@ TEST(ProfilerTest, OfTheCpuHasTheThreadsOfTheHost) {
 TEST(ProfilerTest, OfASimulatedDeviceHasItsPlanes) {
   const ClientScope client(0, {.texts = {{"device", "v5e:1x1"}}});
   const std::string space = ProfileRuns(client);
-  EXPECT_NE(space.find("/host:CPU"), std::string::npos);
+  EXPECT_NE(space.find("/host:TPU-runtime"), std::string::npos);
   EXPECT_NE(space.find("/device:TPU:0"), std::string::npos);
   EXPECT_NE(space.find("XLA Ops"), std::string::npos);
   EXPECT_NE(space.find("jit_double"), std::string::npos);
+}
+
+// The partitions of a program are the devices of one replica.
+TEST(ProfilerTest, OfAPartitionedProgramHasAPlaneForEachPartition) {
+  const ClientScope client(0, {.texts = {{"device", "v5p:2x2x1"}}});
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client.get(),
+                                  R"(HloModule sharded, num_partitions=4
+ENTRY e {
+  x = f32[256,64] parameter(0), sharding={devices=[4,1]<=[4]}
+  ROOT y = f32[256,64] add(x, x), sharding={devices=[4,1]<=[4]}
+})",
+                                  "hlo", CompileOptionsOf(1, 4, /*spmd=*/true), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  std::vector<std::vector<PJRT_Buffer*>> arguments, results;
+  for (PJRT_Device* device : client.devices()) {
+    arguments.push_back({MakeBuffer<float>(client.get(), device, kF32, std::vector<float>(64 * 64), {64, 64})});
+  }
+  PLUGIN_Profiler_Create_Args create = {sizeof(create), nullptr, 0, nullptr};
+  EXPECT_TRUE(Take(Profiler().create(&create)).ok());
+  PLUGIN_Profiler_Start_Args start = {sizeof(start), create.profiler};
+  EXPECT_TRUE(Take(Profiler().start(&start)).ok());
+  EXPECT_TRUE(Execute(executable, arguments, &results).ok());
+  PLUGIN_Profiler_Stop_Args stop = {sizeof(stop), create.profiler};
+  const Result stopped = Take(Profiler().stop(&stop));
+  EXPECT_TRUE(stopped.ok()) << stopped.message;
+  PLUGIN_Profiler_CollectData_Args collect = {sizeof(collect), create.profiler, nullptr, 0};
+  EXPECT_TRUE(Take(Profiler().collect_data(&collect)).ok());
+  const std::string space(reinterpret_cast<const char*>(collect.buffer), collect.buffer_size_in_bytes);
+  EXPECT_NE(space.find("/device:TPU:3"), std::string::npos);
+  EXPECT_EQ(space.find("/device:TPU:4"), std::string::npos);
+  PLUGIN_Profiler_Destroy_Args destroy = {sizeof(destroy), create.profiler};
+  EXPECT_TRUE(Take(Profiler().destroy(&destroy)).ok());
+  for (size_t d = 0; d < arguments.size(); ++d) {
+    Destroy(arguments[d][0]);
+    Destroy(results[d][0]);
+  }
+  Destroy(executable);
 }
 
 }  // namespace

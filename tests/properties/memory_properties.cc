@@ -194,6 +194,10 @@ class Checker {
         if (t.buffer_allocation_index() == allocation.index()) trace = &t;
       }
       if (allocation.color() != 0) continue;
+      // Memory viewers add what lives throughout to the peak of the trace: they would count it twice, or not at all.
+      const bool throughout =
+          allocation.is_entry_computation_parameter() || allocation.is_constant() || allocation.maybe_live_out();
+      if (throughout == (trace != nullptr)) return -1;
       if (trace == nullptr) {
         fixed = SaturatingAdd(fixed, allocation.size());
         continue;

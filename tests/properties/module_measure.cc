@@ -14,6 +14,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/side_effects.h"
+#include "ir/text/frontend_attributes.h"
 #include "ir/types/float_types.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
@@ -167,6 +168,11 @@ constexpr NamedPredicate kPredicates[] = {
     {"batching", [](Instruction i) { return !i.list_attr(Attr::kInputBatchingDims).empty(); }},
     {"of-real", [](Instruction i) { return HasArrayOperand(i) && !IsComplex(TypeOf(i.operand(0))); }},
     {"sharded", [](Instruction i) { return i.has(Attr::kSharding); }},
+    {"shardy",
+     [](Instruction i) {
+       return i.string_attr(Attr::kCustomCallTarget).starts_with("xla.sdy.") ||
+              FindFrontendAttribute(i, "xla.sdy.sharding").valid();
+     }},
     {"attributed",
      [](Instruction i) {
        return i.has(Attr::kSharding) || i.has(Attr::kFrontendAttributes) || i.has(Attr::kOperandPrecision);

@@ -167,3 +167,13 @@ def test_ml_dtypes():
     x = np.array([1, 2, 3, 4], ml_dtypes.bfloat16)
     result = program("bf16").run_on(x)
     assert result.dtype == ml_dtypes.bfloat16 and result.tolist() == x.tolist()
+
+
+def test_narrow_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1, -1, 7, -8]).astype(ml_dtypes.int4)
+    result = program("s4").run_on(x)
+    assert result.dtype == ml_dtypes.int4 and (result == x).all()
+    array = hlokit.Array(x)
+    assert array.dtype == "s4" and np.asarray(array).dtype == ml_dtypes.int4
+    assert not hasattr(array, "__array_interface__")

@@ -121,6 +121,77 @@ def test_gradients_through_in_place_writes():
     assert torch.equal(gradient(on_device), gradient(lambda t: t.clone()))
 
 
+@pytest.mark.parametrize("name", ["solve", "solve_ex", "solve of a transposed", "solve from the right", "tensorsolve", "det",
+                                  "slogdet", "inv", "lu_factor", "complex solve"])
+def test_gradients_that_use_saved_factors(name):
+    linalg = torch.linalg
+    functions = {
+        "solve": linalg.solve,
+        "solve_ex": lambda a, b: linalg.solve_ex(a, b)[0],
+        "solve of a transposed": lambda a, b: linalg.solve(a.transpose(-1, -2), b),
+        "solve from the right": lambda a, b: linalg.solve(a, b.transpose(-1, -2), left=False),
+        "tensorsolve": lambda a, b: torch.stack([linalg.tensorsolve(m, v[:, 0]) for m, v in zip(a, b)]),
+        "det": lambda a, b: linalg.det(a)[:, None, None] * b,
+        "slogdet": lambda a, b: linalg.slogdet(a)[1][:, None, None] * b,
+        "inv": lambda a, b: linalg.inv(a) @ b,
+        "lu_factor": lambda a, b: linalg.lu_factor(a)[0] @ b,
+        "complex solve": lambda a, b: torch.view_as_real(linalg.solve(torch.complex(a, a.sin()), torch.complex(b, b))),
+    }
+    # Not symmetric, and the rows change places.
+    a = torch.tensor([[[0.5, 2.0, -1.0], [4.0, 1.0, 0.25], [1.0, -3.0, 2.0]], [[3.0, 1.0, 2.0], [-1.0, 0.5, 4.0], [2.0, 5.0, 1.0]]])
+    b = torch.tensor([[[1.0, 2.0], [3.0, -1.0], [0.5, 1.0]], [[2.0, 0.0], [1.0, 1.0], [-1.0, 3.0]]])
+
+    def gradients(place):
+        inputs = [place(t.to(torch.float64)).requires_grad_() for t in (a, b)]
+        functions[name](*inputs).pow(2).sum().backward()
+        return [t.grad.cpu() for t in inputs]
+
+    for ours, theirs in zip(gradients(on_device), gradients(lambda t: t.clone())):
+        assert torch.allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_gradients_use_the_numbers_that_were_drawn():
+    functional = torch.nn.functional
+    x = on_device(torch.linspace(-2, 2, 40)).requires_grad_()
+    for function in (lambda t: functional.rrelu(t, training=True), lambda t: functional.dropout(t, 0.4)):
+        result = function(x)
+        (gradient,) = torch.autograd.grad(result.sum(), x)
+        assert torch.allclose((gradient * x).detach().cpu(), result.detach().cpu())  # f(x) is x f'(x)
+        assert len(set(gradient.tolist())) > 1
+    slopes = torch.autograd.grad(functional.rrelu(x, 0.2, 0.3, training=True).sum(), x)[0].cpu()
+    assert ((slopes[:20] >= 0.2) & (slopes[:20] <= 0.3)).all() and (slopes[20:] == 1).all()
+
+
+def test_a_nan_is_not_above_a_threshold():
+    x = on_device(torch.tensor([float("nan"), 2.0])).requires_grad_()
+    assert torch.autograd.grad(torch.relu(x).sum(), x)[0].tolist() == [0, 1]
+    assert torch.nn.functional.threshold(x, 1.0, 7.0).tolist() == [7, 2]
+    assert torch.relu(x)[0].isnan()
+
+
+def test_a_module_on_the_device_is_exported():
+    if not hasattr(torch, "export"):
+        pytest.skip("PyTorch before 2.1 has no torch.export")
+    # In a process of its own: an error would end it.
+    code = """
+import torch, hlokit.torch as ht
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    def forward(self, x):
+        return self.inner(x) + torch.arange(2, device=x.device)
+net = Net().to(ht.device())
+x = torch.ones(5, 3).to(ht.device())
+program = torch.export.export(net, (x,))
+assert {str(n.meta["val"].device) for n in program.graph.nodes if hasattr(n.meta.get("val"), "device")} == {"xla:0"}
+result = program.module()(x)
+assert result.device.type == "xla" and torch.equal(result.cpu(), net(x).cpu())
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
 def test_modules_keep_their_parameters_and_optimizers_their_state():
     model = torch.nn.Linear(3, 2)
     model.to(ht.device())

@@ -29,6 +29,11 @@ bool IsNopTarget(std::string_view target) {
 }
 
 std::string UnknownTargetMessage(std::string_view target, const CustomCallRegistry* registry) {
+  if (IsMarkerTarget(target)) {
+    return StrCat("custom-call target \"", target,
+                  "\" goes between a value of all devices and the part of one: the program is for several devices "
+                  "(hlo-run --partitions=N)");
+  }
   std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
   for (std::string_view call : MatrixCallTargets()) StrAppend(&message, ", ", call);
   for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);

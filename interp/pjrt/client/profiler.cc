@@ -77,6 +77,7 @@ absl::StatusOr<std::string> SpaceOf(const runtime::Profile& profile, const std::
     space = simulation->ToSpace(kPlanes, kMaxEvents);
   }
   space.hostname = runtime::ProfileHostName();
+  space.of_plugin = true;
   return tpu::XSpaceBytes(space);
 }
 

@@ -90,17 +90,17 @@ absl::Status Client_CreateViewOfDeviceBuffer(PJRT_Client_CreateViewOfDeviceBuffe
   if (!spec.ok()) return spec.status();
   const absl::StatusOr<std::vector<int64_t>> strides = StridesOf(args->layout, spec->type, spec->dims);
   if (!strides.ok()) return strides.status();
-  if (*strides != DenseStrides(spec->type, spec->dims)) {
-    return absl::UnimplementedError("a view of an array that is not row-major");
-  }
   if (args->device_buffer_ptr == nullptr && spec->bytes != 0) {
     return absl::InvalidArgumentError("the array of the view is null");
   }
   auto [context, shape] = args->client->ShapeOf(spec->type, spec->dims);
-  Literal borrowed = Literal::Borrowed(shape, static_cast<std::byte*>(args->device_buffer_ptr));
-  // Not all bytes are values: a copy has those that are.
-  if (!AllBytesAreValues(spec->type)) {
-    Literal copy = borrowed;
+  const std::vector<int64_t> dense = DenseStrides(spec->type, spec->dims);
+  const bool aligned = reinterpret_cast<uintptr_t>(args->device_buffer_ptr) % kBorrowedAlignment == 0;
+  // A copy has the order of elements, the alignment and the bytes that programs take.
+  if (!AllBytesAreValues(spec->type) || *strides != dense || !aligned) {
+    Literal copy = Literal::Zeros(shape);
+    CopyStrided(static_cast<const std::byte*>(args->device_buffer_ptr), *strides, copy.data(), dense, spec->dims,
+                BytesOf(spec->type));
     Normalize(spec->type, absl::MakeSpan(copy.data(), static_cast<size_t>(spec->bytes)));
     args->buffer = NewBuffer(*memory, *std::move(spec), std::move(copy), context);
     if (args->on_delete_callback != nullptr) {
@@ -112,6 +112,7 @@ absl::Status Client_CreateViewOfDeviceBuffer(PJRT_Client_CreateViewOfDeviceBuffe
     context = NotifyingContext(context, [callback = args->on_delete_callback, data = args->device_buffer_ptr,
                                          arg = args->on_delete_callback_arg] { callback(data, arg); });
   }
+  Literal borrowed = Literal::Borrowed(shape, static_cast<std::byte*>(args->device_buffer_ptr));
   args->buffer = NewBuffer(*memory, *std::move(spec), std::move(borrowed), context, /*borrowed=*/true);
   return absl::OkStatus();
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Execution: checks all arguments before anything is enqueued or donated, then gives each device its part.
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
+#include "interp/pjrt/c_api/profiler_args.h"
 #include "interp/pjrt/client/buffer.h"
 #include "interp/pjrt/execution/executable.h"
 #include "interp/pjrt/values/arguments.h"
 #include "interp/pjrt/values/functions.h"
+#include "interp/runtime/observe/profiler.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::pjrt {
@@ -171,6 +174,17 @@ std::vector<PJRT_Buffer*> Enqueue(const PJRT_LoadedExecutable& executable, Devic
   return outputs;
 }
 
+// Returns the number that the framework's profiler gave to the call, or 0.
+int64_t NumberOfFrameworkCall(const PJRT_Extension_Base* extension) {
+  for (; extension != nullptr; extension = extension->next) {
+    if (extension->type != PJRT_Extension_Type_Profiler) continue;
+    constexpr size_t kEnd = offsetof(PJRT_Profiler_Extension, traceme_context_id) + sizeof(int64_t);
+    if (extension->struct_size < kEnd) return 0;
+    return reinterpret_cast<const PJRT_Profiler_Extension*>(extension)->traceme_context_id;
+  }
+  return 0;
+}
+
 }  // namespace
 
 absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) {
@@ -203,6 +217,10 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     if (executable.callbacks != nullptr) call.callbacks = CallbacksOf(args->options, d);
     PJRT_Buffer* const* const given = args->argument_lists == nullptr ? nullptr : args->argument_lists[d];
     if (absl::Status status = ReadArguments(compiled, given, fixed, &call); !status.ok()) return status;
+  }
+  runtime::TraceMe trace("PJRT_LoadedExecutable_Execute");
+  if (const int64_t number = NumberOfFrameworkCall(args->extension_start); number != 0) {
+    trace.Add("framework_call", number);
   }
   // A call for one device of several is a part of a run, which the first one counts.
   if (executable.client->simulation_log != nullptr &&

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/pjrt/execution/program.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "interp/exact/evaluator.h"
 #include "interp/pjrt/client/topology.h"
 #include "interp/pjrt/execution/memory_kinds.h"
 #include "interp/pjrt/values/host_array.h"
@@ -12,6 +14,7 @@
 #include "ir/digest/digest.h"
 #include "ir/digest/fingerprint.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/sharding/replica_groups.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
@@ -37,9 +40,44 @@ absl::StatusOr<std::unique_ptr<Module>> ParseCode(std::string_view code, std::st
   return module;
 }
 
+// Leaves out what collectives of a program for one device say of other devices, as XLA's compiler for the CPU does: a
+// framework that was started with fewer devices than a program is for names them all. A sum over the device alone is
+// its operand. What the device would receive from another one stays an error.
+void DropAbsentDevices(Module* module) {
+  Context& context = module->context();
+  const ListId only = EncodeReplicaGroups(&context, ReplicaGroups::List({{0}}));
+  for (const Computation c : module->computations()) {
+    for (const Instruction i : c.instructions()) {
+      const Opcode opcode = SynchronousOpcode(i.opcode());
+      if (opcode == Opcode::kAllReduce && i.has(Attr::kReplicaGroups)) {
+        const ListId groups = AttrReader(i).list_id(Attr::kReplicaGroups);
+        const absl::StatusOr<std::vector<std::vector<int64_t>>> expanded =
+            ExpandReplicaGroups(context, groups, interp::EvaluatorOptions::kMaxDevices);
+        const auto has_device = [](const std::vector<int64_t>& group) {
+          return group.size() > 1 && std::find(group.begin(), group.end(), 0) != group.end();
+        };
+        if (expanded.ok() && std::any_of(expanded->begin(), expanded->end(), has_device)) {
+          module->SetAttr(i.id(), Attr::kReplicaGroups, only.value);
+        }
+      }
+      if (opcode == Opcode::kCollectivePermute && i.has(Attr::kSourceTargetPairs)) {
+        const absl::Span<const int64_t> list = i.list_attr(Attr::kSourceTargetPairs);
+        std::vector<int64_t> kept;  // a size of 2 before each pair
+        for (size_t n = 0; n + 2 < list.size(); n += 3) {
+          if (list[n + 1] == 0 || list[n + 2] == 0) kept.insert(kept.end(), list.begin() + n, list.begin() + n + 3);
+        }
+        if (kept.size() < list.size() && !kept.empty()) {
+          module->SetAttr(i.id(), Attr::kSourceTargetPairs, module->ListPayload(kept));
+        }
+      }
+    }
+  }
+}
+
 absl::Status Partition(const CompileOptions& options, Module* module) {
   module->header().replica_count = options.num_replicas;
   module->header().num_partitions = options.num_partitions;
+  if (options.num_replicas == 1 && options.num_partitions == 1) DropAbsentDevices(module);
   if (options.num_partitions == 1 || !options.use_spmd_partitioning) return absl::OkStatus();
   sharding::PropagationOptions propagation;
   propagation.is_spmd = true;

@@ -2,15 +2,17 @@
 #include "interp/runtime/observe/profile_files.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "interp/runtime/observe/trace_lanes.h"
 #include "interp/runtime/observe/xplane.pb.h"
 #include "ir/core/double_text.h"
 #include "ir/core/json_writer.h"
@@ -28,12 +30,15 @@ std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
   return found->second.display_name().empty() ? found->second.name() : found->second.display_name();
 }
 
-// Significant digits of times and values: they keep a picosecond in an hour.
-constexpr int kDigits = 15;
+constexpr int kDigits = 15;  // significant digits of values
 // Line of counters: each event sets a value. XProf's name.
 constexpr std::string_view kCounters = "_counters_";
-// Derived lines follow those of the file.
+// Numbers of lines that the file does not have follow these.
 constexpr int64_t kFrameworkLines = 100;
+constexpr int64_t kFurtherLanes = 1000;
+// Context type of links that only group events by step, as tsl's ContextType numbers it.
+constexpr int64_t kGenericContext = 0;
+constexpr int64_t kCallContext = 5;
 constexpr size_t kMaxScopeDepth = 32;  // scopes inside of it are not shown
 
 class TraceWriter {
@@ -55,19 +60,9 @@ class TraceWriter {
       json_.Key("args").BeginObject().Member("name", plane.name()).EndObject().EndObject();
       BeginEvent("M").Member("pid", process).Member("name", "process_sort_index");
       json_.Key("args").BeginObject().Member("sort_index", plane.id()).EndObject().EndObject();
-      for (const proto::XLine& line : plane.lines()) {
-        BeginEvent("M").Member("pid", process).Member("tid", line.id()).Member("name", "thread_name");
-        json_.Key("args").BeginObject().Member("name", line.name()).EndObject().EndObject();
-        for (const proto::XEvent& event : line.events()) {
-          const double start = StartOf(line, event);
-          if (start > last_) continue;
-          if (line.name() == kCounters) {
-            WriteCounter(plane, process, event, start);
-          } else {
-            WriteEvent(plane, process, line, event, start);
-          }
-        }
-      }
+      lanes_.clear();
+      for (const proto::XLine& line : plane.lines()) lanes_.insert(line.id());
+      for (const proto::XLine& line : plane.lines()) WriteLine(plane, process, line);
       WriteFrameworkLines(plane, process);
     }
     json_.EndArray("\n").EndObject();
@@ -75,12 +70,51 @@ class TraceWriter {
   }
 
  private:
-  // An interval of a derived line.
+  // An interval of a derived line, in nanoseconds.
   struct Derived {
     std::string name;
-    double start;
-    double end;
+    int64_t start;
+    int64_t end;
   };
+
+  void WriteLine(const proto::XPlane& plane, int64_t process, const proto::XLine& line) {
+    if (line.name() == kCounters) {
+      WriteLineName(process, line.id(), line.name());
+      for (const proto::XEvent& event : line.events()) {
+        if (const int64_t start = StartOf(line, event); start <= last_) WriteCounter(plane, process, event, start);
+      }
+      return;
+    }
+    std::vector<TraceSlice> slices;
+    for (int k = 0; k < line.events_size(); ++k) {
+      const int64_t start = StartOf(line, line.events(k));
+      if (start <= last_) slices.push_back({start, EndOf(line, line.events(k)), static_cast<size_t>(k)});
+    }
+    const std::vector<int64_t> lanes = WriteLanes(process, line.id(), line.name(), &slices);
+    for (const TraceSlice& slice : slices) {
+      WriteEvent(plane, process, lanes[slice.lane], line.events(static_cast<int>(slice.event)), slice);
+    }
+  }
+
+  // Assigns the slices to lanes and names these. Returns their numbers.
+  std::vector<int64_t> WriteLanes(int64_t process, int64_t id, std::string_view name, std::vector<TraceSlice>* slices) {
+    std::vector<int64_t> lanes(AssignLanes(slices), id);
+    int64_t next = kFurtherLanes;
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      if (lane > 0) {
+        while (!lanes_.insert(++next).second) {
+        }
+        lanes[lane] = next;
+      }
+      WriteLineName(process, lanes[lane], lane == 0 ? std::string(name) : StrCat(name, " (", lane + 1, ")"));
+    }
+    return lanes;
+  }
+
+  void WriteLineName(int64_t process, int64_t id, std::string_view name) {
+    BeginEvent("M").Member("pid", process).Member("tid", id).Member("name", "thread_name");
+    json_.Key("args").BeginObject().Member("name", name).EndObject().EndObject();
+  }
 
   // Writes the lines that XProf derives from the operations of a device: the scopes of the program, nested, and its
   // ops.
@@ -94,39 +128,51 @@ class TraceWriter {
                                                                               {"Framework Ops", &ops}};
     int64_t id = kFrameworkLines;
     for (const auto& [name, events] : lines) {
-      BeginEvent("M").Member("pid", process).Member("tid", ++id).Member("name", "thread_name");
-      json_.Key("args").BeginObject().Member("name", name).EndObject().EndObject();
-      for (const Derived& e : *events) {
-        if (e.start > last_) continue;
-        BeginEvent("X").Member("pid", process).Member("tid", id).Key("ts").Rounded(e.start, kDigits);
-        json_.Key("dur").Rounded(e.end - e.start, kDigits).Member("name", e.name).EndObject();
+      std::vector<TraceSlice> slices;
+      for (size_t k = 0; k < events->size(); ++k) {
+        const Derived& e = (*events)[k];
+        if (e.start <= last_) slices.push_back({e.start, e.end, k});
+      }
+      const std::vector<int64_t> lanes = WriteLanes(process, ++id, name, &slices);
+      for (const TraceSlice& slice : slices) {
+        BeginEvent("X");
+        WriteTimes(process, lanes[slice.lane], slice);
+        json_.Member("name", (*events)[slice.event].name).EndObject();
       }
     }
   }
 
-  // Splits the scopes of the operations that contain no others. Neighbors in one scope of one step share its event.
+  // Splits the scopes of the operations that contain no others. Neighbors in one scope of one execution share its
+  // event.
   void DeriveFrameworkLines(const proto::XPlane& plane, const proto::XLine& line, std::vector<Derived>* scopes,
                             std::vector<Derived>* ops) const {
+    // The next event that takes time; starts of asynchronous operations take none.
+    std::vector<int> next(static_cast<size_t>(line.events_size()), line.events_size());
+    for (int k = line.events_size() - 2; k >= 0; --k) {
+      next[static_cast<size_t>(k)] = line.events(k + 1).duration_ps() > 0 ? k + 1 : next[static_cast<size_t>(k) + 1];
+    }
     std::vector<size_t> open;  // indices into *scopes, outermost first
-    std::string open_step;
+    std::string open_run;
     for (int k = 0; k < line.events_size(); ++k) {
       const proto::XEvent& event = line.events(k);
+      const int after = next[static_cast<size_t>(k)];
       // Times in a file are arbitrary: sums of doubles do not overflow.
-      const bool contains = k + 1 < line.events_size() && line.events(k + 1).duration_ps() > 0 &&
-                            static_cast<double>(line.events(k + 1).offset_ps()) <
+      const bool contains = after < line.events_size() &&
+                            static_cast<double>(line.events(after).offset_ps()) <
                                 static_cast<double>(event.offset_ps()) + static_cast<double>(event.duration_ps());
       if (contains || event.duration_ps() == 0) continue;
-      const std::string path = StatText(plane, event, "tf_op");
+      std::string path = StatText(plane, event, "tf_op");
+      if (!path.empty() && path.back() == ':') path.pop_back();
       if (path.empty()) continue;
-      const std::string step = StatText(plane, event, "group_id");
-      const double start = StartOf(line, event);
-      const double end = start + static_cast<double>(event.duration_ps()) * 1e-6;
+      const std::string run = StatText(plane, event, "run_id");
+      const int64_t start = StartOf(line, event);
+      const int64_t end = EndOf(line, event);
       std::vector<std::string> names = absl::StrSplit(path, '/');
       ops->push_back({std::string(names.back()), start, end});
       names.pop_back();
       if (names.size() > kMaxScopeDepth) names.resize(kMaxScopeDepth);
-      if (step != open_step) open.clear();
-      open_step = step;
+      if (run != open_run) open.clear();
+      open_run = run;
       size_t same = 0;
       while (same < open.size() && same < names.size() && (*scopes)[open[same]].name == names[same]) ++same;
       open.resize(same);
@@ -155,8 +201,8 @@ class TraceWriter {
     return found == plane.event_metadata().end() ? own : text(found->second.stats());
   }
 
-  void WriteCounter(const proto::XPlane& plane, int64_t process, const proto::XEvent& event, double start) {
-    BeginEvent("C").Member("pid", process).Key("ts").Rounded(start, kDigits);
+  void WriteCounter(const proto::XPlane& plane, int64_t process, const proto::XEvent& event, int64_t start) {
+    BeginEvent("C").Member("pid", process).Key("ts").Value(TraceMicroseconds(start));
     json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
     for (const proto::XStat& stat : event.stats()) {
       json_.Key("value");
@@ -167,18 +213,30 @@ class TraceWriter {
   }
 
   void ComputeStart() {
+    bool first = true;
     for (const proto::XPlane& plane : space_.planes()) {
       for (const proto::XLine& line : plane.lines()) {
-        if (start_ns_ == 0 || line.timestamp_ns() < start_ns_) start_ns_ = line.timestamp_ns();
+        if (first || line.timestamp_ns() < start_ns_) start_ns_ = line.timestamp_ns();
+        first = false;
       }
     }
   }
 
-  // Returns the start in microseconds.
-  double StartOf(const proto::XLine& line, const proto::XEvent& event) const {
-    // Times in a file are arbitrary: unsigned differences wrap without overflow.
-    const uint64_t since = static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_);
-    return static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
+  // Returns the start in nanoseconds since that of the profile.
+  int64_t StartOf(const proto::XLine& line, const proto::XEvent& event) const {
+    return SinceStart(line, NanosecondOf(event.offset_ps()));
+  }
+  int64_t EndOf(const proto::XLine& line, const proto::XEvent& event) const {
+    const int64_t offset = event.offset_ps();
+    const int64_t duration = std::max<int64_t>(event.duration_ps(), 0);
+    const int64_t end = offset > std::numeric_limits<int64_t>::max() - duration ? std::numeric_limits<int64_t>::max()
+                                                                                : offset + duration;
+    return std::max(StartOf(line, event), SinceStart(line, NanosecondOf(end)));
+  }
+  int64_t SinceStart(const proto::XLine& line, int64_t offset_ns) const {
+    // Times in a file are arbitrary: unsigned sums wrap without overflow.
+    return static_cast<int64_t>(static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_) +
+                                static_cast<uint64_t>(offset_ns));
   }
 
   // Computes the start of the last event to write.
@@ -188,7 +246,7 @@ class TraceWriter {
       for (const proto::XLine& line : plane.lines()) count += static_cast<size_t>(line.events_size());
     }
     if (count <= max_events) return;
-    std::vector<double> starts;
+    std::vector<int64_t> starts;
     starts.reserve(count);
     for (const proto::XPlane& plane : space_.planes()) {
       for (const proto::XLine& line : plane.lines()) {
@@ -198,22 +256,24 @@ class TraceWriter {
     // Drops all events that start with the first dropped one, so that devices end alike.
     const auto first_out = starts.begin() + static_cast<std::ptrdiff_t>(max_events);
     std::nth_element(starts.begin(), first_out, starts.end());
-    last_ = std::nextafter(*first_out, -std::numeric_limits<double>::infinity());
+    last_ = *first_out == std::numeric_limits<int64_t>::min() ? *first_out : *first_out - 1;
   }
 
-  void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
-                  double start) {
+  void WriteEvent(const proto::XPlane& plane, int64_t process, int64_t lane, const proto::XEvent& event,
+                  const TraceSlice& slice) {
     BeginEvent("X");
-    WriteLocation(process, line, start);
-    json_.Key("dur").Rounded(static_cast<double>(event.duration_ps()) * 1e-6, kDigits);
+    WriteTimes(process, lane, slice);
     json_.Member("name", EventName(plane, event)).Key("args").BeginObject();
-    int64_t producer = 0;
-    int64_t consumer = 0;
+    int64_t producer = 0, producer_context = kGenericContext;
+    int64_t consumer = 0, consumer_context = kGenericContext;
     const auto write = [&](const proto::XStat& stat) {
       const auto found = plane.stat_metadata().find(stat.metadata_id());
       if (found == plane.stat_metadata().end() || stat.value_case() == proto::XStat::kBytesValue) return;
-      if (found->second.name() == "_p") producer = stat.int64_value();
-      if (found->second.name() == "_c") consumer = stat.int64_value();
+      const std::string_view name = found->second.name();
+      if (name == "_p") producer = stat.int64_value();
+      if (name == "_pt") producer_context = stat.int64_value();
+      if (name == "_c") consumer = stat.int64_value();
+      if (name == "_ct") consumer_context = stat.int64_value();
       json_.Key(found->second.name());
       WriteValue(plane, stat);
     };
@@ -222,11 +282,13 @@ class TraceWriter {
       for (const proto::XStat& stat : found->second.stats()) write(stat);
     }
     json_.EndObject().EndObject();
-    for (const auto& [id, phase] : {std::pair(producer, "s"), std::pair(consumer, "f")}) {
-      if (id == 0) continue;
-      BeginEvent(phase).Member("bp", "e").Member("cat", "execute").Member("name", "execute").Member("id", id);
-      WriteLocation(process, line, start);
-      json_.EndObject();
+    const std::tuple<std::string_view, int64_t, int64_t> flows[] = {{"s", producer_context, producer},
+                                                                    {"f", consumer_context, consumer}};
+    for (const auto& [phase, context, id] : flows) {
+      if (id == 0 || context == kGenericContext) continue;
+      const std::string_view name = context == kCallContext ? "call" : "execute";
+      BeginEvent(phase).Member("bp", "e").Member("cat", name).Member("name", name).Member("id", id);
+      json_.Member("pid", process).Member("tid", lane).Key("ts").Value(TraceMicroseconds(slice.start)).EndObject();
     }
   }
 
@@ -257,15 +319,17 @@ class TraceWriter {
   }
 
   JsonWriter& BeginEvent(std::string_view phase) { return json_.Line("\n").BeginObject().Member("ph", phase); }
-  void WriteLocation(int64_t process, const proto::XLine& line, double start) {
-    json_.Member("pid", process).Member("tid", line.id()).Key("ts").Rounded(start, kDigits);
+  void WriteTimes(int64_t process, int64_t lane, const TraceSlice& slice) {
+    json_.Member("pid", process).Member("tid", lane).Key("ts").Value(TraceMicroseconds(slice.start));
+    json_.Key("dur").Value(TraceMicroseconds(slice.end - slice.start));
   }
 
   const proto::XSpace& space_;
   TextWriter& out_;
   JsonWriter json_;
   int64_t start_ns_ = 0;
-  double last_ = std::numeric_limits<double>::infinity();
+  int64_t last_ = std::numeric_limits<int64_t>::max();  // start of the last event to write
+  std::set<int64_t> lanes_;                             // numbers of the lines and lanes of the plane
 };
 
 }  // namespace

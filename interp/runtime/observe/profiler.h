@@ -36,7 +36,7 @@ struct TraceEvent {
   uint32_t thread = 0;  // index of Profile::threads
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  std::vector<std::pair<std::string, int64_t>> stats;  // "step_num", "_r", "group_id", "cost_ns", "_p", "_c"
+  std::vector<std::pair<std::string, int64_t>> stats;  // "step_num", "_r", "cost_ns", "_p", "_c", "framework_call"
   ThreadCounters at_start = {}, at_end = {};           // of its thread
   std::string source = {};                             // "train.script:12"; empty: unknown
 };

@@ -19,8 +19,7 @@ namespace {
 // Constants with more elements are written without values; no viewer shows them.
 constexpr int64_t kMaxLiteralElements = 256;
 
-void WriteModule(const Module& module, const KernelPlan& plan, const ProtoIds& ids, int64_t program_id,
-                 xla::HloModuleProto* out) {
+void WriteModule(const Module& module, int64_t program_id, xla::HloModuleProto* out) {
   ProtoWriteOptions options;
   options.max_literal_elements = kMaxLiteralElements;
   // A module with a part that no message holds, such as a tuple of millions of elements, is left out.
@@ -31,11 +30,18 @@ void WriteModule(const Module& module, const KernelPlan& plan, const ProtoIds& i
     for (Instruction i : c.instructions()) dynamic |= i.shape().has_dynamic_dims();
   }
   out->set_is_dynamic(dynamic);
-  out->clear_schedule();
-  for (const ComputationPlan& computation : plan.computations()) {
-    xla::HloScheduleProto::InstructionSequence& sequence =
-        (*out->mutable_schedule()->mutable_sequences())[ids.of(computation.computation)];
-    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(ids.of(step.root));
+}
+
+constexpr int64_t kAllLeaves = -1;  // all leaves of a value in one buffer
+
+// Appends the index of a leaf in a shape; nothing for arrays.
+void AddIndexOfLeaf(Shape shape, int64_t leaf, xla::LogicalBufferProto::Location* location) {
+  while (shape.IsTuple() && leaf >= 0) {
+    int64_t k = 0;
+    while (k < shape.tuple_size() && leaf >= shape.element(k).leaf_count()) leaf -= shape.element(k++).leaf_count();
+    if (k == shape.tuple_size()) return;
+    location->add_shape_index(k);
+    shape = shape.element(k);
   }
 }
 
@@ -48,9 +54,10 @@ class Buffers {
     const Computation entry = module_.entry();
     absl::flat_hash_map<int64_t, int64_t> allocation_of;  // by parameter number
     for (const LiveRange& parameter : memory_.persistent) {
-      const int64_t buffer = AddBuffer(parameter.value, parameter.bytes);
+      const int64_t buffer = AddBuffer(parameter.value, kAllLeaves, parameter.bytes);
       xla::BufferAllocationProto* allocation = AddAllocation(buffer, parameter.bytes);
       const Instruction i = module_.instruction(parameter.value);
+      allocation->set_is_constant(i.opcode() == Opcode::kConstant);
       if (i.opcode() != Opcode::kParameter) continue;
       allocation->set_is_entry_computation_parameter(true);
       allocation->set_parameter_number(i.parameter_number());
@@ -59,7 +66,7 @@ class Buffers {
     for (const AliasedResult& result : memory_.aliased) {
       const auto found = allocation_of.find(result.parameter);
       if (found == allocation_of.end()) continue;
-      const int64_t buffer = AddBuffer(result.value, result.bytes);
+      const int64_t buffer = AddBuffer(result.value, result.leaf, result.bytes);
       xla::BufferAllocationProto* allocation = out_.mutable_buffer_allocations(static_cast<int>(found->second));
       xla::BufferAllocationProto::Assigned* assigned = allocation->add_assigned();
       assigned->set_logical_buffer_id(buffer);
@@ -79,12 +86,11 @@ class Buffers {
     VisitHeap(memory_, steps.size(), [&](const HeapEvent& e) {
       const LiveRange& life = memory_.live_ranges[e.live_range];
       if (e.allocates) {
-        ids[e.live_range] = AddBuffer(life.value, life.bytes);
+        ids[e.live_range] = AddBuffer(life.value, life.leaf, life.bytes);
         xla::BufferAllocationProto::Assigned* assigned = heap_allocation->add_assigned();
         assigned->set_logical_buffer_id(ids[e.live_range]);
         assigned->set_offset(life.offset);
         assigned->set_size(life.bytes);
-        if (life.to >= steps.size()) heap_allocation->set_maybe_live_out(true);
       }
       xla::HeapSimulatorTrace::Event* event = trace->add_events();
       event->set_kind(e.allocates ? xla::HeapSimulatorTrace::Event::ALLOC : xla::HeapSimulatorTrace::Event::FREE);
@@ -136,7 +142,7 @@ class Buffers {
     for (size_t s = 0; s < steps.size(); ++s) {
       for (size_t a : begins[s]) {
         const int64_t bytes = static_cast<int64_t>(arrays[a].bytes);
-        blocks[a] = {AddBuffer(arrays[a].value, bytes), heap.Allocate(bytes)};
+        blocks[a] = {AddBuffer(arrays[a].value, 0, bytes), heap.Allocate(bytes)};
         out_.mutable_logical_buffers(out_.logical_buffers_size() - 1)->set_color(kVectorMemory);
         xla::BufferAllocationProto::Assigned* assigned = allocation->add_assigned();
         assigned->set_logical_buffer_id(blocks[a].buffer);
@@ -152,12 +158,13 @@ class Buffers {
     allocation->set_size(heap.size());
   }
 
-  int64_t AddBuffer(InstructionId value, int64_t bytes) {
+  int64_t AddBuffer(InstructionId value, int64_t leaf, int64_t bytes) {
     xla::LogicalBufferProto* buffer = out_.add_logical_buffers();
     buffer->set_id(static_cast<int64_t>(out_.logical_buffers_size()));
     buffer->set_size(bytes);
     buffer->mutable_defined_at()->set_instruction_name(Ascii(module_.instruction(value).name()));
     buffer->mutable_defined_at()->set_instruction_id(ids_.of(value));
+    AddIndexOfLeaf(module_.instruction(value).shape(), leaf, buffer->mutable_defined_at());
     return buffer->id();
   }
   xla::BufferAllocationProto* AddAllocation(int64_t buffer, int64_t bytes) {
@@ -185,7 +192,7 @@ class Buffers {
 std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id) {
   const ProtoIds ids = ProtoIdsOf(input.module);
   xla::HloProto proto;
-  WriteModule(input.module, plan, ids, program_id, proto.mutable_hlo_module());
+  WriteModule(input.module, program_id, proto.mutable_hlo_module());
   Buffers(input, plan, ids, proto.mutable_buffer_assignment()).Write();
   return SerializedMessage(proto);
 }

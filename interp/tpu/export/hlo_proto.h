@@ -12,9 +12,11 @@
 
 namespace hlokit::tpu {
 
-// Returns the serialized message. Buffers in HBM (color 0): one allocation for each parameter and constant, and one for
-// all temporaries, with a heap trace. Buffers in vector memory (color 1): one allocation for the arrays of the entry
-// computation, with its trace.
+// Returns the serialized message. A scheduled module has the sequences of all computations that are no fusions. Buffers
+// in HBM (color 0): one allocation for each parameter and constant, and one for all temporaries and results, with a
+// heap trace: results take memory from the time at which they are computed, so the allocation is not `maybe_live_out`,
+// which readers count from the beginning. Buffers in vector memory (color 1): one allocation for the arrays of the
+// entry computation, with its trace.
 std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id);
 
 }  // namespace hlokit::tpu

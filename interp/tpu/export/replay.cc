@@ -103,6 +103,7 @@ class Replayer {
     called_.assign(profile_.executions.size(), kUnknown);
     ended_.assign(profile_.executions.size(), kUnknown);
     run_of_.assign(profile_.executions.size(), -1);
+    call_spans_.assign(profile_.executions.size(), ThreadPoint::kNone);
     start_.assign(profile_.events.size(), 0);
     end_.assign(profile_.events.size(), 0);
     for (size_t e = 0; e < profile_.executions.size(); ++e) {
@@ -165,6 +166,7 @@ class Replayer {
         if (t == main_) Record(p, at);
         if (!p.in_tool) {
           called_[p.index] = at;
+          if (p.in != ThreadPoint::kNone) call_spans_[p.index] = p.in;
           RunQueues();
         }
         break;
@@ -290,13 +292,17 @@ class Replayer {
 
   void Record(const ThreadPoint& p, double at) { recorder_.Add(p, at, EndsStep(p)); }
 
-  // Returns the step of the plan to which a call belongs: that of its thread, or of the program's thread if its own has
-  // no steps.
+  // Returns the step of the plan to which a call belongs.
   int64_t StepOfCall(size_t execution) const {
     const runtime::ExecutionEvent& e = profile_.executions[execution];
-    const std::vector<int64_t>& own = step_ends_[e.thread];
+    return StepOfTime(e.thread, e.called_ns);
+  }
+
+  // Returns the step of a thread at a recorded time, or that of the program's thread if its own has no steps.
+  int64_t StepOfTime(uint32_t thread, int64_t ns) const {
+    const std::vector<int64_t>& own = step_ends_[thread];
     const std::vector<int64_t>& ends = own.empty() ? step_ends_[main_] : own;
-    return std::lower_bound(ends.begin(), ends.end(), e.called_ns) - ends.begin();
+    return std::lower_bound(ends.begin(), ends.end(), ns) - ends.begin();
   }
 
   // Describes batches that other threads make: their mean times, divided among these threads.
@@ -355,13 +361,18 @@ class Replayer {
         if (p.kind == ThreadPoint::Kind::kBegin) of_tools[p.index] = p.in_tool;
       }
     }
+    std::vector<int64_t> step_of_call(profile_.events.size(), -1);
+    for (size_t e = 0; e < profile_.executions.size(); ++e) {
+      if (call_spans_[e] != ThreadPoint::kNone && ended_[e] != kUnknown) step_of_call[call_spans_[e]] = StepOfCall(e);
+    }
     const size_t steps = result_.plan.steps.size();
     if (!roots_ && main_ < result_.threads.size()) {
       double begin = 0;
       for (size_t k = 0; k < steps; ++k) {
         const double end = recorder_.step_ends()[k];
-        result_.threads[main_].spans.push_back(
-            {"train", begin, end - begin, result_.step_numbers[k], true, -1, std::string()});
+        HostSpan root{"train", begin, end - begin, result_.step_numbers[k], true, -1, std::string()};
+        root.opens_step = static_cast<int64_t>(k);
+        result_.threads[main_].spans.push_back(std::move(root));
         begin = end;
       }
     }
@@ -379,6 +390,12 @@ class Replayer {
         if (step < static_cast<int64_t>(steps) || span.root) span.step = NumberOf(step);
       }
       if (const int64_t number = StatOf(e, "step_num", -1); span.root && number >= 0) span.step = number;
+      if (span.root) (e.thread == main_ ? span.opens_step : span.in_step) = StepOfTime(e.thread, e.end_ns);
+      span.framework_call = StatOf(e, "framework_call", 0);
+      if (step_of_call[i] >= 0) {
+        span.makes_call = static_cast<int64_t>(i);
+        span.in_step = step_of_call[i];
+      }
       std::vector<HostSpan>& spans = result_.threads[e.thread].spans;
       spans.push_back(span);
       if (e.name != kTransferSpan) continue;
@@ -396,7 +413,8 @@ class Replayer {
                      [](const HostThread& a, const HostThread& b) { return NameBefore(a.name, b.name); });
     // Threads of which only a tool's spans were seen.
     std::erase_if(result_.threads, [](const HostThread& thread) { return thread.spans.empty(); });
-    for (const auto& [device, queue] : queues_) AddRuntimeThread(device, queue);
+    const std::map<int64_t, int64_t> calls = NumberCalls();
+    for (const auto& [device, queue] : queues_) AddRuntimeThread(device, queue, calls);
     SetStepSeconds();
     for (ProgramExecution& run : result_.runs) run.step = NumberOf(run.step);
   }
@@ -418,8 +436,21 @@ class Replayer {
     result_.step_seconds = (ends.back() - before) / static_cast<double>(count - steady);
   }
 
+  // Numbers the calls by thread: the order in which threads were recorded differs between runs. Returns the numbers by
+  // event.
+  std::map<int64_t, int64_t> NumberCalls() {
+    std::map<int64_t, int64_t> numbers;
+    for (HostThread& thread : result_.threads) {
+      for (HostSpan& span : thread.spans) {
+        if (span.makes_call < 0) continue;
+        span.makes_call = numbers.insert({span.makes_call, static_cast<int64_t>(numbers.size())}).first->second;
+      }
+    }
+    return numbers;
+  }
+
   // Adds the runtime's thread of a device: each program from its call, or the end of the one before, until it has run.
-  void AddRuntimeThread(int device, const Queue& queue) {
+  void AddRuntimeThread(int device, const Queue& queue, const std::map<int64_t, int64_t>& calls) {
     HostThread thread;
     thread.name = StrCat("TPU:", device, " runtime");
     thread.device = device;
@@ -431,8 +462,11 @@ class Replayer {
       span.start = std::max(called_[e], free);
       span.duration = ended_[e] - span.start;
       span.step = NumberOf(StepOfCall(e));
-      thread.spans.push_back(span);
       HostSpan call = span;
+      const auto number = calls.find(static_cast<int64_t>(call_spans_[e]));
+      if (number != calls.end()) span.takes_call = number->second;
+      span.in_step = StepOfCall(e);
+      thread.spans.push_back(span);
       call.name = std::string(kTpuExecute);
       call.duration = std::max(started_[e] - span.start, 0.0);
       call.run = run_of_[e];
@@ -460,6 +494,7 @@ class Replayer {
   std::vector<double> called_, ended_;            // by execution
   std::map<size_t, double> started_;              // by execution
   std::vector<int64_t> run_of_;                   // by execution: index into result_.runs
+  std::vector<size_t> call_spans_;                // by execution: the event in which it was called; kNone: no event
   std::vector<size_t> of_tools_;                  // executions within spans of tools
   Replay result_;
 };

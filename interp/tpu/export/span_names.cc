@@ -19,6 +19,7 @@ constexpr NamedPhase kPhases[] = {
     {kTransferToServer, HostPhase::kTransfer},
     {"PjRtComputationClient::TransferFromDevice", HostPhase::kFetch},
     {"PjRtComputationClient::Execute", HostPhase::kExecute},
+    {"PJRT_LoadedExecutable_Execute", HostPhase::kExecute},
     {kTpuExecute, HostPhase::kExecute},
     {kRunExecutable, HostPhase::kExecute},
     {"XLAGraphExecutor::Compile", HostPhase::kCompile},

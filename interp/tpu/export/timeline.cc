@@ -2,9 +2,13 @@
 #include "interp/tpu/export/timeline.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "interp/runtime/observe/trace_lanes.h"
+#include "interp/tpu/export/plane_writer.h"
 #include "ir/core/json_writer.h"
 #include "ir/core/str_cat.h"
 
@@ -12,30 +16,47 @@ namespace hlokit::tpu {
 
 namespace {
 
-// Significant digits of times and counts: they keep a picosecond in an hour.
-constexpr int kDigits = 15;
+constexpr int kDigits = 15;           // significant digits of counts
+constexpr int64_t kFurtherLanes = 9;  // threads of events that overlap others of their line follow it
 
 class ChromeWriter {
  public:
   ChromeWriter(const ReportInput& input, TextWriter* out)
       : input_(input), out_(*out), json_(out, JsonLayout::kSpaced) {}
 
-  void Begin(int64_t devices) {
+  void Add(const TimelineEvent& e) { lines_[{e.device, e.line}].push_back(e); }
+
+  void Write(int64_t devices) {
     json_.BeginObject().Member("displayTimeUnit", "ns").Key("traceEvents").BeginArray();
     for (int64_t d = 0; d < devices; ++d) {
       Meta("process_name", d, 0, StrCat("/device:TPU:", d, " (", input_.options.machine.name, ")"));
+      int64_t further = kFurtherLanes;
       for (TimelineLine line : {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps,
                                 TimelineLine::kAsyncOps, TimelineLine::kWaits}) {
-        Meta("thread_name", d, static_cast<int>(line), ToString(line));
+        const std::vector<TimelineEvent>& events = lines_[{d, line}];
+        std::vector<runtime::TraceSlice> slices;
+        Nesting nesting;
+        for (size_t k = 0; k < events.size(); ++k) {
+          Nesting::Span span = {Picoseconds(events[k].start), Picoseconds(events[k].start + events[k].duration)};
+          if (line == TimelineLine::kOps) span = nesting.Place(span);
+          slices.push_back({runtime::NanosecondOf(span.start), runtime::NanosecondOf(span.end), k});
+        }
+        const size_t lanes = runtime::AssignLanes(&slices);
+        std::vector<int64_t> threads(lanes, static_cast<int64_t>(line));
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          if (lane > 0) threads[lane] = ++further;
+          Meta("thread_name", d, threads[lane],
+               lane == 0 ? std::string(ToString(line)) : StrCat(ToString(line), " (", lane + 1, ")"));
+        }
+        for (const runtime::TraceSlice& slice : slices) WriteEvent(events[slice.event], threads[slice.lane], slice);
       }
     }
-  }
-  void End() {
     json_.EndArray("\n").EndObject();
     out_ << '\n';
   }
 
-  void Write(const TimelineEvent& e) {
+ private:
+  void WriteEvent(const TimelineEvent& e, int64_t thread, const runtime::TraceSlice& slice) {
     std::string name;
     if (e.skipped_iterations > 0) {
       name = StrCat(e.skipped_iterations, " more iterations");
@@ -49,13 +70,13 @@ class ChromeWriter {
     } else {
       name = std::string(input_.module.instruction(e.name).name());
     }
-    BeginEvent("X", e.device, static_cast<int>(e.line), name);
-    json_.Key("ts").Rounded(e.start * 1e6, kDigits).Key("dur").Rounded(e.duration * 1e6, kDigits);
+    BeginEvent("X", e.device, thread, name);
+    json_.Key("ts").Value(runtime::TraceMicroseconds(slice.start));
+    json_.Key("dur").Value(runtime::TraceMicroseconds(slice.end - slice.start));
     if (e.step != nullptr) Arguments(e);
     json_.EndObject();
   }
 
- private:
   void Arguments(const TimelineEvent& e) {
     const Instruction i = input_.module.instruction(e.name);
     json_.Key("args").BeginObject();
@@ -67,11 +88,11 @@ class ChromeWriter {
     if (const std::string source = SourceOf(i); !source.empty()) json_.Member("source", source);
     json_.EndObject();
   }
-  void Meta(std::string_view what, int64_t device, int tid, std::string_view name) {
+  void Meta(std::string_view what, int64_t device, int64_t tid, std::string_view name) {
     BeginEvent("M", device, tid, what);
     json_.Key("args").BeginObject().Member("name", name).EndObject().EndObject();
   }
-  void BeginEvent(std::string_view phase, int64_t device, int tid, std::string_view name) {
+  void BeginEvent(std::string_view phase, int64_t device, int64_t tid, std::string_view name) {
     json_.Line("\n")
         .BeginObject()
         .Member("ph", phase)
@@ -83,6 +104,7 @@ class ChromeWriter {
   const ReportInput& input_;
   TextWriter& out_;
   JsonWriter json_;
+  std::map<std::pair<int64_t, TimelineLine>, std::vector<TimelineEvent>> lines_;  // by device
 };
 
 }  // namespace
@@ -116,10 +138,9 @@ void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t m
                       TextWriter* out) {
   devices = std::min<int64_t>(devices, static_cast<int64_t>(input.simulation.devices.shares.size()));
   ChromeWriter writer(input, out);
-  writer.Begin(devices);
   VisitTimeline(
-      input, plan, max_events, [&](const TimelineEvent& e) { writer.Write(e); }, devices);
-  writer.End();
+      input, plan, max_events, [&](const TimelineEvent& e) { writer.Add(e); }, devices);
+  writer.Write(devices);
 }
 
 }  // namespace hlokit::tpu

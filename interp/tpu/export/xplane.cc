@@ -35,8 +35,13 @@ constexpr int64_t kCounterLine = 20;
 constexpr int64_t kHostPlane = 1001;
 constexpr int64_t kMetadataPlane = 1002;
 constexpr int64_t kTaskPlane = 1003;
-// Context type that associates a call with its execution.
-constexpr int64_t kExecuteContext = 7;
+// Context types of producers and consumers, as tsl's ContextType numbers them.
+constexpr int64_t kStepContext = 0;          // a step's root, and the calls of its step
+constexpr int64_t kCallContext = 5;          // a call, and the runtime's span of the execution
+constexpr int64_t kExecuteContext = 7;       // that span, and the module on the device
+constexpr int64_t kLibraryCallContext = 14;  // a framework's call of a function of the plugin, and what carries it out
+// XProf counts an event to all steps that it touches, so steps end before the next begins.
+constexpr int64_t kStepGap = 1;  // picoseconds
 
 int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
 
@@ -54,6 +59,7 @@ std::string ProfilerCategory(std::string_view category) {
   if (category == "matmul" || category == "convolution") return "convolution fusion";
   if (category == "elementwise" || category == "reduction") return "loop fusion";
   if (category == "data movement") return "data formatting";
+  if (category == "async wait") return "async-done";
   return std::string(category);
 }
 
@@ -86,33 +92,37 @@ class DevicePlanes {
     // Lines are stored in a growing vector: refer to them by index.
     for (TimelineLine line :
          {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
-      writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.start_unix_ns);
+      writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.line_start_ns());
     }
-    // A step extends from its first execution to the end of its last.
     std::vector<size_t> runs;
     for (size_t run = 0; run < space_.runs.size(); ++run) {
       if (space_.runs[run].device < 0 || space_.runs[run].device == device) runs.push_back(run);
     }
-    for (size_t first = 0; first < runs.size();) {
-      const ProgramExecution& begin = space_.runs[runs[first]];
-      size_t end = first + 1;
-      while (end < runs.size() && space_.runs[runs[end]].step == begin.step) ++end;
-      const ProgramExecution& last = space_.runs[runs[end - 1]];
-      const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
-      proto::XEvent* event =
-          AddEvent(TimelineLine::kSteps, StepMetadata(begin.step, &writer), begin.start, stop - begin.start, &writer);
-      writer.Stat(event, "group_id", begin.step);
-      first = end;
-    }
-    for (size_t run : runs) {
-      const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
+    for (size_t k = 0; k < runs.size(); ++k) {
+      limit_ = k + 1 < runs.size() ? Picoseconds(space_.runs[runs[k + 1]].start) - kStepGap : INT64_MAX;
+      WriteStep(space_.runs[runs[k]], &writer);
+      const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[runs[k]].program];
       // Homogeneous devices share the events of the first.
       auto found = events.find(device);
       if (found == events.end()) found = events.find(0);
       if (found == events.end()) continue;
-      for (const TimelineEvent& e : found->second) WriteEvent(e, run, &writer);
+      for (const TimelineEvent& e : found->second) WriteEvent(e, runs[k], &writer);
     }
     WriteCounters(device, runs, &writer);
+  }
+
+  // Writes the step of an execution, until the next execution begins. XProf merges those of one step.
+  void WriteStep(const ProgramExecution& run, PlaneWriter* writer) {
+    const double seconds = space_.programs[run.program].input->simulation.device_seconds;
+    const int64_t start = Picoseconds(run.start);
+    const int64_t end = limit_ == INT64_MAX ? Picoseconds(run.start + seconds) : std::max(limit_, start);
+    proto::XEvent* event = writer->plane().mutable_lines(static_cast<int>(TimelineLine::kSteps) - 1)->add_events();
+    event->set_metadata_id(StepMetadata(run.step, writer));
+    event->set_offset_ps(start);
+    event->set_duration_ps(end - start);
+    writer->Stat(event, "device_offset_ps", event->offset_ps());
+    writer->Stat(event, "device_duration_ps", event->duration_ps());
+    writer->Stat(event, "step_idle_time_ps", std::max<int64_t>(end - Picoseconds(run.start + seconds), 0));
   }
 
   // Writes the utilization as counters, percentages that hold until the next event of their name.
@@ -127,7 +137,7 @@ class DevicePlanes {
       changes[p] = utilization.Changes();
     }
     proto::XLine* line = writer->Line(kCounterLine, "_counters_");
-    line->set_timestamp_ns(space_.start_unix_ns);
+    line->set_timestamp_ns(space_.line_start_ns());
     for (size_t run : runs) {
       const ProgramExecution& r = space_.runs[run];
       for (const Utilization::Change& change : changes[r.program]) {
@@ -137,7 +147,8 @@ class DevicePlanes {
         writer->Event(id, StrCat(ToString(change.counter), " (%)"), &metadata);
         event->set_metadata_id(id);
         event->set_offset_ps(Picoseconds(r.start + change.time));
-        writer->Stat(event, "counter_value", 100 * change.value);
+        // `counter_value` is for integers that the hardware counts, which XProf lists.
+        writer->Stat(event, "percent", 100 * change.value);
       }
     }
   }
@@ -175,6 +186,8 @@ class DevicePlanes {
     event->set_metadata_id(metadata);
     Nesting::Span span = {Picoseconds(start_seconds), Picoseconds(start_seconds + seconds)};
     if (line == TimelineLine::kOps) span = nesting_.Place(span);
+    span.start = std::min(span.start, limit_);
+    span.end = std::clamp(span.end, span.start, limit_);
     event->set_offset_ps(span.start);
     event->set_duration_ps(span.end - span.start);
     return event;
@@ -214,7 +227,6 @@ class DevicePlanes {
       if (e.sync > 0) writer->Stat(event, "sync_wait_ps", Picoseconds(e.sync));
       if (e.slowest >= 0) writer->Stat(event, "waited_for_device", e.slowest);
     }
-    writer->Stat(event, "group_id", r.step);
     writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
     if (e.line == TimelineLine::kModules) {
       writer->Stat(event, "_ct", kExecuteContext);
@@ -261,7 +273,10 @@ class DevicePlanes {
     const std::string category = row == rows_[program].end() ? std::string(i.opcode_text())
                                                              : std::string(CategoryOf(input.module, *row->second));
     writer->Stat(metadata, "hlo_category", ProfilerCategory(category));
-    writer->Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
+    // The name of an op, a colon, and its type, which is not known.
+    if (const std::string_view scope = ScopeOf(i); !scope.empty()) {
+      writer->Stat(metadata, "tf_op", StrCat(Ascii(scope), ":"));
+    }
     const double flops = e.step == nullptr ? 0 : e.step->flops;
     writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(flops, 9e18)));
     writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(flops, 9e18)));
@@ -274,7 +289,7 @@ class DevicePlanes {
     accessed->set_bytes_accessed(bytes);
     writer->Add(metadata, "memory_access_breakdown")->set_bytes_value(breakdown.SerializeAsString());
     writer->Stat(metadata, "deduplicated_name", Ascii(i.name()));
-    writer->Stat(metadata, "source", Ascii(SourceOf(i)));
+    if (const std::string source = SourceOf(i); !source.empty()) writer->Stat(metadata, "source", Ascii(source));
     writer->Stat(metadata, "shape_with_layout", ToString(i.shape()));
     return id;
   }
@@ -284,29 +299,69 @@ class DevicePlanes {
   std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
   std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
   Nesting nesting_;                                                    // operations of the device
+  int64_t limit_ = INT64_MAX;                                          // picosecond in which the execution's step ends
 };
 
+// Writes how busy the matrix unit and HBM of a device are while it executes.
+void WriteUtilization(const ProfileSpace& space, PlaneWriter* host) {
+  double seconds = 0, matrix = 0, hbm = 0;
+  for (const ProgramExecution& run : space.runs) {
+    if (run.device > 0) continue;
+    const ReportInput& input = *space.programs[run.program].input;
+    seconds += input.simulation.device_seconds;
+    matrix += input.simulation.busy[static_cast<size_t>(Resource::kMxu)];
+    hbm += input.simulation.hbm_bytes / input.options.machine.HbmRate();
+  }
+  if (seconds <= 0) return;
+  host->Stat(&host->plane(), "matrix_unit_utilization_percent", 100 * std::min(matrix / seconds, 1.0));
+  host->Stat(&host->plane(), "hbm_utilization_percent", 100 * std::min(hbm / seconds, 1.0));
+}
+
+// Writes the links of a span to those of other threads.
+void WriteLinks(const HostSpan& span, proto::XEvent* event, PlaneWriter* host) {
+  const auto link = [&](bool produces, int64_t context, int64_t id) {
+    host->Stat(event, produces ? "_pt" : "_ct", context);
+    host->Stat(event, produces ? "_p" : "_c", id + 1);
+  };
+  if (span.run >= 0) {
+    host->Stat(event, "run_id", span.run + 1);
+    link(true, kExecuteContext, span.run);
+  } else if (span.makes_call >= 0) {
+    link(true, kCallContext, span.makes_call);
+  } else if (span.opens_step >= 0) {
+    link(true, kStepContext, span.opens_step);
+  }
+  if (span.framework_call != 0) {
+    host->Stat(event, "_ct", kLibraryCallContext);
+    host->Stat(event, "_c", span.framework_call);
+  } else if (span.takes_call >= 0) {
+    link(false, kCallContext, span.takes_call);
+  } else if (span.in_step >= 0) {
+    link(false, kStepContext, span.in_step);
+  }
+}
+
 void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
-  PlaneWriter host(out, kHostPlane, "/host:CPU");
+  PlaneWriter host(out, kHostPlane, space.of_plugin ? "/host:TPU-runtime" : "/host:CPU");
+  WriteUtilization(space, &host);
   for (size_t t = 0; t < space.threads.size(); ++t) {
     proto::XLine* line = host.Line(static_cast<int64_t>(t) + 1, Ascii(space.threads[t].name));
-    line->set_timestamp_ns(space.start_unix_ns);
+    line->set_timestamp_ns(space.line_start_ns());
     for (const HostSpan& span : space.threads[t].spans) {
       proto::XEvent* event = line->add_events();
       event->set_metadata_id(host.EventNamed(Ascii(span.name)));
       const int64_t start = Picoseconds(span.start);
       event->set_offset_ps(start);
       event->set_duration_ps(Picoseconds(span.start + span.duration) - start);
-      if (span.step >= 0) host.Stat(event, "group_id", span.step);
       if (span.root) {
         host.Stat(event, "step_num", span.step);
-        host.Stat(event, "step_name", StrCat(span.step));
-        host.Stat(event, "_r", int64_t{1});
+        // A second thread's spans of steps would be steps of their own: they are linked to the first one's.
+        if (span.in_step < 0) host.Stat(event, "_r", int64_t{1});
       }
-      if (span.run >= 0) {
-        host.Stat(event, "run_id", span.run + 1);
-        host.Stat(event, "_pt", kExecuteContext);
-        host.Stat(event, "_p", span.run + 1);
+      WriteLinks(span, event, &host);
+      if (PhaseOfSpan(span.name) == HostPhase::kInput) {
+        host.Stat(event, "_ipl_stage_name", Ascii(span.name));
+        host.Stat(event, "_ipl_stage_cat", std::string(IsWait(span.name) ? "wait" : "read"));
       }
       if (!span.source.empty()) host.Stat(event, "source", Ascii(span.source));
       if (space.threads[t].straggler) host.Stat(event, "straggler", int64_t{1});
@@ -375,7 +430,9 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
           runtime.empty() ? 0 : runtime[runtime.size() - 2].start + runtime[runtime.size() - 2].duration;
       HostSpan span{std::string(kRunExecutable), std::max(std::min(called, a.start), free), 0, a.step, false, -1, ""};
       span.duration = a.end - span.start;
+      span.takes_call = a.step;
       runtime.push_back(span);
+      span.takes_call = -1;
       span.name = std::string(kTpuExecute);
       span.duration = a.start - span.start;
       span.run = static_cast<int64_t>(space.runs.size());
@@ -392,6 +449,9 @@ ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& h
     for (size_t l = 0; l < std::size(kTracks); ++l) {
       if (kTracks[l] != a.track) continue;
       space.threads[l].spans.push_back(span);
+      if (a.track == Track::kProgram && a.phase == HostPhase::kExecute && !a.wait) {
+        space.threads[l].spans.back().makes_call = a.step;
+      }
       if (span.name != kTransferSpan) continue;
       space.threads[l].spans.push_back(span);
       space.threads[l].spans.back().name = std::string(kTransferToServer);

@@ -34,9 +34,16 @@ struct HostSpan {
   double start = 0;
   double duration = 0;
   int64_t step = -1;   // its step; negative: none
-  bool root = false;   // the step itself
-  int64_t run = -1;    // the execution that it calls, index into ProfileSpace::runs
+  bool root = false;   // the step itself; on one thread only
+  int64_t run = -1;    // the execution that it starts on the device, index into ProfileSpace::runs
   std::string source;  // "train.script:12"; "": unknown
+  // Links between threads, from which XProf tells the step of an execution: a step's root leads to calls, a call to the
+  // runtime's span of the execution, that to the module on the device. Numbers of steps and calls; negative: none.
+  int64_t opens_step = -1;  // the root of this step
+  int64_t in_step = -1;     // belongs to this step of another thread
+  int64_t makes_call = -1;
+  int64_t takes_call = -1;
+  int64_t framework_call = 0;  // the number of the framework's profiler for the call that it carries out; 0: none
 };
 struct HostThread {
   std::string name;
@@ -52,8 +59,13 @@ struct ProfileSpace {
   int64_t devices = 1;  // number of planes
   std::string hostname = "hlokit";
   int64_t start_unix_ns = 0;
+  // A framework collects the space from a plugin: it subtracts its own start from absolute times, which in picoseconds
+  // overflow in files, and merges the host's plane with its own.
+  bool of_plugin = false;
   double seconds = 0;
   size_t max_events = 200000;  // per device and run
+
+  int64_t line_start_ns() const { return of_plugin ? start_unix_ns : 0; }
 };
 
 // Returns the serialized XSpace. Equal spaces give equal bytes.

@@ -48,7 +48,7 @@ class Allocator {
   Allocator(const ProfileSpace& space, int64_t line, PlaneWriter* host) : space_(space), host_(*host) {
     const ReportInput& input = *space.programs[0].input;
     limit_ = static_cast<int64_t>(std::min(input.memory.limit_bytes, 9e18));
-    host_.Line(line, "allocator of TPU:0")->set_timestamp_ns(space.start_unix_ns);
+    host_.Line(line, "allocator of TPU:0")->set_timestamp_ns(space.line_start_ns());
     line_ = host_.plane().lines_size() - 1;
   }
 
@@ -76,7 +76,7 @@ class Allocator {
   };
 
   void Free(std::vector<Block>* blocks, const ProgramExecution& run, const std::string& region) {
-    for (const Block& block : *blocks) Note(false, block, run.start, run.step, region);
+    for (const Block& block : *blocks) Note(false, block, run.start, region);
     blocks->clear();
   }
 
@@ -89,7 +89,7 @@ class Allocator {
     for (const LiveRange& life : input.memory.persistent) {
       if (life.bytes <= 0) continue;
       const Block block{&input, life.value, kWhole, life.bytes, life.offset, false};
-      Note(true, block, run.start, run.step, "parameter");
+      Note(true, block, run.start, "parameter");
       arguments_.push_back(block);
     }
   }
@@ -106,13 +106,12 @@ class Allocator {
       const bool result = life.to >= times.size();
       const int64_t address = input.memory.parameter_bytes + life.offset;
       const Block block{&input, life.value, life.leaf, life.bytes, address, !result};
-      Note(e.allocates, block, run.start + time.start + (e.allocates ? 0 : time.duration), run.step,
-           result ? "output" : "temp");
+      Note(e.allocates, block, run.start + time.start + (e.allocates ? 0 : time.duration), result ? "output" : "temp");
       if (e.allocates && result) results_.push_back(block);
     });
   }
 
-  void Note(bool allocates, const Block& block, double seconds, int64_t step, const std::string& region) {
+  void Note(bool allocates, const Block& block, double seconds, const std::string& region) {
     // Off-core steps end in a different order than they free.
     now_ = std::max(now_, seconds);
     int64_t& in_use = block.reserved ? reserved_ : allocated_;
@@ -134,7 +133,6 @@ class Allocator {
     host_.Stat(event, "allocation_bytes", block.bytes);
     host_.Stat(event, "addr", block.address);
     host_.Stat(event, "tf_op", Ascii(ScopeOf(i).empty() ? i.name() : ScopeOf(i)));
-    host_.Stat(event, "group_id", step);
     host_.Stat(event, "region_type", region);
     const Shape shape = LeafOf(i.shape(), block.leaf);
     host_.Stat(event, "data_type", shape.IsArray() ? DataType(shape.element_type()) : 0);

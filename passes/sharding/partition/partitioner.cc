@@ -162,8 +162,24 @@ absl::Status ComputationPartitioner::Dispatch(Instruction i) {
 }
 
 LeafTilings ComputationPartitioner::WantedTilings(Instruction i) {
-  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) return *std::move(given);
+  if (std::optional<LeafTilings> given = owner_.GivenTilings(i)) {
+    // Within code for one device the text may leave out what is manual. Values that go in and out say it themselves.
+    const std::string_view target =
+        i.opcode() == Opcode::kCustomCall ? i.string_attr(Attr::kCustomCallTarget) : std::string_view();
+    const bool passes = HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kGetTupleElement ||
+                        target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
+    if (i.shape().IsArray() && !passes) (*given)[0] = Completed((*given)[0], ManualContext(i), i.shape().rank());
+    return *std::move(given);
+  }
   // Code for one device begets such code.
+  const TilingRef context = ManualContext(i);
+  LeafTilings tilings;
+  if (CommunicatesWithinParts(i)) return {LeafOf(i.operand(0)).tiling};
+  for (Shape leaf : Leaves(i.shape())) tilings.push_back(Unsharded(context, leaf.rank()));
+  return tilings;
+}
+
+TilingRef ComputationPartitioner::ManualContext(Instruction i) {
   TilingRef context = state_.tilings.Replicated();
   for (const Instruction operand : OperandsOf(i)) {
     for (const Leaf& leaf : ValueOf(operand)) {
@@ -174,9 +190,42 @@ LeafTilings ComputationPartitioner::WantedTilings(Instruction i) {
       }
     }
   }
-  LeafTilings tilings;
-  for (Shape leaf : Leaves(i.shape())) tilings.push_back(Unsharded(context, leaf.rank()));
-  return tilings;
+  return context;
+}
+
+bool ComputationPartitioner::CommunicatesWithinParts(Instruction i) const {
+  const bool elementwise = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kCollectivePermute ||
+                           i.opcode() == Opcode::kCollectiveBroadcast;
+  if (!elementwise || i.operand_count() != 1 || !i.shape().IsArray()) return false;
+  const TilingRef tiling = LeafOf(i.operand(0)).tiling;
+  if (!tiling->tiled() || tiling->manual.empty() || tiling->tiles() == 1 || !tiling->unreduced.empty()) return false;
+  if (!CheckManualGroups(i, {tiling}).ok()) return false;
+  const absl::Span<const int64_t> pairs = i.list_attr(Attr::kSourceTargetPairs);  // of each pair its length first
+  std::map<int64_t, int64_t> positions;
+  for (int64_t p = 0; p < tiling->device_count && !pairs.empty(); ++p) positions[tiling->DeviceAt(p)] = p;
+  for (size_t k = 0; k + 2 < pairs.size(); k += 3) {
+    const auto from = positions.find(pairs[k + 1]), to = positions.find(pairs[k + 2]);
+    if (from == positions.end() || to == positions.end()) return false;
+    for (const AxisList& dim : tiling->dims) {
+      if (hlokit::TileNumber(dim, from->second) != hlokit::TileNumber(dim, to->second)) return false;
+    }
+  }
+  return true;
+}
+
+TilingRef ComputationPartitioner::Completed(TilingRef given, TilingRef context, int64_t rank) {
+  if (given->kind == ShardingKind::kManual || !given->manual.empty()) return given;
+  if (context->kind == ShardingKind::kManual) return context;
+  if (!context->tiled() || context->manual.empty()) return given;
+  if (given->replicated_everywhere()) return Unsharded(context, rank);
+  if (!given->tiled() || given->order != context->order || given->device_count != context->device_count) return given;
+  std::vector<const AxisList*> lists = {&context->manual, &given->unreduced};
+  for (const AxisList& dim : given->dims) lists.push_back(&dim);
+  if (!Complement(lists, given->device_count)) return given;
+  Tiling tiling = *given;
+  tiling.manual = context->manual;
+  tiling.Normalize();
+  return state_.tilings.Intern(std::move(tiling));
 }
 
 TilingRef ComputationPartitioner::Unsharded(TilingRef context, int64_t rank) {

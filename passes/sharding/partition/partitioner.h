@@ -142,6 +142,13 @@ class ComputationPartitioner {
   // Returns the tilings that the value of `i` must have: those of its sharding; without one, replicated among the
   // devices that have the same code.
   LeafTilings WantedTilings(Instruction i);
+  // Returns the tiling of an operand that is code for one device, or for those of a manual subgroup; replicated: none is.
+  TilingRef ManualContext(Instruction i);
+  // Returns true for a collective of a manual subgroup among devices that have the same part of its operand: it can run
+  // on the parts.
+  bool CommunicatesWithinParts(Instruction i) const;
+  // Returns a tiling that names no manual axes with those of the context.
+  TilingRef Completed(TilingRef given, TilingRef context, int64_t rank);
   // Returns the tiling of an array that all devices of the same manual subgroup as `context` have whole.
   TilingRef Unsharded(TilingRef context, int64_t rank);
   InstructionId Reshard(const Leaf& leaf, TilingRef to) {
@@ -149,6 +156,9 @@ class ComputationPartitioner {
       return MakePart(leaf.source, to);
     }
     return emitter_.Reshard(leaf.id, leaf.shape, leaf.tiling, to);
+  }
+  static bool IsUnreduced(const Tiling& tiling) {
+    return tiling.kind == ShardingKind::kUnreduced || (tiling.tiled() && !tiling.unreduced.empty());
   }
   // Returns true for tilings of which a device makes its part of a constant by itself.
   static bool IsMade(const Tiling& tiling) {

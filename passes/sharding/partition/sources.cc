@@ -8,6 +8,7 @@
 
 #include "ir/graph/attribute_views.h"
 #include "ir/sharding/tile_assignment.h"
+#include "passes/sharding/manual_region.h"
 #include "passes/sharding/partition/partitioner.h"
 
 namespace hlokit::spmd {
@@ -144,6 +145,15 @@ bool ComputationPartitioner::IsFree(Instruction i) const {
 InstructionId ComputationPartitioner::MakePart(Instruction i, TilingRef to) {
   InstructionId& part = free_parts_[{i.id().value, to}];
   if (part.valid()) return part;
+  if (IsUnreduced(*to)) {
+    // One member of each group has the value.
+    Tiling reduced = to->tiled() ? *to : Tiling();
+    reduced.unreduced.clear();
+    reduced.Normalize();
+    const TilingRef made = state_.tilings.Intern(std::move(reduced));
+    const InstructionId value = MakePart(i, made);
+    return free_parts_[{i.id().value, to}] = emitter_.Reshard(value, i.shape(), made, to);
+  }
   const Shape shape = LocalShape(&module_.context().shapes, i.shape(), *to);
   const MetadataScope scope(&builder(), i.metadata_id());
   if (i.opcode() == Opcode::kIota) {
@@ -242,9 +252,19 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   }
   if (i.operand_count() == 1 && (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")) {
     // The part of a device is the same on both sides.
-    const LeafTilings wanted = WantedTilings(i);
+    LeafTilings wanted = WantedTilings(i);
     Value leaves = ValueOf(i.operand(0));
     const std::vector<Shape> shapes = Leaves(i.shape());
+    if (target == "SPMDFullToShardShape") {
+      // What is manual around it stays so.
+      for (size_t k = 0; k < wanted.size() && k < leaves.size(); ++k) {
+        const Tiling &outer = *leaves[k].tiling, &inner = *wanted[k];
+        if (!outer.tiled() || outer.manual.empty() || !inner.tiled() || outer.order != inner.order) continue;
+        const auto region = [](const Tiling& t) { return sharding::ManualRegion{t.manual, t.device_count, t.order}; };
+        const std::optional<sharding::ManualRegion> both = sharding::Union(region(outer), region(inner));
+        if (both) wanted[k] = state_.tilings.Intern(sharding::InRegion(inner, shapes[k].rank(), *both));
+      }
+    }
     const auto fits = [&](size_t k) {
       const Shape have = builder().shape_of(leaves[k].id);
       return !have.IsArray() || Compatible(have, LocalShape(&module_.context().shapes, shapes[k], *wanted[k]));

@@ -14,6 +14,7 @@
 #include "ir/sharding/unpartitioned.h"
 #include "ir/text/frontend_attributes.h"
 #include "passes/sharding/partition/partitioner.h"
+#include "passes/sharding/shardy_import.h"
 
 namespace hlokit::spmd {
 namespace {
@@ -294,7 +295,11 @@ void ModulePartitioner::UpdateEntryLayout() {
 
 absl::StatusOr<PartitionCounts> PartitionModule(Module& module, const PartitionOptions& options) {
   if (IsMarkedPartitioned(module) || !module.entry().valid()) return PartitionCounts();
-  return ModulePartitioner(module, options).Run();
+  const absl::StatusOr<int64_t> imported = sharding::ImportShardy(module);
+  if (!imported.ok()) return imported.status();
+  absl::StatusOr<PartitionCounts> counts = ModulePartitioner(module, options).Run();
+  if (counts.ok()) counts->imported = *imported;
+  return counts;
 }
 
 }  // namespace hlokit::spmd

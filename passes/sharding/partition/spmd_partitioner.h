@@ -38,6 +38,7 @@ struct PartitionOptions {
 struct PartitionCounts {
   int64_t computations = 0;
   int64_t collectives = 0;
+  int64_t imported = 0;  // attributes and custom-calls of Shardy (shardy_import.h)
 };
 
 // Partitions the module. Does nothing if it is partitioned already (unpartitioned.h). Returns an error for shardings

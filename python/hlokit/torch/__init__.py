@@ -13,7 +13,7 @@
 Modules with the names of torch_xla: xla_model, metrics, profiler, parallel_loader, xla_multiprocessing.
 """
 
-from . import _fallback, _modules, _tensor, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
+from . import _device_guard, _fallback, _modules, _tensor, metrics, parallel_loader, profiler, xla_model, xla_multiprocessing
 from ._init import on_device
 from ._session import configure, device
 from ._tensor import XlaTensor
@@ -26,6 +26,7 @@ from .xla_multiprocessing import spawn
 _tensor.setup(_fallback.untranslated)
 _fallback.register_creation()
 _modules.install()
+_device_guard.register()
 
 
 def fallbacks() -> "dict[tuple[str, str], int]":

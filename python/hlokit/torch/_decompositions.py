@@ -50,11 +50,21 @@ class _Row:
         return value
 
 
-# The factors that PyTorch saves are those of the transposed matrix if the matrix is contiguous, as lazy tensors always
-# are, and not complex: its derivatives rely on that.
+# Derivatives solve with the factors that these ops save beside their results: those of the matrix or, in some versions for
+# some ops, of its transpose if it is contiguous, as lazy tensors always are, and not complex. PyTorch's own kernels on the
+# CPU do what its derivatives expect.
 
 
-def _factored(matrix: torch.Tensor) -> torch.Tensor:
+def _saves_transposed(func: Any, place: int, *args: Any) -> bool:
+    """Whether the result at a place, the factors of a real contiguous matrix on the CPU, is that of its transpose."""
+    try:
+        factors = func(torch.tensor([[1.0, 2.0], [4.0, 3.0]]), *args)[place]
+    except RuntimeError:  # built without LAPACK: the derivatives do not run either
+        return False
+    return float(factors[0, 0]) == 2.0  # the largest of its first column
+
+
+def _transposed(matrix: torch.Tensor) -> torch.Tensor:
     return matrix if matrix.is_complex() else matrix.transpose(-1, -2)
 
 
@@ -64,21 +74,36 @@ _solve_ex = _Row("aten::_linalg_solve_ex")
 _lu_factor_ex = _Row("aten::linalg_lu_factor_ex")
 
 
-@decomposes("_linalg_det")
-def _linalg_det(A: torch.Tensor) -> Any:
-    return _det(_factored(A))
+def _factors_of_transposed() -> None:
+    """Registers ops whose rows in the table return the factors of the matrix where PyTorch expects others."""
+    if hasattr(aten, "_linalg_det") and _saves_transposed(aten._linalg_det.default, 1):
+        DECOMPOSITIONS[aten._linalg_det.default] = lambda A: _det(_transposed(A))
+    if hasattr(aten, "_linalg_slogdet") and _saves_transposed(aten._linalg_slogdet.default, 2):
+        DECOMPOSITIONS[aten._linalg_slogdet.default] = lambda A: _slogdet(_transposed(A))
+    if hasattr(aten, "_linalg_solve_ex") and _saves_transposed(aten._linalg_solve_ex.default, 1, torch.eye(2)):
+        DECOMPOSITIONS[aten._linalg_solve_ex.default] = _linalg_solve_ex
 
 
-@decomposes("_linalg_slogdet")
-def _linalg_slogdet(A: torch.Tensor) -> Any:
-    return _slogdet(_factored(A))
-
-
-@decomposes("_linalg_solve_ex")
 def _linalg_solve_ex(A: torch.Tensor, B: torch.Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     result, _, _, info = _solve_ex(A, B, left, check_errors)
-    factors, pivots, _ = _lu_factor_ex(_factored(A))
+    factors, pivots, _ = _lu_factor_ex(_transposed(A))
     return result, factors, pivots, info
+
+
+_factors_of_transposed()
+
+
+@decomposes("rrelu_with_noise")
+def _rrelu_with_noise(
+    self: torch.Tensor, noise: torch.Tensor, lower: Any = 0.125, upper: Any = 1 / 3, training: bool = False, generator: Any = None
+) -> torch.Tensor:
+    # The derivative reads the slopes from `noise`, which not every version declares as written.
+    if not training:
+        return aten.leaky_relu.default(self, (lower + upper) / 2)  # type: ignore[no-any-return]
+    drawn = aten.uniform_.default(aten.empty_like.default(self), lower, upper)
+    slopes = aten.where.self(aten.le.Scalar(self, 0), drawn, aten.ones_like.default(self))
+    noise.copy_(slopes)
+    return self * slopes
 
 
 @decomposes("aminmax")

@@ -84,15 +84,16 @@ def scanned_layers():
     return [y, x.grad, layers[2][0].weight.grad]
 
 
-def loops_and_conditions():
+def loops():
     from torch_xla.experimental.fori_loop import fori_loop
 
     d = torch_xla.device()
 
-    def body(i, x):
-        return x * 2 + i
+    def body(x):
+        return torch.add(torch.ones(1, dtype=torch.int32, device=d), x[0])
 
-    return [fori_loop(0, 5, body, torch.ones(3, dtype=torch.int32, device=d))]
+    lower, upper = torch.tensor(0, dtype=torch.int32, device=d), torch.tensor(5, dtype=torch.int32, device=d)
+    return fori_loop(lower, upper, body, torch.tensor([2], dtype=torch.int32, device=d))[1]
 
 
 def exported_to_stablehlo():
@@ -140,4 +141,4 @@ def compilations_of_later_steps():
 
 
 PROGRAMS = [compiled_step, steps_in_a_context, dynamo_inference, dynamo_training, scanned, scanned_layers,
-            loops_and_conditions, exported_to_stablehlo, texts_of_programs, eager, compilations_of_later_steps]
+            loops, exported_to_stablehlo, texts_of_programs, eager, compilations_of_later_steps]

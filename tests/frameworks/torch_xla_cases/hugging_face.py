@@ -65,7 +65,8 @@ def trainer():
     with tempfile.TemporaryDirectory() as directory:
         arguments = TrainingArguments(directory, max_steps=8, per_device_train_batch_size=4, logging_steps=1,
                                       eval_strategy="no", save_steps=8, report_to=[], seed=0, learning_rate=1e-3,
-                                      disable_tqdm=True, dataloader_drop_last=True)
+                                      disable_tqdm=True, dataloader_drop_last=True,
+                                      optim="adamw_torch")
         run = Trainer(model, arguments, train_dataset=Sentences(), eval_dataset=Sentences())
         run.train()
         evaluated = run.evaluate()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on four devices, one thread each: torch_xla.launch starts a process for them."""
+"""Programs on four devices, one thread each: torch_xla.launch starts a process for them.
+
+What is expected is computed by PyTorch on the host, device after device: devices of XLA's CPU deadlock in programs with
+several collectives, on a machine with few cores.
+"""
 
 import os
 import pickle
@@ -55,13 +59,25 @@ def all_reduces_of_spawn():
     return answers_of(reduced, start=xmp.spawn)
 
 
+def broadcast(x):
+    xm.collective_broadcast([x], 1)
+    return x
+
+
 def collectives_of(index):
     d = torch_xla.device()
     x = (torch.arange(8.0) + 10 * index).to(d)
     n = xr.world_size()
-    return [xm.all_gather(x), xm.reduce_scatter("sum", x, 1.0, 0, n), xm.all_to_all(x, 0, 0, n),
-            xm.all_reduce("max", x), xm.all_reduce("sum", x, groups=[[0, 1], [2, 3]]), xm.collective_permute(
-                x, [(i, (i + 1) % n) for i in range(n)]), xm.all_reduce("sum", x * 0 + 1, scale=0.25)]
+    answers = []
+    for collective in (
+            lambda: xm.all_gather(x, pin_layout=False), lambda: xm.reduce_scatter("sum", x, 1.0, 0, n), lambda: xm.all_to_all(x, 0, 0, n),
+            lambda: xm.all_reduce("max", x), lambda: xm.all_reduce("sum", x, groups=[[0, 2], [1, 3]]),
+            lambda: xm.collective_permute(x, [(i, (i + 1) % n) for i in range(n)]),
+            lambda: xm.all_reduce("sum", x * 0 + 1, scale=0.25), lambda: broadcast(x + 0)):
+        answers.append(collective())
+        torch_xla.sync()
+        answers[-1] = plain(answers[-1])
+    return answers
 
 
 def collectives():
@@ -95,7 +111,8 @@ def trained_by_ddp(index):
     with torch.no_grad():
         model.weight.copy_(data(4, 8, seed=1))
         model.bias.copy_(data(4, seed=2))
-    model = torch.nn.parallel.DistributedDataParallel(model.to(d), gradient_as_bucket_view=True)
+    # Not gradient_as_bucket_view=True, with which torch_xla 2.9 writes programs that leave some gradients as they were.
+    model = torch.nn.parallel.DistributedDataParallel(model.to(d))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     losses = []
     for step in range(3):
@@ -120,11 +137,68 @@ def loaded(index):
     total = torch.zeros((), device=d)
     for (x,) in loader:
         total = total + x.sum()
-    return [total, xm.mesh_reduce("total", total.item(), sum), xm.rendezvous("end", payload=b"%d" % index)]
+    return [total, xm.all_reduce("sum", total)]
 
 
-def loaders_and_rendezvous():
+def loaders():
     return answers_of(loaded)
 
 
-PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders_and_rendezvous]
+# ---- the same by PyTorch on the host ----
+
+DEVICES = 4
+
+
+def expected_of_reduced():
+    return [[torch.full((2,), 10.0), DEVICES, i, str(i)] for i in range(DEVICES)]
+
+
+def expected_of_collectives():
+    xs = [torch.arange(8.0) + 10 * i for i in range(DEVICES)]
+    total = torch.stack(xs).sum(0)
+    return [[torch.cat(xs), total[2 * i:2 * i + 2], torch.cat([x[2 * i:2 * i + 2] for x in xs]), xs[-1],
+             xs[i % 2] + xs[i % 2 + 2], xs[i - 1], torch.ones(8), xs[1]] for i in range(DEVICES)]
+
+
+def trained_on_the_host(model, optimizer):
+    """Returns what each device returns that trains `model` with the mean of all gradients."""
+    losses = [[] for _ in range(DEVICES)]
+    for step in range(3):
+        optimizer.zero_grad()
+        for i in range(DEVICES):
+            loss = model(data(4, 8, seed=10 * step + i)).square().mean()
+            (loss / DEVICES).backward()
+            losses[i].append(loss.item())
+        optimizer.step()
+    return losses
+
+
+def expected_of_training():
+    model = mlp(seed=0)
+    losses = trained_on_the_host(model, torch.optim.SGD(model.parameters(), 0.1, momentum=0.9))
+    return [[losses[i], model[0].weight] for i in range(DEVICES)]
+
+
+def expected_of_ddp():
+    model = torch.nn.Linear(8, 4)
+    with torch.no_grad():
+        model.weight.copy_(data(4, 8, seed=1))
+        model.bias.copy_(data(4, seed=2))
+    losses = trained_on_the_host(model, torch.optim.SGD(model.parameters(), 0.1))
+    return [[losses[i], model.weight] for i in range(DEVICES)]
+
+
+def expected_of_loaders():
+    totals = [torch.arange(16.0)[i::DEVICES].sum() for i in range(DEVICES)]
+    return [[totals[i], torch.tensor(120.0)] for i in range(DEVICES)]
+
+
+EXPECTED = {
+    "all_reduces": expected_of_reduced,
+    "all_reduces_of_spawn": expected_of_reduced,
+    "collectives": expected_of_collectives,
+    "training": expected_of_training,
+    "distributed_data_parallel": expected_of_ddp,
+    "loaders": expected_of_loaders,
+}
+PROGRAMS = [all_reduces, all_reduces_of_spawn, collectives, training, distributed_data_parallel, loaders]

@@ -27,7 +27,7 @@ def results_are_whole():
     torch_xla.sync()
     w = w + 1
     torch_xla.sync()
-    return [w.cpu(), torch_xla._XLAC._get_xla_sharding_spec(w)]
+    return [w.cpu(), torch_xla._XLAC._get_xla_sharding_spec(w).startswith("{devices=[8,1]")]
 
 
 def shardings_in_two_dimensions():
@@ -88,7 +88,8 @@ def adam_on_two_axes():
     xs.mark_sharding(model[2].weight, m, (None, "model"))
     optimizer = torch.optim.AdamW(model.parameters(), 0.01)
     for step in range(4):
-        x = xs.mark_sharding(data(8, 8, seed=step).to(d), m, ("data", None))
+        x = data(8, 8, seed=step).to(d)
+        xs.mark_sharding(x, m, ("data", None))
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(model(x), torch.ones(8, 4, device=d))
         loss.backward()
@@ -114,7 +115,8 @@ def compiled_step():
 
     losses = []
     for i in range(3):
-        x = xs.mark_sharding(data(16, 8, seed=i).to(d), m, ("data", None))
+        x = data(16, 8, seed=i).to(d)
+        xs.mark_sharding(x, m, ("data", None))
         losses.append(step(x).item())
     return [losses, model[0].weight]
 

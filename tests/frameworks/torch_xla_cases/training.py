@@ -6,7 +6,6 @@ import tempfile
 
 import torch
 import torch_xla
-import torch_xla.amp
 import torch_xla.core.xla_model as xm
 import torch_xla.debug.metrics as met
 import torch_xla.distributed.parallel_loader as pl
@@ -82,7 +81,7 @@ def autocast():
     losses = []
     for step in range(3):
         optimizer.zero_grad()
-        with torch_xla.amp.autocast(d, dtype=torch.bfloat16):
+        with torch.autocast("xla", dtype=torch.bfloat16):
             y = model(data(6, 8, seed=step).to(d))
             kind = str(y.dtype)
             loss = y.float().square().mean()
@@ -124,7 +123,7 @@ def gradient_checkpoints():
     d = torch_xla.device()
     model = mlp().to(d)
     x = data(4, 8).to(d).requires_grad_()
-    y = checkpoint(model[:3], x, use_reentrant=False)
+    y = checkpoint(model[:3], x)
     model[3:](y).square().sum().backward()
     return [x.grad, model[0].weight.grad]
 

@@ -104,6 +104,49 @@ def check(condition, what):
     print("holds:", what)
 
 
+def check_steps_apart(plane):
+    """The begin and end of each step: none touches the next, and each has its module."""
+    spans = [(one(e, 2, 0), one(e, 2, 0) + one(e, 3, 0)) for e in plane.lines["Steps"]]
+    assert all(a[1] < b[0] for a, b in zip(spans, spans[1:])), "steps apart"
+    modules = [(one(e, 2, 0), one(e, 2, 0) + one(e, 3, 0)) for e in plane.lines["XLA Modules"]]
+    assert all(s[0] <= m[0] and m[1] <= s[1] for s, m in zip(spans, modules)), "a module in each step"
+    for event, (begin, end) in zip(plane.lines["Steps"], spans):
+        assert 0 <= plane.stats(event, 4)["step_idle_time_ps"] <= end - begin
+    return spans
+
+
+def check_links(host, planes, steps):
+    """Follows producers and consumers from the roots of steps to the modules of devices, as XProf does."""
+    inner = {}  # calls in a root, by the root's number
+    for line in host.lines.values():
+        roots = [(one(e, 2, 0), one(e, 2, 0) + one(e, 3, 0), host.stats(e, 4)) for e in line]
+        roots = [(a, b, stats["step_num"]) for a, b, stats in roots if "_r" in stats]
+        for event in line:
+            stats, start = host.stats(event, 4), one(event, 2, 0)
+            for begin, end, step in roots:
+                if begin <= start and start + one(event, 3, 0) <= end and stats.get("_pt") == 5:
+                    inner[stats["_p"]] = step
+    assert len(set(inner.values())) == steps, "each step calls"
+    executions = {}
+    for line in host.lines.values():
+        taken = [(one(e, 2, 0), one(e, 2, 0) + one(e, 3, 0), host.stats(e, 4)) for e in line]
+        for event in line:
+            stats, start = host.stats(event, 4), one(event, 2, 0)
+            for begin, end, outer in taken:
+                if stats.get("_pt") == 7 and outer.get("_ct") == 5 and begin <= start < end + 1:
+                    executions.setdefault(stats["_p"], inner[outer["_c"]])
+    for plane in planes:
+        modules = [plane.stats(e, 4) for e in plane.lines["XLA Modules"]]
+        assert all(stats["_ct"] == 7 for stats in modules)
+        assert [executions[stats["_c"]] for stats in modules] == list(range(steps)), "modules are of the host's steps"
+    check(True, "producers and consumers lead from each step to its modules")
+
+
+def check_no_groups(planes):
+    names = {name for plane in planes for name in plane.stat_names.values()}
+    check("group_id" not in names and "counter_value" not in names, "groups are XProf's, and counters no hardware's")
+
+
 def check_device(plane, devices, steps, report):
     peaks = plane.stats(plane.raw, 6)
     for name in ("peak_teraflops_per_second", "peak_hbm_bw_gigabytes_per_second", "peak_vmem_rd_bw_gigabytes_per_second"):
@@ -112,6 +155,8 @@ def check_device(plane, devices, steps, report):
                  "memory_bandwidth", "memory_size"):
         assert name in peaks, name
     assert len(plane.lines["Steps"]) == steps, "steps"
+    # XProf counts an event to each step that it touches.
+    step_ends = check_steps_apart(plane)
     ops = plane.lines["XLA Ops"] + plane.lines["Async XLA Ops"]
     names = set()
     for event in ops:
@@ -120,11 +165,14 @@ def check_device(plane, devices, steps, report):
         if stats["hlo_category"] not in (b"while", b"call", b"conditional"):
             names.add(one(metadata, 4, b"").decode())
         assert stats["program_id"] and stats["symbol_id"], "an event without them is dropped"
-        for name in ("hlo_category", "tf_op", "flops", "model_flops", "bytes_accessed", "memory_access_breakdown",
-                     "deduplicated_name", "source", "shape_with_layout"):
+        for name in ("hlo_category", "flops", "model_flops", "bytes_accessed", "memory_access_breakdown",
+                     "deduplicated_name", "shape_with_layout"):
             assert name in stats, name
+        assert stats.get("tf_op", b"x:").endswith(b":") and stats.get("source", b"x") != b"", "XProf parses them"
         own = plane.stats(event, 4)
-        assert own.get("group_id", 0) < steps and own["run_id"] > 0
+        assert own["run_id"] > 0
+        start, end = one(event, 2, 0), one(event, 2, 0) + one(event, 3, 0)
+        assert sum(begin <= end and start <= stop for begin, stop in step_ends) == 1, "an operation of two steps"
         assert own["device_offset_ps"] == one(event, 2, 0) and own["device_duration_ps"] == one(event, 3, 0)
     open_until = []
     for event in plane.lines["XLA Ops"]:
@@ -138,6 +186,16 @@ def check_device(plane, devices, steps, report):
     assert {op["name"] for op in report["ops"]} >= names
 
 
+def check_memory_viewer(allocations, sizes, buffers, report):
+    """Memory viewer adds allocations of arguments and of what is alive at the end to the peak of the trace."""
+    fixed = sum(one(a, 2, 0) for a in allocations if one(a, 8, 0) == 0 and any(one(a, n, 0) for n in (3, 5, 7, 12)))
+    alive = peak = 0
+    for event in map(group, group(one(buffers, 4)).get(1, [])):
+        alive += sizes[one(event, 2)] * (1 if one(event, 1, 0) == 0 else -1)
+        peak = max(peak, alive)
+    check(fixed + peak == report["memory"]["peak_bytes"], "memory viewer's peak is that of the report")
+
+
 def check_program(plane, report):
     (metadata,) = plane.events.values()
     stats = plane.stats(metadata, 5)
@@ -146,8 +204,12 @@ def check_program(plane, report):
     check(one(module, 1).decode() == report["module"] and one(module, 2), "the program is there, by name and entry")
     instructions = {}
     entry = None
+    sequences = {one(group(s), 1, 0): group(one(group(s), 2, b"")) for s in group(one(module, 7, b"")).get(1, [])}
     for computation in module[3]:
         computation = group(computation)
+        members = [one(group(i), 35, 0) for i in computation[2]]
+        scheduled = list(numbers(sequences.get(one(computation, 5, 0), {}), 1))
+        assert sorted(scheduled) == ([] if one(computation, 7, 0) else sorted(members)), "a sequence of all instructions"
         if one(computation, 5, 0) == one(module, 6, 0):
             entry = computation
         for instruction in computation[2]:
@@ -161,6 +223,7 @@ def check_program(plane, report):
     places = [one(group(one(group(b), 3)), 4, 0) for b in buffers[1]]
     check(all(place in instructions for place in places), "buffers are defined by instructions")
     allocations = [group(a) for a in buffers[3]]
+    check_memory_viewer(allocations, sizes, buffers, report)
     trace = group(one(buffers, 4))
     heap_index = one(trace, 3, 0)
     standing = sum(one(a, 2, 0) for a in allocations if one(a, 1, 0) != heap_index and one(a, 8, 0) == 0)
@@ -218,7 +281,7 @@ def check_memory(plane, report):
         assert in_use == stats["bytes_reserved"] + stats["bytes_allocated"], "in use"
         peak = max(peak, in_use)
         assert stats["peak_bytes_in_use"] == peak
-        for stat in ("index_on_host", "bytes_available", "fragmentation", "requested_bytes", "tf_op", "group_id", "region_type",
+        for stat in ("index_on_host", "bytes_available", "fragmentation", "requested_bytes", "tf_op", "region_type",
                      "data_type", "shape"):
             assert stat in stats, stat
     check(peak == report["memory"]["peak_bytes"], "the allocator's peak is that of the report")
@@ -240,9 +303,14 @@ def main():
     host = planes["/host:CPU"]
     roots = [host.stats(e, 4) for line in host.lines.values() for e in line if "_r" in host.stats(e, 4)]
     check([root.get("step_num", 0) for root in roots] == list(range(int(steps))), "steps have roots on the host")
-    calls = {host.stats(e, 4)["_p"] for line in host.lines.values() for e in line if "_p" in host.stats(e, 4)}
+    calls = {host.stats(e, 4)["_p"] for line in host.lines.values() for e in line if host.stats(e, 4).get("_pt") == 7}
     runs = {p.stats(e, 4)["_c"] for p in planes.values() if p.name.startswith("/device") for e in p.lines["XLA Modules"]}
     check(calls == runs and calls, "each execution has its call")
+    check_links(host, [plane for plane in planes.values() if plane.name.startswith("/device")], int(steps))
+    check_no_groups(planes.values())
+    utilization = host.stats(host.raw, 6)
+    check(all(0 < utilization[name] <= 100 for name in ("matrix_unit_utilization_percent", "hbm_utilization_percent")),
+          "utilization of the matrix unit and HBM")
     check_memory(host, report)
     task = planes["Task Environment"]
     stats = task.stats(task.raw, 6)

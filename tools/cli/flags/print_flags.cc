@@ -47,6 +47,8 @@ constexpr Toggle kToggles[] = {
      "canonicalize-instruction-names"},
     {"header", &PrintOptions::print_header, "the HloModule line"},
     {"full-replica-groups", &PrintOptions::print_full_replica_groups, "replica groups as lists"},
+    {"compact-gte", &PrintOptions::compact_tuple_elements, "%t#1 for operands that are get-tuple-elements"},
+    {"comparison-order", &PrintOptions::print_comparison_order, "order=TOTAL of compares for type=TOTALORDER"},
 };
 
 }  // namespace
@@ -55,7 +57,7 @@ void PrintFlags::AddFlags(CLI::App* app) {
   app->add_option("--print", form_,
                   "format of the output; by default lossless, and to a terminal `default`, which is XLA's and elides "
                   "constants of more than 10 elements")
-      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "lossless", "json", "none"}));
+      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "dump", "lossless", "json", "none"}));
   toggles_.assign(std::size(kToggles), -1);
   for (size_t i = 0; i < std::size(kToggles); ++i) {
     const Toggle& t = kToggles[i];
@@ -84,6 +86,7 @@ PrintOptions PrintFlags::Options() const {
   if (form_ == "short") options = PrintOptions::ShortParsable();
   if (form_ == "canonical") options = PrintOptions::Canonical();
   if (form_ == "fingerprint") options = PrintOptions::Fingerprint();
+  if (form_ == "dump") options = PrintOptions::Dump();
   if (form_ == "lossless") options = PrintOptions::Lossless();
   for (size_t i = 0; i < toggles_.size(); ++i) {
     if (toggles_[i] >= 0) options.*kToggles[i].member = toggles_[i] != 0;

@@ -118,13 +118,13 @@ TYPED_TEST(FloatTypesTest, FiniteCodesHaveTheirValueAndComeBack) {
   }
 }
 
-TYPED_TEST(FloatTypesTest, RoundsToNearestTiesToEven) {
+TYPED_TEST(FloatTypesTest, RoundsToNearestTiesToEvenButScalesUp) {
   // 2^-127 and 2^-126 of f8e8m0fnu are checked separately.
   for (int code = this->format.has_sign ? 0 : 1; code < this->format.max_finite; ++code) {
     const double low = ValueOf(this->format, code);
     const double high = ValueOf(this->format, code + 1);
     const double middle = low + (high - low) / 2;
-    this->ExpectCode(middle, (code & 1) == 0 ? code : code + 1);
+    this->ExpectCode(middle, (code & 1) == 0 && this->format.has_sign ? code : code + 1);
     // Neighbors among floats, which are doubles too.
     this->ExpectCode(std::nextafter(static_cast<float>(middle), 0.0f), code);
     this->ExpectCode(std::nextafter(static_cast<float>(middle), static_cast<float>(high)), code + 1);
@@ -135,10 +135,10 @@ TYPED_TEST(FloatTypesTest, TooLargeFromHalfAStepOn) {
   const int max = this->format.max_finite;
   const double top = ValueOf(this->format, max);
   const double step = ValueOf(this->format, max + 1) - top;
-  // The code after the largest finite one would be odd if that is even, and the tie would go down.
+  // The code after the largest finite one would be odd if that is even, and the tie would go down, but that of a scale.
   const double middle = top + step / 2;
   this->ExpectCode(std::nextafter(static_cast<float>(middle), 0.0f), max);
-  this->ExpectCode(middle, (max & 1) == 0 ? max : this->format.infinity);
+  this->ExpectCode(middle, (max & 1) == 0 && this->format.has_sign ? max : this->format.infinity);
   if (step < 1e38) this->ExpectCode(std::nextafter(static_cast<float>(middle), kInf), this->format.infinity);
   this->ExpectCode(1e300, this->format.infinity);
   this->ExpectCode(kInf, this->format.infinity);
@@ -186,6 +186,16 @@ TYPED_TEST(FloatTypesTest, ConstantExpressionsAgreeWithTheTables) {
   static_assert(static_cast<float>(TypeParam(1.0f)) == 1.0f);
   static_assert(static_cast<float>(TypeParam(1.0f) + TypeParam(1.0f)) == 2.0f);
   EXPECT_EQ(static_cast<float>(TypeParam(1.0f)), 1.0f);
+}
+
+TEST(FloatTypesTest, ScaleRoundsTiesToTheGreaterPower) {
+  // As ml_dtypes and XLA:CPU.
+  EXPECT_EQ(static_cast<float>(F8E8M0FNU(3.0f)), 4.0f);
+  EXPECT_EQ(static_cast<float>(F8E8M0FNU(6.0)), 8.0f);
+  EXPECT_EQ(static_cast<float>(F8E8M0FNU(0.75f)), 1.0f);
+  EXPECT_EQ(static_cast<float>(F8E8M0FNU(1.4999)), 1.0f);
+  EXPECT_EQ(F8E8M0FNU(0x1.8p126).bits(), 254);
+  EXPECT_TRUE(F8E8M0FNU(0x1.8p127).IsNan());
 }
 
 TEST(FloatTypesTest, ScaleRoundsItsLowestValuesAsSubnormals) {

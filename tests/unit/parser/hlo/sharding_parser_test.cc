@@ -113,7 +113,9 @@ TEST_F(ShardingParserTest, Named) {
   ExpectStays("{mesh['a.b'=2,'<axis> def'=4,'z/w'=2], [{'a.b'}, {'<axis> def':(2)2, 'z/w'}]}");
   ExpectStays("{mesh['a'=2,'b'=4,'c'=3,'d'=8], [{}, {'b'}], unreduced={'d':(4)2}}");
   ExpectStays("{mesh['x'=2], [{}, {}], unreduced=max{'x'}}");
-  ExpectStays("{maximal_mesh[device_id=5]}");
+  ExpectStays("{single_device[device_id=5]}");
+  EXPECT_EQ(Parse("{maximal_mesh[device_id=5]}"), "{single_device[device_id=5]}");  // as older versions printed it
+  ExpectStays("{mesh['x'=1], [{'x'}, {}]}");
   ExpectStays(
       "{mesh['a'=2,'b'=4,'c'=3,'d'=8], [{'a'}], replicated={'c'}, unreduced={'d':(4)2}, manual={'b':(2)2}, "
       "metadata={{op_name=\"foo\"}, {op_name=\"bar\"}}}");
@@ -125,15 +127,17 @@ TEST_F(ShardingParserTest, Named) {
 }
 
 TEST_F(ShardingParserTest, NamedWithoutDimensions) {
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2] replicated}"), "{replicated}");
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], []}"), "{replicated}");
-  EXPECT_EQ(Parse("{mesh[], replicated}"), "{replicated}");
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], replicated, metadata={{op_name=\"a\"}}}"),
-            "{replicated metadata={op_name=\"a\"}}");
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], manual}"), "{manual}");
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], unreduced}"), "{unreduced}");
-  EXPECT_EQ(Parse("{mesh['a'=2, 'b'=2], [], unreduced=max{'a', 'b'}}"), "{unreduced=max}");
-  EXPECT_EQ(Parse("{mesh['a'=2,'b'=2], unreduced=max{'a', 'b'}}"), "{unreduced=max}");
+  // The mesh stays, as in XLA.
+  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2] replicated}"), "{mesh['x'=2,'y'=2], replicated}");
+  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], []}"), "{mesh['x'=2,'y'=2], replicated}");
+  ExpectStays("{mesh[], replicated}");
+  ExpectStays("{mesh[], [{?}, {}]}");
+  ExpectStays("{mesh['x'=2,'y'=2], device_ids=([2,2]T(1,0)), replicated, metadata={{op_name=\"a\"}}}");
+  ExpectStays("{mesh['x'=2,'y'=2], manual}");
+  ExpectStays("{mesh['x'=2,'y'=2], unreduced}");
+  EXPECT_EQ(Parse("{mesh['a'=2, 'b'=2], [], unreduced=max{'a', 'b'}}"), "{mesh['a'=2,'b'=2], unreduced=max}");
+  EXPECT_EQ(Parse("{mesh['a'=2,'b'=2], unreduced=max{'a', 'b'}}"), "{mesh['a'=2,'b'=2], unreduced=max}");
+  ExpectStays("{{mesh['x'=2,'y'=2], manual}, {manual}, {mesh[], replicated}}");
   EXPECT_EQ(Parse("{mesh['a'=2,'b'=2], unreduced=max{'b'}}"), "{mesh['a'=2,'b'=2], [], unreduced=max{'b'}}");
   ExpectStays("{mesh['a'=2,'b'=4], [], replicated={'b'}}");
 }

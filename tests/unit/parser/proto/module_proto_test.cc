@@ -137,6 +137,12 @@ TEST(ModuleProto, AConfigurationHasTheLayoutOfTheEntryAndBothCounts) {
   EXPECT_EQ(config.entry_computation_layout().result().dimensions(1), 3);
   EXPECT_EQ(config.replica_count(), 2);
   EXPECT_EQ(config.num_partitions(), 1);
+  // XLA's defaults, which are no attributes of the text.
+  ASSERT_EQ(config.allow_spmd_sharding_propagation_to_output_size(), 1);
+  EXPECT_FALSE(config.allow_spmd_sharding_propagation_to_output(0));
+  const absl::StatusOr<std::unique_ptr<Module>> again = ParseModuleText(ConfiguredOf(*module).SerializeAsString());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(ToString(**again), ToString(*module));
 }
 
 TEST(ModuleProto, TheLayoutOfAConfigurationGoesBeforeTheModules) {
