@@ -9,15 +9,13 @@
     result = m.run_on(x, y)
 """
 
-from __future__ import annotations
-
-import importlib
-import typing
+import importlib as _importlib
+import typing as _typing
 
 __version__ = "0.1.0"
 _SUBMODULES = ("jax", "torch", "torch_xla")
 
-if typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ._api import *  # noqa: F403
 else:
 
@@ -25,7 +23,7 @@ else:
         """Loads the extension module on first use: hlokit.jax and hlokit.torch_xla work without it."""
         if name in _SUBMODULES or (name.startswith("_") and name != "__all__"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        api = importlib.import_module("._api", __name__)
+        api = _importlib.import_module("._api", __name__)
         names = {**{n: getattr(api, n) for n in api.__all__}, "__all__": api.__all__}
         globals().update({n: value for n, value in names.items() if n not in globals()})
         if name in names:

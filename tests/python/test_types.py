@@ -130,7 +130,7 @@ def documentation(member):
 
 def test_every_public_name_is_documented():
     undocumented = []
-    for name in public(vars(hlokit)):
+    for name in public(dir(hlokit)):
         value = getattr(hlokit, name)
         if inspect.ismodule(value):
             continue
