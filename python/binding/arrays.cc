@@ -301,8 +301,10 @@ py::array ConvertNumbers(const py::array& numbers, ElementType type, const std::
 }
 
 bool IsRaw(const py::array& array, ElementType type) {
-  return array.dtype().equal(RawDtype(type)) && DtypeOf(type).equal(RawDtype(type)) &&
-         ElementTypeOf(DtypeOf(type)) != type;
+  const auto* const row = std::find_if(std::begin(kArrayTypes), std::end(kArrayTypes),
+                                       [&](const ArrayType& candidate) { return candidate.type == type; });
+  const bool in_numpy = row != std::end(kArrayTypes) && *row->format != '\0';
+  return !in_numpy && array.dtype().equal(RawDtype(type));
 }
 
 py::array ToFloat32(const py::array& array, ElementType type) {
