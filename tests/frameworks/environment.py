@@ -45,8 +45,14 @@ class Environment:
         return FOLDER / "locks" / f"{self.name}.txt"
 
     def locked_version(self, package):
-        found = re.search(rf"^{re.escape(package)}==(\S+)", self.lock.read_text(), re.MULTILINE)
-        return found[1] if found else None
+        return version_in(self.lock.read_text(), package)
+
+
+def version_in(lock, package):
+    """The version of a package in the text of a lock file, where names are normalized; None if it is not there."""
+    name = re.sub(r"[-_.]+", "-", package).lower()
+    found = re.search(rf"^{re.escape(name)}==(\S+)", lock, re.MULTILINE)
+    return found[1] if found else None
 
 
 def rows(table, columns):

@@ -61,11 +61,6 @@ def newest_lock(environment):
     return resolved(environment.name, interpreter_of(environment), packages(environment))
 
 
-def version_in(lock, package):
-    found = re.search(rf"^{re.escape(package)}==(\S+)", lock, re.MULTILINE)
-    return found[1] if found else "-"
-
-
 def list_versions():
     for environment in environments.read_environments().values():
         try:
@@ -75,7 +70,7 @@ def list_versions():
             continue
         for package in packages(environment):
             print(f"{environment.name:16} {package:14} tested {environment.locked_version(package):10} "
-                  f"newest {version_in(lock, package)}")
+                  f"newest {environments.version_in(lock, package)}")
 
 
 def try_newest(programs):
@@ -94,7 +89,7 @@ def try_newest(programs):
             except environments.Unavailable as why:
                 print(f"{program.name:24} skipped: {why}")
                 continue
-            newest = " ".join(f"{package} {version_in(lock, package)}" for package in packages(environment))
+            newest = " ".join(f"{package} {environments.version_in(lock, package)}" for package in packages(environment))
             outcome = run.execute(program, environment, python, keep=False)
             before = run.recorded(program)
             print(f"{program.name:24} {newest}: {outcome.summary()}; tested {run.versions_text(environment)}: "
