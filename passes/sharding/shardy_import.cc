@@ -129,7 +129,8 @@ bool ShardyImporter::IsNeeded() const {
 
 OpenShardings ShardyImporter::FromSdy(Instruction i, std::string_view key, absl::Span<const Shape> shapes) {
   const StringId id = FindFrontendAttribute(i, key);
-  if (!id.valid()) return std::optional<std::vector<OpenSharding>>();
+  // An operation without results has a sharding all the same, which divides no value.
+  if (!id.valid() || shapes.empty()) return std::optional<std::vector<OpenSharding>>();
   std::optional<std::vector<SdySharding>> parsed = ParseSdyShardings(module_.context().str(id), meshes_, shapes);
   if (!parsed) {
     return Error(i, StrCat("the attribute ", key, "=", std::string(module_.context().str(id)), " is no sharding of ",

@@ -39,16 +39,16 @@ class _Callback:
 _callbacks: weakref.WeakValueDictionary[int, _Callback] = weakref.WeakValueDictionary()
 
 
-def _call(index: int, arguments: list[np.ndarray], results: list[np.ndarray]) -> None:
+def _call(index: int, arguments: list[np.ndarray | None], results: list[np.ndarray | None]) -> None:
     callback = _callbacks.get(index)
     if callback is None:
         raise RuntimeError(f"this process has no host callback {index}")
-    values = callback.function(*(a.copy() for a in arguments)) or ()
-    values = list(values)[len(values) - len(results):]  # a token comes first
+    values = callback.function(*(None if a is None else a.copy() for a in arguments)) or ()
     if len(values) != len(results):
         raise RuntimeError(f"the callback returned {len(values)} values for {len(results)} results")
     for result, value in zip(results, values):
-        result[...] = np.asarray(value)
+        if result is not None:
+            result[...] = np.asarray(value)
 
 
 class _Callbacks:

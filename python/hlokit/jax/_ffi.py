@@ -179,10 +179,10 @@ def _integer(attributes: _Attributes, name: str) -> int:
     raise ValueError(f"the call has no attribute {name}")
 
 
-def python_handler(function: Callable[[int, list[np.ndarray], list[np.ndarray]], None]) -> int:
+def python_handler(function: Callable[[int, list[np.ndarray | None], list[np.ndarray | None]], None]) -> int:
     """Returns the address of a handler that calls function(index, arguments, results).
 
-    `index` is the attribute of that name; arguments and results are views that end with the call, without tokens.
+    `index` is the attribute of that name; arguments and results are views that end with the call, and None for tokens.
     """
 
     def handle(frame_pointer: Any) -> int | None:
@@ -194,7 +194,7 @@ def python_handler(function: Callable[[int, list[np.ndarray], list[np.ndarray]],
             return None
         try:
             buffers = [[b.buffers[i].contents for i in range(b.size)] for b in (frame.args, frame.rets)]
-            arguments, results = [[_array(b) for b in side if b.dtype != _TOKEN] for side in buffers]
+            arguments, results = [[None if b.dtype == _TOKEN else _array(b) for b in side] for side in buffers]
             function(_integer(frame.attrs, "index"), arguments, results)
             return None
         except BaseException as error:  # noqa: BLE001: nothing may pass through the plugin
