@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point types of HLO that C++ lacks, as one- and two-byte values, and the C++ type of each element type.
 //
-// Conversions round to nearest, ties to even but for f8e8m0fnu, and agree with ml_dtypes (the library XLA takes these types from). The
-// conversion of overflowing values, infinities and NaNs depends on the special values of the format:
+// Conversions round to nearest, ties to even but for f8e8m0fnu, and agree with ml_dtypes, which XLA takes these types
+// from. The conversion of overflowing values, infinities and NaNs depends on the special values of the format:
 //
 //   f16, bf16, f8e5m2, f8e4m3, f8e3m4    IEEE 754: overflow is infinity, NaNs have a sign and a payload
 //   f8e4m3fn                             no infinity: overflow and infinity become NaN, which has a sign

@@ -36,11 +36,11 @@ std::optional<std::string_view> ArtifactOfJaxExport(std::string_view bytes) {
   const std::optional<uint64_t> size = Number(bytes, static_cast<uint64_t>(vtable), 2);
   const uint64_t slot = kFieldsBegin + 2 * kField;
   if (!size || *size < slot + 2) return std::nullopt;
-  const std::optional<uint64_t> place = Number(bytes, static_cast<uint64_t>(vtable) + slot, 2);
-  if (!place || *place == 0) return std::nullopt;
-  const std::optional<uint64_t> offset = Number(bytes, *table + *place, 4);
-  if (!offset) return std::nullopt;
-  const uint64_t vector = *table + *place + *offset;
+  const std::optional<uint64_t> field_offset = Number(bytes, static_cast<uint64_t>(vtable) + slot, 2);
+  if (!field_offset || *field_offset == 0) return std::nullopt;
+  const std::optional<uint64_t> vector_offset = Number(bytes, *table + *field_offset, 4);
+  if (!vector_offset) return std::nullopt;
+  const uint64_t vector = *table + *field_offset + *vector_offset;
   const std::optional<uint64_t> count = Number(bytes, vector, 4);
   if (!count || *count > bytes.size() - vector - 4) return std::nullopt;
   const std::string_view artifact = bytes.substr(static_cast<size_t>(vector) + 4, static_cast<size_t>(*count));

@@ -11,7 +11,7 @@ using mlir::NodeKind;
 
 namespace {
 
-// What stands around the contents of an attribute.
+// The text before and after the contents of an attribute.
 struct SdyForm {
   std::string_view prefix, suffix;
 };

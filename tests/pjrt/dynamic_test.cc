@@ -135,6 +135,21 @@ TEST_F(DynamicTest, ArgumentsKeepTheirSizes) {
   EXPECT_EQ(values, (std::vector<float>{21}));
 }
 
+// Its padding would be values there.
+TEST_F(DynamicTest, ADynamicDimensionIsNoArgumentForAStaticOne) {
+  PJRT_Buffer* const positive = Run(kPositive, {Array({-1, 2, -3, 4, 5, -6}, {6})}).at(0);
+  PJRT_LoadedExecutable* executable = nullptr;
+  const Result compiled = Compile(client_.get(), kPositive, "hlo", CompileOptionsOf(1, 1), &executable);
+  ASSERT_TRUE(compiled.ok()) << compiled.message;
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  const Result ran = Execute(executable, {{positive}}, &results);
+  Destroy(executable);
+  EXPECT_EQ(ran.code, kInvalidArgument);
+  EXPECT_EQ(ran.message,
+            "argument 0 of device 0: dimension 0 of the buffer is dynamic, the program takes f32[6], where it is "
+            "static");
+}
+
 TEST_F(DynamicTest, SeveralDimensionsAndHostLayouts) {
   std::vector<float> elements;
   for (int i = 0; i < 12; ++i) elements.push_back(static_cast<float>(i));

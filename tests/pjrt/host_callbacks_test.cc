@@ -177,6 +177,51 @@ TEST(HostCallbacksTest, EachDeviceAsksItsHost) {
   Destroy(executable);
 }
 
+// Sends the sum of x over both devices to each device's host, and returns what it answers.
+constexpr char kAskAboutSum[] = R"(module {
+  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %sum = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }) : (tensor<3xf32>) -> tensor<3xf32>
+    %t = stablehlo.create_token : !stablehlo.token
+    %s = "stablehlo.send"(%sum, %t) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 2>,
+        is_host_transfer = true}> : (tensor<3xf32>, !stablehlo.token) -> !stablehlo.token
+    %r:2 = "stablehlo.recv"(%s) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 3>,
+        is_host_transfer = true}> : (!stablehlo.token) -> (tensor<3xf32>, !stablehlo.token)
+    return %r#0 : tensor<3xf32>
+  }
+})";
+
+// Two executables of the same program, each with callbacks of its own: no device runs one for the other.
+TEST(HostCallbacksTest, ExecutablesWithCallbacksDoNotStandInForEachOther) {
+  const ClientScope client(2, {{}, {{"max_seconds", 1}}});
+  PJRT_LoadedExecutable* executables[2] = {};
+  std::vector<PJRT_Buffer*> arguments;
+  for (size_t d = 0; d < 2; ++d) {
+    const Result compiled = Compile(client.get(), kAskAboutSum, "mlir", CompileOptionsOf(2, 1), &executables[d]);
+    ASSERT_TRUE(compiled.ok()) << compiled.message;
+    const auto v = static_cast<float>(10 * d);
+    arguments.push_back(MakeBuffer<float>(client.get(), client.devices()[d], kF32, {v, v + 1, v + 2}, {3}));
+  }
+  // One part of each: both wait for the other part of their own.
+  std::vector<Result> ran(2);
+  std::vector<std::thread> threads;
+  for (size_t d = 0; d < 2; ++d) {
+    threads.emplace_back([&, d] {
+      std::vector<std::vector<PJRT_Buffer*>> results;
+      ran[d] = Execute(executables[d], {{arguments[d]}}, &results, {}, client.devices()[d]);
+      if (results[0][0] != nullptr) Destroy(results[0][0]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_NE(ran[0].message.find("waited 1 s for device 1"), std::string::npos) << ran[0].message;
+  EXPECT_NE(ran[1].message.find("waited 1 s for device 0"), std::string::npos) << ran[1].message;
+  for (PJRT_Buffer* buffer : arguments) Destroy(buffer);
+  for (PJRT_LoadedExecutable* executable : executables) Destroy(executable);
+}
+
 TEST(HostCallbacksTest, ErrorsOfCallbacksAreThoseOfTheRun) {
   const ClientScope client(1);
   PJRT_LoadedExecutable* executable = nullptr;

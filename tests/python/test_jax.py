@@ -43,3 +43,16 @@ def test_the_plugin_loads_beside_the_extension_module():
     library.GetPjrtApi.restype = ctypes.POINTER(ctypes.c_size_t)
     assert library.GetPjrtApi()[0] == 1144  # bytes of the table
     assert hlokit.parse("f { ROOT x = f32[2] parameter(0) }").entry is not None
+
+
+def test_handlers_have_the_types_of_ml_dtypes_that_are_there(monkeypatch):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    from hlokit.jax import _ffi
+
+    for number, name in [(11, "float32"), (16, "bfloat16"), (21, "int4"), (22, "uint4"), (33, "float8_e8m0fnu")]:
+        assert _ffi._dtype(number).name == name
+    monkeypatch.delattr(ml_dtypes, "float8_e8m0fnu")
+    with pytest.raises(TypeError, match="has no float8_e8m0fnu"):
+        _ffi._dtype(33)
+    with pytest.raises(TypeError, match="XLA's type 14"):
+        _ffi._dtype(14)

@@ -2,7 +2,7 @@
 // The modules of the compiled engine: shared libraries that are loaded when a program first needs them, so that others
 // do not pay for libLLVM and oneDNN. They lie in ../lib/hlokit beside the directory of the program, or in a wheel above
 // that directory; or beside the object that this code is part of, in ../lib/hlokit beside its directory, or in
-// ../../../hlokit of an extension module of Python. A module of another build, whose interface may be another one, counts as missing.
+// ../../../hlokit of an extension module of Python. A module of another build counts as missing: interfaces differ.
 #ifndef HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
 #define HLOKIT_INTERP_COMPILED_CODE_ENGINE_MODULES_H_
 

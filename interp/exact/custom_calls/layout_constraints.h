@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layouts that a custom call asks for.
+// The layouts that a custom call requires of its operands.
 #ifndef HLOKIT_INTERP_EXACT_CUSTOM_CALLS_LAYOUT_CONSTRAINTS_H_
 #define HLOKIT_INTERP_EXACT_CUSTOM_CALLS_LAYOUT_CONSTRAINTS_H_
 

@@ -54,6 +54,13 @@ absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parame
   if (buffer->spec.type != parameter.spec.type || buffer->spec.dims != parameter.spec.dims) {
     return error(StrCat("the buffer is ", SpecText(buffer->spec), ", the program takes ", SpecText(parameter.spec)));
   }
+  // The program would take the padding of a dynamic dimension for values.
+  const std::vector<size_t>& dynamic = parameter.spec.dynamic_dims;
+  for (const size_t d : buffer->spec.dynamic_dims) {
+    if (std::find(dynamic.begin(), dynamic.end(), d) != dynamic.end()) continue;
+    return error(StrCat("dimension ", static_cast<int64_t>(d), " of the buffer is dynamic, the program takes ",
+                        SpecText(parameter.spec), ", where it is static"));
+  }
   return absl::OkStatus();
 }
 
@@ -228,8 +235,8 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
     executable.client->simulation_log->AddRun(executable.logged);
   }
   {
-    // The devices of a program meet in the order of their queues, which must be the same for all, as must that of the
-    // callbacks of its runs.
+    // The devices of a program synchronize in the order of their queues, which must be the same for all, as must that
+    // of the callbacks of its runs.
     std::unique_lock<std::mutex> lock(executable.client->execute_mutex, std::defer_lock);
     const bool alone = calls.size() == 1;
     if (!alone || executable.callbacks != nullptr) lock.lock();

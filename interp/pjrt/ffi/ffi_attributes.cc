@@ -47,6 +47,7 @@ constexpr NumberedType kTypes[] = {
     {ElementType::kF8E4M3FNUZ, 25},
     {ElementType::kF8E4M3, 28},
     {ElementType::kF8E3M4, 29},
+    {ElementType::kF8E8M0FNU, 33},
 };
 
 constexpr size_t kMaxArrayBytes = size_t{1} << 24;  // of one attribute

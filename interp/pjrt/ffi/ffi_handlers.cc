@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <string>
@@ -17,6 +16,7 @@
 #include "interp/pjrt/ffi/ffi_attributes.h"
 #include "interp/pjrt/values/arguments.h"
 #include "interp/pjrt/values/functions.h"
+#include "interp/pjrt/values/host_array.h"
 #include "ir/core/str_cat.h"
 
 struct XLA_FFI_Error {
@@ -151,26 +151,17 @@ bool HasOtherOrder(Shape shape) {
 
 // Copies elements between our order, row-major, and the order of the layout.
 void CopyInOrder(Shape shape, const std::byte* from, std::byte* to, bool to_layout) {
-  const auto bytes = static_cast<size_t>(BytesOf(shape.element_type()));
-  const auto rank = static_cast<size_t>(shape.rank());
-  const absl::Span<const int64_t> order = shape.layout()->minor_to_major;
-  std::vector<int64_t> strides(rank), index(rank, 0);  // of the layout, in elements, by dimension
-  int64_t stride = 1;
-  for (const int64_t d : order) {
-    strides[static_cast<size_t>(d)] = stride;
+  const ElementType type = shape.element_type();
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < shape.rank(); ++d) dims.push_back(shape.dim(d));
+  const std::vector<int64_t> ours = DenseStrides(type, dims);
+  std::vector<int64_t> theirs(dims.size());
+  int64_t stride = BytesOf(type);
+  for (const int64_t d : shape.layout()->minor_to_major) {
+    theirs[static_cast<size_t>(d)] = stride;
     stride *= shape.dim(d);
   }
-  int64_t other = 0;
-  for (int64_t i = 0; i < shape.element_count(); ++i) {
-    const auto ours = static_cast<size_t>(i) * bytes, theirs = static_cast<size_t>(other) * bytes;
-    std::memcpy(to + (to_layout ? theirs : ours), from + (to_layout ? ours : theirs), bytes);
-    for (size_t d = rank; d-- > 0;) {
-      other += strides[d];
-      if (++index[d] < shape.dim(static_cast<int64_t>(d))) break;
-      other -= index[d] * strides[d];
-      index[d] = 0;
-    }
-  }
+  CopyStrided(from, to_layout ? ours : theirs, to, to_layout ? theirs : ours, dims, BytesOf(type));
 }
 
 // The arguments or results of a call.

@@ -155,12 +155,12 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
     deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
-std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices) {
+std::shared_ptr<Rendezvous> Client::RendezvousOf(const std::vector<int>& devices, bool own) {
+  const auto create = [&] { return std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds); };
+  if (own) return create();
   std::lock_guard<std::mutex> lock(rendezvous_mutex_);
   std::shared_ptr<Rendezvous>& found = rendezvous_of_[devices];
-  if (found == nullptr) {
-    found = std::make_shared<Rendezvous>(devices.size(), options_.collective_timeout_seconds);
-  }
+  if (found == nullptr) found = create();
   return found;
 }
 
@@ -182,7 +182,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   executable->module_ = std::move(module);
   executable->assignment_ = std::move(assignment);
   if (executable->assignment_ && executable->assignment_->devices.size() > 1) {
-    executable->rendezvous_ = RendezvousOf(executable->assignment_->devices);
+    executable->rendezvous_ = RendezvousOf(executable->assignment_->devices, /*own=*/host_io != nullptr);
   }
   if (options_.keep_lowered) executable->set_lowered(std::make_shared<const Module>(executable->module_->Clone()));
   const int64_t begun = ReadThreadCounters().cpu_ns;
@@ -272,7 +272,7 @@ void Executable::RecordRunTime(int64_t ns) {
   expected_ns_.store(first ? ns : std::max(ns, before - before / kMemory), std::memory_order_release);
 }
 
-std::pair<Rendezvous*, size_t> Executable::MeetingOf(size_t ordinal, Rendezvous* all) const {
+std::pair<Rendezvous*, size_t> Executable::RendezvousFor(size_t ordinal, Rendezvous* all) const {
   if (rendezvous_ == nullptr) return {all, ordinal};
   const std::vector<int>& devices = assignment_->devices;
   const auto at = std::find(devices.begin(), devices.end(), static_cast<int>(ordinal));
@@ -418,7 +418,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
     Rendezvous* rendezvous = nullptr;
     size_t position = 0;
-    std::tie(rendezvous, position) = executable->MeetingOf(ordinal, &rendezvous_);
+    std::tie(rendezvous, position) = executable->RendezvousFor(ordinal, &rendezvous_);
     metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     {

@@ -111,9 +111,9 @@ class Executable {
 
   absl::Status PrepareLocked();
   void RecordRunTime(int64_t ns);
-  // Returns where the devices of a program with collectives meet, `all` unless it has an assignment, and the number of
-  // the device there. Requires: the device runs the program.
-  std::pair<Rendezvous*, size_t> MeetingOf(size_t ordinal, Rendezvous* all) const;
+  // Returns the rendezvous of the devices of a program with collectives, `all` unless it has an assignment, and the
+  // number of the device there. Requires: the device runs the program.
+  std::pair<Rendezvous*, size_t> RendezvousFor(size_t ordinal, Rendezvous* all) const;
 
   interp::EvaluatorOptions options_;
   interp::EngineKind kind_ = interp::EngineKind::kExact;
@@ -127,8 +127,8 @@ class Executable {
   std::unique_ptr<interp::Engine> engine_;
   size_t devices_ = 1;       // of the client
   bool collective_ = false;  // prepared for several devices, which run it together
-  // Set: the devices that run it, which meet there, as those of all programs with the same devices do. Otherwise they
-  // are all devices of the client.
+  // Set: the devices that run it, and their rendezvous, which all programs with the same devices share but those with
+  // transfers from and to the host. Otherwise they are all devices of the client.
   std::optional<DeviceAssignment> assignment_;
   std::shared_ptr<Rendezvous> rendezvous_;
   Digest digest_;        // set if collective_
@@ -234,9 +234,11 @@ class Client {
   static absl::StatusOr<Literal> ReadBuffer(const BufferUse& use);
 
  private:
-  // Returns where the devices of programs with this assignment meet: threads that each compile a program for
-  // themselves have executables of their own, and meet in the order in which the devices are given programs.
-  std::shared_ptr<Rendezvous> RendezvousOf(const std::vector<int>& devices);
+  // Returns the rendezvous of programs with this assignment: threads that each compile a program for themselves have
+  // executables of their own, and the devices synchronize in the order in which they are given programs. The last
+  // device runs its executable for all; `own`: the program has host I/O, which belongs to one executable, and its
+  // rendezvous is not shared.
+  std::shared_ptr<Rendezvous> RendezvousOf(const std::vector<int>& devices, bool own);
   // Runs `work` on the device's thread after the programs that it was given.
   void RunAfterPrograms(Device* device, std::function<void()> work);
   // Generates the arguments that have no values yet. Returns RESOURCE_EXHAUSTED, and generates none, if they exceed the

@@ -18,15 +18,43 @@ std::string Rendezvous::Missing(const Round& round) {
   return text;
 }
 
-// Returns the first round of its session that the device has not entered, and enters it.
+// Enters the device's next round of its session: its n-th one is also the n-th one of all others, though it may be done
+// without the device. A round of programs that the device was not given is none of its own.
 std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
-  const int64_t session = states_[device].session;
-  auto at = std::find_if(rounds_.begin(), rounds_.end(), [&](const std::shared_ptr<Round>& m) {
-    return m->session == session && !m->arrivals[device].here;
+  DeviceSession& state = states_[device];
+  while (true) {
+    const int64_t number = state.rounds++;
+    auto at = std::find_if(rounds_.begin(), rounds_.end(), [&](const std::shared_ptr<Round>& m) {
+      return m->session == state.session && m->number == number;
+    });
+    if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_, state.session, number));
+    const std::shared_ptr<Round> round = *at;
+    if (!round->done) {
+      round->arrivals[device] = arrival;
+      return round;
+    }
+    DropRounds();
+    if (!HasOtherPrograms(*round, arrival)) return round;
+  }
+}
+
+bool Rendezvous::HasOtherPrograms(const Round& round, const Arrival& arrival) {
+  bool found = false;
+  for (const Arrival& a : round.arrivals) {
+    if (!a.here || !a.status.ok()) continue;
+    if (a.program == arrival.program) return false;
+    found = true;
+  }
+  return found && arrival.status.ok();
+}
+
+void Rendezvous::DropRounds() {
+  std::erase_if(rounds_, [&](const std::shared_ptr<Round>& round) {
+    return round->done && std::none_of(states_.begin(), states_.end(), [&](const DeviceSession& state) {
+             return state.session < round->session ||
+                    (state.session == round->session && !state.left && state.rounds <= round->number);
+           });
   });
-  if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_, session));
-  (*at)->arrivals[device] = arrival;
-  return *at;
 }
 
 const std::string* Rendezvous::ReasonToEnd(const Round& round) const {
@@ -80,9 +108,12 @@ void Rendezvous::CompleteRound(const std::shared_ptr<Round>& round, const Progra
   } else {
     round->status = RunFor(*round, run);
   }
-  round->arrivals.clear();
+  for (Arrival& a : round->arrivals) {
+    a.arguments = {};
+    a.donation = nullptr;
+  }
   round->done = true;
-  rounds_.erase(std::find(rounds_.begin(), rounds_.end(), round));
+  DropRounds();
   changed_.notify_all();
 }
 
@@ -91,6 +122,7 @@ absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, co
                                                                interp::DonatedArguments* donation) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::shared_ptr<Round> round = Join(device, {true, absl::OkStatus(), program, arguments, donation});
+  if (round->done) return round->status;  // with an error: the device was missing
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr ||
       !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return round->done; })) {
     CompleteRound(round, run);
@@ -103,6 +135,7 @@ void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
   const absl::Status named(status.code(), StrCat("device ", device, " failed: ", std::string(status.message())));
   const std::shared_ptr<Round> round = Join(device, {true, named, Digest(), {}, nullptr});
+  if (round->done) return;
   if (Missing(*round).empty() || ReasonToEnd(*round) != nullptr) CompleteRound(round, nullptr);
 }
 
@@ -110,8 +143,9 @@ void Rendezvous::Abort(size_t device, absl::Status status) {
 void Rendezvous::EndRoundsWithout(size_t device, int64_t session) {
   const std::deque<std::shared_ptr<Round>> open = rounds_;
   for (const std::shared_ptr<Round>& round : open) {
-    if (round->session == session && !round->arrivals[device].here) CompleteRound(round, nullptr);
+    if (!round->done && round->session == session && !round->arrivals[device].here) CompleteRound(round, nullptr);
   }
+  DropRounds();
 }
 
 void Rendezvous::Leave(size_t device, std::string why) {
@@ -125,6 +159,7 @@ void Rendezvous::NextSession(size_t device) {
   std::lock_guard<std::mutex> lock(mutex_);
   DeviceSession& state = states_[device];
   ++state.session;
+  state.rounds = 0;
   state.left_before = state.left ? std::move(*state.left) : StrCat("device ", device, " has ended");
   state.left.reset();
   EndRoundsWithout(device, state.session - 1);

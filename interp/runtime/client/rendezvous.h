@@ -36,8 +36,8 @@ class Rendezvous {
       : devices_(devices), states_(devices), timeout_seconds_(timeout_seconds) {}
 
   // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the
-  // devices arrive with different programs, or one does not arrive in time, all devices of the round get an error.
-  // `donation`: reusable arguments, one entry for each argument; receives the aliased ones.
+  // devices arrive with different programs, or one does not arrive in time, all devices of the round get an error, late
+  // ones too. `donation`: reusable arguments, one entry for each argument; receives the aliased ones.
   absl::StatusOr<std::vector<Literal>> ArriveAndWait(size_t device, const Digest& program, const Program& run,
                                                      absl::Span<const Literal* const> arguments,
                                                      interp::DonatedArguments* donation);
@@ -46,12 +46,12 @@ class Rendezvous {
   // Declares that the device enters no further round of its session: rounds that wait for it, now or later, end with
   // an ABORTED error with this text.
   void Leave(size_t device, std::string why);
-  // Begins a session of the device. Devices meet in sessions of the same number only, so that a device that left one
-  // can take part in the next while others still finish the first.
+  // Begins a session of the device. Devices synchronize in sessions of the same number only, so that a device that
+  // left one can take part in the next while others still finish the first.
   void NextSession(size_t device);
 
  private:
-  // Arguments of one device; valid until the round is done.
+  // One device; arguments and donation are valid until the round is done.
   struct Arrival {
     bool here = false;
     absl::Status status;
@@ -61,8 +61,10 @@ class Rendezvous {
   };
   // Shared by the waiting devices until each has its results.
   struct Round {
-    Round(size_t devices, int64_t session_number) : session(session_number), arrivals(devices) {}
+    Round(size_t devices, int64_t session_number, int64_t round_number)
+        : session(session_number), number(round_number), arrivals(devices) {}
     const int64_t session;
+    const int64_t number;           // in the session
     std::vector<Arrival> arrivals;  // by device
     bool done = false;
     absl::Status status;
@@ -71,12 +73,17 @@ class Rendezvous {
 
   struct DeviceSession {
     int64_t session = 0;
+    int64_t rounds = 0;               // of the session that the device has entered
     std::optional<std::string> left;  // the reason
     std::string left_before;          // the reason in the session before
   };
 
   void EndRoundsWithout(size_t device, int64_t session);
   std::shared_ptr<Round> Join(size_t device, const Arrival& arrival);
+  // Returns true if devices entered the round with programs, all other than that of the arrival.
+  static bool HasOtherPrograms(const Round& round, const Arrival& arrival);
+  // Drops the rounds that are done and that no device will enter.
+  void DropRounds();
   // Returns why a device that is missing in the round will not enter it; null if each still can.
   const std::string* ReasonToEnd(const Round& round) const;
   void CompleteRound(const std::shared_ptr<Round>& round, const Program& run);
@@ -85,7 +92,8 @@ class Rendezvous {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Open rounds in program order. There are several if a device aborted and continued.
+  // Rounds that some device has yet to enter. There are several if a device aborted and continued, or gave up waiting:
+  // those that are done keep their error for late devices.
   std::deque<std::shared_ptr<Round>> rounds_;
   const size_t devices_;
   std::vector<DeviceSession> states_;  // by device

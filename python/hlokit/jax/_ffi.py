@@ -21,10 +21,26 @@ _TOKEN = 17
 # By XLA's number of the type.
 _DTYPES = {
     1: np.bool_, 2: np.int8, 3: np.int16, 4: np.int32, 5: np.int64, 6: np.uint8, 7: np.uint16, 8: np.uint32,
-    9: np.uint64, 10: np.float16, 11: np.float32, 12: np.float64, 15: np.complex64, 16: ml_dtypes.bfloat16,
-    18: np.complex128, 19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e4m3fn, 23: ml_dtypes.float8_e4m3b11fnuz,
-    24: ml_dtypes.float8_e5m2fnuz, 25: ml_dtypes.float8_e4m3fnuz, 28: ml_dtypes.float8_e4m3, 29: ml_dtypes.float8_e3m4,
+    9: np.uint64, 10: np.float16, 11: np.float32, 12: np.float64, 15: np.complex64, 18: np.complex128,
 }
+# Names in ml_dtypes, of which older versions lack some.
+_ML_DTYPES = {
+    16: "bfloat16", 19: "float8_e5m2", 20: "float8_e4m3fn", 21: "int4", 22: "uint4", 23: "float8_e4m3b11fnuz",
+    24: "float8_e5m2fnuz", 25: "float8_e4m3fnuz", 26: "int2", 27: "uint2", 28: "float8_e4m3", 29: "float8_e3m4",
+    30: "int1", 31: "uint1", 32: "float4_e2m1fn", 33: "float8_e8m0fnu",
+}
+
+
+def _dtype(number: int) -> np.dtype:
+    """Returns the dtype of XLA's number of a type. Raises TypeError if there is none."""
+    if number in _DTYPES:
+        return np.dtype(_DTYPES[number])
+    name = _ML_DTYPES.get(number)
+    if name is None:
+        raise TypeError(f"NumPy and ml_dtypes have no type for XLA's type {number}")
+    if not hasattr(ml_dtypes, name):
+        raise TypeError(f"ml_dtypes {ml_dtypes.__version__} has no {name}")
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 class _Extension(ctypes.Structure):
@@ -158,7 +174,7 @@ class Plugin:
 
 def _array(buffer: _Buffer) -> np.ndarray:
     """Returns a view of the memory of a buffer."""
-    dtype = np.dtype(_DTYPES[buffer.dtype])
+    dtype = _dtype(buffer.dtype)
     shape = tuple(buffer.dims[i] for i in range(buffer.rank))
     size = dtype.itemsize
     for dim in shape:
@@ -174,8 +190,8 @@ def _integer(attributes: _Attributes, name: str) -> int:
         text = attributes.names[i].contents
         if ctypes.string_at(text.data, text.size).decode() == name:
             scalar = _Scalar.from_address(attributes.values[i])
-            return int(np.frombuffer(ctypes.string_at(scalar.value, np.dtype(_DTYPES[scalar.dtype]).itemsize),
-                                     _DTYPES[scalar.dtype])[0])
+            dtype = _dtype(scalar.dtype)
+            return int(np.frombuffer(ctypes.string_at(scalar.value, dtype.itemsize), dtype)[0])
     raise ValueError(f"the call has no attribute {name}")
 
 

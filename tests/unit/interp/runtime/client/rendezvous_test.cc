@@ -289,6 +289,47 @@ TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
   }
 }
 
+// Device 1 misses a round; the devices have time for the next one.
+class LateDeviceTest : public RendezvousTest {
+ protected:
+  static ClientOptions OneSecond() {
+    ClientOptions options = Options();
+    options.collective_timeout_seconds = 1;
+    return options;
+  }
+  LateDeviceTest() : RendezvousTest(OneSecond()) {
+    for (int d = 0; d < kDevices; ++d) {
+      w.push_back(All(d, 10));
+      g.push_back(All(d, 1));
+    }
+    for (int d : {0, 2}) results[d] = Run(d, endless, {w[d], g[d]}, {});
+    EXPECT_EQ(Errors(), (std::vector<std::string>{error, "", error}));
+  }
+  // Runs the next program on all devices.
+  void RunNext() {
+    for (int d = 0; d < kDevices; ++d) results[d] = Run(d, update, {w[d], g[d]}, {});
+    for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(results[d]), 7);
+  }
+
+  const std::string error = "a program with collectives waited 1 s for device 1";
+  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
+  std::vector<std::shared_ptr<DeviceBuffer>> w, g, results = std::vector<std::shared_ptr<DeviceBuffer>>(kDevices);
+};
+
+TEST_F(LateDeviceTest, GetsTheErrorOfItsRoundAndTakesPartInTheNextOne) {
+  const std::shared_ptr<DeviceBuffer> late = Run(1, endless, {w[1], g[1]}, {});
+  RunNext();
+  EXPECT_EQ(Message(late->Wait()), error);
+  EXPECT_EQ(Errors(), (std::vector<std::string>{"", error, ""}));
+  RunNext();
+}
+
+TEST_F(LateDeviceTest, TakesPartInTheNextRoundIfItWasNotGivenTheProgram) {
+  RunNext();
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+  RunNext();
+}
+
 TEST(DeviceSessionsTest, ADeviceOfTheNextSessionEndsRoundsThatWaitForIt) {
   Rendezvous rendezvous(2, /*timeout_seconds=*/1000);
   std::future<absl::Status> waiting = std::async(std::launch::async, [&] {
