@@ -2,12 +2,12 @@
 #include "ir/sharding/unpartitioned.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "ir/sharding/sdy_mesh.h"
 #include "ir/sharding/sharding.h"
 #include "ir/text/frontend_attributes.h"
 
@@ -48,39 +48,32 @@ bool HasTiledShardySharding(Instruction instruction) {
 constexpr std::string_view kConversions[] = {"SPMDFullToShardShape", "SPMDShardToFullShape",
                                              "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"};
 
-bool IsConversion(std::string_view target) {
-  return std::find(std::begin(kConversions), std::end(kConversions), target) != std::end(kConversions);
-}
-
 // Custom-calls that no program has after partitioning.
 bool IsPartitionerMark(std::string_view target) {
-  return target == "Sharding" || target == "xla.sdy.FuncResultSharding" || IsConversion(target);
+  return target == "Sharding" || target == "xla.sdy.FuncResultSharding" || IsPartConversion(target);
 }
 
 // Returns the devices of the largest mesh in the header, `{mesh = #sdy.mesh<["x"=4, "y"=2]>}`; 0 without one.
 int64_t DevicesOfShardyMeshes(const Module& module) {
   const StringId text = FindFrontendAttribute(module.context(), module.header().frontend_attributes, "xla.sdy.meshes");
   if (!text.valid()) return 0;
-  constexpr std::string_view kMesh = "#sdy.mesh<[";
   constexpr int64_t kMaxDevices = int64_t{1} << 30;
   const std::string_view meshes = module.context().str(text);
   int64_t largest = 0;
-  for (size_t begin = meshes.find(kMesh); begin != meshes.npos; begin = meshes.find(kMesh, begin + 1)) {
-    begin += kMesh.size();
-    const std::string_view axes = meshes.substr(begin, meshes.find(']', begin) - begin);
-    int64_t devices = 1;
-    for (size_t at = axes.find("\"="); at != axes.npos; at = axes.find("\"=", at + 1)) {
-      int64_t size = 1;
-      std::from_chars(axes.data() + at + 2, axes.data() + axes.size(), size);
-      if (size < 1 || devices > kMaxDevices / size) return 0;
-      devices *= size;
-    }
-    largest = std::max(largest, devices);
+  for (size_t at = meshes.find(kSdyMesh); at != meshes.npos; at = meshes.find(kSdyMesh, at + 1)) {
+    SdyCursor in(meshes.substr(at + kSdyMesh.size()));
+    SdyMesh mesh;
+    if (!ReadSdyMesh(in, &mesh) || mesh.count > kMaxDevices) return 0;
+    largest = std::max(largest, mesh.count);
   }
   return largest;
 }
 
 }  // namespace
+
+bool IsPartConversion(std::string_view target) {
+  return std::find(std::begin(kConversions), std::end(kConversions), target) != std::end(kConversions);
+}
 
 bool IsMarkedPartitioned(const Module& module) {
   const ListId attributes = module.header().frontend_attributes;
@@ -112,7 +105,7 @@ Instruction FirstUnpartitioned(const Module& module) {
       if (!tiled.valid() && HasTiledSharding(i)) tiled = i;
       if (i.opcode() != Opcode::kCustomCall) continue;
       const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
-      if (!conversion.valid() && IsConversion(target)) conversion = i;
+      if (!conversion.valid() && IsPartConversion(target)) conversion = i;
       has_marks = has_marks || IsPartitionerMark(target);
     }
   }

@@ -15,6 +15,10 @@ namespace hlokit {
 inline constexpr std::string_view kPartitionedAttribute = "spmd_partitioned";
 bool IsMarkedPartitioned(const Module& module);
 
+// Returns true for the targets of custom-calls between a value of the whole program and the part of one device:
+// SPMDFullToShardShape, SPMDShardToFullShape, xla.sdy.GlobalToLocalShape, xla.sdy.LocalToGlobalShape.
+bool IsPartConversion(std::string_view target);
+
 // Returns true if the sharding of `instruction`, or the one that Shardy left in its frontend attributes, divides some
 // array among devices.
 bool HasTiledSharding(Instruction instruction);

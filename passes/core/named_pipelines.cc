@@ -53,8 +53,8 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   RegisterFusingPipelines(registry);
   registry->AddPipeline({.name = "spmd-propagation",
                          .summary = "give every instruction of a program for several partitions its sharding",
-                         .text = "shardy-import,defuse,inline,flatten-call-graph,batchnorm-expander,dot-dimension-splitter,"
-                                 "sharding-propagation{is-spmd=true}",
+                         .text = "shardy-import,defuse,inline,flatten-call-graph,batchnorm-expander,"
+                                 "dot-dimension-splitter,sharding-propagation{is-spmd=true}",
                          .skip_if_partitioned = true});
   registry->AddPipeline(
       {.name = "spmd",

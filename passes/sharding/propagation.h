@@ -73,8 +73,8 @@ struct PropagationCounts {
   int64_t total() const { return added + changed + constraints + copied_loops + imported; }
 };
 
-// Propagates the shardings of the module, those of Shardy's export too. `log` may be null. Returns an error for shardings that cannot be calculated
-// with, and for device conflicts in loops.
+// Propagates the shardings of the module, those of Shardy's export too. `log` may be null. Returns an error for
+// shardings that cannot be calculated with, and for device conflicts in loops.
 absl::StatusOr<PropagationCounts> PropagateShardings(Module& module, const PropagationOptions& options,
                                                      PropagationLog* log);
 

@@ -218,6 +218,7 @@ void Propagator::ProcessShardingCalls() {
       const Instruction i = module_.instruction(order[n]);
       if (!IsCustomCall(i, "Sharding") || i.operand_count() != 1 || !Has(i)) continue;
       const Instruction operand = i.operand(0);
+      if (!Compatible(i.shape(), operand.shape())) continue;
       std::vector<int64_t> unspecified = UnspecifiedDims(i);
       if (!options_.cse_prevention_only) {
         // A copy, which needs no treatment of its own.

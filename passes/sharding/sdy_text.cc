@@ -2,106 +2,23 @@
 #include "passes/sharding/sdy_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "ir/core/str_cat.h"
+#include "ir/sharding/sdy_mesh.h"
 
 namespace hlokit::sharding {
 namespace {
 
-struct SdyMesh {
-  std::vector<std::pair<std::string, int64_t>> axes;
-  int64_t count = 1;
-  std::vector<int64_t> devices;  // empty: in order
-
-  bool maximal() const { return axes.empty() && devices.size() == 1; }
-};
-
-class SdyCursor {
- public:
-  explicit SdyCursor(std::string_view text) : text_(text) {}
-
-  bool Eat(std::string_view word) {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-  bool Quoted(std::string* name) {
-    // Within an attribute the quotes are escaped once more.
-    const bool escaped = Eat("\\\"");
-    if (!escaped && !Eat("\"")) return false;
-    const size_t end = text_.find('"', at_);
-    if (end == text_.npos) return false;
-    *name = std::string(text_.substr(at_, end - at_));
-    if (escaped && name->ends_with('\\')) name->pop_back();
-    at_ = end + 1;
-    return true;
-  }
-  bool Number(int64_t* number) {
-    const char* end = text_.data() + text_.size();
-    const auto [next, error] = std::from_chars(text_.data() + at_, end, *number);
-    if (error != std::errc()) return false;
-    at_ = static_cast<size_t>(next - text_.data());
-    return true;
-  }
-  std::string_view Name() {
-    const size_t end = text_.find_first_of(" ,>", at_);
-    const std::string_view name = text_.substr(at_, end == text_.npos ? end : end - at_);
-    at_ += name.size();
-    return name;
-  }
-
- private:
-  std::string_view text_;
-  size_t at_ = 0;
-};
-
-// Returns true if the devices are those of the mesh, each once; an order that counts becomes empty.
-bool CheckDevices(SdyMesh* mesh) {
-  if (mesh->devices.empty()) return true;
-  if (mesh->axes.empty()) return mesh->devices.size() == 1;
-  if (static_cast<int64_t>(mesh->devices.size()) != mesh->count) return false;
-  std::vector<int64_t> sorted = mesh->devices;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i)) return false;
-  }
-  if (mesh->devices == sorted) mesh->devices.clear();
-  return true;
-}
-
-// Parses `["a"=2, "b"=4]>` or `["a"=2], device_ids=[1, 0]>` after `mesh<`.
-bool ParseMeshAxes(SdyCursor& in, SdyMesh* mesh) {
-  if (!in.Eat("[")) return false;
-  while (!in.Eat("]")) {
-    auto& [name, size] = mesh->axes.emplace_back();
-    if (!in.Quoted(&name) || !in.Eat("=") || !in.Number(&size) || size < 1) return false;
-    if (__builtin_mul_overflow(mesh->count, size, &mesh->count)) return false;
-    in.Eat(",");
-  }
-  if (in.Eat(",")) {
-    if (!in.Eat("device_ids=[")) return false;
-    while (!in.Eat("]")) {
-      in.Eat("");  // skips spaces
-      if (!in.Number(&mesh->devices.emplace_back()) || mesh->devices.back() < 0) return false;
-      in.Eat(",");
-    }
-  }
-  return in.Eat(">") && CheckDevices(mesh);
-}
-
 bool FindMesh(std::string_view meshes, std::string_view name, SdyMesh* mesh) {
   for (const std::string_view quote : {"", "\"", "'"}) {
-    const std::string key = StrCat(quote, name, quote, " = #sdy.mesh<");
+    const std::string key = StrCat(quote, name, quote, " = ", kSdyMesh);
     for (size_t at = meshes.find(key); at != meshes.npos; at = meshes.find(key, at + 1)) {
       // Not the end of a longer name.
       if (quote.empty() && at > 0 && std::string_view(" ,{").find(meshes[at - 1]) == std::string_view::npos) continue;
       SdyCursor in(meshes.substr(at + key.size()));
-      return ParseMeshAxes(in, mesh);
+      return ReadSdyMesh(in, mesh);
     }
   }
   return false;
@@ -110,7 +27,7 @@ bool FindMesh(std::string_view meshes, std::string_view name, SdyMesh* mesh) {
 // Parses `@mesh` or `mesh<["a"=2]>`.
 bool ParseMesh(SdyCursor& in, std::string_view meshes, SdyMesh* mesh) {
   if (in.Eat("@")) return FindMesh(meshes, in.Name(), mesh);
-  return in.Eat("mesh<") && ParseMeshAxes(in, mesh);
+  return in.Eat("mesh<") && ReadSdyMesh(in, mesh);
 }
 
 // Parses `{"a", "b":(1)2, ?}` after the brace.
@@ -203,10 +120,10 @@ std::optional<SdyManualAxes> ParseSdyManualAxes(std::string_view manual_axes, st
     if (!ParseMesh(in, meshes, &mesh)) return std::nullopt;
   } else {
     // Of no values: the module has one mesh.
-    const size_t first = meshes.find("#sdy.mesh<");
+    const size_t first = meshes.find(kSdyMesh);
     if (first == meshes.npos) return std::nullopt;
-    SdyCursor of_module(meshes.substr(first + std::string_view("#sdy.mesh<").size()));
-    if (!ParseMeshAxes(of_module, &mesh)) return std::nullopt;
+    SdyCursor of_module(meshes.substr(first + kSdyMesh.size()));
+    if (!ReadSdyMesh(of_module, &mesh)) return std::nullopt;
   }
   const size_t brace = manual_axes.find('{');
   if (brace == manual_axes.npos) return std::nullopt;

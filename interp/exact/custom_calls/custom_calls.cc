@@ -6,6 +6,7 @@
 
 #include "interp/exact/custom_calls/matrix_calls.h"
 #include "ir/core/str_cat.h"
+#include "ir/sharding/unpartitioned.h"
 
 namespace hlokit::interp {
 namespace {
@@ -29,10 +30,13 @@ bool IsNopTarget(std::string_view target) {
 }
 
 std::string UnknownTargetMessage(std::string_view target, const CustomCallRegistry* registry) {
-  if (IsMarkerTarget(target)) {
+  if (IsPartConversion(target)) {
     return StrCat("custom-call target \"", target,
                   "\" goes between a value of all devices and the part of one: the program is for several devices "
                   "(hlo-run --partitions=N)");
+  }
+  if (IsMarkerTarget(target)) {
+    return StrCat("custom-call target \"", target, "\" returns its operand: the call must have one of its own shape");
   }
   std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
   for (std::string_view call : MatrixCallTargets()) StrAppend(&message, ", ", call);

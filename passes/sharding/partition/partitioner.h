@@ -142,7 +142,8 @@ class ComputationPartitioner {
   // Returns the tilings that the value of `i` must have: those of its sharding; without one, replicated among the
   // devices that have the same code.
   LeafTilings WantedTilings(Instruction i);
-  // Returns the tiling of an operand that is code for one device, or for those of a manual subgroup; replicated: none is.
+  // Returns the tiling of an operand that is code for one device, or for those of a manual subgroup; replicated if none
+  // is.
   TilingRef ManualContext(Instruction i);
   // Returns true for a collective of a manual subgroup among devices that have the same part of its operand: it can run
   // on the parts.

@@ -237,6 +237,11 @@ void ComputationPartitioner::Outfeed(Instruction i) {
 
 absl::Status ComputationPartitioner::CustomCall(Instruction i) {
   const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+  const bool passes_operand = target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo" ||
+                              target == "xla.sdy.FuncResultSharding";
+  if (passes_operand && i.operand_count() == 1 && !Compatible(i.shape(), i.operand(0).shape())) {
+    return Error(i, "the custom-call returns its operand, but has another shape");
+  }
   if (i.operand_count() == 1 && (target == "Sharding" || target == "ShardBarrierFrom" || target == "ShardBarrierTo")) {
     FinishCopy(i);
     return absl::OkStatus();
@@ -255,6 +260,7 @@ absl::Status ComputationPartitioner::CustomCall(Instruction i) {
     LeafTilings wanted = WantedTilings(i);
     Value leaves = ValueOf(i.operand(0));
     const std::vector<Shape> shapes = Leaves(i.shape());
+    if (leaves.size() != shapes.size()) return Error(i, "the conversion has another number of results than operands");
     if (target == "SPMDFullToShardShape") {
       // What is manual around it stays so.
       for (size_t k = 0; k < wanted.size() && k < leaves.size(); ++k) {
