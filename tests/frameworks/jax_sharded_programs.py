@@ -35,7 +35,8 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 jax.config.update("jax_num_cpu_devices", 8)
 PROGRAMS = {}
 QUICK = set()
-# Programs that a release of JAX, by the beginning of its version, cannot lower itself.
+# Programs that a release of JAX, by the beginning of its version, cannot lower itself: its verifier rejects what it has made,
+# after which the process may crash.
 NOT_LOWERED = {"0.9.": ("nested", "nested_in_three_axes")}
 MESH = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 LINE = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
@@ -367,17 +368,17 @@ def main():
     for seed, (name, (function, shapes)) in enumerate(PROGRAMS.items()):
         if (quick and name not in QUICK) or not re.search(FLAGS.get("only", ""), name):
             continue
+        if name in left_out:
+            print(f"{name}: not run, JAX {jax.__version__} cannot lower it")
+            continue
         args = arguments(shapes, seed)
         for shardy in (True, False) if "gspmd" in forms else (True,):
             try:
                 texts, results = texts_of(function, args, shardy, forms)
             except Exception as e:
                 why = f"{name}{'' if shardy else ' without Shardy'}: not lowered: {type(e).__name__}: {str(e)[:100]!r}"
-                if name in left_out:
-                    print(f"{why}, as JAX {jax.__version__} does not")
-                else:
-                    failed.append(why)
-                    print(f"FAILED {why}", flush=True)
+                failed.append(why)
+                print(f"FAILED {why}", flush=True)
                 if shardy:
                     break
                 continue
@@ -389,9 +390,6 @@ def main():
                     print(f"FAILED {failed[-1]}", flush=True)
                 else:
                     passed += 1
-            if shardy and name in left_out:
-                failed.append(name)
-                print(f"FAILED {name}: NOT_LOWERED says that JAX {jax.__version__} does not lower it")
     print(f"{passed} passed, {len(failed)} failed")
     sys.exit(1 if failed or not passed else 0)
 

@@ -110,7 +110,8 @@ class Outcome:
 
 
 def compare(
-    outcome: Outcome, name: str, make: Callable[[Callable[[torch.Tensor], torch.Tensor]], Any], device: Any, twice: bool, dtype: torch.dtype
+    outcome: Outcome, name: str, make: Callable[[Callable[[torch.Tensor], torch.Tensor]], Any], device: Any, twice: bool,
+    dtype: torch.dtype
 ) -> None:
     """make: given a function that places a tensor, returns a call and its inputs."""
     try:

@@ -75,7 +75,8 @@ def read_wheel(trials, wheel):
                 expect(f"hlokit/libhlokit_{library}.so" in names, f"there is no libhlokit_{library}.so")
             for library in BUNDLED:
                 expect(any(name.startswith(f"hlokit.libs/{library}") for name in names), f"{library}* is not bundled")
-            for file in ("__init__.py", "_hlokit.pyi", "py.typed", "jax/__init__.py", "jax/_platform.py", "torch/__init__.py", "report.html", "view.html"):
+            for file in ("__init__.py", "_hlokit.pyi", "py.typed", "jax/__init__.py", "jax/_platform.py", "torch/__init__.py",
+                         "report.html", "view.html"):
                 expect(f"hlokit/{file}" in names, f"there is no hlokit/{file}")
             for page in ("report.html", "view.html"):
                 expect(archive.getinfo(f"hlokit/{page}").file_size > 10000, f"{page} is no page")
