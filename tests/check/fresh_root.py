@@ -9,7 +9,7 @@ Makes the root with mmdebstrap, clones the commit of this checkout into it, and 
 README promises of it. A package that this machine happens to have cannot hide one that tools/install-deps lacks. How the
 network is reached (Debian's sources, proxies, certificates, settings of pip and npm) is as on this machine. --ccache: with
 the compiler cache of this machine, whose program is copied there without its package. Needs root, or user namespaces. The last line is
-`N passed, N failed`; where there is no mmdebstrap or no mirror, the trial is skipped, with a line that says so.
+`N passed, N failed`. Exit code 77, with the reason as the last line: mmdebstrap is not installed, or the mirror is not reached.
 """
 import argparse
 import os
@@ -25,6 +25,10 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MIRROR = "http://deb.debian.org/debian"
 CHECKOUT = "/root/hlokit"
 CACHE = "/root/.cache/ccache"
+SKIPPED = 77
+# What apt prints when it gets no answer.
+UNREACHED = re.compile(r"Temporary failure resolving|Could not resolve|Could not connect|Connection (failed|refused|timed out)|"
+                       r"Unable to connect|Network is unreachable|No route to host")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 OWN_CERTIFICATES = "/opt/certificates.crt"
 # Settings of the network, by name: values are this machine's own.
@@ -49,6 +53,10 @@ assert ctypes.CDLL(hlokit.jax.plugin_path()).GetPjrtApi
                    " grep -qE '[1-9][0-9]* instructions in loops' /tmp/engine && grep -qE '[1-9][0-9]* product' /tmp/engine",
     "pages": "build/release/bin/hlo-view examples/transformer_block.hlo -o /tmp/view.html && test -s /tmp/view.html",
 }
+
+
+class Unreached(Exception):
+    """The mirror does not answer."""
 
 
 def run(*command, **options):
@@ -120,11 +128,13 @@ def in_root(root, mounts, environment, script, log):
 
 
 def trials(flags, root):
-    made = subprocess.run(["mmdebstrap", "--variant=minbase", "--quiet", "bookworm", str(root), flags.mirror],
+    made = subprocess.run(["mmdebstrap", "--variant=minbase", "bookworm", str(root), flags.mirror],
                           capture_output=True, text=True)
+    if made.returncode != 0 and UNREACHED.search(made.stderr):
+        raise Unreached(flags.mirror)
     if made.returncode != 0:
-        print(f"skipped: no mirror at {flags.mirror}: {made.stderr.strip()[-300:]}")
-        return 0, 0
+        print(f"mmdebstrap FAILED with exit code {made.returncode}:\n{made.stderr.strip()[-3000:]}")
+        return 0, 1
     environment = copy_settings(root)
     mounts = copy_ccache(root, environment, flags.ccache) if flags.ccache else []
     run("git", "clone", "--quiet", "--depth=1", f"file://{TOP}", f"{root}{CHECKOUT}")
@@ -156,16 +166,20 @@ def main():
     parser.add_argument("steps", nargs="*", metavar="STEP")
     flags = parser.parse_args()
     if shutil.which("mmdebstrap") is None:
-        print("skipped: mmdebstrap is not installed (tools/install-deps package)\n0 passed, 0 failed")
-        return 0
+        print("skipped: mmdebstrap is not installed (tools/install-deps package)")
+        return SKIPPED
     if os.geteuid() != 0:
         os.execvp("unshare", ["unshare", "--map-auto", "--map-root-user", "--mount", sys.executable, *sys.argv])
     with tempfile.TemporaryDirectory(prefix="hlokit-root-") as scratch:
         os.chmod(scratch, 0o755)
         root = pathlib.Path(flags.keep).resolve() if flags.keep else pathlib.Path(scratch) / "root"
-        passed, failed = trials(flags, root)
+        try:
+            passed, failed = trials(flags, root)
+        except Unreached as mirror:
+            print(f"skipped: {mirror} is not reached")
+            return SKIPPED
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":

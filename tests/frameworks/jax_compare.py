@@ -20,14 +20,15 @@ import traceback
 from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOLERANCE = 1e-3
+# Of floats of so many bytes, by the largest finite value of an array; of smaller ones two of their last bits. Integers and bools are equal.
+TOLERANCES = {8: 1e-9, 4: 1e-4}
 MAX_PROCESSES = 10  # on a platform, where programs end theirs
 
 
 def run_programs(modules: list[str], names: str, done: set[str], write: Any) -> None:
     """Writes what each program returns on the platform of this process: ("value", tree, leaves) or ("error", text).
 
-    ("started", name) precedes it, and ("on", platforms, version) comes first.
+    ("started", name) precedes it; ("on", platforms, version) and ("programs", names) come first.
     """
     sys.path.insert(0, str(HERE))
     from jax_programs import PROGRAMS
@@ -38,13 +39,14 @@ def run_programs(modules: list[str], names: str, done: set[str], write: Any) -> 
     for module in modules:
         try:
             importlib.import_module(f"jax_programs.{module}")
-        except ImportError as error:
-            write((f"{module}.*", ("skipped", str(error))))
-    for name, function in PROGRAMS.items():
-        if name in done or (names and not any(part in name for part in names.split(","))):
-            continue
-        write(("started", name))
-        write((name, result_of(function)))
+        except Exception as error:  # noqa: BLE001: the programs of the other modules run
+            write((f"{module}.*", ("error", f"{type(error).__name__}: {error}")))
+    chosen = [name for name in PROGRAMS if not names or any(part in name for part in names.split(","))]
+    write(("programs", chosen))
+    for name in chosen:
+        if name not in done:
+            write(("started", name))
+            write((name, result_of(PROGRAMS[name])))
 
 
 def result_of(function: Any) -> Any:
@@ -53,7 +55,7 @@ def result_of(function: Any) -> Any:
 
     try:
         leaves, tree = jax.tree.flatten(function(), is_leaf=lambda x: x is None)
-        leaves = [np.asarray(x) if hasattr(x, "shape") or isinstance(x, (int, float, complex)) else x for x in leaves]
+        leaves = [array_of(x) for x in leaves]
         return ("value", str(tree), leaves)
     except Exception as error:  # noqa: BLE001: whatever a program raises is its result
         frames = [f for f in traceback.extract_tb(error.__traceback__) if "jax_programs" in f.filename]
@@ -64,8 +66,47 @@ def result_of(function: Any) -> Any:
         return ("error", f"{at}{type(error).__name__}: {lines[0][:300]}")
 
 
+def array_of(leaf: Any) -> Any:
+    """An array of a leaf that is a number; others are compared as they are."""
+    import numpy as np
+
+    types = {float: "f4", complex: "c8"}  # as they were before they were Python's
+    if hasattr(leaf, "shape") or isinstance(leaf, (int, float, complex)):
+        return np.asarray(leaf, types.get(type(leaf)))
+    return leaf
+
+
+def tolerance(dtype: Any) -> float:
+    """How far a value may be from another one, relative to the largest one; 0 if they must be equal."""
+    import ml_dtypes
+
+    try:
+        info = ml_dtypes.finfo(dtype)
+    except ValueError:
+        return 0.0
+    return TOLERANCES.get(info.bits // 8, 2 * float(info.eps))
+
+
+def array_difference(a: Any, b: Any) -> str:
+    """Returns how two arrays of one type and shape differ, "" if they are equal within the type's tolerance."""
+    import numpy as np
+
+    limit = tolerance(a.dtype)
+    if limit == 0:
+        differ = int(np.count_nonzero(a != b))
+        return f"differs in {differ} of {a.size} places" if differ else ""
+    wide = np.complex128 if np.iscomplexobj(a) else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    finite = np.isfinite(y)
+    scale = np.abs(y[finite]).max(initial=0.0)
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True) or not np.isfinite(x[finite]).all():
+        return "differs in where it is infinite or NaN"
+    worst = np.abs(x[finite] - y[finite]).max(initial=0.0)
+    return f"differs by {worst:.3g}, its largest value is {scale:.3g}, tolerance {limit:.3g} of it" if worst > limit * scale else ""
+
+
 def difference(ours: Any, theirs: Any) -> tuple[str, bool]:
-    """Returns how two results differ, "" if they are equal within the tolerance, and whether their bits are equal."""
+    """Returns how two results differ, "" if they are equal within the tolerances, and whether their bits are equal."""
     import numpy as np
 
     if ours[0] != "value":
@@ -85,11 +126,8 @@ def difference(ours: Any, theirs: Any) -> tuple[str, bool]:
         if a.tobytes() == b.tobytes():
             continue
         bits_are_equal = False
-        wide = np.complex128 if np.iscomplexobj(a) else np.float64
-        x, y = a.astype(wide), b.astype(wide)
-        if not np.allclose(x, y, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
-            with np.errstate(all="ignore"):
-                return f"value {index} of {a.dtype}{a.shape} differs by {np.nanmax(np.abs(x - y)):.3g}", False
+        if text := array_difference(a, b):
+            return f"value {index} of {a.dtype}{a.shape} {text}", False
     return "", bits_are_equal
 
 
@@ -112,41 +150,57 @@ def environment(platform: str, build: pathlib.Path, devices: int) -> dict[str, s
 
 
 def run_on(platform: str, arguments: argparse.Namespace, modules: list[str]) -> dict[str, Any]:
-    """Runs the programs in a process; in another one those that follow a program that ends its process."""
-    found: dict[str, Any] = {"results": {}, "platform": set(), "version": ""}
+    """Runs the programs in a process; in another one those that follow a program that ends its process.
+
+    "names" are all programs, and "problems" says how processes ended that did not end as they should.
+    """
+    found: dict[str, Any] = {"results": {}, "platform": set(), "version": "", "names": [], "problems": []}
     results = found["results"]
     shown = None if arguments.verbose else subprocess.DEVNULL
     for _ in range(MAX_PROCESSES):
+        before = len(results)
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "results"
             command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--child", str(out), "--modules",
                        ",".join(modules), "--only", arguments.only, "--done", ",".join(results)]
-            ended = subprocess.run(command, env=environment(platform, arguments.build, arguments.devices), check=False,
-                                   timeout=arguments.timeout, stdout=shown, stderr=shown).returncode
-            started = None
-            with open(out, "rb") if out.exists() else io.BytesIO() as file:
-                for record in records(file):
-                    if record[0] == "on":
-                        found["platform"], found["version"] = record[1:]
-                    elif record[0] == "started":
-                        started = record[1]
-                    else:
-                        results[record[0]], started = record[1], None
-        if ended == 0:
+            try:
+                ended = subprocess.run(command, env=environment(platform, arguments.build, arguments.devices), check=False,
+                                       timeout=arguments.timeout, stdout=shown, stderr=shown).returncode
+            except subprocess.TimeoutExpired:
+                ended = f"no end after {arguments.timeout:.0f} s"
+            started = read_records(out, found)
+        if started is not None:
+            results[started] = ("error", f"ended the process with {ended}")
+        elif ended != 0:
+            last = list(results)[-1] if len(results) > before else "nothing"
+            found["problems"].append(f"a process on {platform} ended with {ended} after {last}")
+        if set(found["names"]) <= set(results) or len(results) == before or isinstance(ended, str):
             return found
-        if started is None:
-            print(f"FAILED  the process on {platform} ended with {ended} before the first program")
-            return found
-        results[started] = ("error", f"ended the process with {ended}")
-    print(f"FAILED  {MAX_PROCESSES} processes on {platform} ended")
+    found["problems"].append(f"{MAX_PROCESSES} processes on {platform} ended")
     return found
+
+
+def read_records(path: pathlib.Path, found: dict[str, Any]) -> str | None:
+    """Adds what a process wrote; returns the program that it had begun when it ended."""
+    started = None
+    with open(path, "rb") if path.exists() else io.BytesIO() as file:
+        for record in records(file):
+            if record[0] == "on":
+                found["platform"], found["version"] = record[1:]
+            elif record[0] == "programs":
+                found["names"] = record[1]
+            elif record[0] == "started":
+                started = record[1]
+            else:
+                found["results"][record[0]], started = record[1], None
+    return started
 
 
 def records(file: Any) -> Any:
     while True:
         try:
             yield pickle.load(file)
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):  # the process ended while it wrote
             return
 
 
@@ -161,16 +215,16 @@ def compare(description: str, modules: list[str], sharded: list[str]) -> int:
     arguments = parser.parse_args()
     modules = sharded if arguments.devices > 1 else modules
     ours, theirs = (run_on(platform, arguments, modules) for platform in ("hlokit", "cpu"))
-    if ours["results"] and ours["platform"] != {"hlokit"}:
-        print(f"FAILED  the programs ran on {ours['platform']}")
-        return 1
-    passed, failed, equal = 0, 0, 0
-    for name, expected in theirs["results"].items():
-        if expected[0] == "skipped":
-            print(f"SKIPPED {name}: {expected[1]}")
-            continue
-        result = ours["results"].get(name, ("error", "did not run"))
-        text, same = difference(result, expected)
+    for platform, found in (("hlokit", ours), ("cpu", theirs)):
+        if found["platform"] != {platform}:
+            found["problems"].append(f"programs for {platform} ran on {', '.join(sorted(found['platform'])) or 'nothing'}")
+    problems = ours["problems"] + theirs["problems"]
+    for problem in problems:
+        print(f"FAILED  {problem}")
+    passed, failed, equal = 0, len(problems), 0
+    missing = ("error", "did not run")
+    for name in dict.fromkeys([*ours["names"], *theirs["names"], *ours["results"], *theirs["results"]]):
+        text, same = difference(ours["results"].get(name, missing), theirs["results"].get(name, missing))
         failed, passed, equal = failed + bool(text), passed + (not text), equal + same
         if text or arguments.verbose:
             print(f"FAILED  {name}: {text}" if text else f"PASSED  {name}{' (bits are equal)' if same else ''}")

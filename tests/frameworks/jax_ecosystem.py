@@ -3,7 +3,7 @@
 
     /path/to/venv/bin/python tests/frameworks/jax_ecosystem.py [build/release] [--only=flax]
 
-Programs whose packages are not installed are left out. Prints and exits as jax_newcomer.py.
+A program whose package is not installed fails. Prints and exits as jax_newcomer.py.
 """
 
 import sys

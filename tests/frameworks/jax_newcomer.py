@@ -3,7 +3,8 @@
 
     /path/to/venv/bin/python tests/frameworks/jax_newcomer.py [build/release] [--devices=8] [--only=linalg]
 
-prints a line for each program that fails, `N passed, N failed`, and exits with 1 if one failed.
+prints a line for each program that fails, `N passed, N failed`, and exits with 1 if one failed, or a process did not end as
+it should. jax_compare.TOLERANCES says what may differ.
 """
 
 import sys

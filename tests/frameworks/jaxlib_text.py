@@ -295,11 +295,12 @@ def opcodes(text):
     return collections.Counter(re.findall(r" = .*? ([a-z][a-z-]*)\(", text))
 
 
-def comparable(text):
-    """A module without what a message does not hold, and without the numbers of stack frames."""
+def comparable(text, message=False):
+    """A module without the numbers of stack frames; message: without what a message does not hold."""
     header, _, rest = text.partition("\n")
-    header = re.sub(r", allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}", "", header)
-    header = re.sub(r", (num_partitions|replica_count)=\d+", "", header)
+    if message:
+        header = re.sub(r", allow_spmd_sharding_propagation_to_\w+=\{[^}]*\}", "", header)
+        header = re.sub(r", (num_partitions|replica_count)=\d+", "", header)
     rest = re.sub(r"\n*FileNames\n.*?StackFrames\n(\d+ .*\n)*\s*", "\n", rest, flags=re.DOTALL)
     return header + "\n" + re.sub(r" ?stack_frame_id=\d+", "", rest).strip()
 
@@ -329,7 +330,8 @@ def read_artifact(tools, jitted, args):
 
 
 def read_hlo(tools, text, is_dump):
-    theirs = comparable(parsed(text).to_string())
+    module = parsed(text)
+    theirs = comparable(module.to_string())
     printed = tools.run("hlo-opt", "--print=default", "--print-large-constants", text=text).decode()
     same_text(comparable(parsed(printed).to_string()), theirs, "jaxlib prints something else")
     if NEW_FORMS:
@@ -341,8 +343,8 @@ def read_hlo(tools, text, is_dump):
         if is_dump:
             same_text(again, theirs, "jaxlib prints something else of --print=dump")
     proto = tools.run("hlo-translate", "--to=proto", text=text)
-    module = hlo.HloModule.from_serialized_hlo_module_proto(module_of(proto))
-    same_text(comparable(module.to_string()), theirs, "jaxlib prints something else of the proto")
+    read = hlo.HloModule.from_serialized_hlo_module_proto(module_of(proto))
+    same_text(comparable(read.to_string(), True), comparable(module.to_string(), True), "jaxlib prints something else of the proto")
 
 
 def module_of(message):
@@ -360,15 +362,22 @@ def module_of(message):
 
 
 def read_proto(tools, message, dump):
-    theirs = comparable(hlo.HloModule.from_serialized_hlo_module_proto(module_of(message)).to_string())
+    def of_message(data):
+        return comparable(hlo.HloModule.from_serialized_hlo_module_proto(module_of(data)).to_string(), True)
+
+    theirs = of_message(message)
     if NEW_FORMS:
         printed = tools.run("hlo-opt", "--print=dump", text=message).decode()
-        same_text(comparable(printed), comparable(dump), "hlokit prints something else than the dump")
+        same_text(comparable(printed, True), comparable(dump, True), "hlokit prints something else than the dump")
     printed = tools.run("hlo-opt", "--print=default", "--print-large-constants", text=message).decode()
-    same_text(comparable(parsed(printed).to_string()), theirs, "jaxlib prints something else of the text")
+    same_text(comparable(parsed(printed).to_string(), True), theirs, "jaxlib prints something else of the text")
     again = tools.run("hlo-translate", "--to=proto", text=message)
-    same_text(comparable(hlo.HloModule.from_serialized_hlo_module_proto(module_of(again)).to_string()), theirs,
-              "jaxlib prints something else of the proto")
+    same_text(of_message(again), theirs, "jaxlib prints something else of the proto")
+
+
+def require_dump(pattern):
+    if not any(DUMPS.glob(pattern)):
+        raise RuntimeError(f"XLA has written no {pattern}")
 
 
 def main():
@@ -402,9 +411,12 @@ def main():
             continue
         check(name, "optimized HLO", read_hlo, tools, lowered.compile().as_text(), False)
         for stage in ("before_optimizations", "after_optimizations"):
-            for path in DUMPS.glob(f"*jit_program_{name}_end.*{stage}.txt"):
+            files = f"*jit_program_{name}_end.*{stage}"
+            for ending in ("txt", "hlo.pb"):
+                check(name, f"files of {stage}", require_dump, f"{files}.{ending}")
+            for path in DUMPS.glob(f"{files}.txt"):
                 check(name, f"dump of text {stage}", read_hlo, tools, path.read_text(), True)
-            for path in DUMPS.glob(f"*jit_program_{name}_end.*{stage}.hlo.pb"):
+            for path in DUMPS.glob(f"{files}.hlo.pb"):
                 check(name, f"dump of a proto {stage}", read_proto, tools, path.read_bytes(),
                       path.with_suffix("").with_suffix(".txt").read_text())
     print(f"jax {jax.__version__}: {passed} passed, {failed} failed")

@@ -246,7 +246,8 @@ def check_host_and_device(profile, texts, results):
             kind = "steps" if line == "Steps" else "host" if "_r" in e["args"] or "step_num" in e["args"] else None
             if kind:
                 groups[kind].add(str(e["args"]["group_id"]))
-    if groups["host"]:
+    planes = [e["args"]["name"] for e in events if e.get("name") == "process_name"]
+    if any(plane.startswith("/host:") for plane in planes):
         results.check(groups["steps"] <= groups["host"] and groups["steps"],
                       f"{profile.name}: steps of the device {sorted(groups['steps'])}, of the host {sorted(groups['host'])}")
 

@@ -7,9 +7,9 @@
 Builds with tools/package; runs lintian; looks for the modules in their packages; installs the packages into a root with
 only their declared dependencies, runs the tools there, removes the packages and looks for left-over files; runs the
 static tools in an empty root; builds the page of --report from the source archive without node and npm; and repeats all
-of it, with programs that use the library, in a clean Debian 12 if a mirror is reachable. Needs root, or user namespaces.
-Prints a line per trial; the last one is `N passed, N failed`. Exit code 77, with the reason, if the packaging tools are
-not installed.
+of it, with programs that use the library, in a clean Debian 12. Needs root, or user namespaces. Prints a line per trial and
+`N passed, N failed`. Exit code 77, with the reason as the last line: the packaging tools are not installed, or all passed
+except that no mirror is reached.
 """
 import argparse
 import contextlib
@@ -24,6 +24,10 @@ import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MIRROR = "http://deb.debian.org/debian"
+SKIPPED = 77  # exit code of tests that cannot run on this machine
+# What apt prints when it gets no answer.
+UNREACHED = re.compile(r"Temporary failure resolving|Could not resolve|Could not connect|Connection (failed|refused|timed out)|"
+                       r"Unable to connect|Network is unreachable|No route to host")
 PACKAGES = ("hlokit", "hlokit-modules", "libhlokit-dev", "hlokit-doc")
 # Libraries that the tools, frameworks and the Python package load, by package.
 MODULES = {"hlokit": ("messages", "pjrt"), "hlokit-modules": ("onednn", "llvm", "mpi")}
@@ -63,9 +67,20 @@ def expect(condition, message):
 class Trials:
     def __init__(self):
         self.passed = self.failed = 0
+        self.skipped = []
 
     def skip(self, name, why):
+        self.skipped.append(f"{name}: {why}")
         print(f"{name:<24} skipped: {why}", flush=True)
+
+    def end(self):
+        """Prints the last lines; returns the exit code."""
+        print(f"{self.passed} passed, {self.failed} failed")
+        if self.failed:
+            return 1
+        if self.skipped:
+            print(f"skipped: {'; '.join(self.skipped)}")
+        return SKIPPED if self.skipped else 0
 
     @contextlib.contextmanager
     def trial(self, name):
@@ -77,6 +92,20 @@ class Trials:
             self.failed += 1
             text = "\n  | ".join(str(error).splitlines())
             print(f"{name:<24} FAILED\n  | {text}", flush=True)
+
+
+def make_debian(trials, name, root, *flags):
+    """Makes a root with the minimal base of Debian 12; returns whether there is one. Only where it cannot be had is it skipped."""
+    if shutil.which("mmdebstrap") is None:
+        trials.skip(name, "mmdebstrap is not installed: tools/install-deps package")
+        return False
+    made = run("mmdebstrap", "--variant=minbase", *flags, "bookworm", root, MIRROR, check=False)
+    if made.returncode != 0 and UNREACHED.search(made.stderr):
+        trials.skip(name, f"{MIRROR} is not reached")
+        return False
+    with trials.trial(name):
+        expect(made.returncode == 0, f"mmdebstrap: exit code {made.returncode}\n{made.stderr[-3000:]}")
+    return made.returncode == 0
 
 
 def installed_packages():
@@ -253,12 +282,9 @@ def try_source(trials, archive, scratch):
 
 def try_clean_debian(trials, debs, expected, scratch):
     name = "clean Debian 12"
-    if shutil.which("mmdebstrap") is None:
-        return trials.skip(name, "mmdebstrap is not installed: tools/install-deps package")
     root = os.path.join(scratch, "debian")
-    made = run("mmdebstrap", "--variant=minbase", "--quiet", "bookworm", root, MIRROR, check=False)
-    if made.returncode != 0:
-        return trials.skip(name, f"no mirror at {MIRROR}")
+    if not make_debian(trials, name, root):
+        return
     shutil.copy("/etc/resolv.conf", f"{root}/etc/resolv.conf")
     apt = ("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", "--no-install-recommends")
     run(*apt, "update")
@@ -292,7 +318,7 @@ def main():
     missing = [program for program in ("help2man", "lintian", "mandoc", "dpkg-shlibdeps") if shutil.which(program) is None]
     if missing:
         print(f"skipped: {', '.join(missing)} not installed (tools/install-deps package)")
-        return 77
+        return SKIPPED
     if os.geteuid() != 0:
         os.execvp("unshare", ["unshare", "--map-auto", "--map-root-user", "--mount", sys.executable, *sys.argv])
     trials = Trials()
@@ -314,8 +340,7 @@ def main():
             try_static(trials, glob.glob(f"{dist}/hlokit-*-tools.tar.xz")[0], expected, scratch)
             try_source(trials, [path for path in glob.glob(f"{dist}/hlokit-*.tar.xz") if "linux" not in path][0], scratch)
             try_clean_debian(trials, debs, expected, scratch)
-    print(f"{trials.passed} passed, {trials.failed} failed")
-    return 1 if trials.failed else 0
+    return trials.end()
 
 
 if __name__ == "__main__":

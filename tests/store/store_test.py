@@ -164,6 +164,16 @@ class Suite:
             for server in self.own.servers:
                 server.stop()
 
+    def quickly(self, call, seconds):
+        """The result of a call that ends within the seconds, which one of several does also where other processes run."""
+        for _ in range(5):
+            begin = time.monotonic()
+            result = call()
+            spent = time.monotonic() - begin
+            if spent < seconds:
+                return result
+        raise AssertionError(f"takes {spent:.1f} s, not less than {seconds} s")
+
     def use(self, server):
         self.own.servers.append(server)
         return server
@@ -231,9 +241,7 @@ class Suite:
         cache = f"redis://{HOST}:{redis.port}"
         self.tools.cached(cache)
         redis.kill()
-        begin = time.monotonic()
-        down = self.tools.cached(cache)
-        assert time.monotonic() - begin < 20, "a server that is down takes long"
+        down = self.quickly(lambda: self.tools.cached(cache), 3)  # the deadline is 5 s
         assert len(down.warnings()) == 1 and "Connection refused" in down.err, down.err
         self.use(Redis(port=redis.port))
         assert self.tools.cached(cache).count("PersistentCacheRedisMiss") == 1
@@ -241,9 +249,8 @@ class Suite:
     def redis_stalls(self):
         for greeting in (b"", b"$1000000\r\nabc"):
             silent = self.use(SilentServer(greeting))
-            begin = time.monotonic()
-            stalled = self.tools.cached(f"redis://{HOST}:{silent.port}", {"HLOKIT_STORE_TIMEOUT": "0.5"})
-            assert time.monotonic() - begin < 20, "a server that stalls takes long"
+            address, env = f"redis://{HOST}:{silent.port}", {"HLOKIT_STORE_TIMEOUT": "0.5"}
+            stalled = self.quickly(lambda: self.tools.cached(address, env), 2.5)  # without the variable 3 s at least
             assert len(stalled.warnings()) == 1 and "timeout" in stalled.err, stalled.err
         other = self.use(SilentServer(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         assert len(self.tools.cached(f"redis://{HOST}:{other.port}").warnings()) == 1
@@ -371,9 +378,8 @@ class Suite:
         silent = self.use(SilentServer())
         env = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "very-secret", "HLOKIT_STORE_TIMEOUT": "0.6",
                "AWS_ENDPOINT_URL": f"http://{HOST}:{silent.port}"}
-        begin = time.monotonic()
-        assert len(self.tools.cached("s3://team/cache", env).warnings()) == 1
-        assert time.monotonic() - begin < 20
+        stalled = self.quickly(lambda: self.tools.cached("s3://team/cache", env), 2.5)  # without the variable 3 s at least
+        assert len(stalled.warnings()) == 1
 
     def usage(self):
         unknown = self.tools.run("ir-dump", *MODEL, "--cache=s4://team/x", code=2)

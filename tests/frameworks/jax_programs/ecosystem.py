@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries on JAX: optax, flax (nnx, linen), equinox, numpyro."""
 
-import importlib.util
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,17 +12,11 @@ X, Y = RANDOM.randn(32, 8).astype("f4"), RANDOM.randint(0, 4, 32)
 IMAGES = RANDOM.randn(4, 8, 8, 3).astype("f4")
 
 
-def needs(*packages):
-    """Adds a program if its packages are installed."""
-    present = all(importlib.util.find_spec(p) for p in packages)
-    return program if present else lambda function: function
-
-
 def cross_entropy(logits):
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), jnp.asarray(Y)[:logits.shape[0], None], 1))
 
 
-@needs("optax")
+@program
 def optax_training():
     import optax
 
@@ -47,7 +39,7 @@ def optax_training():
     return results
 
 
-@needs("flax", "optax")
+@program
 def flax_linen():
     import flax.linen as nn
     import optax
@@ -85,7 +77,7 @@ def flax_linen():
     return values, stats, net.apply({"params": params, "batch_stats": stats}, IMAGES, False)
 
 
-@needs("flax", "optax")
+@program
 def flax_nnx():
     import optax
     from flax import nnx
@@ -111,7 +103,7 @@ def flax_nnx():
     return [step(net, optimizer) for _ in range(5)], net(jnp.asarray(X))
 
 
-@needs("flax")
+@program
 def flax_attention():
     from flax import nnx
 
@@ -119,7 +111,7 @@ def flax_attention():
     return attention(jnp.asarray(X).reshape(2, 16, 8))
 
 
-@needs("flax")
+@program
 def flax_serialization():
     from flax import serialization
 
@@ -128,7 +120,7 @@ def flax_serialization():
     return again["a"], np.asarray(again["b"]["c"], "f4")
 
 
-@needs("equinox", "optax")
+@program
 def equinox():
     import equinox as eqx
     import optax
@@ -156,7 +148,7 @@ def equinox():
     return values, jax.vmap(model)(jnp.asarray(X)), checked(jnp.array(1.0)), error
 
 
-@needs("numpyro")
+@program
 def numpyro_mcmc():
     import numpyro
     from numpyro import distributions as dist
@@ -174,7 +166,7 @@ def numpyro_mcmc():
     return {name: values[:3] for name, values in mcmc.get_samples().items()}
 
 
-@needs("numpyro")
+@program
 def numpyro_variational():
     import numpyro
     from numpyro import distributions as dist
