@@ -262,9 +262,10 @@ class Checker {
         const Source& main = sources.at(origins.front().value);
         const bool around = i.opcode() == Opcode::kConvert &&
                             (i.shape().element_type() == main.type || i.operand(0).shape().element_type() == main.type);
-        // A scatter or gather that became a loop counts and computes indices; an equal computation may have been merged
-        // with it.
-        const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather) &&
+        // A scatter or gather that became a loop counts and computes indices, and so does a select-and-scatter that
+        // became a scatter first; an equal computation may have been merged with it.
+        const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather ||
+                               main.opcode == Opcode::kSelectAndScatter) &&
                               IsInteger(i.operand(0).shape().element_type());
         // The select that replaced a conditional chooses as the conditional did.
         const bool chooses = main.opcode == Opcode::kConditional && i.opcode() == Opcode::kSelect;

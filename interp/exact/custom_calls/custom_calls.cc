@@ -11,10 +11,19 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr std::string_view kMarkers[] = {
-    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
-    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
-    "annotate_device_placement"};
+constexpr std::string_view kMarkers[] = {"LayoutConstraint",
+                                         "MoveToDevice",
+                                         "MoveToHost",
+                                         "Pin",
+                                         "PinToDevice",
+                                         "PinToDeviceSram",
+                                         "SPMDFullToShardShape",
+                                         "SPMDShardToFullShape",
+                                         "ShardBarrierFrom",
+                                         "ShardBarrierTo",
+                                         "Sharding",
+                                         "Unpin",
+                                         "annotate_device_placement"};
 
 constexpr std::string_view kNops[] = {"NopCustomCall", "NopReturnToken"};
 
