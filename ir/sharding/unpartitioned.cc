@@ -120,14 +120,23 @@ bool AwaitsPartitioning(const Module& module) {
 }
 
 int64_t PartitionsOfShardings(const Module& module) {
+  const Context& context = module.context();
   int64_t devices = 0;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (!i.has(Attr::kSharding)) continue;
-      for (const Sharding::Run& run : DecodeSharding(module.context(), AttrReader(i).list_id(Attr::kSharding)).runs) {
+      for (const Sharding::Run& run : DecodeSharding(context, AttrReader(i).list_id(Attr::kSharding)).runs) {
         if (run.leaf.kind == ShardingKind::kMaximal) continue;
         devices = std::max(devices, run.leaf.device_count());
       }
+    }
+  }
+  // Shardings for other numbers of devices, or for devices beyond these, do not say for how many the program is.
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (devices == 0 || !i.has(Attr::kSharding)) continue;
+      const Sharding sharding = DecodeSharding(context, AttrReader(i).list_id(Attr::kSharding));
+      if (Validate(sharding, i.shape(), devices)) return 1;
     }
   }
   return std::max<int64_t>(devices != 0 ? devices : DevicesOfShardyMeshes(module), 1);
@@ -138,12 +147,21 @@ bool TakePartitionsOfShardings(Module* module, DiagnosticSink* warnings) {
   const Instruction sharded = FirstUnpartitioned(*module);
   if (!sharded.valid()) return false;
   const int64_t partitions = PartitionsOfShardings(*module);
-  if (partitions <= 1) return false;
-  module->header().num_partitions = partitions;
-  if (warnings == nullptr) return true;
   SourceRange range;
   const uint32_t offset = sharded.record().source_offset;
   if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(sharded.name().size())};
+  if (partitions <= 1) {
+    if (warnings != nullptr && HasTiledSharding(sharded)) {
+      warnings->Warning(
+          DiagnosticKind::kSharding, range,
+          "the program is not partitioned: the header has no num_partitions, and its shardings are not all "
+          "for the same devices",
+          "num_partitions=N in the header says for how many");
+    }
+    return false;
+  }
+  module->header().num_partitions = partitions;
+  if (warnings == nullptr) return true;
   warnings->Warning(DiagnosticKind::kSharding, range,
                     StrCat("the header has no num_partitions: the program is partitioned for ", partitions,
                            " devices, as its shardings are, such as that of `", sharded.name(), "`"),

@@ -33,7 +33,7 @@ Instruction FirstUnpartitioned(const Module& module);
 bool AwaitsPartitioning(const Module& module);
 
 // Returns the number of devices that the shardings of the module, or the meshes of Shardy in its header, are for; 1 if
-// they do not say.
+// they do not say, or do not agree.
 int64_t PartitionsOfShardings(const Module& module);
 
 // Sets num_partitions in the header of an unpartitioned module that has none there, as text without the configuration

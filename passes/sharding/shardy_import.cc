@@ -64,6 +64,8 @@ OpenShardings ShardyImporter::FromSdy(Instruction i, std::string_view key, absl:
   // An operation without results has a sharding all the same, which divides no value.
   if (!id.valid() || shapes.empty()) return std::optional<std::vector<OpenSharding>>();
   std::optional<std::vector<SdySharding>> parsed = ParseSdyShardings(module_.context().str(id), meshes_, shapes);
+  // In a header without meshes, as tests of single passes have it, the attribute names nothing.
+  if (!parsed && meshes_.empty()) return std::optional<std::vector<OpenSharding>>();
   if (!parsed) {
     return Error(i, StrCat("the attribute ", key, "=", std::string(module_.context().str(id)), " is no sharding of ",
                            shapes.size(), shapes.size() == 1 ? " value" : " values",
