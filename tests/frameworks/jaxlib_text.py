@@ -419,7 +419,8 @@ def main():
             for path in DUMPS.glob(f"{files}.hlo.pb"):
                 check(name, f"dump of a proto {stage}", read_proto, tools, path.read_bytes(),
                       path.with_suffix("").with_suffix(".txt").read_text())
-    print(f"jax {jax.__version__}: {passed} passed, {failed} failed")
+    print(f"jax {jax.__version__}")
+    print(f"{passed} passed, {failed} failed")
     return failed != 0
 
 
