@@ -34,7 +34,7 @@ std::string SpecText(const BufferSpec& spec) {
 }
 
 // Returns true if the buffer is what frameworks make of a token: pred[0].
-bool StandsForToken(const BufferSpec& spec) {
+bool IsTokenBuffer(const BufferSpec& spec) {
   return spec.type == ElementType::kPred && spec.dims == std::vector<int64_t>{0};
 }
 
@@ -50,7 +50,7 @@ absl::Status CheckArgument(const PJRT_Buffer* buffer, const ProgramValue& parame
   if (const std::string_view kind = kMemoryKinds[parameter.memory_kind]; buffer->memory->kind != kind) {
     return error(StrCat("the buffer is in ", buffer->memory->kind, " memory, the program takes it in ", kind));
   }
-  if (parameter.spec.type == ElementType::kToken && StandsForToken(buffer->spec)) return absl::OkStatus();
+  if (parameter.spec.type == ElementType::kToken && IsTokenBuffer(buffer->spec)) return absl::OkStatus();
   if (buffer->spec.type != parameter.spec.type || buffer->spec.dims != parameter.spec.dims) {
     return error(StrCat("the buffer is ", SpecText(buffer->spec), ", the program takes ", SpecText(parameter.spec)));
   }
