@@ -5,16 +5,18 @@
   fresh_root.py [--keep=DIR] [--ccache=PROGRAM] [--mirror=URL] quickstart
   fresh_root.py [--keep=DIR] [--ccache=PROGRAM] [--mirror=URL] check [STEP...]
 
-Makes the root with mmdebstrap, clones the commit of this checkout into it, and runs the command there, then what the
-README promises of it. A package that this machine happens to have cannot hide one that tools/install-deps lacks. How the
-network is reached (Debian's sources, proxies, certificates, settings of pip and npm) is as on this machine. --ccache: with
-the compiler cache of this machine, whose program is copied there without its package. Needs root, or user namespaces. The last line is
+Makes the root with mmdebstrap, clones the commit of this checkout into it (with ../shared beside it where that is
+there), and runs the command there, then what the README promises of it. A package that this machine happens to have
+cannot hide one that tools/install-deps lacks. How the network is reached (Debian's sources, proxies, certificates,
+settings of pip and npm) is as on this machine. --ccache: with the compiler cache of this machine, whose program is
+copied there without its package. Needs root, or user namespaces. The last line is
 `N passed, N failed`. Exit code 77, with the reason as the last line: mmdebstrap is not installed, or the mirror is not reached.
 """
 import argparse
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,7 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+SHARED = TOP.parent / "shared"
 MIRROR = "http://deb.debian.org/debian"
 CHECKOUT = "/root/hlokit"
 CACHE = "/root/.cache/ccache"
@@ -114,6 +117,11 @@ def copy_ccache(root, environment, program):
     return [(folder, CACHE)]
 
 
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def in_root(root, mounts, environment, script, log):
     """Runs a script in the root, with its own processes and mounts; returns whether it succeeds."""
     setup = [f"mount --rbind /dev {root}/dev", f"mount -t proc proc {root}/proc"]
@@ -138,6 +146,10 @@ def trials(flags, root):
     environment = copy_settings(root)
     mounts = copy_ccache(root, environment, flags.ccache) if flags.ccache else []
     run("git", "clone", "--quiet", "--depth=1", f"file://{TOP}", f"{root}{CHECKOUT}")
+    if SHARED.is_dir():
+        beside = f"{os.path.dirname(CHECKOUT)}/{SHARED.name}"
+        os.makedirs(f"{root}{beside}")
+        mounts.append((SHARED, beside))
     commands = {"tools/quickstart": "tools/quickstart", **OFFERS}
     if flags.command == "check":
         words = " ".join("'" + step.replace("'", "'\\''") + "'" for step in flags.steps)
@@ -145,10 +157,11 @@ def trials(flags, root):
     passed = failed = 0
     for name, script in commands.items():
         log = []
-        begin = time.monotonic()
+        begin, before = time.monotonic(), processor_time()
         ok = in_root(root, mounts, environment, script, log)
         passed, failed = passed + ok, failed + (not ok)
-        print(f"{name:24} {'ok' if ok else 'FAILED'} ({time.monotonic() - begin:.0f} s)", flush=True)
+        print(f"{name:24} {'ok' if ok else 'FAILED'} ({time.monotonic() - begin:.0f} s, "
+              f"{processor_time() - before:.0f} s of processor time)", flush=True)
         lines = "".join(log).splitlines()
         for line in lines[-5:] if ok else lines[-100:]:
             print(f"  | {line}")

@@ -6,9 +6,10 @@
 
 Makes the wheel of Debian's Python with tools/package unless one is given; reads what is in it; installs it into a virtual
 environment in a root that has the minimal base of Debian 12 and Python only, neither a compiler nor the libraries that the
-build had, without a network, and uses the package, the plugin and the tools there. Needs root, or user namespaces. Prints a
-line per trial and `N passed, N failed`. Exit code 77, with the reason as the last line: all passed except that mmdebstrap
-is not installed or no mirror is reached.
+build had, without a network, and uses the package, the plugin and the tools there; and installs it with each extra beside
+the real JAX and PyTorch of tests/frameworks. Needs root, or user namespaces. Prints a line per trial and `N passed, N
+failed`. Exit code 77, with the reason as the last line: all passed except that mmdebstrap is not installed or no mirror or
+PyPI is reached.
 """
 import argparse
 import email
@@ -23,6 +24,9 @@ import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from packages import TOP, Trials, expect, make_debian, run
+
+sys.path.insert(0, f"{TOP}/tests/frameworks")
+import environment
 
 TOOLS = ("hlo-diff", "hlo-inspect", "hlo-opt", "hlo-profile", "hlo-reduce", "hlo-run", "hlo-translate", "hlo-view", "ir-dump")
 LIBRARIES = ("messages", "pjrt", "onednn", "llvm", "stores")
@@ -46,6 +50,20 @@ points = importlib.metadata.distribution("hlokit").entry_points
 assert {("jax_plugins", "hlokit"), ("torch_xla.plugins", "hlokit")} <= {(e.group, e.name) for e in points}, points
 assert importlib.metadata.version("hlokit") == hlokit.__version__
 """
+# By extra: the environment of tests/frameworks with its packages for Debian's Python, and a program of its user.
+EXTRAS = {
+    "jax": ("jax-0.10", """
+import jax, jax.numpy as jnp
+assert jax.devices()[0].platform == "hlokit", jax.devices()
+assert float(jax.jit(lambda x: jnp.sum(jnp.linalg.eigh(x @ x.T)[0]))(jnp.eye(4) * 2)) == 16
+"""),
+    "torch": ("torch", """
+import torch, hlokit.torch as ht
+x = torch.arange(3.0).to(ht.device()).requires_grad_()
+(x * x).sum().backward()
+assert x.grad.cpu().tolist() == [0, 2, 4]
+"""),
+}
 # Lines of a shell in the environment, each with a text that its output must contain.
 COMMANDS = [
     *((f"{tool} --version", "(hlokit)") for tool in TOOLS),
@@ -142,6 +160,26 @@ def try_in_root(trials, wheel, scratch):
         expect(not left, f"left: {left}")
 
 
+def try_extras(trials, wheel, scratch):
+    for extra, (name, program) in EXTRAS.items():
+        try:
+            framework = environment.ensure(name)[1]
+        except environment.Unavailable as why:
+            trials.skip(f"hlokit[{extra}]", str(why))
+            continue
+        with trials.trial(f"hlokit[{extra}]"):
+            folder = f"{scratch}/{extra}"
+            run("/usr/bin/python3", "-m", "venv", folder)
+            # What the extra asks for is there already, as in the venv of somebody who has the framework.
+            (packages,) = framework.parents[1].glob("lib/python3*/site-packages")
+            (own,) = glob.glob(f"{folder}/lib/python3*/site-packages")
+            with open(f"{own}/framework.pth", "w", encoding="utf-8") as file:
+                file.write(f"{packages}\n")
+            run(f"{folder}/bin/pip", "install", f"hlokit[{extra}] @ file://{os.path.abspath(wheel)}")
+            clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "JAX", "HLOKIT"))}
+            run(f"{folder}/bin/python", "-c", program, env={**clean, "JAX_PLATFORMS": "hlokit"}, cwd=scratch)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", help="test this one")
@@ -161,6 +199,7 @@ def main():
         if wheel is not None:
             read_wheel(trials, wheel)
             try_in_root(trials, wheel, scratch)
+            try_extras(trials, wheel, scratch)
     return trials.end()
 
 
